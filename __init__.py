@@ -1,0 +1,28 @@
+"""Embed a multi-agent system of Pykka actors in the programs that drive desktops, documents, shells and devices."""
+
+from callboard.actors.models import FunctionModel, Model, ModelAnswer, ModelRequest, ScriptedModel
+from callboard.actors.servers import Server, ToolError, tool
+from callboard.config import Settings
+from callboard.messages import CallboardError, Event, EventName, Outcome, PlanStep, Task, TaskResult
+from callboard.supervisor import Supervisor, TaskHandle
+
+__all__ = [
+    "CallboardError",
+    "Event",
+    "EventName",
+    "FunctionModel",
+    "Model",
+    "ModelAnswer",
+    "ModelRequest",
+    "Outcome",
+    "PlanStep",
+    "ScriptedModel",
+    "Server",
+    "Settings",
+    "Supervisor",
+    "Task",
+    "TaskHandle",
+    "TaskResult",
+    "ToolError",
+    "tool",
+]

@@ -1,0 +1,1 @@
+"""The agents as actors, the switchboard above them, and the layers below."""

@@ -1,0 +1,252 @@
+"""What all agents share: an inbox, a run, and one method that moves it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import pykka
+
+from callboard.actors.processing import MACHINES
+from callboard.actors.runtime import mark_own_thread
+from callboard.actors.states import Run
+from callboard.messages import (
+    AgentCrashedError,
+    AgentKind,
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    Assign,
+    BlackboardEntry,
+    BlackboardPost,
+    Board,
+    Cancel,
+    Cause,
+    EventName,
+    IllegalMoveError,
+    Message,
+    Question,
+    RequestExpired,
+    RoundEnded,
+    Step,
+    StepDone,
+    StepFailed,
+    SubtaskEnded,
+    TaskForgotten,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from callboard.actors.processing import Pipeline
+    from callboard.actors.runtime import EventStream, Jobs, Leases
+    from callboard.actors.states import AgentStateManager, Move
+    from callboard.config import Limits
+    from callboard.messages import StepRecord
+
+
+@dataclass(frozen=True)
+class Backstage:
+    """What an agent works with; shared by all agents of one supervisor."""
+
+    post: Callable[[Message], None]
+    """Tell the switchboard."""
+    crashed: Callable[[str, BaseException], None]
+    """Tell the switchboard that the agent at an address is dead."""
+    jobs: Jobs
+    leases: Leases
+    stream: EventStream
+    limits: Limits
+    pipelines: dict[AgentKind, Pipeline]
+
+
+@dataclass(frozen=True)
+class JobReturned:
+    """What a job of this agent came back with."""
+
+    token: int
+    job: int
+    said: Message | BaseException
+
+
+Inbox = Assign | Step | JobReturned | SubtaskEnded | Answer | ApprovalAnswer | RequestExpired | Cancel | TaskForgotten
+
+
+class Agent(pykka.ThreadingActor):
+    """One address, one run at a time.
+
+    Its own thread only decides, and nothing here may block: the states' work runs in jobs on the event loop and comes
+    back as `JobReturned`. The queue for its target is the switchboard's. All its words leave through `post`.
+    """
+
+    use_daemon_thread = True
+    kind: ClassVar[AgentKind]
+
+    def __init__(self, address: str, backstage: Backstage) -> None:
+        super().__init__()
+        self.address = address
+        self._backstage = backstage
+        self._run: Run | None = None
+        self._past: dict[str, Run] = {}  # by task: memory that its next assignment goes on with
+
+    @property
+    def machine(self) -> type[AgentStateManager]:
+        """The agent's state machine."""
+        return MACHINES[self.kind]
+
+    def on_receive(self, message: Inbox) -> None:
+        """Handle one message. An edge: Pykka answers a SystemExit by stopping every actor of the process."""
+        mark_own_thread()
+        try:
+            self.receive(message)
+        except BaseException as error:
+            raise AgentCrashedError(self.address) from error
+
+    def on_failure(
+        self,
+        exception_type: type[BaseException] | None,  # noqa: ARG002 - Pykka's hook
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,  # noqa: ARG002 - Pykka's hook
+    ) -> None:
+        """Tell the switchboard; the actor is dead."""
+        self._backstage.crashed(self.address, exception_value or AgentCrashedError(self.address))
+
+    def receive(self, message: Inbox) -> None:
+        """Apply a message to the run, if it still concerns it."""
+        match message:
+            case Assign():
+                self._begin(message)
+            case TaskForgotten():
+                self._past.pop(message.task_id, None)
+            case Step():
+                self._start_job(message)
+            case JobReturned():
+                self._take_back(message)
+            case _:
+                self._hear(message)
+
+    def _begin(self, assign: Assign) -> None:
+        before = self._past.get(assign.task_id)
+        self._run = Run.begin(assign, self._backstage.limits, self.machine.initial, before)
+        self._tell(EventName.STATE_CHANGED, source="", target=self._run.status, by="system")
+        self._go()
+
+    def _hear(self, message: SubtaskEnded | Answer | ApprovalAnswer | RequestExpired | Cancel) -> None:
+        run = self._run
+        if run is None or run.over or run.assign.task_id != message.task_id or not run.expects(message):
+            self._backstage.stream.emit(
+                EventName.MESSAGE_STALE, task_id=message.task_id, agent=self.address, message=type(message).__name__
+            )
+            return
+        if isinstance(message, Cancel):
+            self._backstage.jobs.cancel(run.assign.token)
+        self._run = run.apply(message)
+        self._go()
+
+    def _start_job(self, step: Step) -> None:
+        run = self._run
+        if run is None or run.over or run.busy or (step.token, step.job) != (run.assign.token, run.job):
+            return  # cancelled or answered meanwhile: its own next step is on the way
+        run = self._run = replace(run, busy=True, job=run.job + 1)
+        backstage = self._backstage
+        lease = backstage.leases.get(run.assign.token)
+        state = self.machine.get_state(run.status)
+        processing = backstage.pipelines[self.kind].under(lease)
+        token, job, ref = run.assign.token, run.job, self.actor_ref
+        if state.name() in {"CONTINUE", "SCREENSHOT"}:
+            self._tell(EventName.STEP_STARTED, step=run.steps + 1)
+        backstage.jobs.start(
+            lease,
+            lambda: state.handle(processing, run),
+            lambda said: ref.tell(JobReturned(token, job, said)),
+        )
+
+    def _take_back(self, returned: JobReturned) -> None:
+        run = self._run
+        if run is None or run.over or not run.busy or (returned.token, returned.job) != (run.assign.token, run.job):
+            self._backstage.stream.emit(
+                EventName.MESSAGE_STALE, agent=self.address, message=type(returned.said).__name__
+            )
+            return
+        said = returned.said
+        if isinstance(said, BaseException):
+            said = StepFailed(phase=None, causes=Cause.chain(said, where=self.address))
+        if isinstance(said, RoundEnded | SubtaskEnded):
+            self._end(run, said)
+            return
+        self._report(run, said)
+        self._run = run.apply(said)  # type: ignore[arg-type]  # states return nothing but what can be applied
+        if isinstance(said, Assign | Question | ApprovalRequest):
+            self._backstage.post(said)
+        self._go()
+
+    def _end(self, run: Run, ending: RoundEnded | SubtaskEnded) -> None:
+        self._run = replace(run, over=True, busy=False)
+        self._past[run.assign.task_id] = self._run
+        self._backstage.post(ending)
+
+    def _go(self) -> None:
+        """Move as far as the states decide, then take the next step, or wait."""
+        while self._run is not None:
+            run = self._run
+            move = self.machine.get_state(run.status).decide(run)
+            if move is None:
+                break
+            self._move(run, move)
+        if self._run is not None and not (self._run.busy or self._run.waiting):
+            run = self._run
+            self.actor_ref.tell(
+                Step(task_id=run.assign.task_id, run_id=run.assign.run_id, token=run.assign.token, job=run.job)
+            )
+
+    def _move(self, run: Run, move: Move) -> None:
+        """Write the status; the only place that does. Refuses what the table does not have."""
+        try:
+            self.machine.check(run.status, move.target, move.by)
+        except IllegalMoveError:
+            self._tell(EventName.STATE_REFUSED, source=run.status, target=move.target, by=str(move.by))
+            raise
+        self._run = run.moved(move, reannotating=move.target == "SCREENSHOT")
+        self._tell(EventName.STATE_CHANGED, source=run.status, target=move.target, by=str(move.by))
+
+    def _report(self, run: Run, said: Message) -> None:
+        match said:
+            case StepDone(record=record):
+                self._tell(
+                    EventName.STEP_ENDED,
+                    step=record.step,
+                    duration=said.usage.seconds,
+                    status=record.decision.status,
+                    thought=record.decision.thought,
+                    comment=record.decision.comment,
+                    actions=[action.tool for action in record.decision.actions],
+                    results=[result.status.value for result in record.results],
+                )
+                self._backstage.post(trajectory(run, self.address, record))
+            case StepFailed():
+                phase = said.phase.value if said.phase is not None else ""
+                causes = [cause.reason for cause in said.causes]
+                self._tell(EventName.STEP_FAILED, step=run.steps + 1, phase=phase, causes=causes)
+            case _:
+                pass
+
+    def _tell(self, name: EventName, **data: object) -> None:
+        if self._run is not None:
+            assign = self._run.assign
+            self._backstage.stream.emit(
+                name,
+                task_id=assign.task_id,
+                run_id=assign.run_id,
+                agent=self.address,
+                state=self._run.status,
+                **data,
+            )
+
+
+def trajectory(run: Run, address: str, record: StepRecord) -> BlackboardPost:
+    """Make a step's row for the blackboard."""
+    content = record.model_dump(mode="json", exclude={"observation"}, exclude_defaults=True)
+    entry = BlackboardEntry(at=time.time(), author=address, content=content)
+    return BlackboardPost(task_id=run.assign.task_id, board=Board.TRAJECTORIES, entry=entry)

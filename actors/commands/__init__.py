@@ -1,0 +1,19 @@
+"""Level 3, with what: tool calls, their policy, the dispatcher, the MCP client."""
+
+from callboard.actors.commands._dispatcher import Dispatcher
+from callboard.actors.commands._mcp_client import McpSession
+from callboard.actors.commands._policy import Policy, Ruling
+from callboard.actors.commands._toolbox import Toolbox, Tools, find_target
+from callboard.actors.commands._tools import BoundTool, ToolFailure
+
+__all__ = [
+    "BoundTool",
+    "Dispatcher",
+    "McpSession",
+    "Policy",
+    "Ruling",
+    "ToolFailure",
+    "Toolbox",
+    "Tools",
+    "find_target",
+]

@@ -1,0 +1,82 @@
+"""The dispatcher: runs commands one after the other, each with its timeout, and says honestly what came of them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from callboard.actors.commands._tools import ToolFailure
+from callboard.actors.runtime import Deed
+from callboard.actors.servers import ToolError
+from callboard.messages import Command, CommandResult, EventName, LeaseVoidError, ResultStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from callboard.actors.commands._toolbox import Tools
+    from callboard.actors.runtime import EventStream, Lease
+
+
+class Dispatcher:
+    """Sends commands to tools. Runs in jobs, on the event loop."""
+
+    def __init__(self, stream: EventStream) -> None:
+        self._stream = stream
+
+    async def run(self, commands: Sequence[Command], tools: Tools, lease: Lease) -> tuple[CommandResult, ...]:
+        """Run a batch in order. After a failure the earlier results stand and the later commands are skipped."""
+        results: list[CommandResult] = []
+        failed = ""
+        for command in commands:
+            if failed:
+                result = _result(command, ResultStatus.SKIPPED, error=f"skipped, because {failed} failed before it")
+            else:
+                result = await self._run_one(command, tools, lease)
+                failed = command.tool if result.status is ResultStatus.FAILURE else ""
+            self._report(command, lease, result)
+            results.append(result)
+        return tuple(results)
+
+    async def _run_one(self, command: Command, tools: Tools, lease: Lease) -> CommandResult:
+        tool = tools.get(command.tool)
+        if tool is None:
+            known = ", ".join(sorted(tools)) or "none"
+            return _result(
+                command, ResultStatus.FAILURE, error=f"there is no tool {command.tool!r}; there are: {known}"
+            )
+        deed = Deed(lease)
+        start = time.perf_counter()
+        value, error = None, ""
+        try:
+            async with asyncio.timeout(command.timeout) as limit:
+                value = await tool.call(command.parameters, deed)
+        except TimeoutError as failure:
+            deed.void()
+            late = f"took longer than {command.timeout:g} s; if it still runs, what it does will be refused"
+            error = late if limit.expired() else f"{type(failure).__name__}: {failure}"
+        except (ToolFailure, ToolError, LeaseVoidError) as failure:
+            error = str(failure)
+        except Exception as failure:  # noqa: BLE001 - an edge: whatever a tool raises is its failure, for the model
+            error = f"{type(failure).__name__}: {failure}"
+        status = ResultStatus.FAILURE if error else ResultStatus.SUCCESS
+        seconds = time.perf_counter() - start
+        return _result(command, status, value=value, error=error, artifacts=tuple(deed.artifacts), seconds=seconds)
+
+    def _report(self, command: Command, lease: Lease, result: CommandResult) -> None:
+        self._stream.emit(
+            EventName.COMMAND_ENDED,
+            task_id=command.task_id,
+            run_id=command.run_id,
+            agent=lease.target,
+            duration=result.seconds,
+            tool=command.tool,
+            type=command.type.value,
+            status=result.status.value,
+            error=result.error,
+            artifacts=list(result.artifacts),
+        )
+
+
+def _result(command: Command, status: ResultStatus, **fields: object) -> CommandResult:
+    return CommandResult.model_validate({"call_id": command.call_id, "tool": command.tool, "status": status, **fields})

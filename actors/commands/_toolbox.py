@@ -1,0 +1,94 @@
+"""All targets and tools that the configured servers offer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.actors.commands._tools import BoundTool, LocalTool
+from callboard.messages import AgentKind, CommandType, SettingsError, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from callboard.actors.commands._mcp_client import McpSession
+    from callboard.actors.runtime import Lanes
+    from callboard.actors.servers import Server, ServerTool
+
+Tools = dict[str, BoundTool]
+
+
+class Toolbox:
+    """Finds the server of a target, and the tools that an agent has on it. Thread-safe once made."""
+
+    def __init__(self, servers: Sequence[Server], sessions: Sequence[McpSession], lanes: Lanes) -> None:
+        """Collect the servers' tools.
+
+        Raises:
+            SettingsError: If two servers have the same name.
+        """
+        self._servers: dict[str, Server] = {}
+        self._tools: dict[str, tuple[ServerTool, ...]] = {}
+        self._sessions = tuple(sessions)
+        self._lanes = lanes
+        self._bound: dict[tuple[AgentKind, str], Tools] = {}
+        for server in servers:
+            if server.name in self._servers:
+                msg = f"two servers are called {server.name!r}"
+                raise SettingsError(msg)
+            self._servers[server.name] = server
+            self._tools[server.name] = server.tools()
+
+    @property
+    def servers(self) -> tuple[Server, ...]:
+        """The servers that have targets."""
+        return tuple(self._servers.values())
+
+    def server(self, target: Target) -> Server:
+        """Give the server that offers a target.
+
+        Raises:
+            LookupError: If no server has that name.
+        """
+        if target.server not in self._servers:
+            msg = f"no server is called {target.server!r}"
+            raise LookupError(msg)
+        return self._servers[target.server]
+
+    def targets(self) -> tuple[Target, ...]:
+        """Ask all servers for their targets. May block."""
+        return tuple(target for server in self.servers for target in server.targets())
+
+    def tools(self, kind: AgentKind, target: Target | None) -> Tools:
+        """Give the tools of a kind of agent on a target (None: a HostAgent's), by name."""
+        key = (kind, target.model_dump_json() if target is not None else "")
+        tools = self._bound.get(key)
+        if tools is None:
+            tools = self._bind(kind, target)
+            self._bound[key] = tools
+        return tools
+
+    def actions(self, kind: AgentKind, target: Target | None) -> Tools:
+        """Give those that a model may call."""
+        return {name: tool for name, tool in self.tools(kind, target).items() if tool.type is CommandType.ACTION}
+
+    def _bind(self, kind: AgentKind, target: Target | None) -> Tools:
+        servers = self.servers if target is None else (self.server(target),)
+        root = target.address.split("/")[1] if target is not None else ""
+        tools: Tools = {}
+        for server in servers:
+            for tool in self._tools[server.name]:
+                if kind in tool.agents and (not tool.roots or root in tool.roots):
+                    tools[tool.name] = LocalTool(server, tool, target, self._lanes)
+        for session in self._sessions:
+            if kind in session.agents:
+                tools.update({tool.info.name: tool for tool in session.tools()})
+        return tools
+
+
+def find_target(targets: Sequence[Target], wanted: str) -> Target | None:
+    """Find a target by id, else by address, else by name if only one has it."""
+    for target in targets:
+        if wanted in {target.id, target.address}:
+            return target
+    named = [target for target in targets if target.name == wanted]
+    return named[0] if len(named) == 1 else None

@@ -1,0 +1,135 @@
+"""Tools as agents use them: bound to a target, checked before they run, called where they may block."""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+from pydantic import JsonValue, ValidationError
+
+from callboard.actors.models import ToolInfo
+from callboard.messages import CommandType, Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_types import CallToolResult
+
+    from callboard.actors.runtime import Deed, Lanes
+    from callboard.actors.servers import Server, ServerTool
+    from callboard.messages import Target
+
+
+class ToolFailure(Exception):  # noqa: N818 - it is an answer, not an error of ours
+    """A tool answered that it failed; the text is for the model."""
+
+
+class BoundTool(ABC):
+    """One tool, ready to be called on one target."""
+
+    info: ToolInfo
+    type: CommandType
+    binds: Mapping[str, JsonValue]
+
+    def takes(self, parameter: str) -> bool:
+        """Say whether a model may set a parameter of this name."""
+        return parameter in self.info.schema.get("properties", {})
+
+    def check(self, arguments: Mapping[str, JsonValue]) -> str | None:
+        """Say what is wrong with arguments, in words for the model; None if nothing is."""
+        known = self.info.schema.get("properties", {})
+        unknown = sorted(arguments.keys() - known.keys())
+        if unknown and self.info.schema.get("additionalProperties", False) is False:
+            names = ", ".join(known) or "none"
+            return f"{self.info.name} has no argument {', '.join(map(repr, unknown))}; it takes: {names}"
+        return self._check({**arguments, **self.binds})
+
+    @abstractmethod
+    def _check(self, arguments: Mapping[str, JsonValue]) -> str | None: ...
+
+    @abstractmethod
+    async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
+        """Call it; what it changes, it changes as `deed`.
+
+        Raises:
+            ToolFailure: If the tool answered with an error.
+            Exception: Whatever else the tool raises.
+        """
+
+
+class LocalTool(BoundTool):
+    """A tool of a server that ships with us, called in process: same schema, no protocol in between."""
+
+    def __init__(self, server: Server, tool: ServerTool, target: Target | None, lanes: Lanes) -> None:
+        self._server = server
+        self._tool = tool.tool
+        self._lane = server.lane(target)
+        self._lanes = lanes
+        self.type = tool.type
+        self.binds = target.binds if target is not None else {}
+        schema = without(tool.tool.parameters, self.binds)
+        self.info = ToolInfo(name=tool.name, description=tool.tool.description, schema=schema, effect=tool.effect)
+
+    def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
+        try:
+            self._tool.fn_metadata.validate_arguments(dict(arguments))
+        except ValidationError as error:
+            problems = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
+            return f"{self.info.name}: {'; '.join(problems)}"
+        return None
+
+    async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
+        """Call it on its lane, or on the event loop if it is a coroutine function."""
+        given = self._tool.fn_metadata.validate_arguments({**arguments, **self.binds})
+        with deed.active():
+            if self._tool.is_async:
+                said = await self._tool.fn(**given)
+            else:
+                said = await self._lanes.run(self._lane, functools.partial(self._tool.fn, **given))
+        converted: Any = self._tool.fn_metadata.convert_result(said)
+        return value_of(converted, wrapped=self._tool.fn_metadata.wrap_output)
+
+
+def without(schema: dict[str, Any], names: Mapping[str, object]) -> dict[str, Any]:
+    """Take properties out of an object's schema."""
+    kept = {name: part for name, part in schema.get("properties", {}).items() if name not in names}
+    required = [name for name in schema.get("required", ()) if name not in names]
+    return {**schema, "properties": kept, "required": required}
+
+
+def value_of(result: CallToolResult, *, wrapped: bool) -> JsonValue:
+    """Turn what a tool answered into JSON: its structured content, else its text.
+
+    Raises:
+        ToolFailure: If it is an error, also the form ``{"success": false}`` that some servers use.
+    """
+    text = "\n".join(block.text for block in result.content if block.type == "text")
+    content: JsonValue = result.structured_content if result.structured_content is not None else (text or None)
+    if result.is_error:
+        raise ToolFailure(text or "the tool failed without saying why")
+    if isinstance(content, dict):
+        if wrapped and content.keys() == {"result"}:
+            return content["result"]
+        if content.get("success") is False:
+            raise ToolFailure(str(content.get("error") or content.get("message") or text))
+    return content
+
+
+def schema_problem(schema: dict[str, Any], arguments: Mapping[str, JsonValue]) -> str | None:
+    """Say how arguments break a JSON Schema; None if they do not."""
+    problem = next(jsonschema.Draft202012Validator(schema).iter_errors(dict(arguments)), None)
+    if problem is None:
+        return None
+    where = ".".join(map(str, problem.absolute_path))
+    return f"{where}: {problem.message}" if where else str(problem.message)
+
+
+def effect_of(annotations: Any, *, trusted: bool) -> Effect:  # noqa: ANN401 - MCP's ToolAnnotations or None
+    """Read a tool's effect from MCP's annotations; of a server that is not trusted nothing is believed."""
+    if not trusted or annotations is None:
+        return Effect.ONCE
+    if annotations.read_only_hint:
+        return Effect.READ
+    return Effect.IDEMPOTENT if annotations.idempotent_hint else Effect.ONCE

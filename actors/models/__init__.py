@@ -1,0 +1,35 @@
+"""The language model behind an agent: the interface, scripted and function models, the response schemas."""
+
+from callboard.actors.models._model import FunctionModel, Model, ModelAnswer, ModelRequest, ToolInfo
+from callboard.actors.models._named import named_models
+from callboard.actors.models._responses import (
+    ActionResponse,
+    AgentResponse,
+    AppResponse,
+    HostResponse,
+    LinuxResponse,
+    MobileResponse,
+    QuestionResponse,
+    Words,
+    read_response,
+)
+from callboard.actors.models._scripted import ScriptedModel
+
+__all__ = [
+    "ActionResponse",
+    "AgentResponse",
+    "AppResponse",
+    "FunctionModel",
+    "HostResponse",
+    "LinuxResponse",
+    "MobileResponse",
+    "Model",
+    "ModelAnswer",
+    "ModelRequest",
+    "QuestionResponse",
+    "ScriptedModel",
+    "ToolInfo",
+    "Words",
+    "named_models",
+    "read_response",
+]

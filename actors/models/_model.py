@@ -1,0 +1,113 @@
+"""The language model behind an agent: what it is asked, what it answers."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from callboard.messages import (
+    Address,
+    AgentKind,
+    Effect,
+    Observation,
+    RunId,
+    StepRecord,
+    SubtaskResult,
+    Target,
+    TaskId,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from pydantic import JsonValue
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolInfo:
+    """One tool as it is offered to a model."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    """JSON Schema of its arguments; what the system binds is left out."""
+    effect: Effect
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRequest:
+    """Everything that a model may base one decision on."""
+
+    address: Address
+    """The agent that asks."""
+    kind: AgentKind
+    task_id: TaskId
+    run_id: RunId
+    step: int
+    """The number of the step within the assignment, from 1."""
+    call: int
+    """The number of this call at this address within the task, from 1."""
+    status: str
+    """The state in which it is asked."""
+    statuses: tuple[str, ...]
+    """The statuses that it may answer, from the transition table."""
+    instructions: str
+    """The agent's prompt."""
+    task_request: str
+    request: str
+    """What this agent has to do."""
+    target: Target | None
+    plan: tuple[str, ...]
+    observation: Observation
+    memory: tuple[StepRecord, ...]
+    """The agent's earlier steps in this task."""
+    subtasks: tuple[SubtaskResult, ...]
+    """What the task's earlier subtasks left."""
+    tools: tuple[ToolInfo, ...]
+    reasons: tuple[str, ...] = ()
+    """Why its earlier answers to this request were sent back."""
+
+
+class ModelAnswer(Value):
+    """A model's answer, not yet checked, and what it took."""
+
+    content: str | dict[str, Any]
+    """JSON text, or the object itself, in the response schema of the agent's kind."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Model(ABC):
+    """A language model. One instance serves all agents of a kind, many at a time."""
+
+    @abstractmethod
+    async def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Decide. Runs on the event loop and must not block it; a cancel arrives as `asyncio.CancelledError`.
+
+        Raises:
+            ModelError: If there is no answer; the step fails with it.
+        """
+
+
+@dataclass
+class FunctionModel(Model):
+    """A model that is a Python function: for tests, and for host programs with a model of their own.
+
+    The function gets the request and returns an answer in the response schema, as an object, as JSON text, or as a
+    `ModelAnswer`. A plain function must not block; one that has to wait is a coroutine function.
+    """
+
+    function: Callable[[ModelRequest], Any | Awaitable[Any]]
+    calls: int = field(default=0, init=False)
+    """How often it was asked."""
+
+    async def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Call the function."""
+        self.calls += 1
+        said: JsonValue | ModelAnswer = self.function(request)
+        if inspect.isawaitable(said):
+            said = await said
+        return said if isinstance(said, ModelAnswer) else ModelAnswer.model_construct(content=said)

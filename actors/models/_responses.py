@@ -1,0 +1,197 @@
+"""The response schemas: what an agent's model has to answer, in the field's own keys, read with its known aliases."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+
+from callboard.messages import Action, AgentKind, AskedQuestion, ControlRef, InvalidAnswerError
+
+STATUS_ALIASES = {
+    "DELEGATE_TO_APP": "ASSIGN",
+    "DONE": "FINISH",
+    "FINISHED": "FINISH",
+    "COMPLETE": "FINISH",
+    "COMPLETED": "FINISH",
+    "SUCCESS": "FINISH",
+    "FAILED": "FAIL",
+    "ASK": "PENDING",
+}
+"""Other words that models use for a status."""
+
+_FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+
+
+def _names(*names: str) -> AliasChoices:
+    return AliasChoices(*names)
+
+
+def _listed(value: object) -> object:
+    """Take one object where a list is meant, and nothing where there is none."""
+    if value is None or value in ({}, ""):
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _worded(value: object) -> object:
+    return "" if value is None else str(value) if isinstance(value, int | float) else value
+
+
+Words = Annotated[str, BeforeValidator(_worded)]
+"""Text; null counts as none, a number as its digits (labels)."""
+
+
+class _Response(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ActionResponse(_Response):
+    """One tool call in an answer."""
+
+    function: Words = Field(default="", validation_alias=_names("Function", "function", "tool"))
+    arguments: dict[str, JsonValue] = Field(
+        default_factory=dict, validation_alias=_names("Args", "args", "Arguments", "arguments", "parameters")
+    )
+    label: Words = Field(default="", validation_alias=_names("ControlLabel", "control_label", "control_id"))
+    text: Words = Field(default="", validation_alias=_names("ControlText", "control_text", "control_name"))
+    status: Words = Field(default="", validation_alias=_names("Status", "status"))
+
+    def action(self) -> Action | None:
+        """Make the action; None when the model named no function."""
+        if not self.function:
+            return None
+        label = self.label or str(self.arguments.get("control_id", ""))
+        text = self.text or str(self.arguments.get("control_name", ""))
+        control = ControlRef(id=label, name=text) if label else None
+        return Action(tool=self.function, arguments=self.arguments, control=control)
+
+
+class QuestionResponse(_Response):
+    """One question in an answer."""
+
+    text: Words = Field(validation_alias=_names("text", "Question", "question"))
+    choices: list[str] = Field(default_factory=list, validation_alias=_names("choices", "Choices", "options"))
+
+
+def _question(value: object) -> object:
+    return {"text": value} if isinstance(value, str) else value
+
+
+class AgentResponse(_Response):
+    """What all agents' answers have in common."""
+
+    observation: Words = Field(default="", validation_alias=_names("Observation", "observation"))
+    thought: Words = Field(default="", validation_alias=_names("Thought", "thought"))
+    comment: Words = Field(default="", validation_alias=_names("Comment", "comment", "Message", "message"))
+    plan: Annotated[list[Words], BeforeValidator(_listed)] = Field(
+        default_factory=list, validation_alias=_names("Plan", "plan")
+    )
+    status: Words = Field(default="", validation_alias=_names("Status", "status"))
+    questions: Annotated[list[Annotated[QuestionResponse, BeforeValidator(_question)]], BeforeValidator(_listed)] = (
+        Field(default_factory=list, validation_alias=_names("Questions", "questions", "Question", "question"))
+    )
+    result: JsonValue = Field(default=None, validation_alias=_names("Result", "result"))
+    actions: Annotated[list[ActionResponse], BeforeValidator(_listed)] = Field(
+        default_factory=list,
+        validation_alias=_names("Actions", "actions", "ActionList", "action_list", "Action", "action"),
+    )
+    function: Words = Field(default="", validation_alias=_names("Function", "function"))
+    arguments: dict[str, JsonValue] = Field(
+        default_factory=dict, validation_alias=_names("Args", "args", "Arguments", "arguments")
+    )
+    label: Words = Field(default="", validation_alias=_names("ControlLabel", "control_label"))
+    text: Words = Field(default="", validation_alias=_names("ControlText", "control_text"))
+
+    def decided_status(self) -> str:
+        """Give the status in the table's spelling: the answer's own, else its last action's; empty if there is none."""
+        said = self.status or next((a.status for a in reversed(self.actions) if a.status), "")
+        word = said.strip().upper().replace(" ", "_").replace("-", "_")
+        return STATUS_ALIASES.get(word, word)
+
+    def decided_actions(self) -> tuple[Action, ...]:
+        """Give the actions, those of the flat form included."""
+        flat = ActionResponse.model_construct(
+            function=self.function, arguments=self.arguments, label=self.label, text=self.text, status=""
+        )
+        return tuple(action for response in (flat, *self.actions) if (action := response.action()) is not None)
+
+    def asked(self) -> tuple[AskedQuestion, ...]:
+        """Give the questions; a PENDING answer without one asks with its comment."""
+        asked = tuple(AskedQuestion(text=q.text, choices=tuple(q.choices)) for q in self.questions if q.text)
+        if not asked and self.decided_status() == "PENDING":
+            text = self.comment or self.thought or "How shall I go on?"
+            return (AskedQuestion(text=text),)
+        return asked
+
+
+class HostResponse(AgentResponse):
+    """A HostAgent's answer. Its control label and text name the target of an ASSIGN."""
+
+    subtask: Words = Field(
+        default="",
+        validation_alias=_names("Current Sub-Task", "CurrentSubtask", "current_subtask", "Subtask", "subtask"),
+    )
+
+    def decided_actions(self) -> tuple[Action, ...]:
+        """Give the actions; the flat control names a target here, not a control."""
+        return tuple(a.model_copy(update={"control": None}) for a in super().decided_actions())
+
+
+class AppResponse(AgentResponse):
+    """An AppAgent's answer."""
+
+    reannotate: Annotated[list[Words], BeforeValidator(_listed)] = Field(
+        default_factory=list, validation_alias=_names("ControlReannotate", "control_reannotate", "reannotate")
+    )
+
+
+class MobileResponse(AgentResponse):
+    """A MobileAgent's answer."""
+
+
+class LinuxResponse(AgentResponse):
+    """A LinuxAgent's answer."""
+
+
+RESPONSES: dict[AgentKind, type[AgentResponse]] = {
+    AgentKind.HOST: HostResponse,
+    AgentKind.APP: AppResponse,
+    AgentKind.MOBILE: MobileResponse,
+    AgentKind.LINUX: LinuxResponse,
+}
+"""The schema of each kind of agent."""
+
+
+def read_response(kind: AgentKind, content: object) -> AgentResponse:
+    """Read a model's answer.
+
+    Raises:
+        InvalidAnswerError: If it is no JSON object of the schema; the text is fit to be sent back to the model.
+    """
+    if isinstance(content, str):
+        content = _parsed(content)
+    if not isinstance(content, dict):
+        msg = f"the answer must be one JSON object, not a {type(content).__name__}"
+        raise InvalidAnswerError(msg)
+    try:
+        return RESPONSES[kind].model_validate(content)
+    except ValidationError as error:
+        raise InvalidAnswerError("; ".join(_problem(problem) for problem in error.errors())) from error
+
+
+def _parsed(text: str) -> Any:  # noqa: ANN401 - any JSON
+    fenced = _FENCED.match(text)
+    try:
+        return json.loads(fenced[1] if fenced else text)
+    except ValueError as error:
+        msg = f"the answer is no JSON: {error}"
+        raise InvalidAnswerError(msg) from error
+
+
+def _problem(problem: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails
+    where = ".".join(str(part) for part in problem["loc"])
+    what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"]
+    return f"{where}: {what}"

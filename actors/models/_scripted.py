@@ -1,0 +1,140 @@
+"""A model that plays a script: address → list of answers, in the response schema.
+
+A string in an answer may refer to what the agent can see: ``${subtasks.1.output.rows}`` is replaced by that value,
+its type kept when it is the whole string. ``$${`` stands for a plain ``${``. What can be referred to:
+
+- ``request``, ``task.id``, ``task.request``, ``target.id`` …
+- ``subtasks.N.output``, ``.outcome``, ``.artifacts`` … of the task's N-th subtask
+- ``steps.N.results.M.value`` of the agent's N-th step in this task, M counting from 0
+- ``observation.controls.M.id``, ``observation.targets.M.name`` …, M counting from 0
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from callboard.actors.models._model import Model, ModelAnswer, ModelRequest
+from callboard.messages import AgentKind, ScriptError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_REFERENCE = re.compile(r"(?<!\$)\$\{([^}]*)\}")
+_ANY_HOST = "host"
+
+
+class ScriptedModel(Model):
+    """Plays answers by address. Keeps no position: the request's call number says which answer is due.
+
+    The key ``host`` serves every HostAgent, since their addresses hold the task's id; all others are whole addresses.
+    """
+
+    def __init__(self, answers: Mapping[str, Sequence[Any]], source: str = "the script") -> None:
+        """Take the answers.
+
+        Raises:
+            ScriptError: If they do not have the form address → list of objects.
+        """
+        self._source = source
+        self._answers = _checked(answers, source)
+
+    @classmethod
+    def load(cls, path: Path) -> ScriptedModel:
+        """Read a script from a YAML file.
+
+        Raises:
+            ScriptError: If it can't be read, or does not have the form.
+        """
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            msg = f"the script {path} can't be read: {error}"
+            raise ScriptError(msg) from error
+        return cls(content if content is not None else {}, str(path))
+
+    async def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Give the answer that is due, with its references resolved.
+
+        Raises:
+            ScriptError: If there is none, or a reference leads nowhere. The text names the agent and the step.
+        """
+        who = f"{request.address}, step {request.step}"
+        key = _ANY_HOST if request.kind is AgentKind.HOST and request.address not in self._answers else request.address
+        if key not in self._answers:
+            known = ", ".join(self._answers) or "nobody"
+            msg = f"{who}: {self._source} has no answers for this agent; it has some for {known}"
+            raise ScriptError(msg)
+        answers = self._answers[key]
+        if request.call > len(answers):
+            again = f" (the last one was sent back: {request.reasons[-1]})" if request.reasons else ""
+            held = f"it holds {len(answers)} answers for {key}"
+            msg = f"{who}: {self._source} ran dry: {held}, this would be number {request.call}{again}"
+            raise ScriptError(msg)
+        try:
+            return ModelAnswer(content=_resolve(answers[request.call - 1], _visible(request)))
+        except LookupError as error:
+            msg = f"{who}: {self._source}, answer {request.call} of {key}: {error.args[0]}"
+            raise ScriptError(msg) from error
+
+
+def _checked(answers: object, source: str) -> dict[str, list[dict[str, Any]]]:
+    if not isinstance(answers, dict):
+        msg = f"{source}: expected address → list of answers, found a {type(answers).__name__}"
+        raise ScriptError(msg)
+    for address, entries in answers.items():
+        if not isinstance(address, str) or not isinstance(entries, list | tuple):
+            msg = f"{source}: {address}: expected a list of answers, found a {type(entries).__name__}"
+            raise ScriptError(msg)
+        for number, entry in enumerate(entries, 1):
+            if not isinstance(entry, dict):
+                msg = f"{source}: {address}: answer {number} is a {type(entry).__name__}, not an object"
+                raise ScriptError(msg)
+    return {address: list(entries) for address, entries in answers.items()}
+
+
+def _visible(request: ModelRequest) -> dict[str, Any]:
+    return {
+        "request": request.request,
+        "task": {"id": request.task_id, "request": request.task_request},
+        "target": request.target.model_dump(mode="json") if request.target else {},
+        "observation": request.observation.model_dump(mode="json"),
+        "subtasks": {str(done.number): done.model_dump(mode="json") for done in request.subtasks},
+        "steps": {str(number): record.model_dump(mode="json") for number, record in enumerate(request.memory, 1)},
+    }
+
+
+def _resolve(value: Any, visible: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(value, dict):
+        return {key: _resolve(item, visible) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_resolve(item, visible) for item in value]
+    if not isinstance(value, str):
+        return value
+    whole = _REFERENCE.fullmatch(value)
+    if whole:
+        return _look_up(whole[1], visible)
+    return _REFERENCE.sub(lambda match: str(_look_up(match[1], visible)), value).replace("$${", "${")
+
+
+def _look_up(path: str, visible: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    current: Any = visible
+    done: list[str] = []
+    for part in path.strip().split("."):
+        if isinstance(current, dict) and part in current:
+            current = current[part]
+        elif isinstance(current, list) and part.isdecimal() and int(part) < len(current):
+            current = current[int(part)]
+        else:
+            there = (
+                f"has {', '.join(map(str, current)) or 'nothing'}"
+                if isinstance(current, dict)
+                else f"is {current!r:.80}"
+            )
+            msg = f"${{{path}}} leads nowhere: {'.'.join(done) or 'what the agent sees'} {there}, not {part!r}"
+            raise LookupError(msg)
+        done.append(part)
+    return current

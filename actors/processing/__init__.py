@@ -1,0 +1,23 @@
+"""Level 2, how: the four phases, their middleware, and each agent's strategies."""
+
+from callboard.actors.processing._agents import MACHINES, STRATEGIES, pipeline
+from callboard.actors.processing._answers import decision_of
+from callboard.actors.processing._middleware import PhaseCall, retried, timed
+from callboard.actors.processing._phases import Acted, Context, Decided, Services, Strategies
+from callboard.actors.processing._pipeline import Pipeline
+
+__all__ = [
+    "MACHINES",
+    "STRATEGIES",
+    "Acted",
+    "Context",
+    "Decided",
+    "PhaseCall",
+    "Pipeline",
+    "Services",
+    "Strategies",
+    "decision_of",
+    "pipeline",
+    "retried",
+    "timed",
+]

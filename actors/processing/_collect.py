@@ -1,0 +1,60 @@
+"""DATA_COLLECTION: what an agent sees at the beginning of a step."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, TypeVar
+
+from callboard.actors.states import see
+from callboard.messages import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.processing._phases import Context
+    from callboard.actors.servers import Server
+    from callboard.actors.states import Run
+    from callboard.messages import Target
+
+_T = TypeVar("_T")
+
+
+async def collect_targets(context: Context, run: Run) -> Observation:
+    """HostAgent: list the targets of all servers. One that can't be listed is told to the model, not hidden."""
+    targets: list[Target] = []
+    notes: list[str] = []
+    for server in context.services.toolbox.servers:
+        try:
+            targets.extend(await _on_lane(context, server, None, server.targets))
+        except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
+            notes.append(f"the targets of {server.name} can't be listed: {error}")
+    return Observation(targets=tuple(targets), notes=(*notes, *run.notes))
+
+
+async def collect_controls(context: Context, run: Run) -> Observation:
+    """All others: look at the target. In SCREENSHOT only the controls are annotated that the model named."""
+    target = target_of(run)
+    server = context.services.toolbox.server(target)
+    seen = await _on_lane(context, server, target, functools.partial(server.observe, target))
+    if run.status == "SCREENSHOT" and run.records:
+        named = set(run.records[-1].decision.reannotate)
+        chosen = tuple(control for control in seen.controls if named & {control.id, control.name})
+        if chosen:
+            seen = seen.model_copy(update={"controls": chosen})
+    return see(seen, run.notes)
+
+
+async def _on_lane(context: Context, server: Server, target: Target | None, look: Callable[[], _T]) -> _T:
+    return await context.services.lanes.run(server.lane(target), look)
+
+
+def target_of(run: Run) -> Target:
+    """Give the target of a run that has one.
+
+    Raises:
+        LookupError: If it has none; only a HostAgent's run may.
+    """
+    if run.assign.target is None:
+        msg = f"{run.assign.address} was assigned no target"
+        raise LookupError(msg)
+    return run.assign.target

@@ -1,0 +1,121 @@
+"""LLM_INTERACTION: ask the model, check its answer, send an invalid one back with the reason."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from callboard.actors.models import ModelRequest
+from callboard.actors.processing._answers import decision_of
+from callboard.actors.processing._phases import Decided
+from callboard.messages import (
+    Decision,
+    EventName,
+    InvalidAnswerError,
+    ModelError,
+    ModelTimeoutError,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from callboard.actors.models import Model, ModelAnswer
+    from callboard.actors.processing._phases import Context
+    from callboard.actors.states import Run
+    from callboard.messages import Observation
+
+
+async def ask_model(context: Context, run: Run, observation: Observation) -> Decided:
+    """Ask the agent's model until its answer is valid, at most ``limits.repairs`` times more.
+
+    Raises:
+        InvalidAnswerError: If the last answer was invalid too.
+        ModelTimeoutError: If the model took longer than ``limits.model_seconds``.
+        ModelError: If there is no model for this kind of agent, or it gave no answer.
+    """
+    model = context.services.models.get(context.kind)
+    if model is None:
+        msg = f"no model is set for {context.kind.value} agents: set models.{context.kind.value}, or pass one"
+        raise ModelError(msg)
+    usage = Usage()
+    reasons: tuple[str, ...] = ()
+    while True:
+        request = _request(context, run, observation, reasons)
+        answer = await _ask(context, model, request)
+        tokens = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
+        usage += Usage(model_calls=1, repairs=1 if reasons else 0, **tokens)
+        try:
+            decision = decision_of(context, run, observation, answer.content)
+        except InvalidAnswerError as error:
+            reasons = (*reasons, str(error))
+            _tell(context, run, EventName.MODEL_REPAIRED, reason=str(error), attempt=len(reasons))
+            if len(reasons) > run.limits.repairs:
+                msg = f"the model's answer is invalid: {error} (after {run.limits.repairs} repairs)"
+                raise InvalidAnswerError(msg, reasons) from error
+            continue
+        _tell(context, run, EventName.MODEL_ANSWERED, status=decision.status, **tokens)
+        return Decided(decision, usage)
+
+
+async def _ask(context: Context, model: Model, request: ModelRequest) -> ModelAnswer:
+    seconds = context.services.settings.limits.model_seconds
+    start = time.perf_counter()
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await model.answer(request)
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        msg = f"the model gave no answer within {seconds:g} s (waited {time.perf_counter() - start:.1f} s)"
+        raise ModelTimeoutError(msg) from error
+
+
+def _request(context: Context, run: Run, observation: Observation, reasons: tuple[str, ...]) -> ModelRequest:
+    assign = run.assign
+    tools = context.services.toolbox.actions(context.kind, assign.target)
+    return ModelRequest(
+        address=assign.address,
+        kind=context.kind,
+        task_id=assign.task_id,
+        run_id=assign.run_id,
+        step=run.steps + 1,
+        call=run.asked + len(reasons) + 1,
+        status=run.status,
+        statuses=context.manager.offered(run.status),
+        instructions=context.services.prompts[context.kind],
+        task_request=assign.task_request or assign.request,
+        request=assign.request,
+        target=assign.target,
+        plan=run.plan,
+        observation=observation,
+        memory=run.memory,
+        subtasks=run.subtasks,
+        tools=tuple(tool.info for tool in tools.values()),
+        reasons=reasons,
+    )
+
+
+def _tell(context: Context, run: Run, name: EventName, **data: object) -> None:
+    context.services.stream.emit(
+        name,
+        task_id=run.assign.task_id,
+        run_id=run.assign.run_id,
+        agent=run.assign.address,
+        state=run.status,
+        step=run.steps + 1,
+        **data,
+    )
+
+
+async def follow_plan(context: Context, run: Run, observation: Observation) -> Decided:
+    """HostAgent: in follower mode the plan decides, where its step names a target; else the model is asked.
+
+    The plan stands in for the model, and what it decides is checked in the same way: a target that is not there is an
+    invalid answer.
+    """
+    step = run.assign.plan_step
+    if step is None or step.target is None:
+        return await ask_model(context, run, observation)
+    content = {"Status": "ASSIGN", "Current Sub-Task": step.request, "ControlText": step.target}
+    decision: Decision = decision_of(context, run, observation, content)
+    return Decided(decision, Usage())

@@ -1,0 +1,73 @@
+"""Middleware: what wraps phases from outside."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from callboard.messages import EventName, LeaseVoidError, Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection
+
+    from callboard.actors.processing._phases import Context
+    from callboard.actors.states import Run
+
+    Call = Callable[[], Awaitable[Any]]
+    Middleware = Callable[["PhaseCall", Call], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class PhaseCall:
+    """One phase that is about to run."""
+
+    phase: Phase
+    context: Context
+    run: Run
+
+    def tell(self, name: EventName, **data: object) -> None:
+        """Emit an event about it."""
+        assign = self.run.assign
+        self.context.services.stream.emit(
+            name,
+            task_id=assign.task_id,
+            run_id=assign.run_id,
+            agent=assign.address,
+            state=self.run.status,
+            step=self.run.steps + 1,
+            phase=self.phase.value,
+            **data,
+        )
+
+
+async def timed(call: PhaseCall, proceed: Call) -> Any:  # noqa: ANN401 - whatever the phase returns
+    """Log each phase with its duration, whether it failed or not."""
+    start = time.perf_counter()
+    error = ""
+    try:
+        return await proceed()
+    except BaseException as failure:
+        error = str(failure) or type(failure).__name__
+        raise
+    finally:
+        call.tell(EventName.PHASE_ENDED, duration=time.perf_counter() - start, **({"error": error} if error else {}))
+
+
+def retried(phases: Collection[Phase]) -> Middleware:
+    """Try phases again that only look: they may fail for a moment, and repeating them changes nothing."""
+
+    async def retry(call: PhaseCall, proceed: Call) -> Any:  # noqa: ANN401 - whatever the phase returns
+        tries = call.run.limits.phase_retries if call.phase in phases else 0
+        while True:
+            try:
+                return await proceed()
+            except LeaseVoidError:
+                raise
+            except Exception as error:
+                if tries == 0:
+                    raise
+                tries -= 1
+                call.tell(EventName.PHASE_RETRIED, error=str(error) or type(error).__name__)
+
+    return retry

@@ -1,0 +1,103 @@
+"""The four phases, typed: what one needs from another is an argument."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from callboard.actors.commands import Dispatcher, Policy, Toolbox
+    from callboard.actors.models import Model
+    from callboard.actors.runtime import Clock, EventStream, Lanes, Lease
+    from callboard.actors.states import AgentStateManager, Run
+    from callboard.config import Settings
+    from callboard.messages import Action, AgentKind, CommandResult, Decision, Observation, StepRecord, Usage
+
+
+@dataclass(frozen=True)
+class Services:
+    """What the strategies work with; one for each supervisor."""
+
+    settings: Settings
+    models: Mapping[AgentKind, Model]
+    toolbox: Toolbox
+    dispatcher: Dispatcher
+    policy: Policy
+    lanes: Lanes
+    stream: EventStream
+    clock: Clock
+    prompts: Mapping[AgentKind, str]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a step runs with: the agent's kind and machine, and the lease under which it may act."""
+
+    services: Services
+    kind: AgentKind
+    manager: type[AgentStateManager]
+    lease: Lease
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What LLM_INTERACTION hands on."""
+
+    decision: Decision
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class Acted:
+    """What ACTION_EXECUTION hands on."""
+
+    decision: Decision
+    """As decided, but for a target that the actions made."""
+    results: tuple[CommandResult, ...] = ()
+    held: tuple[Action, ...] = ()
+    """What was not run, because it needs approval."""
+    held_by_policy: str = ""
+
+
+class Collect(Protocol):
+    """DATA_COLLECTION: look."""
+
+    async def __call__(self, context: Context, run: Run) -> Observation:
+        """Give what there is to see."""
+        ...
+
+
+class Decide(Protocol):
+    """LLM_INTERACTION: ask the model, and check its answer."""
+
+    async def __call__(self, context: Context, run: Run, observation: Observation) -> Decided:
+        """Give a decision that is legal in the run's state."""
+        ...
+
+
+class Act(Protocol):
+    """ACTION_EXECUTION: do what was decided, as far as the policy allows."""
+
+    async def __call__(self, context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
+        """Give what was done and what is held back."""
+        ...
+
+
+class Remember(Protocol):
+    """MEMORY_UPDATE: keep what happened."""
+
+    async def __call__(self, context: Context, run: Run, observation: Observation, acted: Acted) -> StepRecord:
+        """Give the step's record."""
+        ...
+
+
+@dataclass(frozen=True)
+class Strategies:
+    """One strategy for each phase: level 2 of one kind of agent."""
+
+    collect: Collect
+    decide: Decide
+    act: Act
+    remember: Remember

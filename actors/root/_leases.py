@@ -1,0 +1,93 @@
+"""Leases: who may use which target now, and who waits for it."""
+
+from __future__ import annotations
+
+import collections
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from callboard.actors.runtime import Leases
+    from callboard.messages import Assign
+
+
+@dataclass
+class _Slot:
+    token: int = 0
+    """The lease in force, 0 when the target is free."""
+    abandoned: bool = False
+    queue: collections.deque[Assign] = field(default_factory=collections.deque)
+
+
+class LeaseBook:
+    """One queue for each target, first in first out. Part of the switchboard; runs on its thread."""
+
+    def __init__(self, leases: Leases) -> None:
+        self._leases = leases
+        self._slots: dict[str, _Slot] = {}
+        self._addresses: dict[int, str] = {}
+
+    def request(self, assign: Assign) -> tuple[Assign | None, int]:
+        """Ask for a target.
+
+        Returns:
+            The assignment with its token if the target was free, and how many are ahead of it otherwise.
+        """
+        slot = self._slots.setdefault(assign.address, _Slot())
+        slot.queue.append(assign)
+        granted = self._next(assign.address)
+        return granted, len(slot.queue) + (granted is None) - 1
+
+    def _next(self, address: str) -> Assign | None:
+        slot = self._slots[address]
+        if slot.token or not slot.queue:
+            return None
+        lease = self._leases.grant(address)
+        slot.token = lease.token
+        self._addresses[lease.token] = address
+        return slot.queue.popleft().model_copy(update={"token": lease.token})
+
+    def holds(self, token: int, address: str) -> bool:
+        """Say whether a lease is in force for an address."""
+        return self._addresses.get(token) == address
+
+    def void(self, token: int) -> None:
+        """Take away the right to act; the target stays taken until `free`."""
+        self._leases.get(token).void()
+
+    def abandon(self, token: int) -> str | None:
+        """Note that a call under a lease can't be stopped. Returns the target's address if it is still taken."""
+        address = self._addresses.get(token)
+        if address is not None:
+            self._slots[address].abandoned = True
+        return address
+
+    def free(self, token: int) -> tuple[str | None, Assign | None]:
+        """Give a target back.
+
+        Returns:
+            Its address if it was abandoned, and the next assignment for it, with its token.
+        """
+        self._leases.drop(token)
+        address = self._addresses.pop(token, None)
+        if address is None:
+            return None, None
+        slot = self._slots[address]
+        was_abandoned, slot.abandoned, slot.token = slot.abandoned, False, 0
+        granted = self._next(address)
+        if granted is None and not slot.queue:
+            del self._slots[address]
+        return (address if was_abandoned else None), granted
+
+    def withdraw(self, task_id: str) -> list[Assign]:
+        """Take a task's assignments out of all queues."""
+        out: list[Assign] = []
+        for slot in self._slots.values():
+            out.extend(assign for assign in slot.queue if assign.task_id == task_id)
+            slot.queue = collections.deque(assign for assign in slot.queue if assign.task_id != task_id)
+        return out
+
+    @property
+    def abandoned(self) -> tuple[str, ...]:
+        """Targets that nobody gets until a call returns."""
+        return tuple(address for address, slot in self._slots.items() if slot.abandoned)

@@ -1,0 +1,168 @@
+"""Tasks: what was asked for, how far it is, and how it ended."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from callboard.actors.states import unique
+from callboard.messages import (
+    Assign,
+    Cancel,
+    Cause,
+    Outcome,
+    RoundEnded,
+    RunStatus,
+    SubtaskResult,
+    Target,
+    Task,
+    TaskRefusedError,
+    TaskResult,
+    TaskStatus,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from callboard.actors.runtime import Alarm
+
+
+@dataclass
+class TaskRecord:
+    """One task that is not over. Belongs to the switchboard's thread."""
+
+    task: Task
+    target: Target | None
+    started: float
+    """On the clock that never jumps."""
+    done: concurrent.futures.Future[TaskResult] = field(default_factory=concurrent.futures.Future)
+    round: int = 0
+    runs: dict[str, Assign] = field(default_factory=dict)
+    """What agents work on or wait for, by run id; token 0 while it waits for its target."""
+    subtasks: list[SubtaskResult] = field(default_factory=list)
+    stopping: Cancel | None = None
+    """The stop that was asked for first; its outcome stays."""
+    ended: RoundEnded | SubtaskResult | None = None
+    """What ended the last round, or the lone subtask."""
+    round_usage: Usage = field(default_factory=Usage)
+    artifacts: tuple[str, ...] = ()
+    alarm: Alarm | None = None
+    agents: set[str] = field(default_factory=set)
+
+    @property
+    def host(self) -> str:
+        """Where its HostAgent lives."""
+        return f"host/{self.task.id}"
+
+    @property
+    def has_next_round(self) -> bool:
+        """Whether the plan has another step."""
+        return self.round < len(self.task.plan)
+
+    def next_assign(self) -> Assign:
+        """Make the next assignment that does not come from a HostAgent: a round, or the lone subtask."""
+        self.round += 1
+        task = self.task
+        step = task.plan[self.round - 1] if task.plan else None
+        alone = self.target is not None
+        assign = Assign(
+            task_id=task.id,
+            run_id=f"{task.id}/{1 if alone else 0}",
+            address=self.target.address if self.target is not None else self.host,
+            request=step.request if step is not None else task.request,
+            task_request=task.request or (step.request if step is not None else ""),
+            round=self.round,
+            number=1 if alone else 0,
+            target=self.target,
+            plan_step=step,
+            subtasks=tuple(self.subtasks),
+        )
+        self.runs[assign.run_id] = assign
+        return assign
+
+    def result(self, now: float) -> TaskResult:
+        """Say how it ended."""
+        ended = self.ended
+        outcome = ended.outcome if ended is not None else Outcome.ERROR
+        causes = ended.causes if ended is not None else ()
+        if self.stopping is not None:
+            outcome = self.stopping.outcome
+            causes = (Cause(reason=self.stopping.reason, where="supervisor"),)
+        return TaskResult(
+            task_id=self.task.id,
+            outcome=outcome,
+            causes=causes,
+            output=ended.output if ended is not None else None,
+            comment=ended.comment if ended is not None else "",
+            artifacts=unique((*(path for done in self.subtasks for path in done.artifacts), *self.artifacts)),
+            subtasks=tuple(self.subtasks),
+            rounds=self.round,
+            usage=sum((done.usage for done in self.subtasks), self.round_usage),
+            seconds=max(0.0, now - self.started),
+        )
+
+    def status(self) -> TaskStatus:
+        """Say how far it is."""
+        runs = tuple(
+            RunStatus(run_id=run.run_id, address=run.address, request=run.request, leased=run.token != 0)
+            for run in self.runs.values()
+        )
+        return TaskStatus(
+            task_id=self.task.id,
+            request=self.task.request,
+            round=self.round,
+            runs=runs,
+            ended_subtasks=len(self.subtasks),
+            cancelling=self.stopping is not None,
+        )
+
+
+class TaskBook:
+    """All tasks that are not over. Part of the switchboard; runs on its thread."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, TaskRecord] = {}
+        self._ended: set[str] = set()
+
+    def open(self, task: Task, target: Target | None, now: float) -> TaskRecord:
+        """Take a task.
+
+        Raises:
+            TaskRefusedError: If its id was used before.
+        """
+        if task.id in self._open or task.id in self._ended:
+            msg = f"the task id {task.id!r} was used before: give each task its own, or none"
+            raise TaskRefusedError(msg)
+        record = self._open[task.id] = TaskRecord(task, target, now)
+        return record
+
+    def get(self, task_id: str) -> TaskRecord | None:
+        """Give a task that is not over."""
+        return self._open.get(task_id)
+
+    def close(self, record: TaskRecord) -> None:
+        """Take a task off the books."""
+        del self._open[record.task.id]
+        self._ended.add(record.task.id)
+
+    @property
+    def records(self) -> tuple[TaskRecord, ...]:
+        """All tasks that are not over, the oldest first."""
+        return tuple(self._open.values())
+
+    @property
+    def ended(self) -> int:
+        """How many are over."""
+        return len(self._ended)
+
+
+def never_ran(assign: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> SubtaskResult:
+    """Make the result of a subtask whose agent can't report any more, or never began."""
+    return SubtaskResult(
+        run_id=assign.run_id,
+        number=assign.number,
+        request=assign.request,
+        address=assign.address,
+        outcome=outcome,
+        causes=causes,
+    )

@@ -1,0 +1,28 @@
+"""The machinery below the agents: event loop, jobs, clock, lanes, leases, event stream."""
+
+from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, VirtualClock
+from callboard.actors.runtime._jobs import Jobs
+from callboard.actors.runtime._lanes import Lane, Lanes
+from callboard.actors.runtime._lease import Deed, Lease, Leases, committing
+from callboard.actors.runtime._loop import EventLoop
+from callboard.actors.runtime._stream import EventStream, Feed
+from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
+
+__all__ = [
+    "Alarm",
+    "Clock",
+    "Deed",
+    "EventLoop",
+    "EventStream",
+    "Feed",
+    "Jobs",
+    "Lane",
+    "Lanes",
+    "Lease",
+    "Leases",
+    "SystemClock",
+    "VirtualClock",
+    "committing",
+    "mark_own_thread",
+    "refuse_own_thread",
+]

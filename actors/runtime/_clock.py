@@ -1,0 +1,140 @@
+"""The clock that tells deadlines; a virtual one for tests."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from callboard.actors.runtime._threads import mark_own_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.messages import Seconds, Timestamp
+
+
+class Alarm:
+    """A call that is due later."""
+
+    def __init__(self, due: float, callback: Callable[[], None]) -> None:
+        self.due = due
+        self.callback = callback
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """Never call; without effect once it was called."""
+        self.cancelled = True
+
+
+class Clock(ABC):
+    """Tells deadlines. Callbacks run on the clock's thread and must be short: they tell an actor."""
+
+    def __init__(self) -> None:
+        self._alarms: list[tuple[float, int, Alarm]] = []
+        self._order = itertools.count()
+        self._changed = threading.Condition()
+
+    @abstractmethod
+    def now(self) -> Timestamp:
+        """Give the wall time."""
+
+    @abstractmethod
+    def elapsed(self) -> Seconds:
+        """Give seconds on a clock that never jumps; only differences mean anything."""
+
+    def after(self, seconds: Seconds, callback: Callable[[], None]) -> Alarm:
+        """Call back once, `seconds` from now."""
+        alarm = Alarm(self.elapsed() + seconds, callback)
+        with self._changed:
+            heapq.heappush(self._alarms, (alarm.due, next(self._order), alarm))
+            self._changed.notify()
+        return alarm
+
+    def _due(self, elapsed: Seconds) -> Alarm | None:
+        while self._alarms and self._alarms[0][2].cancelled:
+            heapq.heappop(self._alarms)
+        if self._alarms and self._alarms[0][0] <= elapsed:
+            return heapq.heappop(self._alarms)[2]
+        return None
+
+    def start(self) -> None:
+        """Begin to tell."""
+
+    def stop(self, timeout: Seconds) -> bool:  # noqa: ARG002 - the interface
+        """Stop telling. Returns whether the thread ended in time."""
+        return True
+
+
+class SystemClock(Clock):
+    """The machine's clock, on one daemon thread."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._main, name=name, daemon=True)
+
+    def now(self) -> Timestamp:
+        """Give the wall time."""
+        return time.time()
+
+    def elapsed(self) -> Seconds:
+        """Give the monotonic time."""
+        return time.monotonic()
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, timeout: Seconds) -> bool:
+        """Stop the thread."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _main(self) -> None:
+        mark_own_thread()
+        while True:
+            with self._changed:
+                alarm = self._due(self.elapsed())
+                if self._stopping:
+                    return
+                if alarm is None:
+                    ahead = self._alarms[0][0] - self.elapsed() if self._alarms else None
+                    self._changed.wait(ahead)
+                    continue
+            alarm.callback()
+
+
+class VirtualClock(Clock):
+    """A clock that stands still until a test moves it."""
+
+    def __init__(self, now: Timestamp = 0.0) -> None:
+        super().__init__()
+        self._now = now
+
+    def now(self) -> Timestamp:
+        """Give the virtual time."""
+        return self._now
+
+    def elapsed(self) -> Seconds:
+        """Give the virtual time."""
+        return self._now
+
+    def advance(self, seconds: Seconds) -> None:
+        """Move on, calling back what falls due, in order, on the caller's thread."""
+        end = self._now + seconds
+        while True:
+            with self._changed:
+                alarm = self._due(end)
+                if alarm is None:
+                    self._now = end
+                    return
+                self._now = max(self._now, alarm.due)
+            alarm.callback()

@@ -1,0 +1,140 @@
+"""Jobs: what takes time runs on the event loop, under a lease, and comes back as one word."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.runtime._lanes import calls_of_job
+
+if TYPE_CHECKING:
+    import concurrent.futures
+    from collections.abc import Awaitable, Callable
+
+    from callboard.actors.runtime._lease import Lease
+    from callboard.actors.runtime._loop import EventLoop
+    from callboard.messages import Message
+
+
+@dataclass(eq=False)
+class _Job:
+    token: int
+    task: asyncio.Task[None] | None = None
+    cancelled: bool = False
+    calls: set[concurrent.futures.Future[Any]] = field(default_factory=set)
+
+
+@dataclass
+class _Watch:
+    on_idle: Callable[[], None]
+    on_stuck: Callable[[], None]
+
+
+class Jobs:
+    """Runs jobs and knows, for each lease, whether anything still works under it. Thread-safe.
+
+    A job has ended when its coroutine has, *and* every blocking call that it started has returned.
+    """
+
+    def __init__(self, loop: EventLoop) -> None:
+        self._loop = loop
+        self._lock = threading.Lock()
+        self._running: dict[int, set[_Job]] = {}
+        self._watches: dict[int, _Watch] = {}
+
+    def start(
+        self, lease: Lease, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
+    ) -> None:
+        """Run a coroutine function; `done` gets its message, or what it raised, on the loop's thread.
+
+        A job that was cancelled says nothing.
+        """
+        job = _Job(lease.token)
+        with self._lock:
+            self._running.setdefault(job.token, set()).add(job)
+        self._loop.call(lambda: self._begin(job, work, done))
+
+    def _begin(
+        self, job: _Job, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
+    ) -> None:
+        if job.cancelled:
+            self._coroutine_ended(job)
+            return
+        job.task = asyncio.get_running_loop().create_task(self._run(job, work, done))
+
+    async def _run(
+        self, job: _Job, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
+    ) -> None:
+        calls_of_job.set(job.calls)
+        said: Message | BaseException | None
+        try:
+            said = await work()
+        except asyncio.CancelledError:
+            said = None if job.cancelled else RuntimeError("the job was cancelled from outside")
+        except BaseException as error:  # noqa: BLE001 - an edge: SystemExit in a coroutine would end the loop for all
+            said = error
+        try:
+            if said is not None and not job.cancelled:
+                done(said)
+        finally:
+            self._coroutine_ended(job)
+
+    def _coroutine_ended(self, job: _Job) -> None:
+        pending = [call for call in job.calls if not call.done()]
+        if not pending:
+            self._ended(job)
+            return
+        with self._lock:
+            watch = self._watches.get(job.token)
+        left = len(pending)
+
+        def returned(_call: object) -> None:
+            nonlocal left
+            with self._lock:
+                left -= 1
+                last = left == 0
+            if last:
+                self._ended(job)
+
+        if watch is not None:
+            watch.on_stuck()
+        for call in pending:
+            call.add_done_callback(returned)
+
+    def _ended(self, job: _Job) -> None:
+        with self._lock:
+            running = self._running[job.token]
+            running.discard(job)
+            if running:
+                return
+            del self._running[job.token]
+            watch = self._watches.pop(job.token, None)
+        if watch is not None:
+            watch.on_idle()
+
+    def cancel(self, token: int) -> None:
+        """Cancel what runs under a lease. Returns at once; `when_idle` tells when it has ended."""
+        with self._lock:
+            jobs = tuple(self._running.get(token, ()))
+            for job in jobs:
+                job.cancelled = True
+        for job in jobs:
+            self._loop.call(lambda task=job: task.task.cancel() if task.task is not None else None)
+
+    def when_idle(self, token: int, on_idle: Callable[[], None], on_stuck: Callable[[], None]) -> None:
+        """Tell when nothing works under a lease any more, at once if so already.
+
+        `on_stuck` is called first if only a blocking call is left, which can't be stopped. Both may be called on any
+        thread.
+        """
+        with self._lock:
+            jobs = self._running.get(token)
+            if jobs:
+                self._watches[token] = _Watch(on_idle, on_stuck)
+                stuck = any(job.task is not None and job.task.done() for job in jobs)
+        if not jobs:
+            on_idle()
+        elif stuck:
+            on_stuck()

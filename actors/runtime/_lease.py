@@ -1,0 +1,125 @@
+"""The right to act on a target: voided at once by cancel, checked where an effect commits."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from callboard.messages import LeaseVoidError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Lease:
+    """One agent's right to act on one target. Shared between threads.
+
+    The switchboard voids it; the tool that changes the world asks it within `committing`. Both take the same lock,
+    so that nothing commits after `void` has returned.
+    """
+
+    def __init__(self, target: str, token: int) -> None:
+        self.target = target
+        self.token = token
+        self.lock = threading.Lock()
+        self._valid = True
+
+    @property
+    def valid(self) -> bool:
+        """Whether the lease still allows anything."""
+        return self._valid
+
+    def void(self) -> None:
+        """Take the right away, for good. May be called from any thread, any number of times."""
+        with self.lock:
+            self._valid = False
+
+
+class Deed:
+    """One tool call under a lease: whether it may still commit, and which files it wrote."""
+
+    def __init__(self, lease: Lease) -> None:
+        self.lease = lease
+        self.artifacts: list[str] = []
+        self._valid = True
+
+    def void(self) -> None:
+        """Take this one call's right away: it took too long, and its answer is no longer awaited."""
+        with self.lease.lock:
+            self._valid = False
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """Make this the deed that `committing` asks, in this context (and threads that copy it)."""
+        reset = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(reset)
+
+    @contextlib.contextmanager
+    def committing(self) -> Iterator[None]:
+        """Hold the right while an effect commits; keep what happens inside short.
+
+        Raises:
+            LeaseVoidError: If the lease or this call is void. The body does not run.
+        """
+        with self.lease.lock:
+            if not (self._valid and self.lease.valid):
+                msg = f"the lease {self.lease.token} on {self.lease.target!r} is void: nothing was changed"
+                raise LeaseVoidError(msg)
+            yield
+
+
+_current: ContextVar[Deed | None] = ContextVar("callboard_deed", default=None)
+
+
+@contextlib.contextmanager
+def committing(artifact: Path | None = None) -> Iterator[None]:
+    """Ask the lease of the running tool call, commit inside, and note the file that was written.
+
+    A tool that runs without a lease, as a server of its own, is not restricted.
+
+    Raises:
+        LeaseVoidError: If the call or its lease is void. The body does not run.
+    """
+    deed = _current.get()
+    if deed is None:
+        yield
+        return
+    with deed.committing():
+        yield
+    if artifact is not None and str(artifact) not in deed.artifacts:
+        deed.artifacts.append(str(artifact))
+
+
+class Leases:
+    """The leases that are in force, by token. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._tokens = itertools.count(1)
+        self._leases: dict[int, Lease] = {}
+
+    def grant(self, target: str) -> Lease:
+        """Make a new lease on a target; that the target is free is the switchboard's business."""
+        lease = Lease(target, next(self._tokens))
+        self._leases[lease.token] = lease
+        return lease
+
+    def get(self, token: int) -> Lease:
+        """Give the lease of a token; a void one where there is none any more."""
+        lease = self._leases.get(token)
+        if lease is None:
+            lease = Lease("", token)
+            lease.void()
+        return lease
+
+    def drop(self, token: int) -> None:
+        """Void a lease and forget it."""
+        lease = self._leases.pop(token, None)
+        if lease is not None:
+            lease.void()

@@ -1,0 +1,69 @@
+"""The one shared asyncio loop, on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from callboard.actors.runtime._threads import mark_own_thread
+
+if TYPE_CHECKING:
+    import concurrent.futures
+    from collections.abc import Callable, Coroutine
+
+_T = TypeVar("_T")
+
+
+class EventLoop:
+    """An asyncio loop on a daemon thread. Everything here may be called from any thread; nothing may block on it."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._main, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def _main(self) -> None:
+        mark_own_thread()
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    @property
+    def thread(self) -> threading.Thread:
+        """The loop's thread."""
+        return self._thread
+
+    def submit(self, work: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
+        """Run a coroutine on the loop; the future's `cancel` cancels it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Call a function on the loop soon; a loop that is closed ignores it."""
+        try:
+            self._loop.call_soon_threadsafe(function)
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
+
+    def stop(self, timeout: float) -> bool:
+        """Stop the loop once what runs has had its cancellation. Returns whether its thread ended in time."""
+        if not self._thread.is_alive():
+            self._loop.close()
+            return True
+        self.call(lambda: self._loop.create_task(self._drain()))
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    async def _drain(self) -> None:
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        self._loop.stop()

@@ -1,0 +1,186 @@
+"""The event stream: one order for everything that happens, kept for a while, fed to subscribers."""
+
+from __future__ import annotations
+
+import collections
+import threading
+from typing import TYPE_CHECKING, Any
+
+from callboard.messages import Event, EventName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from callboard.actors.runtime._clock import Clock
+
+
+class Feed:
+    """One subscriber's bounded queue. When it is full the oldest event goes, and is counted."""
+
+    def __init__(self, size: int, task_id: str | None, clock: Clock) -> None:
+        self._events: collections.deque[Event] = collections.deque()
+        self._size = size
+        self.task_id = task_id
+        self._clock = clock
+        self._missed = 0
+        self._last_missed = 0
+        self._closed = False
+        self._changed = threading.Condition()
+        self._wake: Callable[[], None] | None = None
+
+    def wants(self, event: Event) -> bool:
+        """Say whether an event belongs here."""
+        return self.task_id is None or event.task_id == self.task_id
+
+    def put(self, event: Event) -> None:
+        """Add an event; never blocks."""
+        with self._changed:
+            if self._closed:
+                return
+            if len(self._events) >= self._size:
+                self._last_missed = self._events.popleft().seq
+                self._missed += 1
+            self._events.append(event)
+            self._changed.notify()
+            wake = self._wake
+        if wake is not None:
+            wake()
+
+    def skip(self, count: int, last: int) -> None:
+        """Count events that are no longer kept, the last of which had the number `last`."""
+        with self._changed:
+            self._missed += count
+            self._last_missed = last
+
+    def take(self) -> Event | None:
+        """Take the next event without waiting; None when there is none. What was missed comes first."""
+        with self._changed:
+            return self._take()
+
+    def _take(self) -> Event | None:
+        if self._missed:
+            count, self._missed = self._missed, 0
+            return Event(
+                seq=self._last_missed,
+                at=self._clock.now(),
+                name=EventName.EVENTS_MISSED,
+                task_id=self.task_id or "",
+                data={"count": count},
+            )
+        return self._events.popleft() if self._events else None
+
+    def get(self, timeout: float | None = None) -> Event | None:
+        """Wait for the next event; None at the end of the stream.
+
+        Raises:
+            TimeoutError: If nothing came in time.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._events or self._missed or self._closed, timeout):
+                msg = f"no event within {timeout} s"
+                raise TimeoutError(msg)
+            return self._take()
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more will come."""
+        return self._closed
+
+    def on_change(self, wake: Callable[[], None]) -> None:
+        """Have a function called after each change, on the thread that makes it."""
+        with self._changed:
+            self._wake = wake
+        wake()
+
+    def close(self) -> None:
+        """End it; what is queued can still be taken."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            wake = self._wake
+        if wake is not None:
+            wake()
+
+    def __iter__(self) -> Iterator[Event]:
+        """Wait for the events one by one, to the end of the stream."""
+        while (event := self.get()) is not None:
+            yield event
+
+
+class EventStream:
+    """Numbers events, keeps the latest, and hands them on. Thread-safe; `emit` never waits for a subscriber."""
+
+    def __init__(self, clock: Clock, kept: int, queue: int) -> None:
+        self._clock = clock
+        self._queue = queue
+        self._kept: collections.deque[Event] = collections.deque(maxlen=kept)
+        self._feeds: dict[str | None, list[Feed]] = {None: []}
+        self._sinks: list[Callable[[Event], None]] = []
+        self._lock = threading.Lock()
+        self._seq = 0
+        self._closed = False
+
+    @property
+    def seq(self) -> int:
+        """The number of the latest event."""
+        return self._seq
+
+    def add_sink(self, sink: Callable[[Event], None]) -> None:
+        """Have each event given to a function that must not block: the log."""
+        self._sinks.append(sink)
+
+    def emit(self, name: EventName, **fields: Any) -> None:  # noqa: ANN401 - the fields of `Event`
+        """Record that something happened. `fields` are those of `Event`; all others go into its `data`."""
+        known = {key: fields.pop(key) for key in _FIELDS & fields.keys()}
+        with self._lock:
+            self._seq += 1
+            event = Event(seq=self._seq, at=self._clock.now(), name=name, data=fields, **known)
+            self._kept.append(event)
+            for feed in (*self._feeds[None], *self._feeds.get(event.task_id, ())):
+                feed.put(event)
+        for sink in self._sinks:
+            sink(event)
+
+    def open(self, task_id: str | None = None, after: int | None = None) -> Feed:
+        """Open a feed: from now on, or after a sequence number as far back as events are kept.
+
+        What is no longer kept, or does not fit the queue, arrives as one ``events.missed``.
+        """
+        feed = Feed(self._queue, task_id, self._clock)
+        with self._lock:
+            if after is not None:
+                self._replay(feed, after)
+            if self._closed:
+                feed.close()
+            else:
+                self._feeds.setdefault(task_id, []).append(feed)
+        return feed
+
+    def _replay(self, feed: Feed, after: int) -> None:
+        if self._kept and self._kept[0].seq > after + 1:
+            feed.skip(self._kept[0].seq - 1 - after, self._kept[0].seq - 1)
+        for event in self._kept:
+            if event.seq > after and feed.wants(event):
+                feed.put(event)
+
+    def drop(self, feed: Feed) -> None:
+        """Close a feed and forget it."""
+        with self._lock:
+            feeds = self._feeds.get(feed.task_id, [])
+            if feed in feeds:
+                feeds.remove(feed)
+            if not feeds and feed.task_id is not None:
+                self._feeds.pop(feed.task_id, None)
+        feed.close()
+
+    def close(self) -> None:
+        """End the stream and all its feeds."""
+        with self._lock:
+            self._closed = True
+            feeds = [feed for some in self._feeds.values() for feed in some]
+            self._feeds = {None: []}
+        for feed in feeds:
+            feed.close()
+
+
+_FIELDS = set(Event.model_fields) - {"seq", "at", "name", "data", "kind", "schema_version"}

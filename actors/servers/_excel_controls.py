@@ -1,0 +1,211 @@
+"""What there is in a workbook: sheets, used ranges, tables and charts, each with an id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from openpyxl.utils import get_column_letter, range_boundaries
+from openpyxl.utils.cell import coordinate_to_tuple
+from openpyxl.worksheet.cell_range import CellRange
+
+from callboard.actors.servers._excel_file import ExcelFile, read_value
+from callboard.actors.servers._server import ToolError
+from callboard.actors.servers._tables import short
+from callboard.messages import Control
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet.worksheet import Worksheet
+    from pydantic import JsonValue
+
+    from callboard.actors.servers._tables import Answer
+
+_MAX_HEADER = 30
+
+
+@dataclass(frozen=True)
+class Place:
+    """Some cells of a sheet."""
+
+    sheet: Worksheet
+    cells: CellRange | None
+    """None for an empty sheet."""
+
+    def need(self) -> CellRange:
+        """Give the cells.
+
+        Raises:
+            ToolError: If the sheet is empty and no cells were named.
+        """
+        if self.cells is None:
+            msg = f"the sheet {self.sheet.title!r} is empty"
+            raise ToolError(msg)
+        return self.cells
+
+
+def used_range(sheet: Worksheet) -> CellRange | None:
+    """Measure the part of a sheet that holds values; cells that are only formatted do not count."""
+    taken = [(cell.row, cell.column) for cell in sheet._cells.values() if cell.value is not None]  # type: ignore[attr-defined]  # noqa: SLF001 - does not make the cells between
+    if not taken:
+        return None
+    rows, columns = [row for row, _ in taken], [column for _, column in taken]
+    return CellRange(min_row=min(rows), max_row=max(rows), min_col=min(columns), max_col=max(columns))
+
+
+def find_all(file: ExcelFile) -> list[Control]:
+    """List the controls: ``sheet-1``, its used range ``range-1``, then ``table-1`` …, ``chart-1`` … through the book."""
+    found: list[Control] = []
+    tables = charts = 0
+    for number, sheet in enumerate(file.book._sheets, start=1):  # type: ignore[attr-defined]  # noqa: SLF001 - with chart sheets
+        parent, title = f"sheet-{number}", sheet.title
+        detail: dict[str, JsonValue] = {"state": sheet.sheet_state}
+        is_grid = sheet in file.book.worksheets
+        used = used_range(sheet) if is_grid else None
+        if is_grid:
+            detail |= {"used": used.coord if used else None, "protected": bool(sheet.protection.sheet)}
+        visible = sheet.sheet_state == "visible"
+        found.append(
+            Control(id=parent, name=title, kind="sheet" if is_grid else "chart_sheet", visible=visible, detail=detail)
+        )
+        if used:
+            name = f"{title}!{used.coord}"
+            header = [short(text) for text in header_of(sheet, used)[:_MAX_HEADER]]
+            about = {"sheet": parent, "cells": used.coord, "header": header}
+            found.append(Control(id=f"range-{number}", name=name, kind="range", visible=visible, detail=about))
+        for table in sheet.tables.values() if is_grid else ():
+            tables += 1
+            about = {"sheet": parent, "cells": table.ref, "header": list(table.column_names)}
+            found.append(
+                Control(id=f"table-{tables}", name=table.displayName, kind="table", visible=visible, detail=about)
+            )
+        for chart in sheet._charts:  # noqa: SLF001 - has no public name
+            charts += 1
+            about = {"sheet": parent, "type": chart.tagname.removesuffix("Chart"), "at": _corner(chart.anchor)}
+            name = short(chart_title(chart)) or f"Chart {charts}"
+            found.append(Control(id=f"chart-{charts}", name=name, kind="chart", visible=visible, detail=about))
+    return found
+
+
+def find(file: ExcelFile, control_id: str, control_name: str = "") -> Control:
+    """Find a control by its id, and check its name where one is given.
+
+    Raises:
+        ToolError: If it is not there, or is called something else now.
+    """
+    for control in find_all(file):
+        if control.id == control_id:
+            if control_name and control.name != control_name:
+                msg = f"{control_id!r} is now called {control.name!r}, not {control_name!r}; look again"
+                raise ToolError(msg)
+            return control
+    msg = f"there is no control {control_id!r} in the workbook; look again to see what there is"
+    raise ToolError(msg)
+
+
+def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control_name: str = "") -> Place:
+    """Find the cells that a call means.
+
+    A control gives the sheet, and a range or table its cells too; without one the title does, and without that the
+    sheet that is open when the workbook is opened. Without cells the used range is meant.
+
+    Raises:
+        ToolError: If there is no such control, sheet or range, or the sheet and the control contradict each other.
+    """
+    title, wanted = sheet, cells
+    if "!" in cells:
+        title, _, wanted = cells.rpartition("!")
+        title = title.strip("'").replace("''", "'")
+        if sheet and sheet.casefold() != title.casefold():
+            msg = f"the cells {cells!r} are not on the sheet {sheet!r}"
+            raise ToolError(msg)
+    if control_id:
+        control = find(file, control_id, control_name)
+        parent = control.name if control.kind == "sheet" else find(file, str(control.detail.get("sheet", ""))).name
+        if title and title.casefold() != parent.casefold():
+            msg = f"{control_id!r} is not on the sheet {title!r}"
+            raise ToolError(msg)
+        title = parent
+        if control.kind in {"range", "table"}:
+            wanted = wanted or str(control.detail["cells"])
+    found = file.sheet(title) if title else _open_sheet(file)
+    return Place(found, parse_cells(wanted) if wanted else used_range(found))
+
+
+def parse_cells(text: str) -> CellRange:
+    """Read a range such as ``A1`` or ``A1:C10``.
+
+    Raises:
+        ToolError: If it is none, or has no end.
+    """
+    try:
+        left, top, right, bottom = range_boundaries(text.replace("$", "").upper())
+        if None in {left, top, right, bottom}:
+            raise ValueError  # noqa: TRY301 - whole rows and columns are answered alike
+        return CellRange(min_col=left, min_row=top, max_col=right, max_row=bottom)
+    except (ValueError, TypeError):
+        msg = f"{text!r} is no range of cells; write it like A1:C10"
+        raise ToolError(msg) from None
+
+
+def header_of(sheet: Worksheet, cells: CellRange) -> list[str]:
+    """Read the texts of the first row of a range; empty for empty cells."""
+    cells_ = sheet._cells  # type: ignore[attr-defined]  # noqa: SLF001 - does not make cells
+    row = (cells_.get((cells.min_row, column)) for column in range(cells.min_col, cells.max_col + 1))
+    return ["" if cell is None or cell.value is None else str(read_value(cell)) for cell in row]
+
+
+def column_of(sheet: Worksheet, cells: CellRange, name: str, *, header: bool) -> int:
+    """Find a column of a range by its header, else by its letter. Returns its number on the sheet.
+
+    Raises:
+        ToolError: If there is no such column, or two of that name.
+    """
+    names = header_of(sheet, cells) if header else []
+    if names.count(name) > 1:
+        msg = f"two columns are called {name!r}; name them by their letters"
+        raise ToolError(msg)
+    if name in names:
+        return cells.min_col + names.index(name)
+    if name.isascii() and name.isalpha():
+        for column in range(cells.min_col, cells.max_col + 1):
+            if get_column_letter(column) == name.upper():
+                return column
+    known = ", ".join(repr(title) for title in names if title)
+    msg = f"there is no column {name!r} in {cells.coord}" + (f"; there are: {known}" if known else "")
+    raise ToolError(msg)
+
+
+def chart_title(chart: Any) -> str:
+    """Read a chart's title; empty if it has none, or takes it from a cell."""
+    rich = chart.title.tx.rich if chart.title is not None and chart.title.tx is not None else None
+    if rich is None:
+        return ""
+    return "\n".join("".join(run.t for run in paragraph.r or ()) for paragraph in rich.p)
+
+
+def tree(file: ExcelFile, name: str) -> Answer:
+    """Order the controls by sheets."""
+    sheets: dict[str, list[JsonValue]] = {}
+    top: list[JsonValue] = []
+    for control in find_all(file):
+        node: dict[str, JsonValue] = {"id": control.id, "name": control.name, "kind": control.kind}
+        if "sheet" in control.detail:
+            sheets[str(control.detail["sheet"])].append(node)
+        else:
+            children: list[JsonValue] = []
+            sheets[control.id] = children
+            top.append({**node, "children": children})
+    return {"id": "workbook", "name": name, "kind": "workbook", "children": top}
+
+
+def _open_sheet(file: ExcelFile) -> Worksheet:
+    active = file.book.active
+    return next((sheet for sheet in file.book.worksheets if sheet is active), file.book.worksheets[0])
+
+
+def _corner(anchor: Any) -> str:
+    if isinstance(anchor, str):
+        row, column = coordinate_to_tuple(anchor)
+        return f"{get_column_letter(column)}{row}"
+    start = getattr(anchor, "_from", None)
+    return f"{get_column_letter(start.col + 1)}{start.row + 1}" if start is not None else ""

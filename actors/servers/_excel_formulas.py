@@ -1,0 +1,111 @@
+"""Formulas: which are accepted, and how they fill a range."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openpyxl.cell.cell import MergedCell
+from openpyxl.formula import Tokenizer
+from openpyxl.formula.tokenizer import Token, TokenizerError
+from openpyxl.formula.translate import Translator
+from openpyxl.utils import FORMULAE
+from openpyxl.utils.cell import coordinate_to_tuple
+
+from callboard.actors.servers._server import ToolError
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet.cell_range import CellRange
+    from openpyxl.worksheet.worksheet import Worksheet
+
+_MAX_LENGTH = 8192
+_NEWER = frozenset(
+    ["ACOT", "AGGREGATE", "ARABIC", "BASE", "CEILING.MATH", "CONCAT", "CONFIDENCE.NORM", "COVARIANCE.P", "COVARIANCE.S", "DAYS", "FLOOR.MATH", "FORECAST.LINEAR", "IFNA", "IFS", "ISFORMULA", "ISOWEEKNUM", "MAXIFS", "MINIFS", "MODE.SNGL", "NORM.DIST", "NORM.INV", "NUMBERVALUE", "PERCENTILE.EXC", "PERCENTILE.INC", "QUARTILE.EXC", "QUARTILE.INC", "RANK.AVG", "RANK.EQ", "STDEV.P", "STDEV.S", "SWITCH", "TEXTJOIN", "UNICHAR", "UNICODE", "VAR.P", "VAR.S", "XLOOKUP", "XMATCH", "XOR"],
+)
+"""Functions that came after the file format; in a file their names begin with ``_xlfn.``, which people never write."""
+_WITHOUT_PREFIX = frozenset({"AGGREGATE"})
+_OUTWARD = frozenset(
+    ["CALL", "FILTERXML", "HYPERLINK", "IMAGE", "REGISTER", "REGISTER.ID", "RTD", "SQL.REQUEST", "WEBSERVICE", "CUBEMEMBER", "CUBEVALUE", "CUBESET", "CUBESETCOUNT", "CUBEKPIMEMBER", "CUBEMEMBERPROPERTY", "CUBERANKEDMEMBER"],
+)
+_OPENING, _CLOSING = Token.OPEN, Token.CLOSE
+
+
+def checked(formula: str) -> str:
+    """Check a formula as people write it in English, and write it as a file holds it.
+
+    Raises:
+        ToolError: If it does not begin with ``=``, is malformed, uses an unknown function, or reaches out of the
+            workbook (other files, programs, the network).
+    """
+    text = formula.strip()
+    if not text.startswith("=") or not text[1:].strip() or len(text) > _MAX_LENGTH:
+        msg = f"a formula begins with = and has at most {_MAX_LENGTH} characters; {text[:40]!r} is none"
+        raise ToolError(msg)
+    try:
+        tokens = Tokenizer(text)
+    except (TokenizerError, IndexError) as error:
+        msg = f"{text!r} is no formula: {error}"
+        raise ToolError(msg) from error
+    depth = 0
+    for token in tokens.items:
+        depth += (token.subtype == _OPENING) - (token.subtype == _CLOSING)
+        if token.type == Token.FUNC and token.subtype == _OPENING:
+            token.value = _function(token.value, text)
+        elif token.type == Token.OPERAND and token.subtype == Token.RANGE:
+            _check_reference(token.value, text)
+    if depth or not tokens.items:
+        msg = f"{text!r} is no formula: its parentheses do not match"
+        raise ToolError(msg)
+    return tokens.render()
+
+
+def fill(sheet: Worksheet, cells: CellRange, formula: str) -> None:
+    """Write a formula into the top left cell, and into the others with its relative references moved, as Excel fills.
+
+    Raises:
+        ToolError: If a cell is the inside of a merged one, or a reference would leave the sheet.
+    """
+    origin = sheet.cell(cells.min_row, cells.min_col).coordinate
+    for row in range(cells.min_row, cells.max_row + 1):
+        for column in range(cells.min_col, cells.max_col + 1):
+            cell = sheet.cell(row, column)
+            if isinstance(cell, MergedCell):
+                msg = f"{cell.coordinate} lies within a merged cell; write to that cell's top left corner"
+                raise ToolError(msg)
+            try:
+                cell.value = Translator(formula, origin=origin).translate_formula(cell.coordinate)
+            except ValueError as error:
+                msg = f"{formula!r} can't be filled to {cell.coordinate}: {error}"
+                raise ToolError(msg) from error
+            cell.data_type = "f"
+
+
+def _function(opening: str, formula: str) -> str:
+    name = opening.rstrip("(").upper()
+    plain = name.removeprefix("_XLFN.")
+    if plain in _OUTWARD:
+        msg = f"{plain} reaches out of the workbook and is refused"
+        raise ToolError(msg)
+    if plain in _NEWER:
+        return f"{plain}(" if plain in _WITHOUT_PREFIX else f"_xlfn.{plain}("
+    if plain and plain not in FORMULAE:
+        msg = f"{formula!r} is refused: {plain!r} is no function that can be written; use English names"
+        raise ToolError(msg)
+    return f"{plain}("
+
+
+def _check_reference(text: str, formula: str) -> None:
+    if "|" in text or ("[" in text.partition("!")[0] and "!" in text):
+        msg = f"{formula!r} is refused: {text!r} reaches out of the workbook"
+        raise ToolError(msg)
+    if ";" in text:
+        msg = f"{formula!r} is no formula: arguments are separated by commas"
+        raise ToolError(msg)
+    ends = text.rpartition("!")[2].replace("$", "").split(":")
+    for end in ends:
+        letters = end.rstrip("0123456789")
+        if letters.isalpha() and letters != end and len(letters) <= 3:  # noqa: PLR2004 - XFD is the last column
+            try:
+                coordinate_to_tuple(end)
+            except ValueError:
+                msg = f"{formula!r} refers to {end}, which no sheet has"
+                raise ToolError(msg) from None

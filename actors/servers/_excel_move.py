@@ -1,0 +1,209 @@
+"""Moving cells: sorting the rows of a range, and putting its columns in another order."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from openpyxl.cell.cell import MergedCell
+from openpyxl.formula.translate import Translator
+from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.cell_range import CellRange
+from pydantic import BaseModel, ConfigDict, Field
+
+from callboard.actors.servers._excel_controls import Place, column_of
+from callboard.actors.servers._excel_file import ExcelFile, is_formula
+from callboard.actors.servers._excel_references import holders, overlapping
+from callboard.actors.servers._server import ToolError
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet.worksheet import Worksheet
+
+MAX_CELLS = 200_000
+"""The largest range that is moved about."""
+
+
+class SortKey(BaseModel):
+    """A column to sort by."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    column: Annotated[str, Field(description="The column's header, or its letter.")]
+    descending: Annotated[bool, Field(description="Whether the largest comes first.")] = False
+
+
+@dataclass
+class _Content:
+    """What moves with a cell."""
+
+    origin: str
+    value: Any
+    data_type: str
+    style: Any
+    hyperlink: Any
+    comment: Any
+
+
+def sort_rows(file: ExcelFile, place: Place, keys: list[SortKey], *, header: bool) -> int:
+    """Sort rows as Excel does: numbers and dates, texts whatever their capitals, false, true, errors, empty cells last.
+
+    Rows that compare equal keep their order. Formulas move as in Excel: relative references go with their row.
+    Returns how many rows were sorted.
+
+    Raises:
+        ToolError: If a column is missing, the range has merged cells, or a formula to sort by was never computed.
+    """
+    sheet, cells = place.sheet, place.need()
+    check_movable(sheet, cells)
+    columns = [(column_of(sheet, cells, key.column, header=header), key.descending) for key in keys]
+    first = cells.min_row + header
+    rows = list(range(first, cells.max_row + 1 - _totals(sheet, cells)))
+    for column, descending in reversed(columns):
+        ranks = {row: _rank(file, sheet, row, column) for row in rows}
+        full = [row for row in rows if ranks[row] is not None]
+        full.sort(key=lambda row: ranks[row], reverse=descending)
+        rows = full + [row for row in rows if ranks[row] is None]
+    across = range(cells.min_col, cells.max_col + 1)
+    taken = [[_take(sheet, row, column) for column in across] for row in rows]
+    for row, contents in enumerate(taken, start=first):
+        for column, content in zip(across, contents, strict=True):
+            _put(sheet, row, column, content)
+    return len(rows)
+
+
+def reorder(file: ExcelFile, place: Place, order: list[str], *, header: bool) -> list[str]:
+    """Put the columns of a range in an order; columns that are not named follow as they stood.
+
+    Returns the letters where the columns stood before, in their new order.
+
+    Raises:
+        ToolError: If a column is missing or named twice, the range has merged cells, or a formula, name or chart
+            refers to a column that would move: it would then mean another one.
+    """
+    sheet, cells = place.sheet, place.need()
+    check_movable(sheet, cells)
+    named = [column_of(sheet, cells, name, header=header) for name in order]
+    if len(set(named)) < len(named):
+        msg = "a column is named twice"
+        raise ToolError(msg)
+    across = list(range(cells.min_col, cells.max_col + 1))
+    new = named + [column for column in across if column not in named]
+    moving = [column for column, old in zip(across, new, strict=True) if column != old]
+    if moving:
+        _check_references(file, sheet, cells, moving)
+        _reorder_tables(sheet, cells, new)
+    widths = {column: sheet.column_dimensions[get_column_letter(column)].width for column in moving}
+    for row in range(cells.min_row, cells.max_row + 1) if moving else ():
+        taken = [_take(sheet, row, column) for column in new]
+        for column, content in zip(across, taken, strict=True):
+            _put(sheet, row, column, content)
+    for column, old in zip(across, new, strict=True):
+        if column != old:
+            sheet.column_dimensions[get_column_letter(column)].width = widths[old]
+    return [get_column_letter(column) for column in new]
+
+
+def check_movable(sheet: Worksheet, cells: CellRange) -> None:
+    """Refuse ranges whose cells can't be moved one by one.
+
+    Raises:
+        ToolError: If it is too large, or has merged cells or array formulas.
+    """
+    if cells.size["rows"] * cells.size["columns"] > MAX_CELLS:
+        msg = f"{cells.coord} has more than {MAX_CELLS} cells; name a smaller range"
+        raise ToolError(msg)
+    for merged in sheet.merged_cells.ranges:
+        if not cells.isdisjoint(merged):
+            msg = f"{cells.coord} has the merged cells {merged.coord}; name a range without them"
+            raise ToolError(msg)
+    for row in range(cells.min_row, cells.max_row + 1):
+        for column in range(cells.min_col, cells.max_col + 1):
+            cell = sheet.cell(row, column)
+            if is_formula(cell) and not isinstance(cell.value, str):
+                msg = f"{cell.coordinate} holds an array formula or a data table, which can't be moved"
+                raise ToolError(msg)
+
+
+def _rank(file: ExcelFile, sheet: Worksheet, row: int, column: int) -> tuple[int, float | str] | None:
+    """Give a cell its place in Excel's order; None for an empty one."""
+    cell = sheet.cell(row, column)
+    value: Any = cell.value
+    if is_formula(cell):
+        value = file.result(sheet, row, column)
+        if value is None:
+            msg = f"{cell.coordinate} is a formula that was never computed; open and save the workbook in Excel first"
+            raise ToolError(msg)
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return (2, float(value))
+    if isinstance(value, (int, float)):
+        return (0, float(value))
+    if isinstance(value, dt.datetime):
+        return (0, (value - dt.datetime(1899, 12, 30)) / dt.timedelta(days=1))  # noqa: DTZ001 - has no time zone
+    if isinstance(value, dt.time):
+        return (0, dt.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second) / dt.timedelta(days=1))
+    if isinstance(value, dt.timedelta):
+        return (0, value / dt.timedelta(days=1))
+    return (3, "") if cell.data_type == "e" else (1, str(value).casefold())
+
+
+def _totals(sheet: Worksheet, cells: CellRange) -> int:
+    """Count the rows of totals at the end of a range that is a table."""
+    return next((table.totalsRowCount or 0 for table in sheet.tables.values() if table.ref == cells.coord), 0)
+
+
+def _take(sheet: Worksheet, row: int, column: int) -> _Content:
+    cell = sheet.cell(row, column)
+    assert not isinstance(cell, MergedCell)  # check_movable refused those
+    comment = copy.copy(cell.comment)
+    return _Content(
+        cell.coordinate, cell.value, cell.data_type, copy.copy(cell._style), copy.copy(cell.hyperlink), comment
+    )  # type: ignore[attr-defined]
+
+
+def _put(sheet: Worksheet, row: int, column: int, content: _Content) -> None:
+    cell = sheet.cell(row, column)
+    assert not isinstance(cell, MergedCell)
+    value = content.value
+    if content.data_type == "f":
+        value = Translator(value, origin=content.origin).translate_formula(cell.coordinate)
+    cell._value = value  # type: ignore[attr-defined]  # noqa: SLF001 - setting `value` would guess the type anew
+    cell.data_type = content.data_type
+    cell._style = content.style  # type: ignore[attr-defined]  # noqa: SLF001
+    cell.comment = None
+    cell.comment = content.comment
+    cell._hyperlink = None  # type: ignore[attr-defined]  # noqa: SLF001
+    if content.hyperlink is not None:
+        cell.hyperlink = content.hyperlink
+
+
+def _check_references(file: ExcelFile, sheet: Worksheet, cells: CellRange, moving: list[int]) -> None:
+    for holder in holders(file):
+        for column in moving:
+            strip = CellRange(min_col=column, max_col=column, min_row=cells.min_row, max_row=cells.max_row)
+            for text in overlapping(holder, sheet.title, strip):
+                letter = get_column_letter(column)
+                own = {f"{sheet.title}!{letter}{row}" for row in range(cells.min_row, cells.max_row + 1)}
+                within = all(end.rstrip("0123456789") == letter for end in text.rpartition("!")[2].split(":"))
+                if holder.where in own and within:
+                    continue
+                msg = f"{holder.where} refers to {text}, which would move; change it first, or leave column {letter} where it is"
+                raise ToolError(msg)
+
+
+def _reorder_tables(sheet: Worksheet, cells: CellRange, new: list[int]) -> None:
+    for table in sheet.tables.values():
+        if cells.isdisjoint(CellRange(table.ref)):
+            continue
+        if table.ref != cells.coord:
+            msg = f"the table {table.displayName} covers {table.ref}; name exactly its cells to reorder its columns"
+            raise ToolError(msg)
+        columns = list(table.tableColumns)
+        table.tableColumns = [columns[old - cells.min_col] for old in new]
+        for number, column in enumerate(table.tableColumns, start=1):
+            column.id = number
+        if table.autoFilter is not None:
+            table.autoFilter.filterColumn = []

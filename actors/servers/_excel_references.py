@@ -1,0 +1,127 @@
+"""What formulas, names and charts refer to, and how that changes when sheets are renamed or columns move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openpyxl.formula import Tokenizer
+from openpyxl.formula.tokenizer import Token
+from openpyxl.utils import quote_sheetname, range_boundaries
+from openpyxl.worksheet.cell_range import CellRange
+from openpyxl.worksheet.formula import ArrayFormula
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from callboard.actors.servers._excel_file import ExcelFile
+
+_LAST_ROW, _LAST_COLUMN = 1_048_576, 16_384
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A place in a workbook where a formula or a reference stands."""
+
+    where: str
+    """For people: ``Sheet1!B2``, ``the name Total``, ``the chart Sales``."""
+    sheet: str
+    """The sheet that references without a sheet mean."""
+    formula: str
+    """Without ``=``."""
+    write: Callable[[str], None]
+
+
+def holders(file: ExcelFile) -> Iterator[Holder]:
+    """Go through all formulas and references of a workbook."""
+    for sheet in file.book.worksheets:
+        title = sheet.title
+        for cell in list(sheet._cells.values()):  # type: ignore[attr-defined]  # noqa: SLF001 - does not make cells
+            if cell.data_type == "f":
+                where = f"{title}!{cell.coordinate}"
+                if isinstance(cell.value, ArrayFormula):
+                    yield Holder(where, title, (cell.value.text or "=")[1:], _setter(cell.value, "text", "="))
+                elif isinstance(cell.value, str):
+                    yield Holder(where, title, cell.value[1:], _setter(cell, "value", "="))
+        for name, defined in sheet.defined_names.items():
+            yield Holder(f"the name {name}", title, defined.attr_text or "", _setter(defined, "attr_text"))
+        for rule in sheet.data_validations.dataValidation:
+            for side in ("formula1", "formula2"):
+                if getattr(rule, side):
+                    yield Holder(f"a validation on {title}", title, str(getattr(rule, side)), _setter(rule, side))
+        for ranges in sheet.conditional_formatting:
+            for rule in ranges.rules:
+                for index, formula in enumerate(rule.formula):
+                    yield Holder(f"a conditional format on {title}", title, formula, _item_setter(rule.formula, index))
+    for name, defined in file.book.defined_names.items():
+        yield Holder(f"the name {name}", "", defined.attr_text or "", _setter(defined, "attr_text"))
+    yield from _of_charts(file)
+
+
+def _of_charts(file: ExcelFile) -> Iterator[Holder]:
+    for sheet in file.book._sheets:  # type: ignore[attr-defined]  # noqa: SLF001 - with chart sheets
+        for chart in sheet._charts:  # noqa: SLF001 - has no public name
+            for part in chart._charts:  # noqa: SLF001
+                for series in part.series:
+                    for reference in _of_series(series):
+                        where = f"a chart on {sheet.title}"
+                        yield Holder(where, sheet.title, reference.f, _setter(reference, "f"))
+
+
+def _of_series(series: object) -> Iterator[object]:
+    for side in ("tx", "cat", "val", "xVal", "yVal", "bubbleSize"):
+        source = getattr(series, side, None)
+        for kind in ("strRef", "numRef", "multiLvlStrRef"):
+            reference = getattr(source, kind, None)
+            if reference is not None and reference.f:
+                yield reference
+
+
+def ranges(formula: str) -> Iterator[tuple[Token, str, str]]:
+    """Go through the references of a formula: the token, its sheet (empty for its own), and the cells or name."""
+    tokenizer = Tokenizer(f"={formula}")
+    for token in tokenizer.items:
+        if token.type == Token.OPERAND and token.subtype == Token.RANGE:
+            sheet, _, cells = token.value.rpartition("!")
+            yield token, sheet.strip("'").replace("''", "'"), cells
+
+
+def renamed(formula: str, old: str, new: str) -> str:
+    """Write a formula with a sheet's new title."""
+    tokenizer = Tokenizer(f"={formula}")
+    for token in tokenizer.items:
+        if token.type == Token.OPERAND and token.subtype == Token.RANGE:
+            sheet, mark, cells = token.value.rpartition("!")
+            if mark and sheet.strip("'").replace("''", "'").casefold() == old.casefold():
+                token.value = f"{quote_sheetname(new)}!{cells}"
+    return tokenizer.render()[1:]
+
+
+def mentions(formula: str, title: str) -> bool:
+    """Tell whether a formula refers to a sheet by its title, also as one end of several sheets."""
+    titles = title.casefold()
+    return any(titles in sheet.casefold().split(":") for _, sheet, _ in ranges(formula) if sheet)
+
+
+def overlapping(holder: Holder, title: str, cells: CellRange) -> Iterator[str]:
+    """Go through those references of a formula that touch some cells of a sheet."""
+    for _, sheet, text in ranges(holder.formula):
+        if (sheet or holder.sheet).casefold() != title.casefold():
+            continue
+        try:
+            left, top, right, bottom = range_boundaries(text.replace("$", ""))
+        except (ValueError, TypeError):
+            continue
+        other = CellRange(
+            min_col=left or 1, min_row=top or 1, max_col=right or _LAST_COLUMN, max_row=bottom or _LAST_ROW
+        )
+        if not cells.isdisjoint(other):
+            yield text
+
+
+def _setter(owner: object, name: str, prefix: str = "") -> Callable[[str], None]:
+    return lambda text: setattr(owner, name, prefix + text)
+
+
+def _item_setter(owner: list[str], index: int) -> Callable[[str], None]:
+    return lambda text: owner.__setitem__(index, text)

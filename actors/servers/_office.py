@@ -1,0 +1,80 @@
+"""What is checked before a document is parsed: damage, passwords, bombs, and files that are something else."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from typing import TYPE_CHECKING
+
+from callboard.actors.servers._server import ToolError
+
+if TYPE_CHECKING:
+    from callboard.actors.servers._workspace import Snapshot
+
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_MAX_PARTS = 10_000
+_UNPACKED = 5
+"""How many times the largest allowed file its unpacked parts may take."""
+_ENTITIES = tuple(
+    word.encode(coding) for word in ("<!DOCTYPE", "<!ENTITY") for coding in ("ascii", "utf-16-le", "utf-16-be")
+)
+_STRICT = b"purl.oclc.org/ooxml/"
+_MAIN = {"word": "word/document.xml", "excel": "xl/workbook.xml"}
+_MAIN_TYPES = {"word": (b"wordprocessingml.",), "excel": (b"spreadsheetml.", b"ms-excel.")}
+
+
+def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:
+    """Unpack a document into its parts, by name.
+
+    Raises:
+        ToolError: If it is damaged, password-protected, in another format, or unpacks to more than allowed.
+    """
+    name, data = snapshot.document, snapshot.data
+    if data.startswith(_OLE):
+        if _ENCRYPTED in data:
+            msg = f"{name!r} is protected with a password; it is not opened, and stays as it is"
+        else:
+            msg = f"{name!r} is in the format of Office 97, whatever its name says; save it as .docx or .xlsx"
+        raise ToolError(msg)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _check_size(archive, name, max_bytes * _UNPACKED)
+            found = {entry.filename: archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
+        raise damaged(name, error) from error
+    _check_kind(found, snapshot)
+    return found
+
+
+def damaged(name: str, error: Exception | str) -> ToolError:
+    """Make the error for a document that can't be parsed."""
+    return ToolError(f"{name!r} is damaged and can't be opened ({error}); it stays as it is")
+
+
+def _check_size(archive: zipfile.ZipFile, name: str, limit: int) -> None:
+    entries = archive.infolist()
+    if any(entry.flag_bits & 1 for entry in entries):
+        msg = f"{name!r} is protected with a password; it is not opened, and stays as it is"
+        raise ToolError(msg)
+    unpacked = sum(entry.file_size for entry in entries)
+    if unpacked > limit or len(entries) > _MAX_PARTS:
+        msg = f"{name!r} is too large: it unpacks to {unpacked} bytes in {len(entries)} parts, and at most {limit} are read"
+        raise ToolError(msg)
+
+
+def _check_kind(found: dict[str, bytes], snapshot: Snapshot) -> None:
+    name, root = snapshot.document, snapshot.root
+    types = found.get("[Content_Types].xml")
+    if types is None:
+        raise damaged(name, "it has no list of content types, so it is no Office document")
+    if not any(kind in types for kind in _MAIN_TYPES[root]):
+        msg = f"{name!r} holds something else than its name says: it is no {root} document"
+        raise ToolError(msg)
+    for part, data in found.items():
+        if part.endswith((".xml", ".rels", ".vml")) and any(word in data for word in _ENTITIES):
+            raise damaged(name, f"{part} declares entities, which no Office program writes")
+    if _STRICT in found.get(_MAIN[root], b"")[:4000]:
+        msg = f"{name!r} is saved as Strict Open XML, which can't be read; save it as the ordinary kind"
+        raise ToolError(msg)

@@ -1,0 +1,138 @@
+"""What a server is: a surface that agents see and touch, and the MCP tools to do it with."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import ToolAnnotations
+
+from callboard.messages import AgentKind, CommandType, Control, Effect, Observation, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+__all__ = ["Server", "ServerTool", "ToolError", "tool"]
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+_MARK = "__callboard_tool__"
+
+
+@dataclass(frozen=True)
+class _Mark:
+    type: CommandType
+    effect: Effect
+    agents: frozenset[AgentKind]
+    roots: frozenset[str]
+    destructive: bool
+
+
+@dataclass(frozen=True)
+class ServerTool:
+    """One MCP tool of a server that ships with us, and who may use it for what."""
+
+    tool: Tool
+    type: CommandType
+    effect: Effect
+    agents: frozenset[AgentKind]
+    roots: frozenset[str]
+    """The application roots it works in (``word``, ``excel``); empty for any."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name, unique within an application root."""
+        return self.tool.name
+
+
+def tool(
+    *,
+    effect: Effect,
+    agents: Collection[AgentKind] = (AgentKind.APP,),
+    roots: Collection[str] = (),
+    type: CommandType = CommandType.ACTION,  # noqa: A002 - the specification's word for it
+    destructive: bool = False,
+) -> Callable[[_F], _F]:
+    """Mark a method of a server as an MCP tool.
+
+    The docstring's first paragraph is what a model reads; the signature gives the schema. A synchronous method runs
+    on its target's lane, an ``async`` one on the event loop. It raises `ToolError` with a text for the model.
+
+    Args:
+        effect: What repeating a call does; becomes MCP's ``readOnlyHint`` and ``idempotentHint``.
+        agents: The kinds of agent that are offered it.
+        roots: The application roots in which it works; empty for any.
+        type: Whether the system uses it to see, or a model to act.
+        destructive: Whether it can delete or overwrite; becomes MCP's ``destructiveHint``.
+    """
+    mark = _Mark(type, effect, frozenset(agents), frozenset(roots), destructive)
+
+    def decorate(function: _F) -> _F:
+        setattr(function, _MARK, mark)
+        return function
+
+    return decorate
+
+
+class Server(ABC):
+    """A surface and its tools.
+
+    All methods but `tools` may block and are called on a lane (`lane`), never on an actor's thread or the event loop.
+    """
+
+    name: str
+    """Unique within one supervisor."""
+
+    @abstractmethod
+    def targets(self) -> tuple[Target, ...]:
+        """List what can be assigned now: windows, startable applications, devices, shells."""
+
+    @abstractmethod
+    def observe(self, target: Target) -> Observation:
+        """Look at one target.
+
+        Raises:
+            ToolError: If the target can't be read; the text says why.
+        """
+
+    def resolve(self, target: Target, control: Control) -> Control | None:
+        """Find a control that was observed earlier, if it is still the same: id, name and kind."""
+        for candidate in self.observe(target).controls:
+            if (candidate.id, candidate.name, candidate.kind) == (control.id, control.name, control.kind):
+                return candidate
+        return None
+
+    def lane(self, target: Target | None) -> str:
+        """Name the lane on which calls for a target run one after the other; None for the server's own."""
+        return f"{self.name}:{target.id if target else ''}"
+
+    def tools(self) -> tuple[ServerTool, ...]:
+        """Build the tools from the marked methods, sorted by name."""
+        return collect(self)
+
+    def mcp_server(self) -> MCPServer:
+        """Make a stand-alone MCP server of the same tools, for stdio or HTTP."""
+        return MCPServer(self.name, tools=[entry.tool for entry in self.tools()])
+
+
+def collect(owner: object) -> tuple[ServerTool, ...]:
+    """Build tools from the marked methods of a server or of a part of one, sorted by name."""
+    found: list[ServerTool] = []
+    for attribute in sorted(dir(type(owner))):
+        mark = getattr(getattr(type(owner), attribute), _MARK, None)
+        if isinstance(mark, _Mark):
+            annotations = ToolAnnotations(
+                read_only_hint=mark.effect is Effect.READ,
+                idempotent_hint=mark.effect in {Effect.READ, Effect.IDEMPOTENT},
+                destructive_hint=mark.destructive,
+                open_world_hint=False,
+            )
+            method = getattr(owner, attribute)
+            summary = (inspect.getdoc(method) or "").partition("\n\n")[0]
+            made = Tool.from_function(method, description=summary, annotations=annotations)
+            found.append(ServerTool(made, mark.type, mark.effect, mark.agents, mark.roots))
+    return tuple(found)

@@ -1,0 +1,57 @@
+"""What tools of both applications take and answer: texts, cells, parts of a long answer."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from callboard.actors.servers._server import ToolError
+
+Answer: TypeAlias = dict[str, JsonValue]
+"""What a tool returns: one JSON object."""
+
+Document = Annotated[str, Field(description="The document's path within the workspace, such as sales.docx.")]
+ControlId = Annotated[str, Field(description="The id of an observed control, such as table-1.")]
+ControlName = Annotated[str, Field(description="The observed control's name; checked where it is given.")]
+Text = Annotated[str, Field(description="The text; a line break in it stays a line break.")]
+Cell: TypeAlias = str | bool | int | float | None
+
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_NAME = 80
+
+
+def clean(text: str) -> str:
+    """Make a text fit for a document: line breaks become ``\\n``.
+
+    Raises:
+        ToolError: If it has characters that no document can hold.
+    """
+    if match := _FORBIDDEN.search(text):
+        msg = f"the text has the character {match.group()!r}, which a document can't hold; leave it out"
+        raise ToolError(msg)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def short(text: str, limit: int = _NAME) -> str:
+    """Cut a text to a control's name: one line, at most so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def width_of(rows: list[list[Cell]], header: list[str] | None = None) -> int:
+    """Measure rows that make a table.
+
+    Raises:
+        ToolError: If there is nothing in them, or they are not equally long.
+    """
+    widths = {len(row) for row in rows} | ({len(header)} if header is not None else set())
+    if len(widths) > 1:
+        found = ", ".join(str(width) for width in sorted(widths))
+        msg = f"the rows (and the header) must be equally long; they have {found} cells"
+        raise ToolError(msg)
+    if not widths or widths == {0}:
+        msg = "there are no cells to write"
+        raise ToolError(msg)
+    return widths.pop()

@@ -1,0 +1,310 @@
+"""The tools of a Word document: reading, inserting and editing text, headings, tables and fonts."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from docx.oxml.ns import qn
+from docx.table import Table
+from pydantic import Field
+
+from callboard.actors.servers import _word_edit as edit
+from callboard.actors.servers import _word_tables as tables
+from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers._tables import Answer, Cell, ControlId, ControlName, Document, Text, clean, width_of
+from callboard.actors.servers._word_controls import Found, find, find_all, tree
+from callboard.actors.servers._word_file import WordFile, visible_text
+from callboard.messages import Control, Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from callboard.actors.servers._word_file import Block
+    from callboard.actors.servers._workspace import Snapshot, Workspace
+
+WORD = ("word",)
+
+Position = Annotated[Literal["before", "after"], Field(description="On which side of the chosen control.")]
+Style = Annotated[str, Field(description="The name of a style that the document has; empty for the usual one.")]
+Rows = Annotated[list[list[Cell]], Field(description="The rows, each as long as the header.")]
+
+
+class WordTools:
+    """What can be done with a ``.docx`` file. Each call reads it, and replaces it if it is an edit; nothing stays open."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def controls(self, snapshot: Snapshot) -> list[Control]:
+        """List a document's controls, in order."""
+        return [found.control for found in find_all(self._load(snapshot))]
+
+    def tree(self, snapshot: Snapshot) -> Answer:
+        """Order a document's controls by headings."""
+        return tree(self._load(snapshot), snapshot.path.name)
+
+    def not_writable(self, snapshot: Snapshot) -> str:
+        """Say why a document's content must not be written; empty if it may."""
+        return self._load(snapshot).not_writable()
+
+    def empty(self) -> bytes:
+        """Make a new document."""
+        return WordFile.new().to_bytes()
+
+    @tool(effect=Effect.READ, roots=WORD)
+    def read_text(
+        self,
+        document: Document,
+        *,
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+        offset: Annotated[int, Field(ge=0, description="How many characters to skip.")] = 0,
+        limit: Annotated[int, Field(ge=1, le=50_000, description="How many characters to read at most.")] = 20_000,
+    ) -> Answer:
+        """Read the document's text, or that of one control: a paragraph, a table, or a heading with all below it."""
+        file = self._load(self._workspace.read(document))
+        blocks = list(file.blocks())
+        if control_id:
+            blocks = _below(file, blocks, find(file, control_id, control_name))
+        text = "\n".join(_text_of(file, block) for block in blocks)
+        shown = text[offset : offset + limit]
+        return {"text": shown, "characters": len(text), "left_out": max(0, len(text) - offset - len(shown))}
+
+    @tool(effect=Effect.READ, roots=WORD)
+    def read_table(  # noqa: PLR0913 - each is a choice of its own, with a default
+        self,
+        document: Document,
+        control_id: ControlId,
+        *,
+        control_name: ControlName = "",
+        numbers: Annotated[
+            bool, Field(description="Whether cells that are numbers beyond doubt become numbers.")
+        ] = True,
+        decimal: Annotated[Literal["auto", ".", ","], Field(description="What stands before the decimals.")] = "auto",
+        header: Annotated[bool, Field(description="Whether the first row is the header.")] = True,
+        start: Annotated[int, Field(ge=0, description="How many rows to skip.")] = 0,
+        limit: Annotated[int, Field(ge=1, le=5000, description="How many rows to read at most.")] = 1000,
+    ) -> Answer:
+        """Read a table: its header, its rows with numbers as numbers, and each column's unit.
+
+        With ``numbers``, an empty cell is null, and a percentage its hundredth (its column's unit is then ``%``).
+        What could be a number in two ways (``1,234``) stays text and is listed in ``kept_as_text`` (rows and columns
+        from 1, the header not counted); give ``decimal`` to have it read. What separates the decimals is otherwise
+        learnt from the same column. A merged cell's text stands at its top left corner.
+        """
+        file = self._load(self._workspace.read(document))
+        grid = tables.grid_of(find(file, control_id, control_name).table)
+        mark = None if decimal == "auto" else decimal
+        return tables.answer_of(grid, header=header, numbers=numbers, decimal=mark, start=start, limit=limit)
+
+    @tool(effect=Effect.ONCE, roots=WORD)
+    def insert_paragraph(  # noqa: PLR0913 - each is a choice of its own, with a default
+        self,
+        document: Document,
+        text: Text,
+        *,
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+        position: Position = "after",
+        style: Style = "",
+    ) -> Answer:
+        """Insert a paragraph before or after a control, or at the end of the document without one."""
+        with self._editing(document) as file:
+            place = _place(file, control_id, control_name)
+            made = edit.insert_paragraph(file.document, text, style, place, before=position == "before")
+            return _made(file, made)
+
+    @tool(effect=Effect.ONCE, roots=WORD)
+    def insert_heading(  # noqa: PLR0913 - each is a choice of its own, with a default
+        self,
+        document: Document,
+        text: Text,
+        *,
+        level: Annotated[int, Field(ge=0, le=9, description="1 for the highest, 0 for the document's title.")] = 1,
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+        position: Position = "after",
+    ) -> Answer:
+        """Insert a heading before or after a control, or at the end of the document without one."""
+        with self._editing(document) as file:
+            place = _place(file, control_id, control_name)
+            return _made(file, edit.insert_heading(file.document, text, level, place, before=position == "before"))
+
+    @tool(effect=Effect.ONCE, roots=WORD)
+    def insert_table(  # noqa: PLR0913 - each is a choice of its own, with a default
+        self,
+        document: Document,
+        header: Annotated[list[str], Field(description="The texts of the header row; empty for no header.")],
+        rows: Rows,
+        *,
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+        position: Position = "after",
+        style: Style = "",
+    ) -> Answer:
+        """Insert a table before or after a control, or at the end of the document without one."""
+        width_of(rows, header or None)
+        with self._editing(document) as file:
+            place = _place(file, control_id, control_name)
+            made = tables.make_table(file.document, header, rows, style)
+            edit.move(made, place, before=position == "before")
+            edit.separate(made)
+            return _made(file, made)
+
+    @tool(effect=Effect.ONCE, roots=WORD)
+    def append_rows(
+        self, document: Document, control_id: ControlId, rows: Rows, *, control_name: ControlName = ""
+    ) -> Answer:
+        """Add rows at the end of a table; they look like its last row."""
+        width_of(rows)
+        with self._editing(document) as file:
+            found = find(file, control_id, control_name)
+            tables.append_rows(found.table, rows)
+            return {"control_id": control_id, "rows_added": len(rows)}
+
+    @tool(effect=Effect.IDEMPOTENT, roots=WORD)
+    def write_cell(  # noqa: PLR0913 - a cell's place and its value
+        self,
+        document: Document,
+        control_id: ControlId,
+        row: Annotated[int, Field(ge=1, description="The row, from 1; the header counts.")],
+        column: Annotated[int, Field(ge=1, description="The column, from 1.")],
+        value: Annotated[Cell, Field(description="The new text or number; null empties the cell.")],
+        *,
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Write one cell of a table, in the font of what stands there."""
+        with self._editing(document) as file:
+            grid = tables.grid_of(find(file, control_id, control_name).table)
+            tables.write_cell(grid, row - 1, column - 1, tables.text_of(value))
+            return {"control_id": control_id, "row": row, "column": column}
+
+    @tool(effect=Effect.IDEMPOTENT, roots=WORD)
+    def edit_paragraph(
+        self, document: Document, control_id: ControlId, text: Text, *, control_name: ControlName = ""
+    ) -> Answer:
+        """Give a paragraph or heading a new text; its style and font stay."""
+        with self._editing(document) as file:
+            found = find(file, control_id, control_name)
+            edit.set_text(found.paragraph, text)
+            return {"control_id": control_id, "text": clean(text)}
+
+    @tool(effect=Effect.ONCE, roots=WORD)
+    def replace_text(  # noqa: PLR0913 - each is a choice of its own, with a default
+        self,
+        document: Document,
+        find_text: Annotated[str, Field(min_length=1, description="The text to look for; within one paragraph.")],
+        new_text: Annotated[str, Field(description="What to put in its place.")],
+        *,
+        match_case: Annotated[bool, Field(description="Whether capitals matter.")] = True,
+        whole_words: Annotated[bool, Field(description="Whether parts of words are left alone.")] = False,
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Replace a text everywhere in the body, tables and links included, or within one control; fonts stay."""
+        if "\n" in clean(new_text):
+            msg = "new_text must not have line breaks; insert paragraphs instead"
+            raise ToolError(msg)
+        bound = r"(?<!\w){}(?!\w)" if whole_words else "{}"
+        pattern = re.compile(bound.format(re.escape(clean(find_text))), 0 if match_case else re.IGNORECASE)
+        with self._editing(document) as file:
+            place = _place(file, control_id, control_name)
+            blocks = list(file.blocks()) if place is None else [place]
+            paragraphs = [paragraph for block in blocks for paragraph in edit.paragraphs_of(block)]
+            count = sum(edit.replace_in(paragraph, pattern, clean(new_text)) for paragraph in paragraphs)
+            if not count:
+                msg = f"{find_text!r} does not occur there; nothing was replaced"
+                raise ToolError(msg)
+            return {"replaced": count}
+
+    @tool(effect=Effect.IDEMPOTENT, roots=WORD)
+    def set_font(  # noqa: PLR0913 - a font has that many sides
+        self,
+        document: Document,
+        control_id: ControlId,
+        *,
+        control_name: ControlName = "",
+        name: Annotated[str, Field(description="The font's name, such as Arial; empty to leave it.")] = "",
+        size: Annotated[float | None, Field(ge=1, le=1638, description="In points; null to leave it.")] = None,
+        bold: Annotated[bool | None, Field(description="Null to leave it.")] = None,
+        italic: Annotated[bool | None, Field(description="Null to leave it.")] = None,
+        underline: Annotated[bool | None, Field(description="Null to leave it.")] = None,
+        color: Annotated[str, Field(pattern="^(#?[0-9A-Fa-f]{6})?$", description="As RRGGBB; empty to leave it.")] = "",
+    ) -> Answer:
+        """Set the font of a heading, a paragraph or a whole table; what is not given stays."""
+        if not name and not color and all(side is None for side in (size, bold, italic, underline)):
+            msg = "say what to set: name, size, bold, italic, underline or color"
+            raise ToolError(msg)
+        with self._editing(document) as file:
+            block = find(file, control_id, control_name).block
+            count = edit.set_font(
+                block, name=name, size=size, bold=bold, italic=italic, underline=underline, color=color
+            )
+            return {"control_id": control_id, "runs": count}
+
+    @tool(effect=Effect.ONCE, roots=WORD, destructive=True)
+    def delete_control(self, document: Document, control_id: ControlId, *, control_name: ControlName = "") -> Answer:
+        """Delete a paragraph, a heading (without what is below it) or a table."""
+        with self._editing(document) as file:
+            found = find(file, control_id, control_name)
+            element = found.block._element  # noqa: SLF001 - python-docx can't remove a block
+            if element.find(f"{qn('w:pPr')}/{qn('w:sectPr')}") is not None:
+                msg = (
+                    f"{control_id!r} ends a section of the document; deleting it would change the page layout before it"
+                )
+                raise ToolError(msg)
+            element.getparent().remove(element)
+            return {"deleted": found.control.name, "kind": found.control.kind}
+
+    def _load(self, snapshot: Snapshot) -> WordFile:
+        return WordFile.load(snapshot, self._workspace.max_bytes)
+
+    @contextlib.contextmanager
+    def _editing(self, document: str) -> Iterator[WordFile]:
+        """Open a document for one edit; it is replaced when the body ends without an error."""
+        snapshot = self._workspace.read_to_write(document)
+        file = self._load(snapshot)
+        if reason := file.not_writable():
+            msg = f"{document!r} is not written: {reason}"
+            raise ToolError(msg)
+        yield file
+        self._workspace.replace(snapshot, file.to_bytes())
+
+
+def _place(file: WordFile, control_id: str, control_name: str) -> Block | None:
+    return find(file, control_id, control_name).block if control_id else None
+
+
+def _made(file: WordFile, block: Block) -> Answer:
+    """Name the control that a new block became; an empty paragraph is none."""
+    for found in find_all(file):
+        if found.block._element is block._element:  # noqa: SLF001 - the same element, though another proxy
+            return {"control_id": found.control.id, "control_name": found.control.name}
+    return {"control_id": None, "control_name": ""}
+
+
+def _below(file: WordFile, blocks: list[Block], found: Found) -> list[Block]:
+    """Take a block, and for a heading all blocks below it."""
+    start = next(n for n, block in enumerate(blocks) if block._element is found.block._element)  # noqa: SLF001
+    if found.control.kind != "heading":
+        return blocks[start : start + 1]
+    level = file.heading_level(found.paragraph)
+    end = start + 1
+    while end < len(blocks):
+        block = blocks[end]
+        other = None if isinstance(block, Table) else file.heading_level(block)
+        if other is not None and level is not None and other <= level:
+            break
+        end += 1
+    return blocks[start:end]
+
+
+def _text_of(file: WordFile, block: Block) -> str:
+    """Write a block as text: a heading with ``#`` marks, a table with a line a row and tabs between cells."""
+    if isinstance(block, Table):
+        return "\n".join("\t".join(" ".join(text.split()) for text in row) for row in tables.grid_of(block).texts)
+    level = file.heading_level(block)
+    text = visible_text(block._p)  # noqa: SLF001 - has no public name
+    return text if level is None else f"{'#' * max(1, level)} {text}"

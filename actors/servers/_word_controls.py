@@ -1,0 +1,120 @@
+"""What there is in a Word document: headings, paragraphs and tables, each with an id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from docx.oxml.ns import qn
+from docx.table import Table
+from docx.text.paragraph import Paragraph
+
+from callboard.actors.servers._server import ToolError
+from callboard.actors.servers._tables import short
+from callboard.actors.servers._word_file import visible_text
+from callboard.messages import Control
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from callboard.actors.servers._tables import Answer
+    from callboard.actors.servers._word_file import Block, WordFile
+
+
+@dataclass(frozen=True)
+class Found:
+    """A control and the block behind it."""
+
+    control: Control
+    block: Block
+
+    @property
+    def paragraph(self) -> Paragraph:
+        """The paragraph or heading.
+
+        Raises:
+            ToolError: If it is a table.
+        """
+        if isinstance(self.block, Paragraph):
+            return self.block
+        msg = f"{self.control.id!r} is a table; this needs a heading or a paragraph"
+        raise ToolError(msg)
+
+    @property
+    def table(self) -> Table:
+        """The table.
+
+        Raises:
+            ToolError: If it is a heading or a paragraph.
+        """
+        if isinstance(self.block, Table):
+            return self.block
+        msg = f"{self.control.id!r} is a {self.control.kind}; this needs a table"
+        raise ToolError(msg)
+
+
+def find_all(file: WordFile) -> list[Found]:
+    """List the controls in order: ``heading-1``, ``paragraph-1``, ``table-1`` …, counted by kind.
+
+    Empty paragraphs count, so that a number stays while text is written into one, but are not listed.
+    """
+    counts = {"heading": 0, "paragraph": 0, "table": 0}
+    found: list[Found] = []
+    for block in file.blocks():
+        if isinstance(block, Table):
+            kind, name, detail = "table", short(" | ".join(header_of(block))), _size(block)
+        else:
+            text, level = visible_text(block._p), file.heading_level(block)  # noqa: SLF001 - has no public name
+            kind, name = "paragraph" if level is None else "heading", short(text)
+            detail = {"characters": len(text)} if level is None else {"level": level}
+        counts[kind] += 1
+        if name or kind == "table":
+            found.append(Found(Control(id=f"{kind}-{counts[kind]}", name=name, kind=kind, detail=detail), block))
+    return found
+
+
+def find(file: WordFile, control_id: str, control_name: str = "") -> Found:
+    """Find a control by its id, and check its name where one is given.
+
+    Raises:
+        ToolError: If it is not there, or is called something else now.
+    """
+    for found in find_all(file):
+        if found.control.id == control_id:
+            if control_name and found.control.name != control_name:
+                msg = f"{control_id!r} is now called {found.control.name!r}, not {control_name!r}; look again"
+                raise ToolError(msg)
+            return found
+    msg = f"there is no control {control_id!r} in the document; look again to see what there is"
+    raise ToolError(msg)
+
+
+def tree(file: WordFile, name: str) -> Answer:
+    """Order the controls by headings: each holds what follows it, down to the next of its level."""
+    top: list[JsonValue] = []
+    open_lists: list[tuple[int, list[JsonValue]]] = [(-1, top)]
+    for found in find_all(file):
+        control = found.control
+        children: list[JsonValue] = []
+        node: dict[str, JsonValue] = {"id": control.id, "name": control.name, "kind": control.kind}
+        if control.kind == "heading":
+            level = control.detail["level"]
+            assert isinstance(level, int)
+            while open_lists[-1][0] >= level:
+                open_lists.pop()
+            node["children"] = children
+            open_lists[-1][1].append(node)
+            open_lists.append((level, children))
+        else:
+            open_lists[-1][1].append(node)
+    return {"id": "document", "name": name, "kind": "document", "children": top}
+
+
+def header_of(table: Table) -> list[str]:
+    """Read the texts of a table's first row."""
+    first = table._tbl.tr_lst[:1]  # noqa: SLF001 - reads one row without measuring the whole table
+    return [visible_text(cell) for row in first for cell in row.iterchildren(qn("w:tc"))]
+
+
+def _size(table: Table) -> dict[str, JsonValue]:
+    return {"rows": len(table._tbl.tr_lst), "columns": len(table._tbl.tblGrid.gridCol_lst)}  # noqa: SLF001

@@ -1,0 +1,250 @@
+"""Tables of a Word document: reading their cells, writing cells and rows, making new ones."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from docx.enum.style import WD_STYLE_TYPE
+from docx.oxml import OxmlElement
+from docx.oxml.ns import qn
+from docx.table import Table, _Cell
+from docx.text.paragraph import Paragraph
+
+from callboard.actors.servers._numbers import Number, Separator, is_ambiguous, parse_number, separator_of
+from callboard.actors.servers._server import ToolError
+from callboard.actors.servers._tables import clean
+from callboard.actors.servers._word_edit import set_text
+from callboard.actors.servers._word_file import visible_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from docx.document import Document
+    from docx.oxml.xmlchemy import BaseOxmlElement
+    from pydantic import JsonValue
+
+    from callboard.actors.servers._tables import Answer, Cell
+
+_STYLE = "Table Grid"
+_BORDERS = ("top", "left", "bottom", "right", "insideH", "insideV")
+
+
+@dataclass
+class Grid:
+    """A table's cells on a grid: a merged cell's text stands at its top left corner, the rest of it is empty."""
+
+    texts: list[list[str]]
+    cells: dict[tuple[int, int], BaseOxmlElement]
+    """The cells by row and column, from 0; only the corners of merged ones."""
+    merged: list[tuple[int, int, int, int]]
+    """Row, column, rows and columns of each merged cell, from 0."""
+
+
+def grid_of(table: Table) -> Grid:
+    """Lay a table out, however ragged its rows are."""
+    grid = Grid([], {}, [])
+    extents: dict[tuple[int, int], tuple[int, int]] = {}
+    corners: dict[int, tuple[int, int]] = {}
+    for row, element in enumerate(_rows(table._tbl)):  # noqa: SLF001 - merged cells have no public names
+        texts: list[str] = []
+        column = _before(element)
+        texts.extend([""] * column)
+        for cell in _unwrapped(element, qn("w:tc")):
+            span, merge = _span(cell), _vertical(cell)
+            if merge == "continue" and column in corners:
+                corner = corners[column]
+                extents[corner] = (row - corner[0] + 1, extents[corner][1])
+                texts.append("")
+            else:
+                corners[column] = (row, column)
+                extents[row, column] = (1, span)
+                grid.cells[row, column] = cell
+                texts.append(_cell_text(cell))
+            texts.extend([""] * (span - 1))
+            column += span
+        grid.texts.append(texts)
+    width = max((len(texts) for texts in grid.texts), default=0)
+    for texts in grid.texts:
+        texts.extend([""] * (width - len(texts)))
+    grid.merged = [(*corner, *extent) for corner, extent in extents.items() if extent != (1, 1)]
+    return grid
+
+
+def answer_of(grid: Grid, *, header: bool, numbers: bool, decimal: Separator | None, start: int, limit: int) -> Answer:
+    """Describe a table as JSON; ``read_table`` says how."""
+    above = 1 if header and grid.texts else 0
+    columns = list(zip(*grid.texts[above:], strict=True))
+    marks = [decimal or separator_of(column) for column in columns]
+    shown = grid.texts[above + start : above + start + limit]
+    answer: Answer = {
+        "header": list(grid.texts[0]) if above else [],
+        "rows": [list(row) for row in shown],
+        "row_count": len(grid.texts) - above,
+        "column_count": len(grid.texts[0]) if grid.texts else 0,
+        "left_out": max(0, len(grid.texts) - above - start - len(shown)),
+        "merged": [
+            {"row": row + 1 - above, "column": column + 1, "rows": rows, "columns": across}
+            for row, column, rows, across in grid.merged
+        ],
+    }
+    if numbers:
+        read = [[parse_number(text, mark) for text, mark in zip(row, marks, strict=True)] for row in shown]
+        answer["rows"] = [
+            [number.value if number else text or None for text, number in zip(row, found, strict=True)]
+            for row, found in zip(shown, read, strict=True)
+        ]
+        answer["units"] = list(_units(read, len(columns)))
+        answer["kept_as_text"] = _kept_as_text(shown, marks, start)
+    return answer
+
+
+def write_cell(grid: Grid, row: int, column: int, text: str) -> None:
+    """Write one cell's text, in the font of what stands there. Rows and columns count from 0.
+
+    Raises:
+        ToolError: If there is no such cell, it lies within a merged one, or it holds more than text.
+    """
+    if row >= len(grid.texts) or column >= len(grid.texts[0]):
+        msg = f"the table has {len(grid.texts)} rows and {len(grid.texts[0]) if grid.texts else 0} columns"
+        raise ToolError(msg)
+    cell = grid.cells.get((row, column))
+    if cell is None:
+        msg = f"row {row + 1}, column {column + 1} lies within a merged cell; write to that cell's top left corner"
+        raise ToolError(msg)
+    paragraphs = [Paragraph(element, _Cell(cell, None)) for element in _unwrapped(cell, qn("w:p"))]  # type: ignore[arg-type]
+    if cell.find(qn("w:tbl")) is not None or not paragraphs:
+        msg = f"row {row + 1}, column {column + 1} holds another table; its text can't be set"
+        raise ToolError(msg)
+    set_text(paragraphs[0], text)
+    for paragraph in paragraphs[1:]:
+        set_text(paragraph, "")
+        element = paragraph._p  # noqa: SLF001 - python-docx can't remove a paragraph
+        element.getparent().remove(element)
+
+
+def append_rows(table: Table, rows: list[list[Cell]]) -> None:
+    """Add rows that look like the table's last one.
+
+    Raises:
+        ToolError: If the table is empty, its last row has merged cells, or a row has not as many cells as the table.
+    """
+    grid = grid_of(table)
+    if not grid.texts:
+        msg = "the table has no row that new ones could look like"
+        raise ToolError(msg)
+    width, last = len(grid.texts[0]), len(grid.texts) - 1
+    if any(row + rows_ > last for row, _, rows_, _ in grid.merged):
+        msg = "the table's last row has merged cells; new rows can't be made like it"
+        raise ToolError(msg)
+    for row in rows:
+        if len(row) != width:
+            msg = f"a row has {len(row)} cells; the table has {width} columns"
+            raise ToolError(msg)
+    model = _rows(table._tbl)[-1]  # noqa: SLF001 - has no public name
+    for _ in rows:
+        model.addnext(copy.deepcopy(model))
+    made = grid_of(table)
+    for offset, row in enumerate(rows, start=last + 1):
+        for column, value in enumerate(row):
+            write_cell(made, offset, column, text_of(value))
+
+
+def make_table(document: Document, header: list[str], rows: list[list[Cell]], style: str) -> Table:
+    """Make a table at the end of a document: a header row in bold, repeated on each page, and the rows.
+
+    Raises:
+        ToolError: If the document has no such table style.
+    """
+    tables = {entry.name for entry in document.styles if entry.type == WD_STYLE_TYPE.TABLE}
+    if style and style not in tables:
+        known = ", ".join(sorted(name for name in tables if name))
+        msg = f"the document has no table style {style!r}; it has: {known}"
+        raise ToolError(msg)
+    width = len(header) or len(rows[0])
+    table = document.add_table(0, width)
+    if style or _STYLE in tables:
+        table.style = style or _STYLE
+    else:
+        _draw_borders(table)
+    lines: list[list[Cell]] = [[*header], *rows] if header else rows
+    for line in lines:
+        for cell, value in zip(table.add_row().cells, line, strict=True):
+            cell.paragraphs[0].add_run(text_of(value))
+    if header:
+        _mark_header(table)
+    return table
+
+
+def text_of(value: Cell) -> str:
+    """Write a value as a cell's text; None is empty."""
+    return "" if value is None else clean(str(value))
+
+
+def _rows(table: BaseOxmlElement) -> list[BaseOxmlElement]:
+    return list(_unwrapped(table, qn("w:tr")))
+
+
+def _unwrapped(parent: BaseOxmlElement, tag: str) -> Iterator[BaseOxmlElement]:
+    """Go through the children of one kind, those in content controls too."""
+    for child in parent.iterchildren():
+        if child.tag == tag:
+            yield child
+        elif child.tag in {qn("w:sdt"), qn("w:sdtContent"), qn("w:customXml"), qn("w:ins")}:
+            yield from _unwrapped(child, tag)
+
+
+def _before(row: BaseOxmlElement) -> int:
+    return _number(row.find(f"{qn('w:trPr')}/{qn('w:gridBefore')}"), 0)
+
+
+def _span(cell: BaseOxmlElement) -> int:
+    return max(1, _number(cell.find(f"{qn('w:tcPr')}/{qn('w:gridSpan')}"), 1))
+
+
+def _number(element: BaseOxmlElement | None, default: int) -> int:
+    value = element.get(qn("w:val")) if element is not None else None
+    return min(int(value), 1000) if value is not None and value.isdigit() else default
+
+
+def _vertical(cell: BaseOxmlElement) -> str:
+    merge = cell.find(f"{qn('w:tcPr')}/{qn('w:vMerge')}")
+    return "" if merge is None else merge.get(qn("w:val")) or "continue"
+
+
+def _cell_text(cell: BaseOxmlElement) -> str:
+    return "\n".join(visible_text(paragraph) for paragraph in cell.iter(qn("w:p"))).strip()
+
+
+def _units(read: list[list[Number | None]], width: int) -> Iterator[str]:
+    for column in range(width):
+        units = {number.unit for row in read if (number := row[column])}
+        yield units.pop() if len(units) == 1 else ""
+
+
+def _kept_as_text(rows: list[list[str]], marks: list[Separator | None], start: int) -> list[JsonValue]:
+    return [
+        {"row": start + row + 1, "column": column + 1, "text": text}
+        for row, texts in enumerate(rows)
+        for column, text in enumerate(texts)
+        if parse_number(text, marks[column]) is None and is_ambiguous(text)
+    ]
+
+
+def _mark_header(table: Table) -> None:
+    for cell in table.rows[0].cells:
+        for run in cell.paragraphs[0].runs:
+            run.bold = True
+    mark = OxmlElement("w:tblHeader")
+    table.rows[0]._tr.get_or_add_trPr().append(mark)  # noqa: SLF001 - python-docx has no name for it
+
+
+def _draw_borders(table: Table) -> None:
+    borders = OxmlElement("w:tblBorders")
+    for side in _BORDERS:
+        line = OxmlElement(f"w:{side}")
+        for key, value in (("val", "single"), ("sz", "4"), ("space", "0"), ("color", "auto")):
+            line.set(qn(f"w:{key}"), value)
+        borders.append(line)
+    table._tbl.tblPr.append(borders)  # noqa: SLF001 - python-docx has no name for it

@@ -1,0 +1,333 @@
+"""The workspace: a folder whose documents are windows, and the only place where a document is replaced."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import secrets
+import stat
+import threading
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from callboard.actors.runtime import committing
+from callboard.actors.servers._server import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOTS = {".docx": "word", ".xlsx": "excel"}
+"""Which application a document belongs to, by the end of its name."""
+
+_OTHERS = {
+    ".docm": "it may hold macros; save it as .docx",
+    ".dotm": "it may hold macros; save it as .docx",
+    ".xlsm": "it may hold macros; save it as .xlsx",
+    ".xltm": "it may hold macros; save it as .xlsx",
+    ".xlsb": "binary workbooks can't be read; save it as .xlsx",
+    ".doc": "the format of Word 97 can't be read; save it as .docx",
+    ".xls": "the format of Excel 97 can't be read; save it as .xlsx",
+    ".odt": "OpenDocument can't be read; save it as .docx",
+    ".ods": "OpenDocument can't be read; save it as .xlsx",
+}
+_NOT_PORTABLE = frozenset('<>:"|?*')
+_RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
+_MAX_PATH = 400
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The bytes of a document as they were read at one moment."""
+
+    document: str
+    """The path within the workspace, with ``/`` between folders: the process of its agent's address."""
+    path: Path
+    data: bytes
+    fingerprint: str
+    modified: float
+    """Seconds since the epoch."""
+    mode: int
+    """The file's permissions."""
+
+    @property
+    def root(self) -> str:
+        """The application: ``word`` or ``excel``."""
+        return ROOTS[self.path.suffix.lower()]
+
+
+def fingerprint(data: bytes) -> str:
+    """Tell one state of a file from another: the SHA-256 of its bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+class Workspace:
+    """A folder of documents. Remembers what each looked like when it was last looked at. Shared between threads."""
+
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        if not folder.is_dir():
+            msg = f"the workspace {folder} is not a folder"
+            raise NotADirectoryError(msg)
+        self.folder = folder.resolve()
+        self.max_bytes = max_bytes
+        self._seen: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def documents(self) -> Iterator[str]:
+        """List the documents, sorted; hidden files and folders, lock files and links are left out."""
+        found: list[str] = []
+        for folder, folders, files in os.walk(self.folder, followlinks=False):
+            folders[:] = [name for name in folders if not name.startswith(".") and not _is_link(Path(folder, name))]
+            for name in files:
+                path = Path(folder, name)
+                document = path.relative_to(self.folder).as_posix()
+                if path.suffix.lower() in ROOTS and not _refusal(document) and _is_file(path):
+                    found.append(document)
+        yield from sorted(found)
+
+    def path(self, document: str) -> Path:
+        """Find the place of a document, which need not exist.
+
+        Raises:
+            ToolError: If the path leads out of the workspace, through a link, or to something that is no document.
+        """
+        if reason := _refusal(document):
+            msg = f"{document!r} is refused: {reason}"
+            raise ToolError(msg)
+        suffix = PurePosixPath(document).suffix.lower()
+        if suffix not in ROOTS:
+            msg = f"{document!r} is refused: {_OTHERS.get(suffix, 'only .docx and .xlsx files are documents')}"
+            raise ToolError(msg)
+        path = self.folder
+        for part in PurePosixPath(document).parts:
+            path = path / part
+            if _is_link(path):
+                msg = f"{document!r} is refused: {part!r} is a link, and links may lead out of the workspace"
+                raise ToolError(msg)
+        return path
+
+    def read(self, document: str, *, remember: bool = False) -> Snapshot:
+        """Read a document's bytes.
+
+        Args:
+            document: The path within the workspace.
+            remember: Whether this is a look after which a write may follow. What was never looked at is
+                remembered in any case.
+
+        Raises:
+            ToolError: If it is not there, not a file, or larger than allowed.
+        """
+        path = self.path(document)
+        try:
+            about = path.stat()
+            if not stat.S_ISREG(about.st_mode):
+                msg = f"{document!r} is not a file"
+                raise ToolError(msg)
+            if about.st_size > self.max_bytes:
+                msg = f"{document!r} is too large: {about.st_size} bytes, and at most {self.max_bytes} are read"
+                raise ToolError(msg)
+            data = _read(path)
+        except FileNotFoundError:
+            msg = f"there is no document {document!r} in the workspace; list the windows to see what there is"
+            raise ToolError(msg) from None
+        except OSError as error:
+            msg = f"{document!r} can't be read: {error.strerror}"
+            raise ToolError(msg) from error
+        mark = fingerprint(data)
+        with self._lock:
+            if remember or document not in self._seen:
+                self._seen[document] = mark
+        return Snapshot(document, path, data, mark, about.st_mtime, stat.S_IMODE(about.st_mode))
+
+    def read_unchanged(self, document: str) -> Snapshot:
+        """Read a document that must be as it was when it was looked at.
+
+        Raises:
+            ToolError: If it can't be read, or was changed by others since it was looked at.
+        """
+        snapshot = self.read(document)
+        with self._lock:
+            if self._seen[document] == snapshot.fingerprint:
+                return snapshot
+        raise _changed(document)
+
+    def read_to_write(self, document: str) -> Snapshot:
+        """Read a document that is to be replaced.
+
+        Raises:
+            ToolError: If it can't be read, is locked or read-only, or was changed by others since it was looked at.
+        """
+        snapshot = self.read_unchanged(document)
+        if reason := self.not_writable(snapshot):
+            msg = f"{document!r} is not written: {reason}"
+            raise ToolError(msg)
+        return snapshot
+
+    def not_writable(self, snapshot: Snapshot) -> str:
+        """Say why a document can't be written now, as far as the file system knows; empty if it can."""
+        if lock := _lock_file(snapshot.path):
+            return f"it is open in another program ({lock} exists); close it there first"
+        return "" if snapshot.mode & 0o222 else "the file is read-only"
+
+    def replace(self, snapshot: Snapshot, data: bytes) -> None:
+        """Put new bytes in a document's place, atomically and synced, if it is still as it was read.
+
+        Raises:
+            ToolError: If it was changed or locked meanwhile, or the file system refuses. The file is as it was.
+            LeaseVoidError: If the lease of the running call is void. The file is as it was.
+        """
+        self._put(snapshot.document, snapshot.path, data, snapshot)
+
+    def create(self, document: str, data: bytes) -> Path:
+        """Write a document that must not exist yet, atomically and synced.
+
+        Raises:
+            ToolError: If there is already a file of that name, the name is not a portable one, or its folder is missing.
+            LeaseVoidError: If the lease of the running call is void. Nothing was written.
+        """
+        path = self.path(document)
+        name = path.name
+        if _NOT_PORTABLE & set(document) or name.split(".")[0].lower() in _RESERVED or name != name.strip():
+            msg = f"{document!r} is refused: not every operating system can hold a file of that name"
+            raise ToolError(msg)
+        if not path.parent.is_dir():
+            msg = f"{document!r} is refused: there is no folder {path.parent.name!r} in the workspace"
+            raise ToolError(msg)
+        if os.path.lexists(path):
+            raise _exists(document)
+        self._put(document, path, data, None)
+        return path
+
+    def _put(self, document: str, path: Path, data: bytes, old: Snapshot | None) -> None:
+        """Be the one place where a document appears or changes on disk."""
+        if len(data) > self.max_bytes:
+            msg = f"{document!r} is not written: it would have {len(data)} bytes, and at most {self.max_bytes} are allowed"
+            raise ToolError(msg)
+        spare = path.with_name(f".callboard-{secrets.token_hex(8)}.tmp")
+        try:
+            _write_synced(spare, data, old.mode if old else None)
+            with committing(path), self._lock:
+                self.path(document)
+                if old is None:
+                    _publish(spare, path)
+                else:
+                    _check_unchanged(old)
+                    spare.replace(path)
+                self._seen[document] = fingerprint(data)
+                _sync_folder(path.parent)
+        except FileExistsError:
+            raise _exists(document) from None
+        except OSError as error:
+            msg = f"{document!r} can't be written: {error.strerror}"
+            raise ToolError(msg) from error
+        finally:
+            spare.unlink(missing_ok=True)
+
+
+def _changed(document: str) -> ToolError:
+    return ToolError(f"{document!r} was changed by another program since it was looked at; look again")
+
+
+def _exists(document: str) -> ToolError:
+    return ToolError(f"there is already a file {document!r}; choose another name")
+
+
+def _refusal(document: str) -> str:
+    """Say why a path can't name a document of a workspace; empty if it can."""
+    parts = document.split("/")
+    if not document or len(document) > _MAX_PATH:
+        return f"a path has 1 to {_MAX_PATH} characters"
+    if not document.isprintable():
+        return "it has control characters"
+    if "\\" in document:
+        return "folders are separated by /"
+    if document.startswith("/") or ":" in parts[0] or ".." in parts:
+        return "it leads out of the workspace; paths are relative to it"
+    if any(part in {"", "."} for part in parts):
+        return "it has an empty part"
+    if any(part.startswith((".", "~$")) for part in parts):
+        return "hidden files and lock files are no documents"
+    return ""
+
+
+def _is_link(path: Path) -> bool:
+    """Recognise symbolic links, and on Windows every other reparse point (junctions)."""
+    try:
+        about = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISLNK(about.st_mode) or bool(getattr(about, "st_reparse_tag", 0))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _lock_file(path: Path) -> str:
+    """Name the lock file that Office or LibreOffice keeps beside a document that it has open; empty if none."""
+    name = path.name
+    for lock in (f"~${name}", f"~${name[2:]}", f".~lock.{name}#"):
+        if os.path.lexists(path.with_name(lock)):
+            return lock
+    return ""
+
+
+def _read(path: Path) -> bytes:
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - opened without following a link
+        return file.read()
+
+
+def _write_synced(spare: Path, data: bytes, mode: int | None) -> None:
+    """Write a new file beside the document, with the document's permissions where there is one, and sync it."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with open(os.open(spare, flags, 0o666 if mode is None else 0o600), "wb") as file:  # noqa: PTH123 - must be new
+        file.write(data)
+        if mode is not None:
+            spare.chmod(mode)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _check_unchanged(old: Snapshot) -> None:
+    if lock := _lock_file(old.path):
+        msg = f"{old.document!r} is not written: it is open in another program ({lock} exists); close it there first"
+        raise ToolError(msg)
+    try:
+        same = fingerprint(_read(old.path)) == old.fingerprint
+    except FileNotFoundError:
+        same = False
+    if not same:
+        raise _changed(old.document)
+
+
+def _publish(spare: Path, path: Path) -> None:
+    """Give a new file its name, unless the name is taken: a hard link can't overwrite, nor can Windows' rename."""
+    if os.name == "nt":
+        spare.rename(path)
+        return
+    try:
+        os.link(spare, path)
+    except FileExistsError:
+        raise
+    except OSError:  # the file system has no hard links
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        spare.rename(path)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename durable; Windows can't open folders, and some file systems can't sync them."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(handle)
+    finally:
+        os.close(handle)

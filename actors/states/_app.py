@@ -1,0 +1,166 @@
+"""The AppAgent's machine: seven states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from callboard.actors.states._common import (
+    CleanupState,
+    ConfirmState,
+    FinishState,
+    NoneState,
+    PendingState,
+    WorkingState,
+)
+from callboard.actors.states._machine import AgentState, AgentStateManager, By, Move, Table
+
+if TYPE_CHECKING:
+    from callboard.actors.states._run import Run
+
+MODEL, USER, SYSTEM, TIMEOUT = By.MODEL, By.USER, By.SYSTEM, By.TIMEOUT
+
+
+class AppAgentStateManager(AgentStateManager):
+    """Works in one application window."""
+
+    initial = "CONTINUE"
+    transitions: ClassVar[Table] = {
+        # CONTINUE by the system: a claim that does not hold, because an action failed. CONFIRM by the system: the
+        # policy wants an approval. ERROR by the model is legal, if rare.
+        "CONTINUE": {
+            "CONTINUE": MODEL | SYSTEM,
+            "SCREENSHOT": MODEL,
+            "FINISH": MODEL,
+            "FAIL": MODEL | SYSTEM,
+            "PENDING": MODEL,
+            "CONFIRM": MODEL | SYSTEM,
+            "ERROR": MODEL | SYSTEM,
+        },
+        # CONTINUE by the system: the model named no control to annotate, or the limit was reached.
+        "SCREENSHOT": {
+            "SCREENSHOT": MODEL,
+            "CONTINUE": MODEL | SYSTEM,
+            "CONFIRM": MODEL | SYSTEM,
+            "FAIL": SYSTEM,
+            "ERROR": SYSTEM,
+        },
+        # CONTINUE by the system: questions, or approvals, are switched off.
+        "PENDING": {"CONTINUE": USER | SYSTEM, "FAIL": TIMEOUT | SYSTEM, "ERROR": SYSTEM},
+        "CONFIRM": {"CONTINUE": USER | SYSTEM, "FINISH": USER, "FAIL": TIMEOUT | SYSTEM, "ERROR": SYSTEM},
+        "FAIL": {"FINISH": SYSTEM},
+        "ERROR": {"FINISH": SYSTEM},
+        "FINISH": {},
+    }
+
+
+class AppAgentState(AgentState):
+    """A state of an AppAgent."""
+
+    __slots__ = ()
+
+
+@AppAgentStateManager.register_none
+class NoneAppAgentState(NoneState, AppAgentState):
+    """Stands for a status that the AppAgent does not have."""
+
+    __slots__ = ()
+
+
+@AppAgentStateManager.register
+class ContinueAppAgentState(WorkingState, AppAgentState):
+    """Work: look at the controls, ask the model, act, remember."""
+
+    __slots__ = ()
+
+    @classmethod
+    def name(cls) -> str:
+        """CONTINUE."""
+        return "CONTINUE"
+
+
+@AppAgentStateManager.register
+class ScreenshotAppAgentState(WorkingState, AppAgentState):
+    """Work on a fresh capture in which only the named controls are annotated."""
+
+    __slots__ = ()
+
+    def decide(self, run: Run) -> Move | None:
+        """Stay while the model names controls to annotate, up to the limit."""
+        move = super().decide(run)
+        if move is None or move.by is not MODEL or move.target == "CONFIRM":
+            return move
+        named = run.records[-1].decision.reannotate
+        if named and run.reannotations < run.limits.reannotations:
+            return Move("SCREENSHOT", MODEL)
+        return Move("CONTINUE", MODEL if move.target == "CONTINUE" and not named else SYSTEM)
+
+    @classmethod
+    def name(cls) -> str:
+        """SCREENSHOT."""
+        return "SCREENSHOT"
+
+
+@AppAgentStateManager.register
+class PendingAppAgentState(PendingState, AppAgentState):
+    """Wait for a person's answer."""
+
+    __slots__ = ()
+
+    @classmethod
+    def name(cls) -> str:
+        """PENDING."""
+        return "PENDING"
+
+
+@AppAgentStateManager.register
+class ConfirmAppAgentState(ConfirmState, AppAgentState):
+    """Wait for a person's approval; a rejection ends the subtask as `rejected`."""
+
+    __slots__ = ()
+
+    on_rejection = "FINISH"
+
+    @classmethod
+    def name(cls) -> str:
+        """CONFIRM."""
+        return "CONFIRM"
+
+
+@AppAgentStateManager.register
+class FailAppAgentState(CleanupState, AppAgentState):
+    """The subtask can't be done: clean up. The HostAgent may go another way."""
+
+    __slots__ = ()
+
+    @classmethod
+    def name(cls) -> str:
+        """FAIL."""
+        return "FAIL"
+
+
+@AppAgentStateManager.register
+class ErrorAppAgentState(CleanupState, AppAgentState):
+    """An exception ended the subtask, and with it the round: clean up."""
+
+    __slots__ = ()
+
+    def is_round_end(self) -> bool:
+        """The round ends here."""
+        return True
+
+    @classmethod
+    def name(cls) -> str:
+        """ERROR."""
+        return "ERROR"
+
+
+@AppAgentStateManager.register
+class FinishAppAgentState(FinishState, AppAgentState):
+    """The subtask is over."""
+
+    __slots__ = ()
+
+    @classmethod
+    def name(cls) -> str:
+        """FINISH."""
+        return "FINISH"

@@ -1,0 +1,196 @@
+"""The HostAgent's machine: seven states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from callboard.actors.states._common import (
+    CleanupState,
+    ConfirmState,
+    FinishState,
+    NoneState,
+    PendingState,
+    WorkingState,
+)
+from callboard.actors.states._machine import AgentState, AgentStateManager, By, Move, Processing, Table
+from callboard.messages import Assign, Cancel, Message, Outcome, StepFailed, SubtaskEnded
+
+if TYPE_CHECKING:
+    from callboard.actors.states._run import Run
+
+MODEL, USER, SYSTEM, TIMEOUT = By.MODEL, By.USER, By.SYSTEM, By.TIMEOUT
+
+
+class HostAgentStateManager(AgentStateManager):
+    """Plans a task, assigns its subtasks, and says how the round ended."""
+
+    initial = "CONTINUE"
+    transitions: ClassVar[Table] = {
+        # CONTINUE by the system: a claim that does not hold, because an action failed. FAIL by the model: an
+        # impossible task, which could only be reported as a success otherwise.
+        "CONTINUE": {
+            "CONTINUE": MODEL | SYSTEM,
+            "ASSIGN": MODEL,
+            "FINISH": MODEL,
+            "FAIL": MODEL | SYSTEM,
+            "PENDING": MODEL,
+            "CONFIRM": MODEL | SYSTEM,
+            "ERROR": SYSTEM,
+        },
+        # FINISH: the subtask errored, or the step of the plan that this round follows is over.
+        "ASSIGN": {"CONTINUE": SYSTEM, "FINISH": SYSTEM, "FAIL": SYSTEM, "ERROR": SYSTEM},
+        # CONTINUE by the system: questions, or approvals, are switched off.
+        "PENDING": {"CONTINUE": USER | SYSTEM, "FAIL": TIMEOUT | SYSTEM, "ERROR": SYSTEM},
+        "CONFIRM": {"CONTINUE": USER | SYSTEM, "FAIL": USER | TIMEOUT | SYSTEM, "ERROR": SYSTEM},
+        "FAIL": {"FINISH": SYSTEM},
+        "ERROR": {"FINISH": SYSTEM},
+        "FINISH": {},
+    }
+
+
+class HostAgentState(AgentState):
+    """A state of a HostAgent."""
+
+    __slots__ = ()
+
+
+@HostAgentStateManager.register_none
+class NoneHostAgentState(NoneState, HostAgentState):
+    """Stands for a status that the HostAgent does not have."""
+
+    __slots__ = ()
+
+
+@HostAgentStateManager.register
+class ContinueHostAgentState(WorkingState, HostAgentState):
+    """Plan: look at the targets, ask the model, act, remember."""
+
+    __slots__ = ()
+
+    @classmethod
+    def name(cls) -> str:
+        """CONTINUE."""
+        return "CONTINUE"
+
+
+@HostAgentStateManager.register
+class AssignHostAgentState(HostAgentState):
+    """Hand a subtask over and wait for its end."""
+
+    __slots__ = ()
+
+    async def handle(self, agent: Processing, context: Run) -> Message:  # noqa: ARG002 - the interface
+        """Make the assignment that the model decided on."""
+        decision = context.records[-1].decision
+        target = decision.target
+        if target is None:
+            msg = "ASSIGN without a target: the answer's check should have refused it"
+            raise LookupError(msg)
+        assign = context.assign
+        number = len(context.subtasks) + 1
+        return Assign(
+            task_id=assign.task_id,
+            run_id=f"{assign.task_id}/{number}",
+            address=target.address,
+            request=decision.subtask or assign.request,
+            task_request=assign.task_request,
+            round=assign.round,
+            number=number,
+            target=target,
+            subtasks=context.subtasks,
+        )
+
+    def decide(self, run: Run) -> Move | None:
+        """Go on with what came back; an error, and any ending of a plan's step, ends the round."""
+        match run.last:
+            case Cancel():
+                return Move("FAIL", SYSTEM)
+            case StepFailed():
+                return Move("ERROR", SYSTEM, Outcome.ERROR)
+            case SubtaskEnded(result=result):
+                if result.outcome is Outcome.ERROR or run.assign.plan_step is not None:
+                    return Move("FINISH", SYSTEM, result.outcome)
+                return Move("CONTINUE", SYSTEM)
+            case _:
+                return None
+
+    def next_agent(self, run: Run) -> str:
+        """The agent that the subtask was assigned to, while it works."""
+        return run.last.address if isinstance(run.last, Assign) else run.assign.address
+
+    @classmethod
+    def name(cls) -> str:
+        """ASSIGN."""
+        return "ASSIGN"
+
+
+@HostAgentStateManager.register
+class PendingHostAgentState(PendingState, HostAgentState):
+    """Wait for a person's answer."""
+
+    __slots__ = ()
+
+    @classmethod
+    def name(cls) -> str:
+        """PENDING."""
+        return "PENDING"
+
+
+@HostAgentStateManager.register
+class ConfirmHostAgentState(ConfirmState, HostAgentState):
+    """Wait for a person's approval; a rejection fails the round."""
+
+    __slots__ = ()
+
+    @classmethod
+    def name(cls) -> str:
+        """CONFIRM."""
+        return "CONFIRM"
+
+
+class _RoundEnd(HostAgentState):
+    __slots__ = ()
+
+    def is_round_end(self) -> bool:
+        """The round ends here."""
+        return True
+
+    def next_agent(self, run: Run) -> str:
+        """The HostAgent itself: nobody stands above it."""
+        return run.assign.address
+
+
+@HostAgentStateManager.register
+class FailHostAgentState(_RoundEnd, CleanupState):
+    """The task can't be done: clean up."""
+
+    __slots__ = ()
+
+    @classmethod
+    def name(cls) -> str:
+        """FAIL."""
+        return "FAIL"
+
+
+@HostAgentStateManager.register
+class ErrorHostAgentState(_RoundEnd, CleanupState):
+    """An exception ended the round: clean up."""
+
+    __slots__ = ()
+
+    @classmethod
+    def name(cls) -> str:
+        """ERROR."""
+        return "ERROR"
+
+
+@HostAgentStateManager.register
+class FinishHostAgentState(_RoundEnd, FinishState):
+    """The round is over."""
+
+    __slots__ = ()
+
+    @classmethod
+    def name(cls) -> str:
+        """FINISH."""
+        return "FINISH"

@@ -1,0 +1,281 @@
+"""The state interface, and the manager that holds a machine's table and its state classes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import Flag, auto
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
+
+from callboard.messages import Address, BrokenMachineError, IllegalMoveError, Message, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from callboard.actors.states._run import Run
+
+
+class By(Flag):
+    """Who causes a move."""
+
+    MODEL = auto()
+    """The agent's model, by the status of its answer."""
+    USER = auto()
+    """A person, by an answer, an approval or a rejection."""
+    SYSTEM = auto()
+    """We: an exception, a limit, a result that came back, a policy, a cleanup."""
+    TIMEOUT = auto()
+    """A deadline of a question or an approval."""
+
+    def __str__(self) -> str:
+        """Give the causes in lower case, joined by ``|``."""
+        return "|".join(cause.name.lower() for cause in By if cause in self and cause.name)
+
+
+Table = dict[str, dict[str, By]]
+"""Source → target → who may cause it."""
+
+
+class Move(NamedTuple):
+    """A wish to change the status."""
+
+    target: str
+    by: By
+    outcome: Outcome | None = None
+    """What to record as the ending, where the move decides it."""
+    reason: str = ""
+    """Why, where the outcome is no success."""
+
+
+class Processing(Protocol):
+    """What a state may ask of its agent's level-2 layer. All of it runs in a job, on the event loop."""
+
+    async def process(self, run: Run) -> Message:
+        """Run the four phases: `StepDone`, or `StepFailed`."""
+        ...
+
+    async def process_resume(self, run: Run) -> Message:
+        """Look again, then run exactly the held actions: `StepDone`, or `StepFailed`."""
+        ...
+
+    async def process_confirmation(self, run: Run) -> Message:
+        """Collect what the agent sees and ask: `ApprovalRequest`, or an `ApprovalAnswer` where nobody is asked."""
+        ...
+
+    async def process_asker(self, run: Run) -> Message:
+        """Ask: `Question`, or an `Answer` where nobody is asked."""
+        ...
+
+    async def capture(self, run: Run) -> Message:
+        """Look once more, for the record of a failure: `Captured`."""
+        ...
+
+
+class AgentState(ABC):
+    """One state: when and what. Without attributes, shared by all agents of its kind and between threads."""
+
+    __slots__ = ()
+
+    manager: ClassVar[type[AgentStateManager]]
+    """The machine that it was registered with."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: what belongs to one piece of work is kept in its `Run`."""
+        msg = f"{type(self).__name__} keeps nothing: {name!r} belongs into the run"
+        raise AttributeError(msg)
+
+    @abstractmethod
+    async def handle(self, agent: Processing, context: Run) -> Message:
+        """Do the state's work and return what came of it. A job on the event loop; changes nothing itself."""
+
+    @abstractmethod
+    def decide(self, run: Run) -> Move | None:
+        """Say where the machine goes after what was applied to the run last; None to stay and wait. Pure."""
+
+    def next_state(self, run: Run) -> AgentState:
+        """Give the state that follows, this one while it waits. Pure."""
+        move = self.decide(run)
+        return self if move is None else self.manager.get_state(move.target)
+
+    def next_agent(self, run: Run) -> Address:
+        """Give the address of the agent that has the next word. Pure."""
+        return run.assign.address
+
+    def is_round_end(self) -> bool:
+        """Say whether the round ends here."""
+        return False
+
+    def is_subtask_end(self) -> bool:
+        """Say whether the subtask ends here."""
+        return False
+
+    @classmethod
+    def agent_class(cls) -> type[Any]:
+        """Give the class of the agents that have this state, from their own registration.
+
+        Raises:
+            LookupError: If no agent class was registered with the manager yet.
+        """
+        return cls.manager.agent_class()
+
+    @classmethod
+    @abstractmethod
+    def name(cls) -> str:
+        """Give the status that stands for this state."""
+
+
+_S = TypeVar("_S", bound=type[AgentState])
+_A = TypeVar("_A", bound=type[Any])
+
+
+class AgentStateManager:
+    """One machine: its transition table and its states. Lookup is total, movement is partial.
+
+    Subclasses are the registries; they are never instantiated with anything of their own, so that every instance is
+    as good as the class.
+    """
+
+    initial: ClassVar[str]
+    final: ClassVar[str] = "FINISH"
+    transitions: ClassVar[Table]
+    none_state: ClassVar[AgentState]
+    """What `get_state` answers for a status that it does not know."""
+
+    _classes: ClassVar[dict[str, type[AgentState]]]
+    _states: ClassVar[dict[str, AgentState]]
+    _agent: ClassVar[type[Any] | None]
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a table that is not sound.
+
+        Raises:
+            BrokenMachineError: If a status has no row, can't be reached, or can't reach the final one.
+        """
+        super().__init_subclass__()
+        cls._classes, cls._states, cls._agent = {}, {}, None
+        _check_table(cls.__name__, cls.transitions, cls.initial, cls.final)
+
+    @classmethod
+    def register(cls, state_class: _S) -> _S:
+        """Register a state class by its name; use it as a decorator.
+
+        Raises:
+            BrokenMachineError: If the table has no such status, or it is taken.
+        """
+        name = state_class.name()
+        if name not in cls.transitions:
+            msg = f"{state_class.__name__}: {cls.__name__} has no row {name!r}"
+            raise BrokenMachineError(msg)
+        if name in cls._classes:
+            msg = f"{state_class.__name__}: {name!r} is taken by {cls._classes[name].__name__}"
+            raise BrokenMachineError(msg)
+        state_class.manager = cls
+        cls._classes[name] = state_class
+        return state_class
+
+    @classmethod
+    def register_none(cls, state_class: _S) -> _S:
+        """Register the state that stands for every unknown status; use it as a decorator."""
+        state_class.manager = cls
+        cls.none_state = state_class()
+        return state_class
+
+    @classmethod
+    def register_agent(cls, agent: _A) -> _A:
+        """Register the class of the agents that have this machine; use it as a decorator."""
+        cls._agent = agent
+        return agent
+
+    @classmethod
+    def agent_class(cls) -> type[Any]:
+        """Give the registered class of agents.
+
+        Raises:
+            LookupError: If there is none yet.
+        """
+        if cls._agent is None:
+            msg = f"no agent class is registered with {cls.__name__}"
+            raise LookupError(msg)
+        return cls._agent
+
+    @classmethod
+    def get_state(cls, status: str) -> AgentState:
+        """Give the one instance for a status, made on first use; `none_state` for an unknown one. Thread-safe."""
+        state = cls._states.get(status)
+        if state is not None:
+            return state
+        if status not in cls._classes:
+            return cls.none_state  # not remembered: the name may be registered later
+        return cls._states.setdefault(status, cls._classes[status]())
+
+    @classmethod
+    def add_state(cls, status: str, state: AgentState) -> None:
+        """Put a state in place of the registered one, for programs that extend a machine.
+
+        Raises:
+            BrokenMachineError: If the table has no such status.
+        """
+        if status not in cls.transitions:
+            msg = f"{cls.__name__} has no row {status!r}"
+            raise BrokenMachineError(msg)
+        cls._states[status] = state
+
+    @property
+    def state_map(self) -> Mapping[str, AgentState]:
+        """The states that were made so far, by status; a copy."""
+        return dict(self._states)
+
+    @classmethod
+    def check(cls, source: str, target: str, by: By) -> None:
+        """Ask the table whether a move is legal.
+
+        Raises:
+            IllegalMoveError: If it is not. ``by`` must name exactly one cause.
+        """
+        if len(by) != 1 or by not in cls.transitions.get(source, {}).get(target, By(0)):
+            raise IllegalMoveError(source, target, str(by))
+
+    @classmethod
+    def offered(cls, source: str) -> tuple[str, ...]:
+        """List the statuses that the model may choose in a state, in the table's order."""
+        return tuple(target for target, by in cls.transitions.get(source, {}).items() if By.MODEL in by)
+
+
+def _check_table(name: str, table: Table, initial: str, final: str) -> None:
+    def refuse(why: str) -> None:
+        msg = f"{name}: {why}"
+        raise BrokenMachineError(msg)
+
+    for needed in (initial, final):
+        if needed not in table:
+            refuse(f"no row {needed!r}")
+    for source, row in table.items():
+        for target, by in row.items():
+            if target not in table:
+                refuse(f"{source} leads to {target!r}, which has no row")
+            if not by:
+                refuse(f"{source} → {target} has no cause")
+    if table[final]:
+        refuse(f"{final} is final and must lead nowhere")
+    for status in table.keys() - _reached(table, initial):
+        refuse(f"{status} can't be reached from {initial}")
+    for status in table:
+        if final not in _reached(table, status):
+            refuse(f"{status} is a trap: it never reaches {final}")
+
+
+def _reached(table: Table, start: str) -> set[str]:
+    found, ahead = {start}, [start]
+    while ahead:
+        new = [target for target in table[ahead.pop()] if target not in found]
+        found.update(new)
+        ahead.extend(new)
+    return found
+
+
+def mermaid(manager: type[AgentStateManager]) -> str:
+    """Draw a machine as a Mermaid state diagram; the causes label the arrows."""
+    lines = ["stateDiagram-v2", f"    [*] --> {manager.initial}"]
+    for source, row in manager.transitions.items():
+        lines.extend(f"    {source} --> {target}: {cast('By', by)}" for target, by in row.items())
+    lines.append(f"    {manager.final} --> [*]")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,252 @@
+"""The work of one agent on one assignment, as one frozen value. `apply` makes the next one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, assert_never
+
+from pydantic import JsonValue
+
+from callboard.actors.states._machine import Move
+from callboard.config import Limits
+from callboard.messages import (
+    Action,
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    Assign,
+    Cancel,
+    Captured,
+    Cause,
+    Message,
+    Observation,
+    Outcome,
+    Question,
+    RequestExpired,
+    ResultStatus,
+    StepDone,
+    StepFailed,
+    StepRecord,
+    SubtaskEnded,
+    SubtaskResult,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Applied = (
+    StepDone
+    | StepFailed
+    | Captured
+    | Assign
+    | Question
+    | ApprovalRequest
+    | Answer
+    | ApprovalAnswer
+    | RequestExpired
+    | SubtaskEnded
+    | Cancel
+)
+"""What can happen to a run."""
+
+CLAIMS = frozenset({"FINISH", "ASSIGN"})
+"""Statuses of an answer that hold only if all of its actions succeeded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Everything that one agent knows and decided on one assignment: its status, memory and plan, what it waits for.
+
+    Nothing in it is shared or mutable: a restart, a recovery and a replay fold the same messages to the same value.
+    """
+
+    assign: Assign
+    limits: Limits
+    status: str
+    job: int = 0
+    """The number of the job that runs or ran last; a word of an earlier one is stale."""
+    busy: bool = False
+    """Whether a job runs."""
+    memory: tuple[StepRecord, ...] = ()
+    subtasks: tuple[SubtaskResult, ...] = ()
+    """What the task's subtasks left, the earlier rounds' included."""
+    notes: tuple[str, ...] = ()
+    """What the model has to be told at the next step."""
+    held: tuple[Action, ...] = ()
+    """Actions that wait for an approval."""
+    held_by_policy: str = ""
+    """The rule that holds them; empty when the model itself asked."""
+    waiting: str = ""
+    """The id of the question, approval or subtask that is waited for."""
+    answer: ApprovalAnswer | None = None
+    """The approval that was given and is not used up yet."""
+    last: Applied | None = None
+    """What was applied last; what the state decides on."""
+    plan: tuple[str, ...] = ()
+    asked: int = 0
+    """Calls to the model at this address within the task, those of earlier assignments included."""
+    steps: int = 0
+    failures: int = 0
+    """Failed actions in a row."""
+    reannotations: int = 0
+    """Steps in a row in SCREENSHOT."""
+    outcome: Outcome | None = None
+    """How it ends; written once."""
+    causes: tuple[Cause, ...] = ()
+    usage: Usage = Usage()
+    over: bool = False
+    """Whether the ending was sent."""
+
+    @classmethod
+    def begin(cls, assign: Assign, limits: Limits, initial: str, before: Run | None = None) -> Run:
+        """Begin an assignment; memory of the same task goes on, that of any other does not."""
+        known = before if before is not None and before.assign.task_id == assign.task_id else None
+        return cls(
+            assign=assign,
+            limits=limits,
+            status=initial,
+            subtasks=assign.subtasks,
+            memory=known.memory if known else (),
+            plan=known.plan if known else (),
+            asked=known.asked if known else 0,
+        )
+
+    @property
+    def output(self) -> JsonValue:
+        """What the work produced: the model's own word, else the last successful action's value."""
+        for record in reversed(self.records):
+            if record.decision.result is not None:
+                return record.decision.result
+            for result in reversed(record.results):
+                if result.status is ResultStatus.SUCCESS and result.value is not None:
+                    return result.value
+        return None
+
+    @property
+    def records(self) -> tuple[StepRecord, ...]:
+        """The steps of this assignment alone."""
+        return self.memory[len(self.memory) - self.steps :] if self.steps else ()
+
+    @property
+    def decision_comment(self) -> str:
+        """What the model said last."""
+        return self.records[-1].decision.comment if self.records else ""
+
+    @property
+    def artifacts(self) -> tuple[str, ...]:
+        """The files that were written, each once, in order."""
+        return unique(path for record in self.records for result in record.results for path in result.artifacts)
+
+    def expects(self, message: Message) -> bool:
+        """Say whether a message still concerns this run; otherwise it came too late."""
+        match message:
+            case Cancel():
+                return self.outcome is None
+            case Answer() | ApprovalAnswer() | RequestExpired():
+                return self.waiting == message.id
+            case SubtaskEnded():
+                return self.waiting == message.run_id
+            case _:
+                return True
+
+    def apply(self, message: Applied) -> Run:
+        """Make the run that follows a message. Pure; the status does not change here."""
+        run = replace(self, last=message, busy=False)
+        match message:
+            case StepDone():
+                return run._remember(message)
+            case StepFailed():
+                return replace(run, usage=run.usage + message.usage, asked=run.asked + message.usage.model_calls)
+            case Captured():
+                return run
+            case Question() | ApprovalRequest():
+                return replace(run, waiting=message.id)
+            case Assign():
+                return replace(run, waiting=message.run_id)
+            case Answer():
+                return replace(run, waiting="", notes=(*run.notes, *_answer_notes(self, message)))
+            case ApprovalAnswer():
+                return replace(run, waiting="", answer=message)
+            case RequestExpired():
+                return replace(run, waiting="", held=())
+            case SubtaskEnded():
+                return replace(run, waiting="", subtasks=(*run.subtasks, message.result))
+            case Cancel():
+                cause = Cause(reason=message.reason, where=self.assign.address)
+                return replace(run, waiting="", held=(), outcome=message.outcome, causes=(cause,), job=run.job + 1)
+            case _:
+                assert_never(message)
+
+    def _remember(self, done: StepDone) -> Run:
+        record = done.record
+        ran = [result.status for result in record.results]
+        failed = ResultStatus.FAILURE in ran
+        return replace(
+            self,
+            memory=(*self.memory, record),
+            steps=self.steps + 1,
+            plan=record.decision.plan or self.plan,
+            held=done.held,
+            held_by_policy=done.held_by_policy,
+            failures=self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),
+            notes=tuple(_failure_notes(record)),
+            usage=self.usage + done.usage,
+            asked=self.asked + done.usage.model_calls,
+        )
+
+    def moved(self, move: Move, *, reannotating: bool) -> Run:
+        """Make the run in another status, with the outcome that the move decides, if none was written before."""
+        run = replace(
+            self,
+            status=move.target,
+            last=None,
+            answer=None,
+            reannotations=self.reannotations + 1 if reannotating else 0,
+        )
+        if move.outcome is None or run.outcome is not None:
+            return run
+        causes = self._causes(move)
+        return replace(run, outcome=move.outcome, causes=causes)
+
+    def _causes(self, move: Move) -> tuple[Cause, ...]:
+        if move.outcome is Outcome.FINISHED:
+            return ()
+        here = self.assign.address
+        match self.last:
+            case StepFailed() as failed:
+                return failed.causes
+            case SubtaskEnded() as ended:
+                reason = f"the subtask {ended.run_id} ended as {ended.result.outcome.value}"
+                return (Cause(reason=reason, where=ended.result.address), *ended.result.causes)
+            case _:
+                return (Cause(reason=move.reason or "the agent gave up", where=here),)
+
+
+def unique(items: Iterable[str]) -> tuple[str, ...]:
+    """Drop repeated items, keeping the order."""
+    return tuple(dict.fromkeys(items))
+
+
+def _failure_notes(record: StepRecord) -> Iterable[str]:
+    for result in record.results:
+        if result.status is ResultStatus.FAILURE:
+            yield f"{result.tool} failed: {result.error}"
+        elif result.status is ResultStatus.SKIPPED:
+            yield f"{result.tool} was not run: {result.error}"
+    if record.failures and record.decision.status in CLAIMS:
+        yield f"{record.decision.status} does not hold, because an action of the same answer failed"
+
+
+def _answer_notes(run: Run, answer: Answer) -> Iterable[str]:
+    if answer.nobody:
+        yield "nobody will answer questions: decide yourself, or say FAIL"
+        return
+    asked = run.memory[-1].decision.questions if run.memory else ()
+    for question, text in zip(asked, answer.texts, strict=False):
+        yield f"asked {question.text!r}, a person answered {text!r}"
+
+
+def see(observation: Observation, notes: tuple[str, ...]) -> Observation:
+    """Add the system's remarks to what was observed."""
+    return observation.model_copy(update={"notes": (*observation.notes, *notes)}) if notes else observation

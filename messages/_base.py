@@ -1,0 +1,94 @@
+"""What every message has in common, and the names of identities and units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
+
+_CONFIG = ConfigDict(
+    frozen=True,
+    strict=True,
+    extra="forbid",
+    allow_inf_nan=False,
+    ser_json_bytes="base64",
+    val_json_bytes="base64",
+)
+
+TaskId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$")]
+"""A task's name, unique within one supervisor: letters, digits and ``_ . : -``, at most 100."""
+
+RunId = Annotated[str, StringConstraints(min_length=1, max_length=120)]
+"""One piece of work of one agent: ``<task>/0`` is a HostAgent's, ``<task>/1`` the first subtask."""
+
+Address = Annotated[str, StringConstraints(pattern=r"^(host|app|mobile|linux)/.+$", max_length=500)]
+"""Where an agent lives: ``host/<task>``, ``app/<root>/<process>``, ``mobile/<serial>``, ``linux/<host>``."""
+
+Token = int
+"""The number of one lease on a target. 0 stands for "not leased yet"."""
+
+Seconds = float
+"""A span of time in seconds."""
+
+Timestamp = float
+"""Seconds since the epoch, UTC."""
+
+
+class AgentKind(StrEnum):
+    """The four kinds of agent, as the first part of their addresses."""
+
+    HOST = "host"
+    """Plans a task and assigns its subtasks."""
+    APP = "app"
+    """Works in one application window."""
+    MOBILE = "mobile"
+    """Works on one Android device."""
+    LINUX = "linux"
+    """Works in one shell."""
+
+
+def agent_kind(address: str) -> AgentKind:
+    """Tell the kind of agent that lives at an address.
+
+    Raises:
+        ValueError: If the first part of the address names no kind of agent.
+    """
+    return AgentKind(address.partition("/")[0])
+
+
+class Value(BaseModel):
+    """A frozen, strict part of a message; unknown keys are refused."""
+
+    model_config = _CONFIG
+
+
+class Message(Value):
+    """A frozen, strict, tagged message. Subclasses set ``kind`` to a literal of their own."""
+
+    schema_version: Literal[1] = 1
+    """The version of the message's shape; a reader refuses one that it does not know."""
+
+    registry: ClassVar[dict[str, type[Message]]] = {}
+    """Every message class by its tag, for readers of a journal and for ``callboard schema``."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Register a class that has a tag; two classes with one tag are refused."""
+        super().__pydantic_init_subclass__(**kwargs)
+        field = cls.model_fields.get("kind")
+        if field is None:
+            return
+        other = Message.registry.setdefault(field.default, cls)
+        if other is not cls and other.__qualname__ != cls.__qualname__:
+            msg = f"two messages share the tag {field.default!r}: {other.__qualname__} and {cls.__qualname__}"
+            raise TypeError(msg)
+
+
+def _as_tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict)) else value
+
+
+AnySequence = BeforeValidator(_as_tuple)
+"""Lets people who write a message by hand give a list where a tuple is kept."""

@@ -1,0 +1,84 @@
+"""Tool calls: what an agent wants done, and what came of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from callboard.messages._base import Message, RunId, Seconds, TaskId, Token, Value
+from callboard.messages._target import ControlRef
+
+
+class Effect(StrEnum):
+    """What repeating a tool call does to the world; from MCP's annotations for servers that are trusted."""
+
+    READ = "read"
+    """Changes nothing (``readOnlyHint``)."""
+    IDEMPOTENT = "idempotent"
+    """A second call changes nothing more (``idempotentHint``)."""
+    ONCE = "once"
+    """Must not be repeated; also every tool of which nothing better is known."""
+
+
+class CommandType(StrEnum):
+    """What a command is for."""
+
+    DATA_COLLECTION = "data_collection"
+    """Sent by the system to see."""
+    ACTION = "action"
+    """Sent because a model decided so."""
+
+
+class ResultStatus(StrEnum):
+    """How a command ended."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    """The tool said no, raised or took too long; ``error`` says what."""
+    SKIPPED = "skipped"
+    """Not run, because an earlier command of the same list failed."""
+    NONE = "none"
+    """There was nothing to do."""
+
+
+class Action(Value):
+    """One tool call as a model decided it; not yet checked, allowed or run."""
+
+    tool: str = Field(min_length=1)
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    control: ControlRef | None = None
+    """The control that is meant, where the tool acts on one."""
+
+
+class Command(Message):
+    """One tool call on its way to a server."""
+
+    kind: Literal["command"] = "command"
+    task_id: TaskId
+    run_id: RunId
+    token: Token
+    """The lease under which it may act."""
+    call_id: str
+    """Unique within the run: ``<step>.<position>``."""
+    type: CommandType = CommandType.ACTION
+    tool: str
+    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    timeout: Seconds = Field(gt=0)
+
+
+class CommandResult(Message):
+    """What came of one command."""
+
+    kind: Literal["command_result"] = "command_result"
+    call_id: str
+    tool: str
+    status: ResultStatus
+    value: JsonValue = None
+    """What the tool answered, as JSON."""
+    error: str = ""
+    """Why it failed or was skipped, in words for the model."""
+    artifacts: tuple[str, ...] = ()
+    """Files that the call wrote, as absolute paths."""
+    seconds: Seconds = Field(default=0.0, ge=0)

@@ -1,0 +1,99 @@
+"""What happened: one vocabulary for the event stream, the log and the journal."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from callboard.messages._base import Message, RunId, Seconds, Timestamp
+
+
+class EventName(StrEnum):
+    """Every event there is. The docstring of each is its line in the catalogue."""
+
+    SUPERVISOR_STARTED = "supervisor.started"
+    """The supervisor takes tasks."""
+    SUPERVISOR_STOPPED = "supervisor.stopped"
+    """The supervisor is down; ``left`` names what could not be ended."""
+    TASK_SUBMITTED = "task.submitted"
+    """A task was accepted."""
+    TASK_ENDED = "task.ended"
+    """A task is over; ``outcome`` and ``causes`` say how. The last event of a task."""
+    TASK_CANCELLING = "task.cancelling"
+    """A cancel, a deadline or a budget stops a task; ``outcome`` says which."""
+    ROUND_STARTED = "round.started"
+    """A HostAgent begins a request, or the next step of a plan."""
+    ROUND_ENDED = "round.ended"
+    """A HostAgent ended a round."""
+    SUBTASK_QUEUED = "subtask.queued"
+    """A subtask waits for its target, which another one uses; ``ahead`` counts those before it."""
+    SUBTASK_ASSIGNED = "subtask.assigned"
+    """A subtask went to its agent, with a lease on its target."""
+    SUBTASK_ENDED = "subtask.ended"
+    """A subtask is over; ``outcome`` says how."""
+    AGENT_STARTED = "agent.started"
+    """An agent's actor was started."""
+    AGENT_STOPPED = "agent.stopped"
+    """An agent's actor was stopped because its task is over."""
+    AGENT_CRASHED = "agent.crashed"
+    """An exception escaped an agent's message handler; its work ends as an error."""
+    STATE_CHANGED = "state.changed"
+    """An agent's machine moved; ``source``, ``target`` and ``by`` (model, user, system, timeout)."""
+    STATE_REFUSED = "state.refused"
+    """An illegal move was refused; nothing changed."""
+    STEP_STARTED = "step.started"
+    """An agent begins a step."""
+    STEP_ENDED = "step.ended"
+    """A step ran; ``thought``, ``comment`` and ``actions`` tell what the model decided."""
+    STEP_FAILED = "step.failed"
+    """A phase failed, and its step with it; ``causes``."""
+    PHASE_ENDED = "phase.ended"
+    """One of the four phases of a step ran, with its duration."""
+    PHASE_RETRIED = "phase.retried"
+    """A phase failed and is tried again; ``error``."""
+    MODEL_ANSWERED = "model.answered"
+    """A model gave a valid answer."""
+    MODEL_REPAIRED = "model.repaired"
+    """A model's answer was invalid and went back with the reason."""
+    COMMAND_ENDED = "command.ended"
+    """A tool call ended; ``status``, and ``error`` where it failed."""
+    POLICY_DECIDED = "policy.decided"
+    """A rule gave its verdict on an action."""
+    APPROVAL_REQUESTED = "approval.requested"
+    """An agent waits for a person's approval."""
+    APPROVAL_ANSWERED = "approval.answered"
+    """An approval was given or refused, or its deadline passed."""
+    QUESTION_ASKED = "question.asked"
+    """An agent waits for a person's answer."""
+    QUESTION_ANSWERED = "question.answered"
+    """A question was answered, or its deadline passed."""
+    MESSAGE_STALE = "message.stale"
+    """A message came too late and was dropped."""
+    TARGET_ABANDONED = "target.abandoned"
+    """A tool call on a target can't be stopped; nobody gets the target until it returns."""
+    TARGET_FREED = "target.freed"
+    """The call on an abandoned target returned."""
+    EVENTS_MISSED = "events.missed"
+    """A slow subscriber lost ``count`` events."""
+
+
+class Event(Message):
+    """Something that happened, in the order of ``seq``."""
+
+    kind: Literal["event"] = "event"
+    seq: int = Field(ge=0)
+    """Counts up within one supervisor; a subscriber can go on after it."""
+    at: Timestamp
+    name: EventName
+    task_id: str = ""
+    run_id: RunId | Literal[""] = ""
+    agent: str = ""
+    """The agent's address."""
+    state: str = ""
+    step: int | None = None
+    phase: str = ""
+    duration: Seconds | None = None
+    data: dict[str, JsonValue] = Field(default_factory=dict)
+    """What else there is to know; the keys are in the catalogue."""

@@ -1,0 +1,69 @@
+"""How something ended, why, and what it took."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from callboard.messages._base import Seconds, Value
+
+
+class Outcome(StrEnum):
+    """How a task or subtask ended. Written once, never bettered by a later cleanup."""
+
+    FINISHED = "finished"
+    """The agent's model said that the work is done, and every action of that answer succeeded."""
+    FAILED = "failed"
+    """The work could not be done; the system is still in a valid state."""
+    ERROR = "error"
+    """An exception, an unusable model or a crash ended it."""
+    CANCELLED = "cancelled"
+    """The host program cancelled it."""
+    TIMED_OUT = "timed_out"
+    """A deadline passed, the one of a question or an approval included."""
+    OUT_OF_BUDGET = "out_of_budget"
+    """A limit on steps or other resources was reached."""
+    REJECTED = "rejected"
+    """A person refused the approval of an action."""
+
+
+class Cause(Value):
+    """One link of the chain that explains an ending, the nearest cause first."""
+
+    reason: str
+    """One sentence: what happened."""
+    where: str = ""
+    """The address, phase or tool in which it happened."""
+    exception: str = ""
+    """The exception's class, where there was one."""
+
+    @staticmethod
+    def chain(error: BaseException, where: str = "") -> tuple[Cause, ...]:
+        """Turn an exception and what caused it into causes, the nearest first."""
+        causes: list[Cause] = []
+        current: BaseException | None = error
+        while current is not None and len(causes) < 10:  # noqa: PLR2004 - a longer chain explains nothing more
+            name = type(current).__name__
+            causes.append(Cause(reason=str(current) or name, where=where, exception=name))
+            current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        return tuple(causes)
+
+
+class Usage(Value):
+    """What a step, subtask or task used."""
+
+    steps: int = Field(default=0, ge=0)
+    model_calls: int = Field(default=0, ge=0)
+    input_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    commands: int = Field(default=0, ge=0)
+    """Commands that were really sent to a tool; skipped ones do not count."""
+    repairs: int = Field(default=0, ge=0)
+    """Answers of a model that had to be sent back."""
+    seconds: Seconds = Field(default=0.0, ge=0)
+    """Time spent in jobs, not in queues or in waiting for a person."""
+
+    def __add__(self, other: Usage) -> Usage:
+        """Add two usages field by field."""
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})

@@ -1,0 +1,83 @@
+"""What agents ask of people, and what people answer."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from callboard.messages._base import Address, Message, RunId, TaskId, Timestamp, Token
+from callboard.messages._command import Action
+from callboard.messages._step import AskedQuestion
+from callboard.messages._target import Observation, Target
+
+RequestId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+"""Names one question or approval: ``<run>/ask-<job>``."""
+
+
+class Question(Message):
+    """PENDING: an agent can't go on without an answer."""
+
+    kind: Literal["question"] = "question"
+    id: RequestId
+    task_id: TaskId
+    run_id: RunId
+    token: Token
+    address: Address
+    questions: tuple[AskedQuestion, ...] = Field(min_length=1)
+    deadline: Timestamp | None = None
+    """When the agent gives up; None: never."""
+
+
+class Answer(Message):
+    """What a person answered to a question, one text for each of its parts."""
+
+    kind: Literal["answer"] = "answer"
+    id: RequestId
+    task_id: TaskId
+    texts: tuple[str, ...] = ()
+    by: str = ""
+    """Who answered; for the record."""
+    nobody: bool = False
+    """Questions are switched off (``ask_question = false``): nobody will answer."""
+
+
+class ApprovalRequest(Message):
+    """CONFIRM: an agent holds back actions until a person allows them."""
+
+    kind: Literal["approval_request"] = "approval_request"
+    id: RequestId
+    task_id: TaskId
+    run_id: RunId
+    token: Token
+    address: Address
+    target: Target | None = None
+    actions: tuple[Action, ...]
+    """Exactly what will run if it is approved; empty when the model asks about a decision without an action."""
+    reason: str
+    """The rule that wants it, or what the model said."""
+    observation: Observation
+    """What the agent sees, collected when asking."""
+    deadline: Timestamp | None = None
+
+
+class ApprovalAnswer(Message):
+    """A person's verdict on an approval."""
+
+    kind: Literal["approval_answer"] = "approval_answer"
+    id: RequestId
+    task_id: TaskId
+    approved: bool
+    reason: str = ""
+    by: str = ""
+    """Who decided; for the record."""
+    unattended: bool = False
+    """Approvals are switched off (``safe_guard = false``): no person decided."""
+
+
+class RequestExpired(Message):
+    """A question or approval reached its deadline without an answer."""
+
+    kind: Literal["request_expired"] = "request_expired"
+    id: RequestId
+    task_id: TaskId

@@ -1,0 +1,112 @@
+"""One step of an agent: what its model decided and what the step left in its memory."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from callboard.messages._base import Message, RunId, Seconds, TaskId, Token, Value
+from callboard.messages._command import Action, CommandResult
+from callboard.messages._outcome import Cause, Usage
+from callboard.messages._target import Observation, Target
+
+
+class Phase(StrEnum):
+    """The four phases of a step, in order."""
+
+    DATA_COLLECTION = "data_collection"
+    """Look at the surface."""
+    LLM_INTERACTION = "llm_interaction"
+    """Ask the model what to do."""
+    ACTION_EXECUTION = "action_execution"
+    """Do it."""
+    MEMORY_UPDATE = "memory_update"
+    """Keep what happened."""
+
+
+class AskedQuestion(Value):
+    """What an agent's model wants to know from a person."""
+
+    text: str = Field(min_length=1)
+    choices: tuple[str, ...] = ()
+    """The possible answers; empty for free text."""
+
+
+class Decision(Value):
+    """A model's valid answer, the same shape for all agents."""
+
+    status: str
+    """Where the state machine should go; legal from the state in which it was asked."""
+    observation: str = ""
+    thought: str = ""
+    comment: str = ""
+    plan: tuple[str, ...] = ()
+    actions: tuple[Action, ...] = ()
+    subtask: str = ""
+    """HostAgent: the request to the assigned agent."""
+    target: Target | None = None
+    """HostAgent: which target gets the subtask."""
+    questions: tuple[AskedQuestion, ...] = ()
+    reannotate: tuple[str, ...] = ()
+    """AppAgent: ids or names of the controls that the next capture should annotate."""
+    result: JsonValue = None
+    """What the work produced, where the model says so itself."""
+
+
+class StepRecord(Value):
+    """What one step leaves in the agent's memory."""
+
+    step: int = Field(ge=1)
+    status: str
+    """The state in which the step ran."""
+    observation: Observation
+    decision: Decision
+    results: tuple[CommandResult, ...] = ()
+
+    @property
+    def failures(self) -> int:
+        """How many actions of this step failed."""
+        return sum(result.status == "failure" for result in self.results)
+
+
+class Step(Message):
+    """An agent tells itself to take its next step."""
+
+    kind: Literal["step"] = "step"
+    task_id: TaskId
+    run_id: RunId
+    token: Token
+    job: int
+
+
+class StepDone(Message):
+    """A step ran: all four phases, or the held actions after an approval."""
+
+    kind: Literal["step_done"] = "step_done"
+    record: StepRecord
+    held: tuple[Action, ...] = ()
+    """Actions that were not run because they need approval; empty when nothing is held."""
+    held_by_policy: str = ""
+    """The rule that wants the approval; empty when the model itself asked for it."""
+    usage: Usage = Field(default_factory=Usage)
+
+
+class StepFailed(Message):
+    """A phase failed, and with it the step; never a success."""
+
+    kind: Literal["step_failed"] = "step_failed"
+    phase: Phase | None
+    """The phase that failed; None for an exception outside the phases."""
+    causes: tuple[Cause, ...] = Field(min_length=1)
+    usage: Usage = Field(default_factory=Usage)
+
+
+class Captured(Message):
+    """A look at the surface outside a step: for cleanup after a failure."""
+
+    kind: Literal["captured"] = "captured"
+    observation: Observation | None
+    """None where there was nothing to see, or looking failed."""
+    seconds: Seconds = Field(default=0.0, ge=0)

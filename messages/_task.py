@@ -1,0 +1,113 @@
+"""What a host program asks for, and what it gets back."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, JsonValue, field_validator, model_validator
+
+from callboard.messages._base import Address, AnySequence, Message, RunId, Seconds, TaskId, Value
+from callboard.messages._outcome import Cause, Outcome, Usage
+
+
+def new_task_id() -> str:
+    """Make a task id that no other supervisor makes."""
+    return f"task-{uuid.uuid4().hex[:12]}"
+
+
+class PlanStep(Value):
+    """One step of a plan: a round of its own in follower mode."""
+
+    request: str
+    target: str | None = None
+    """A target's id, name or address; without one the HostAgent's model chooses."""
+
+    @field_validator("request")
+    @classmethod
+    def _not_blank(cls, value: str) -> str:
+        return _not_blank(value)
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        msg = "is empty: say in words what is to be done"
+        raise ValueError(msg)
+    return value
+
+
+def _as_plan_step(value: object) -> object:
+    return PlanStep(request=value) if isinstance(value, str) else value
+
+
+class Task(Message):
+    """A request from a host program.
+
+    A HostAgent plans and assigns it. With ``target`` that agent works alone, without a HostAgent. With ``plan``
+    the steps are followed one by one (follower mode), each a round.
+    """
+
+    kind: Literal["task"] = "task"
+    id: TaskId = Field(default_factory=new_task_id)
+    request: str = ""
+    """What is to be done, in words. May be left out when there is a plan."""
+    target: str | None = None
+    """The id, name or address of one target that does it alone."""
+    plan: Annotated[tuple[Annotated[PlanStep, BeforeValidator(_as_plan_step)], ...], AnySequence] = ()
+    """Steps to follow; plain strings are taken as requests."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """The host program's own keys; carried along, never interpreted."""
+
+    @model_validator(mode="after")
+    def _has_work(self) -> Self:
+        if self.plan and self.target is not None:
+            msg = "a task has a plan or a target, not both: give each step of the plan its target"
+            raise ValueError(msg)
+        if not self.plan:
+            _not_blank(self.request)
+        return self
+
+
+class SubtaskResult(Value):
+    """How one subtask ended and what it left."""
+
+    run_id: RunId
+    number: int = Field(ge=1)
+    """Its place within the task, from 1."""
+    request: str
+    address: Address
+    """The agent that worked on it."""
+    outcome: Outcome
+    causes: tuple[Cause, ...] = ()
+    """Why it did not finish; empty when it did."""
+    output: JsonValue = None
+    comment: str = ""
+    """What the agent's model said last."""
+    artifacts: tuple[str, ...] = ()
+    """Files it made or changed, as absolute paths, in order."""
+    usage: Usage = Field(default_factory=Usage)
+
+
+class TaskResult(Message):
+    """How a task ended, honestly."""
+
+    kind: Literal["task_result"] = "task_result"
+    task_id: TaskId
+    outcome: Outcome
+    causes: tuple[Cause, ...] = ()
+    """The chain of causes, the nearest first; empty when the task finished."""
+    output: JsonValue = None
+    """What the last round produced."""
+    comment: str = ""
+    artifacts: tuple[str, ...] = ()
+    subtasks: tuple[SubtaskResult, ...] = ()
+    """All that ended, completed work of a cancelled task included."""
+    rounds: int = Field(default=1, ge=0)
+    usage: Usage = Field(default_factory=Usage)
+    seconds: Seconds = Field(default=0.0, ge=0)
+    """From submission to end."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the task finished."""
+        return self.outcome is Outcome.FINISHED

@@ -1,0 +1,237 @@
+"""What is refused before or instead of writing: damage, passwords, bombs, and what a library would lose."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import TYPE_CHECKING
+
+import docx
+import openpyxl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openpyxl.chart import BarChart, Reference
+from openpyxl.comments import Comment
+
+from callboard.actors.servers import DocumentServer, ToolError
+from callboard.actors.servers._workspace import Snapshot, fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Call
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+def workbook() -> bytes:
+    """Make a workbook with a table of numbers and a chart."""
+    book = openpyxl.Workbook()
+    for row in (["Month", "Revenue"], ["Jan", 1], ["Feb", 2]):
+        book.active.append(row)
+    chart = BarChart()
+    chart.add_data(Reference(book.active, min_col=2, min_row=1, max_row=3), titles_from_data=True)
+    book.active.add_chart(chart, "E2")
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def letter() -> bytes:
+    """Make a document with a paragraph and a table."""
+    document = docx.Document()
+    document.add_paragraph("Dear Ada,")
+    document.add_table(2, 2)
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def changed(data: bytes, change: Callable[[dict[str, bytes]], None]) -> bytes:
+    """Write a package with other parts."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    change(parts)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return out.getvalue()
+
+
+def with_part(name: str, part: bytes = b"<x/>") -> Callable[[dict[str, bytes]], None]:
+    """Add a part."""
+    return lambda parts: parts.update({name: part})
+
+
+def in_sheet(xml: bytes) -> Callable[[dict[str, bytes]], None]:
+    """Add something to the end of the first sheet."""
+    sheet = "xl/worksheets/sheet1.xml"
+    return lambda parts: parts.update({sheet: parts[sheet].replace(b"</worksheet>", xml + b"</worksheet>")})
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "damaged"),
+        (b"PK\x03\x04 not a zip", "damaged"),
+        (workbook()[:-200], "damaged"),
+        (OLE + b"..." + "EncryptedPackage".encode("utf-16-le"), "password"),
+        (OLE + b"Workbook", "Office 97"),
+        (letter(), "something else"),
+        (changed(workbook(), lambda parts: parts.pop("[Content_Types].xml")), "damaged"),
+        (changed(workbook(), lambda parts: parts.update({"xl/workbook.xml": b"<broken"})), "damaged"),
+        (changed(workbook(), with_part("xl/x.xml", b'<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>')), "entities"),
+        (changed(workbook(), lambda parts: parts.update({"xl/workbook.xml": parts["xl/workbook.xml"].replace(b"schemas.openxmlformats.org/", b"purl.oclc.org/ooxml/")})), "Strict"),
+    ],
+)  # fmt: skip
+def test_a_damaged_or_protected_file_gives_a_clear_error_and_stays_as_it_is(
+    workspace: Path, call: Call, data: bytes, why: str
+) -> None:
+    path = workspace / "book.xlsx"
+    path.write_bytes(data)
+    for name, arguments in (("read_range", {}), ("write_range", {"values": [[1]]}), ("get_controls", {})):
+        with pytest.raises(ToolError, match=why):
+            call(name, "book.xlsx", **arguments)
+    with pytest.raises(ToolError, match=why):
+        call("open_document", path="book.xlsx")
+    assert path.read_bytes() == data
+
+
+def test_a_zip_that_is_encrypted_is_protected_with_a_password(workspace: Path, call: Call) -> None:
+    data = bytearray(letter())
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(mark) + offset] |= 1
+    (workspace / "a.docx").write_bytes(bytes(data))
+    with pytest.raises(ToolError, match="password"):
+        call("read_text", "a.docx")
+
+
+def test_a_file_larger_than_allowed_is_not_read(workspace: Path) -> None:
+    (workspace / "book.xlsx").write_bytes(workbook())
+    server = DocumentServer(workspace, max_bytes=1000)
+    with pytest.raises(ToolError, match="too large"):
+        server.open_document("book.xlsx")
+
+
+def test_a_file_that_unpacks_to_more_than_allowed_is_not_read(workspace: Path) -> None:
+    (workspace / "book.xlsx").write_bytes(changed(workbook(), with_part("xl/big.xml", b" " * 1_000_000)))
+    server = DocumentServer(workspace, max_bytes=100_000)
+    with pytest.raises(ToolError, match="unpacks to"):
+        server.open_document("book.xlsx")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from([".docx", ".xlsx"]), st.integers(0, 10_000), st.binary(min_size=1, max_size=20), st.booleans())
+def test_damage_anywhere_gives_a_clear_error_or_none(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, place: int, noise: bytes, repack: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    data = letter() if suffix == ".docx" else workbook()
+
+    def spoil(parts: dict[str, bytes]) -> None:
+        name = sorted(parts)[place % len(parts)]
+        at = place % max(1, len(parts[name]))
+        parts[name] = parts[name][:at] + noise + parts[name][at + len(noise) :]
+
+    at = place % len(data)
+    spoilt = changed(data, spoil) if repack else data[:at] + noise + data[at + len(noise) :]
+    (folder / f"a{suffix}").write_bytes(spoilt)
+    server = DocumentServer(folder)
+    try:
+        server.get_controls(f"a{suffix}")
+        server.get_tree(f"a{suffix}")
+    except ToolError as error:
+        assert f"a{suffix}" in str(error)  # noqa: PT017 - an error may, and need not, come
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (with_part("xl/vbaProject.bin"), "macros"),
+        (with_part("xl/pivotTables/pivotTable1.xml"), "pivot tables"),
+        (with_part("xl/pivotCache/pivotCacheDefinition1.xml"), "pivot tables"),
+        (with_part("xl/slicers/slicer1.xml"), "slicers"),
+        (with_part("xl/ctrlProps/ctrlProp1.xml"), "form controls"),
+        (with_part("xl/connections.xml"), "data connections"),
+        (with_part("xl/threadedComments/threadedComment1.xml"), "threaded comments"),
+        (with_part("xl/embeddings/oleObject1.bin"), "embedded objects"),
+        (with_part("xl/media/image1.emf"), "pictures"),
+        (with_part("xl/charts/chartEx1.xml"), "charts made by another program"),
+        (with_part("xl/metadata.xml"), "dynamic arrays"),
+        (with_part("_xmlsignatures/sig1.xml"), "digital signature"),
+        (with_part("xl/anything/new.xml"), "the part xl/anything/new.xml"),
+        (with_part("xl/drawings/vmlDrawing1.vml", b'<xml ObjectType="Button"/>'), "form controls"),
+        (in_sheet(b"<oleObjects/>"), "embedded objects"),
+        (in_sheet(b'<legacyDrawingHF r:id="rId9" xmlns:r="r"/>'), "pictures in headers"),
+        (in_sheet(b'<extLst><ext uri="{05C60535-1F16-4fd2-B633-F4F36F0B64E0}"/></extLst>'), "sparklines"),
+        (lambda parts: parts.update({"xl/drawings/drawing1.xml": parts["xl/drawings/drawing1.xml"].replace(b"</wsDr>", b"<absoluteAnchor><sp/></absoluteAnchor></wsDr>")}), "text boxes"),
+        (lambda parts: parts.update({"xl/charts/chart1.xml": parts["xl/charts/chart1.xml"].replace(b"<plotVisOnly", b"<extLst><ext uri='x'/></extLst><plotVisOnly")}), "charts made by another program"),
+    ],
+)  # fmt: skip
+def test_a_workbook_with_parts_that_openpyxl_would_lose_is_read_but_not_written(
+    workspace: Path, call: Call, change: Callable[[dict[str, bytes]], None], what: str
+) -> None:
+    path = workspace / "book.xlsx"
+    data = changed(workbook(), change)
+    path.write_bytes(data)
+    assert call("read_range", "book.xlsx")["values"][1] == ["Jan", 1]
+    assert what in call("get_window_info", "book.xlsx")["not_writable_because"]
+    with pytest.raises(ToolError, match=what):
+        call("write_range", "book.xlsx", values=[[1]])
+    assert path.read_bytes() == data
+
+
+def test_a_workbook_of_openpyxl_loses_nothing(workspace: Path, call: Call) -> None:
+    (workspace / "book.xlsx").write_bytes(workbook())
+    assert call("get_window_info", "book.xlsx")["not_writable_because"] == ""
+
+
+def test_a_note_is_kept_with_its_text(workspace: Path, call: Call) -> None:
+    path = workspace / "book.xlsx"
+    book = openpyxl.Workbook()
+    book.active["A1"] = 1
+    book.active["A1"].comment = Comment("why one?", "Ada")
+    book.save(path)
+    call("write_range", "book.xlsx", values=[[2]])
+    assert openpyxl.load_workbook(path).active["A1"].comment.text == "why one?"
+
+
+def test_a_document_with_parts_that_python_docx_would_lose_is_read_but_not_written(workspace: Path, call: Call) -> None:
+    path = workspace / "a.docx"
+    data = changed(letter(), with_part("word/orphan.xml"))
+    path.write_bytes(data)
+    assert "Dear Ada," in call("read_text", "a.docx")["text"]
+    with pytest.raises(ToolError, match=r"the part word/orphan\.xml"):
+        call("insert_paragraph", "a.docx", text="x")
+    assert path.read_bytes() == data
+
+
+def test_a_document_with_macros_in_spite_of_its_name_is_refused(workspace: Path, call: Call) -> None:
+    def spoil(parts: dict[str, bytes]) -> None:
+        types = parts["[Content_Types].xml"]
+        main = b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+        parts["[Content_Types].xml"] = types.replace(main, b"application/vnd.ms-word.document.macroEnabled.main+xml")
+        parts["[Content_Types].xml"] += b"<!-- wordprocessingml. -->"
+
+    (workspace / "a.docx").write_bytes(changed(letter(), spoil))
+    with pytest.raises(ToolError, match="macros"):
+        call("read_text", "a.docx")
+
+
+def test_a_document_that_is_protected_against_editing_is_not_written(workspace: Path, call: Call) -> None:
+    def protect(parts: dict[str, bytes]) -> None:
+        settings_ = parts["word/settings.xml"]
+        mark = b'<w:documentProtection w:edit="readOnly" w:enforcement="1"/></w:settings>'
+        parts["word/settings.xml"] = settings_.replace(b"</w:settings>", mark)
+
+    (workspace / "a.docx").write_bytes(changed(letter(), protect))
+    with pytest.raises(ToolError, match="protected against editing"):
+        call("insert_paragraph", "a.docx", text="x")
+
+
+def test_a_fingerprint_tells_two_states_apart(tmp_path: Path) -> None:
+    first, second = (Snapshot("a.docx", tmp_path, data, fingerprint(data), 0.0, 0o644) for data in (b"a", b"b"))
+    assert first.fingerprint != second.fingerprint
