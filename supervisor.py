@@ -268,7 +268,7 @@ class Supervisor:
             for event in feed:
                 try:
                     callback(event)
-                except Exception:
+                except Exception:  # noqa: BLE001 - an edge: the host program's code
                     _log.exception("subscriber.failed", event_name=event.name.value, seq=event.seq)
 
         thread = threading.Thread(target=main, name=f"callboard-subscriber-{len(self._threads)}", daemon=True)

@@ -28,7 +28,7 @@ class Read:
     """A query, and where its answer goes."""
 
     query: BlackboardQuery
-    answer: Callable[[BlackboardView | BaseException], None]
+    answer: Callable[[BlackboardView], None]
 
 
 class Blackboard(pykka.ThreadingActor):

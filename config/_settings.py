@@ -236,7 +236,7 @@ class Settings(BaseSettings):
         return init_settings, env_settings, YamlConfigSettingsSource(settings_cls)
 
     @classmethod
-    def load(cls, path: str | Path | None = None, **changes: Any) -> Settings:
+    def load(cls, path: str | Path | None = None, **changes: Any) -> Settings:  # noqa: ANN401 - whatever the fields take
         """Read a settings file (YAML) and the environment.
 
         Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -98,7 +99,7 @@ class McpSession:
             env={name: secret.get_secret_value() for name, secret in server.env.items()},
             cwd=self._settings.path(server.cwd) if server.cwd is not None else None,
         )
-        errors = stack.enter_context(open(os.devnull, "w"))  # noqa: PTH123, ASYNC230 - the host's stderr is not ours
+        errors = stack.enter_context(Path(os.devnull).open("w"))  # noqa: ASYNC230, SIM115 - the stack closes it; the host's stderr is not ours
         return stdio_client(parameters, errlog=errors)
 
     def tools(self) -> tuple[BoundTool, ...]:

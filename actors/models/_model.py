@@ -21,9 +21,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from pydantic import JsonValue
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +72,8 @@ class ModelRequest:
 class ModelAnswer(Value):
     """A model's answer, not yet checked, and what it took."""
 
-    content: str | dict[str, Any]
-    """JSON text, or the object itself, in the response schema of the agent's kind."""
+    content: Any
+    """JSON text, or the object itself, in the response schema of the agent's kind; whether it is, is checked later."""
     input_tokens: int = 0
     output_tokens: int = 0
 
@@ -100,14 +98,14 @@ class FunctionModel(Model):
     `ModelAnswer`. A plain function must not block; one that has to wait is a coroutine function.
     """
 
-    function: Callable[[ModelRequest], Any | Awaitable[Any]]
+    function: Callable[[ModelRequest], Any]
     calls: int = field(default=0, init=False)
     """How often it was asked."""
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:
         """Call the function."""
         self.calls += 1
-        said: JsonValue | ModelAnswer = self.function(request)
+        said = self.function(request)
         if inspect.isawaitable(said):
             said = await said
-        return said if isinstance(said, ModelAnswer) else ModelAnswer.model_construct(content=said)
+        return said if isinstance(said, ModelAnswer) else ModelAnswer(content=said)

@@ -12,7 +12,6 @@ its type kept when it is the whole string. ``$${`` stands for a plain ``${``. Wh
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -22,6 +21,7 @@ from callboard.messages import AgentKind, ScriptError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 _REFERENCE = re.compile(r"(?<!\$)\$\{([^}]*)\}")
 _ANY_HOST = "host"

@@ -61,12 +61,13 @@ class Clock(ABC):
             return heapq.heappop(self._alarms)[2]
         return None
 
+    @abstractmethod
     def start(self) -> None:
         """Begin to tell."""
 
-    def stop(self, timeout: Seconds) -> bool:  # noqa: ARG002 - the interface
-        """Stop telling. Returns whether the thread ended in time."""
-        return True
+    @abstractmethod
+    def stop(self, timeout: Seconds) -> bool:
+        """Stop telling. Returns whether it ended in time."""
 
 
 class SystemClock(Clock):
@@ -126,6 +127,13 @@ class VirtualClock(Clock):
     def elapsed(self) -> Seconds:
         """Give the virtual time."""
         return self._now
+
+    def start(self) -> None:
+        """Nothing to start: it moves when it is told to."""
+
+    def stop(self, timeout: Seconds) -> bool:  # noqa: ARG002 - the interface
+        """Nothing to stop."""
+        return True
 
     def advance(self, seconds: Seconds) -> None:
         """Move on, calling back what falls due, in order, on the caller's thread."""

@@ -25,6 +25,11 @@ class _Job:
     cancelled: bool = False
     calls: set[concurrent.futures.Future[Any]] = field(default_factory=set)
 
+    def stop(self) -> None:
+        """Cancel the coroutine, if it has begun; on the loop's thread."""
+        if self.task is not None:
+            self.task.cancel()
+
 
 @dataclass
 class _Watch:
@@ -121,7 +126,7 @@ class Jobs:
             for job in jobs:
                 job.cancelled = True
         for job in jobs:
-            self._loop.call(lambda task=job: task.task.cancel() if task.task is not None else None)
+            self._loop.call(job.stop)
 
     def when_idle(self, token: int, on_idle: Callable[[], None], on_stuck: Callable[[], None]) -> None:
         """Tell when nothing works under a lease any more, at once if so already.

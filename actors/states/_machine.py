@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from callboard.messages import Address, BrokenMachineError, IllegalMoveError, Message, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from callboard.actors.states._run import Run
 
@@ -241,26 +241,24 @@ class AgentStateManager:
 
 
 def _check_table(name: str, table: Table, initial: str, final: str) -> None:
-    def refuse(why: str) -> None:
-        msg = f"{name}: {why}"
+    problem = next(_problems(table, initial, final), None)
+    if problem is not None:
+        msg = f"{name}: {problem}"
         raise BrokenMachineError(msg)
 
-    for needed in (initial, final):
-        if needed not in table:
-            refuse(f"no row {needed!r}")
+
+def _problems(table: Table, initial: str, final: str) -> Iterator[str]:
+    yield from (f"no row {needed!r}" for needed in (initial, final) if needed not in table)
     for source, row in table.items():
-        for target, by in row.items():
-            if target not in table:
-                refuse(f"{source} leads to {target!r}, which has no row")
-            if not by:
-                refuse(f"{source} → {target} has no cause")
+        yield from (f"{source} leads to {target!r}, which has no row" for target in row if target not in table)
+        yield from (f"{source} → {target} has no cause" for target, by in row.items() if not by)
     if table[final]:
-        refuse(f"{final} is final and must lead nowhere")
-    for status in table.keys() - _reached(table, initial):
-        refuse(f"{status} can't be reached from {initial}")
-    for status in table:
-        if final not in _reached(table, status):
-            refuse(f"{status} is a trap: it never reaches {final}")
+        yield f"{final} is final and must lead nowhere"
+    reachable = _reached(table, initial)
+    yield from (f"{status} can't be reached from {initial}" for status in table if status not in reachable)
+    yield from (
+        f"{status} is a trap: it never reaches {final}" for status in table if final not in _reached(table, status)
+    )
 
 
 def _reached(table: Table, start: str) -> set[str]:
@@ -276,6 +274,6 @@ def mermaid(manager: type[AgentStateManager]) -> str:
     """Draw a machine as a Mermaid state diagram; the causes label the arrows."""
     lines = ["stateDiagram-v2", f"    [*] --> {manager.initial}"]
     for source, row in manager.transitions.items():
-        lines.extend(f"    {source} --> {target}: {cast('By', by)}" for target, by in row.items())
+        lines.extend(f"    {source} --> {target}: {by}" for target, by in row.items())
     lines.append(f"    {manager.final} --> [*]")
     return "\n".join(lines) + "\n"

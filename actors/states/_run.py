@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, assert_never
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, assert_never
 
-from pydantic import JsonValue
-
-from callboard.actors.states._machine import Move
-from callboard.config import Limits
 from callboard.messages import (
     Action,
     Answer,
@@ -34,6 +30,11 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from pydantic import JsonValue
+
+    from callboard.actors.states._machine import Move
+    from callboard.config import Limits
 
 Applied = (
     StepDone
@@ -94,7 +95,7 @@ class Run:
     outcome: Outcome | None = None
     """How it ends; written once."""
     causes: tuple[Cause, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     over: bool = False
     """Whether the ending was sent."""
 
@@ -150,50 +151,47 @@ class Run:
             case _:
                 return True
 
-    def apply(self, message: Applied) -> Run:
+    def apply(self, message: Applied) -> Run:  # noqa: PLR0911 - one match, a case a message
         """Make the run that follows a message. Pure; the status does not change here."""
         run = replace(self, last=message, busy=False)
         match message:
             case StepDone():
-                return run._remember(message)
-            case StepFailed():
-                return replace(run, usage=run.usage + message.usage, asked=run.asked + message.usage.model_calls)
-            case Captured():
-                return run
-            case Question() | ApprovalRequest():
-                return replace(run, waiting=message.id)
-            case Assign():
-                return replace(run, waiting=message.run_id)
+                return replace(run, **self._remembered(message))
+            case StepFailed(usage=usage):
+                return replace(run, usage=run.usage + usage, asked=run.asked + usage.model_calls)
+            case Question(id=awaited) | ApprovalRequest(id=awaited) | Assign(run_id=awaited):
+                return replace(run, waiting=awaited)
             case Answer():
                 return replace(run, waiting="", notes=(*run.notes, *_answer_notes(self, message)))
             case ApprovalAnswer():
                 return replace(run, waiting="", answer=message)
             case RequestExpired():
                 return replace(run, waiting="", held=())
-            case SubtaskEnded():
-                return replace(run, waiting="", subtasks=(*run.subtasks, message.result))
+            case SubtaskEnded(result=result):
+                return replace(run, waiting="", subtasks=(*run.subtasks, result))
             case Cancel():
                 cause = Cause(reason=message.reason, where=self.assign.address)
                 return replace(run, waiting="", held=(), outcome=message.outcome, causes=(cause,), job=run.job + 1)
+            case Captured():
+                return run
             case _:
                 assert_never(message)
 
-    def _remember(self, done: StepDone) -> Run:
+    def _remembered(self, done: StepDone) -> dict[str, Any]:
         record = done.record
         ran = [result.status for result in record.results]
         failed = ResultStatus.FAILURE in ran
-        return replace(
-            self,
-            memory=(*self.memory, record),
-            steps=self.steps + 1,
-            plan=record.decision.plan or self.plan,
-            held=done.held,
-            held_by_policy=done.held_by_policy,
-            failures=self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),
-            notes=tuple(_failure_notes(record)),
-            usage=self.usage + done.usage,
-            asked=self.asked + done.usage.model_calls,
-        )
+        return {
+            "memory": (*self.memory, record),
+            "steps": self.steps + 1,
+            "plan": record.decision.plan or self.plan,
+            "held": done.held,
+            "held_by_policy": done.held_by_policy,
+            "failures": self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),
+            "notes": tuple(_failure_notes(record)),
+            "usage": self.usage + done.usage,
+            "asked": self.asked + done.usage.model_calls,
+        }
 
     def moved(self, move: Move, *, reannotating: bool) -> Run:
         """Make the run in another status, with the outcome that the move decides, if none was written before."""
