@@ -1,10 +1,11 @@
 """Embed a multi-agent system of Pykka actors in the programs that drive desktops, documents, shells and devices."""
 
 from callboard.actors.models import FunctionModel, Model, ModelAnswer, ModelRequest, ScriptedModel
+from callboard.actors.root import TaskHandle
 from callboard.actors.servers import Server, ToolError, tool
 from callboard.config import Settings
 from callboard.messages import CallboardError, Event, EventName, Outcome, PlanStep, Task, TaskResult
-from callboard.supervisor import Supervisor, TaskHandle
+from callboard.supervisor import Supervisor
 
 __all__ = [
     "CallboardError",

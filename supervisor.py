@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
+import concurrent.futures
 import contextlib
 import threading
+import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
 import pykka
-import structlog
 
 import callboard.actors.app
 import callboard.actors.host
@@ -18,21 +18,25 @@ import callboard.actors.mobile  # noqa: F401 - the four kinds of agent register 
 from callboard.actors.commands import Dispatcher, McpSession, Policy, Toolbox, find_target
 from callboard.actors.models import named_models
 from callboard.actors.processing import Services
-from callboard.actors.root import CloseIntake, GetStatus, Root, StopAgents, Submit
-from callboard.actors.runtime import Clock, EventLoop, EventStream, Feed, Jobs, Lanes, SystemClock, refuse_own_thread
+from callboard.actors.root import CloseIntake, GetStatus, Root, StopAgents, Submit, TaskHandle
+from callboard.actors.runtime import (
+    Clock,
+    EventLoop,
+    EventStream,
+    Jobs,
+    Lanes,
+    Subscriber,
+    SystemClock,
+    refuse_own_thread,
+)
 from callboard.actors.servers import DocumentServer
 from callboard.config import EventLog, Settings, load_prompts
 from callboard.messages import (
     AgentKind,
-    Answer,
-    ApprovalAnswer,
-    ApprovalRequest,
     BlackboardQuery,
     BlackboardView,
-    Cancel,
     Event,
     EventName,
-    Question,
     SupervisorStatus,
     SupervisorStoppedError,
     Target,
@@ -44,8 +48,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    import concurrent.futures
-    from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -55,8 +58,6 @@ if TYPE_CHECKING:
 ASK_SECONDS = 30.0
 """How long a call of the facade waits for the switchboard, which never blocks; past that something is broken."""
 STOP_SECONDS = 10.0
-
-_log = structlog.get_logger("callboard")
 
 
 class Supervisor:
@@ -79,7 +80,7 @@ class Supervisor:
             SettingsError: If something in the settings can't be used; nothing is left running.
         """
         self.settings = settings
-        self._threads: list[threading.Thread] = []
+        self._subscribers: list[Subscriber] = []
         self._left: tuple[str, ...] | None = None
         self._stopping = threading.Lock()
         with ExitStack() as undo:
@@ -166,13 +167,13 @@ class Supervisor:
     def _stop(self, timeout: float) -> Iterator[str]:
         """Intake, agents, sessions, root, loop, lanes, clock, subscribers, log."""
         with contextlib.suppress(SupervisorStoppedError):
-            for future in self._ask(CloseIntake()):
-                yield from _left_behind("a task", future, timeout)
-            for stopped in self._ask(StopAgents()):
-                yield from _left_behind("an agent", stopped, timeout)
+            _, late = concurrent.futures.wait(self._ask(CloseIntake()), timeout)
+            if late:
+                yield f"{len(late)} tasks"
+            yield from _late("an agent", self._ask(StopAgents()), timeout)
         yield from self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):
-            yield from _left_behind("the switchboard", self._root.stop(block=False), timeout)
+            yield from _late("the switchboard", [self._root.stop(block=False)], timeout)
         if not self._loop.stop(timeout):
             yield self._loop.thread.name
         yield from (f"lane {name}" for name in self._lanes.close(min(timeout, 1.0)))
@@ -180,11 +181,7 @@ class Supervisor:
             yield "the clock"
         self._stream.emit(EventName.SUPERVISOR_STOPPED)
         self._stream.close()
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join(timeout)
-                if thread.is_alive():
-                    yield thread.name
+        yield from (subscriber.name for subscriber in self._subscribers if not subscriber.join(timeout))
         self._log.close()
 
     def _close_sessions(self, timeout: float) -> tuple[str, ...]:
@@ -205,39 +202,34 @@ class Supervisor:
             TaskRefusedError: If its id was used before, or its target can't be worked on.
             SupervisorStoppedError: If the supervisor is down.
         """
-        refuse_own_thread("submit")
         if not isinstance(task, Task):
             msg = f"submit takes a Task, not {type(task).__name__}: Task(request=...)"
             raise TypeError(msg)
         target = self._target(task)
         before = self._stream.seq
         done: concurrent.futures.Future[TaskResult] = self._ask(Submit(task, target))
-        return TaskHandle(self, task.id, done, before)
+        return TaskHandle(task.id, done, self._ask, self._stream, before)
 
     def _target(self, task: Task) -> Target | None:
-        wanted = [name for name in (task.target, *(step.target for step in task.plan)) if name is not None]
-        if not wanted:
+        """Find a lone task's target. A plan's are looked up when their round begins: an earlier step may make them."""
+        if task.target is None:
             return None
         targets = self._toolbox.targets()
-        found = {name: find_target(targets, name) for name in wanted}
-        for name, target in found.items():
-            if target is None:
-                raise UnknownTargetError(name, tuple(target.id for target in targets))
-        lone = found[task.target] if task.target is not None else None
-        if lone is not None and lone.kind is TargetKind.APPLICATION:
-            msg = f"{lone.id!r} is an application: give one of its windows, or no target"
+        target = find_target(targets, task.target)
+        if target is None:
+            raise UnknownTargetError(task.target, tuple(known.id for known in targets))
+        if target.kind is TargetKind.APPLICATION:
+            msg = f"{target.id!r} is an application: give one of its windows, or no target"
             raise TaskRefusedError(msg)
-        return lone
+        return target
 
     def status(self) -> SupervisorStatus:
         """Tell what runs, what waits for a person, and what can't be used."""
-        refuse_own_thread("status")
         status: SupervisorStatus = self._ask(GetStatus())
         return status
 
     def blackboard(self, task_id: str) -> BlackboardView:
         """Read a task's blackboard; empty for a task that is not known."""
-        refuse_own_thread("blackboard")
         future: concurrent.futures.Future[BlackboardView] = self._ask(BlackboardQuery(task_id=task_id))
         return future.result(ASK_SECONDS)
 
@@ -262,149 +254,26 @@ class Supervisor:
         Returns:
             A function that ends the subscription.
         """
-        feed = self._stream.open(task_id, after)
+        subscriber = Subscriber(self._stream.open(task_id, after), callback)
+        self._subscribers.append(subscriber)
 
-        def main() -> None:
-            for event in feed:
-                try:
-                    callback(event)
-                except Exception:  # noqa: BLE001 - an edge: the host program's code
-                    _log.exception("subscriber.failed", event_name=event.name.value, seq=event.seq)
+        def end() -> None:
+            self._stream.drop(subscriber.feed)
+            with contextlib.suppress(ValueError):  # ended twice
+                self._subscribers.remove(subscriber)
 
-        thread = threading.Thread(target=main, name=f"callboard-subscriber-{len(self._threads)}", daemon=True)
-        self._threads.append(thread)
-        thread.start()
-        return lambda: self._stream.drop(feed)
-
-    def feed(self, task_id: str | None = None, after: int | None = None) -> Feed:
-        """Open a bounded queue of events, for programs that read them on a thread of their own."""
-        return self._stream.open(task_id, after)
-
-    def drop(self, feed: Feed) -> None:
-        """Close a queue of events that is no longer read."""
-        self._stream.drop(feed)
+        return end
 
     def _ask(self, message: object) -> Any:  # noqa: ANN401 - what is answered depends on what is asked
+        refuse_own_thread(type(message).__name__)
         try:
             return self._root.ask(message, timeout=ASK_SECONDS)
         except pykka.ActorDeadError as error:
             msg = "the supervisor is stopped"
             raise SupervisorStoppedError(msg) from error
-
-    def _send(self, message: Cancel | Answer | ApprovalAnswer) -> Any:  # noqa: ANN401 - as `_ask`
-        refuse_own_thread(type(message).__name__)
-        return self._ask(message)
-
-
-class TaskHandle:
-    """One task that was submitted. Everything here may be called from any thread."""
-
-    def __init__(
-        self, supervisor: Supervisor, task_id: str, done: concurrent.futures.Future[TaskResult], before: int
-    ) -> None:
-        self.task_id = task_id
-        self._supervisor = supervisor
-        self._done = done
-        self._before = before
-
-    def done(self) -> bool:
-        """Say whether the task is over."""
-        return self._done.done()
-
-    def result(self, timeout: float | None = None) -> TaskResult:
-        """Wait for the end. A task that did not finish is no exception: the result says how it ended.
-
-        Raises:
-            TimeoutError: If it is not over in time; it goes on.
-            SupervisorStoppedError: If the supervisor went down before.
-        """
-        if not self._done.done():
-            refuse_own_thread("result")
-        return self._done.result(timeout)
-
-    def __await__(self) -> Generator[Any, None, TaskResult]:
-        """Wait for the end in a coroutine; cancelling the waiting does not cancel the task."""
-        return asyncio.shield(asyncio.wrap_future(self._done)).__await__()
-
-    def events(self) -> Iterator[Event]:
-        """Iterate over the task's events, from its submission to its end."""
-        feed = self._supervisor.feed(self.task_id, self._before)
-        try:
-            for event in feed:
-                yield event
-                if event.name is EventName.TASK_ENDED:
-                    return
-        finally:
-            self._supervisor.drop(feed)
-
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        """Iterate over the task's events in a coroutine."""
-        feed = self._supervisor.feed(self.task_id, self._before)
-        loop = asyncio.get_running_loop()
-        changed = asyncio.Event()
-
-        def wake() -> None:
-            with contextlib.suppress(RuntimeError):  # the caller's loop may be closed before its iterator is
-                loop.call_soon_threadsafe(changed.set)
-
-        feed.on_change(wake)
-        try:
-            while True:
-                changed.clear()
-                while (event := feed.take()) is not None:
-                    yield event
-                    if event.name is EventName.TASK_ENDED:
-                        return
-                if feed.closed:
-                    return
-                await changed.wait()
-        finally:
-            self._supervisor.drop(feed)
-
-    def cancel(self, reason: str = "cancelled by the host program") -> bool:
-        """Stop the task, in whatever state it is. Idempotent.
-
-        Returns:
-            Whether this call stopped it; False if it was over, or is being stopped already.
-        """
-        stopped: bool = self._supervisor._send(Cancel(task_id=self.task_id, reason=reason))  # noqa: SLF001 - the same module
-        return stopped
-
-    def approvals(self) -> tuple[ApprovalRequest, ...]:
-        """List the task's approvals that wait for a person."""
-        return tuple(ask for ask in self._supervisor.status().approvals if ask.task_id == self.task_id)
-
-    def questions(self) -> tuple[Question, ...]:
-        """List the task's questions that wait for a person."""
-        return tuple(ask for ask in self._supervisor.status().questions if ask.task_id == self.task_id)
-
-    def approve(self, request_id: str, *, by: str = "") -> None:
-        """Approve: the agent looks again and runs exactly the held actions.
-
-        Raises:
-            NotWaitingError: If it is not open (any more).
-            AnswerRefusedError: If it is a question.
-        """
-        self._supervisor._send(ApprovalAnswer(id=request_id, task_id=self.task_id, approved=True, by=by))  # noqa: SLF001
-
-    def reject(self, request_id: str, reason: str = "", *, by: str = "") -> None:
-        """Reject: the held actions never run.
-
-        Raises:
-            NotWaitingError: If it is not open (any more).
-            AnswerRefusedError: If it is a question.
-        """
-        answer = ApprovalAnswer(id=request_id, task_id=self.task_id, approved=False, reason=reason, by=by)
-        self._supervisor._send(answer)  # noqa: SLF001
-
-    def answer(self, request_id: str, *texts: str, by: str = "") -> None:
-        """Answer a question, one text for each of its parts.
-
-        Raises:
-            NotWaitingError: If it is not open (any more).
-            AnswerRefusedError: If the number of texts is wrong, or one is none of the choices; it stays open.
-        """
-        self._supervisor._send(Answer(id=request_id, task_id=self.task_id, texts=texts, by=by))  # noqa: SLF001
+        except pykka.Timeout as error:
+            msg = f"the switchboard did not answer within {ASK_SECONDS:g} s"
+            raise SupervisorStoppedError(msg) from error
 
 
 def _shipped(settings: Settings) -> list[Server]:
@@ -414,15 +283,10 @@ def _shipped(settings: Settings) -> list[Server]:
     return [DocumentServer(settings.path(documents.workspace), max_bytes=documents.max_bytes)]
 
 
-def _left_behind(
-    what: str, future: concurrent.futures.Future[Any] | pykka.Future[Any], timeout: float
-) -> Iterator[str]:
-    try:
-        if isinstance(future, pykka.Future):
-            future.get(timeout=timeout)
-        else:
-            future.result(timeout)
-    except (TimeoutError, pykka.Timeout):
-        yield what
-    except (SupervisorStoppedError, pykka.ActorDeadError):
-        return
+def _late(what: str, stopped: Sequence[pykka.Future[Any]], timeout: float) -> Iterator[str]:
+    end = time.monotonic() + timeout
+    for future in stopped:
+        try:
+            future.get(timeout=max(0.0, end - time.monotonic()))
+        except pykka.Timeout:
+            yield what

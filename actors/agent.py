@@ -119,7 +119,7 @@ class Agent(pykka.ThreadingActor):
             case Assign():
                 self._begin(message)
             case TaskForgotten():
-                self._past.pop(message.task_id, None)
+                self._forget(message.task_id)
             case Step():
                 self._start_job(message)
             case JobReturned():
@@ -132,6 +132,11 @@ class Agent(pykka.ThreadingActor):
         self._run = Run.begin(assign, self._backstage.limits, self.machine.initial, before)
         self._tell(EventName.STATE_CHANGED, source="", target=self._run.status, by="system")
         self._go()
+
+    def _forget(self, task_id: str) -> None:
+        self._past.pop(task_id, None)
+        if self._run is not None and self._run.over and self._run.assign.task_id == task_id:
+            self._run = None
 
     def _hear(self, message: SubtaskEnded | Answer | ApprovalAnswer | RequestExpired | Cancel) -> None:
         run = self._run

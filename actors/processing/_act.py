@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -23,27 +24,28 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
 
 
 async def act(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:  # noqa: ARG001 - a strategy's signature
-    """Run the actions of an answer in order, up to the first that needs approval or is denied."""
-    if decision.status == "CONFIRM":
+    """Run the actions of an answer in order, up to the first that is denied or needs approval.
+
+    With CONFIRM the model itself wants approval: then none runs yet. A denial holds whatever anybody approves.
+    """
+    sorted_out = _sort_out(context, run, decision.actions)
+    if decision.status == "CONFIRM" and not sorted_out.denied:
         return Acted(decision, held=decision.actions)
-    allowed, denied, held, why = _sort_out(context, run, decision.actions)
-    results = await dispatch(context, run, allowed)
-    failed = any(result.status is not ResultStatus.SUCCESS for result in results)
-    if denied:
-        later = "skipped, because an action failed before it"
-        results += tuple(
-            _refused(run, len(allowed) + i, a.tool, later if failed or i else why) for i, a in enumerate(denied)
-        )
-    if failed:
-        held, why = (), ""
-    return Acted(decision, results=results, held=held, held_by_policy=why if held else "")
+    runnable = () if decision.status == "CONFIRM" else sorted_out.allowed
+    results = await dispatch(context, run, runnable)
+    if any(result.status is not ResultStatus.SUCCESS for result in results):
+        rest = decision.actions[len(runnable) :]
+        return Acted(decision, results=(*results, *_refused(run, len(results), rest, "")))
+    if sorted_out.denied:
+        return Acted(decision, results=(*results, *_refused(run, len(results), sorted_out.denied, sorted_out.why)))
+    return Acted(decision, results=results, held=sorted_out.held, held_by_policy=sorted_out.why)
 
 
 async def act_as_host(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
@@ -93,22 +95,30 @@ async def dispatch(context: Context, run: Run, actions: Sequence[Action]) -> tup
     return await context.services.dispatcher.run(commands, tools, context.lease)
 
 
-def _sort_out(
-    context: Context, run: Run, actions: tuple[Action, ...]
-) -> tuple[tuple[Action, ...], tuple[Action, ...], tuple[Action, ...], str]:
-    """Split a list at the first action that may not simply run: allowed, denied from there, or held from there."""
+@dataclass(frozen=True)
+class _Sorted:
+    """A list of actions, split at the first that may not simply run."""
+
+    allowed: tuple[Action, ...]
+    denied: tuple[Action, ...] = ()
+    held: tuple[Action, ...] = ()
+    why: str = ""
+
+
+def _sort_out(context: Context, run: Run, actions: tuple[Action, ...]) -> _Sorted:
     tools = context.services.toolbox.actions(context.kind, run.assign.target)
     for number, action in enumerate(actions):
         ruling = context.services.policy.rule(run.assign.address, tools[action.tool].info)
         _report(context, run, action, ruling.verdict, ruling.reason)
         before, rest = actions[:number], actions[number:]
         if ruling.verdict is Verdict.DENY:
-            return before, rest, (), f"denied: {ruling.reason}"
+            return _Sorted(before, denied=rest, why=f"denied: {ruling.reason}")
         if ruling.verdict is Verdict.APPROVE and context.services.settings.system.safe_guard:
             if "CONFIRM" in context.manager.transitions:
-                return before, (), rest, ruling.reason
-            return before, rest, (), f"denied, because it needs approval and this agent can't ask: {ruling.reason}"
-    return actions, (), (), ""
+                return _Sorted(before, held=rest, why=ruling.reason)
+            why = f"denied, because it needs approval and this agent can't ask: {ruling.reason}"
+            return _Sorted(before, denied=rest, why=why)
+    return _Sorted(actions)
 
 
 def _report(context: Context, run: Run, action: Action, verdict: Verdict, reason: str) -> None:
@@ -144,9 +154,16 @@ def _gone_result(run: Run, number: int, action: Action, gone: str) -> CommandRes
     return CommandResult(call_id=_call_id(run, number), tool=action.tool, status=ResultStatus.SKIPPED, error=why)
 
 
-def _refused(run: Run, number: int, tool: str, why: str) -> CommandResult:
-    status = ResultStatus.SKIPPED if why.startswith("skipped") else ResultStatus.FAILURE
-    return CommandResult(call_id=_call_id(run, number), tool=tool, status=status, error=why)
+def _refused(run: Run, start: int, actions: tuple[Action, ...], why: str) -> Iterator[CommandResult]:
+    """Make the results of actions that are not run: the first one's reason, if any, and the others skipped."""
+    for number, action in enumerate(actions):
+        first = number == 0 and why
+        yield CommandResult(
+            call_id=_call_id(run, start + number),
+            tool=action.tool,
+            status=ResultStatus.FAILURE if first else ResultStatus.SKIPPED,
+            error=why if first else "skipped, because an action failed before it",
+        )
 
 
 def _call_id(run: Run, number: int) -> str:

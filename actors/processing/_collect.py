@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.states import see
-from callboard.messages import Observation
+from callboard.messages import Observation, ToolTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +46,15 @@ async def collect_controls(context: Context, run: Run) -> Observation:
 
 
 async def _on_lane(context: Context, server: Server, target: Target | None, look: Callable[[], _T]) -> _T:
-    return await context.services.lanes.run(server.lane(target), look)
+    seconds = context.services.settings.limits.command_seconds
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await context.services.lanes.run(server.lane(target), look)
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        msg = f"looking at {target.id if target else server.name} took longer than {seconds:g} s"
+        raise ToolTimeoutError(msg) from error
 
 
 def target_of(run: Run) -> Target:

@@ -5,10 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from callboard.messages import Answer, AnswerRefusedError, ApprovalAnswer, ApprovalRequest, NotWaitingError, Question
+from callboard.messages import (
+    Answer,
+    AnswerRefusedError,
+    ApprovalAnswer,
+    ApprovalRequest,
+    Board,
+    EventName,
+    NotWaitingError,
+    Question,
+    RequestExpired,
+)
 
 if TYPE_CHECKING:
-    from callboard.actors.runtime import Alarm
+    from collections.abc import Callable
+
+    from pydantic import JsonValue
+
+    from callboard.actors.root._children import Children
+    from callboard.actors.root._recorder import Recorder
+    from callboard.actors.runtime import Alarm, Clock
 
 Ask = Question | ApprovalRequest
 
@@ -22,15 +38,29 @@ class _Open:
 class Desk:
     """What waits for a person. Part of the switchboard; runs on its thread, which decides all races."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, children: Children, recorder: Recorder, clock: Clock, post: Callable[[RequestExpired], None]
+    ) -> None:
+        self._children = children
+        self._recorder = recorder
+        self._clock = clock
+        self._post = post
         self._open: dict[str, _Open] = {}
 
-    def open(self, ask: Ask, alarm: Alarm | None) -> None:
-        """Put something on the desk."""
+    def ask(self, ask: Ask) -> None:
+        """Put something on the desk, with an alarm for its deadline."""
+        alarm = None
+        if ask.deadline is not None:
+            expired = RequestExpired(id=ask.id, task_id=ask.task_id)
+            alarm = self._clock.after(ask.deadline - self._clock.now(), lambda: self._post(expired))
         self._open[ask.id] = _Open(ask, alarm)
+        name = EventName.QUESTION_ASKED if isinstance(ask, Question) else EventName.APPROVAL_REQUESTED
+        content = ask.model_dump(mode="json", exclude={"observation", "token"}, exclude_defaults=True)
+        self._recorder.note(ask.task_id, Board.QUESTIONS, ask.address, content)
+        self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, request=content)
 
-    def answer(self, answer: Answer | ApprovalAnswer) -> Ask:
-        """Close what an answer is for, and return it.
+    def answer(self, answer: Answer | ApprovalAnswer) -> None:
+        """Close what an answer is for, and tell the agent.
 
         Raises:
             NotWaitingError: If it is not open (any more).
@@ -41,16 +71,24 @@ class Desk:
             msg = f"{answer.id!r} is not open: it was answered, reached its deadline, was cancelled, or never was"
             raise NotWaitingError(msg)
         _check(entry.ask, answer)
-        return self._close(answer.id)
+        self._settle(answer, answer.model_dump(mode="json", exclude_defaults=True))
 
-    def expire(self, request_id: str) -> Ask | None:
-        """Close what reached its deadline; None if it was answered just before."""
-        return self._close(request_id) if request_id in self._open else None
+    def expire(self, expired: RequestExpired) -> None:
+        """Close what reached its deadline, and tell the agent; nothing if it was answered just before."""
+        if expired.id in self._open:
+            self._settle(expired, {"id": expired.id, "expired": True})
 
     def withdraw(self, task_id: str) -> None:
         """Take away all of a task."""
         for request_id in [key for key, entry in self._open.items() if entry.ask.task_id == task_id]:
             self._close(request_id)
+
+    def _settle(self, answer: Answer | ApprovalAnswer | RequestExpired, content: dict[str, JsonValue]) -> None:
+        ask = self._close(answer.id)
+        name = EventName.QUESTION_ANSWERED if isinstance(ask, Question) else EventName.APPROVAL_ANSWERED
+        self._recorder.note(ask.task_id, Board.QUESTIONS, str(content.get("by") or "supervisor"), content)
+        self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, answer=content)
+        self._children.tell_if_alive(ask.address, answer)
 
     def _close(self, request_id: str) -> Ask:
         entry = self._open.pop(request_id)

@@ -47,10 +47,6 @@ class LeaseBook:
         self._addresses[lease.token] = address
         return slot.queue.popleft().model_copy(update={"token": lease.token})
 
-    def holds(self, token: int, address: str) -> bool:
-        """Say whether a lease is in force for an address."""
-        return self._addresses.get(token) == address
-
     def void(self, token: int) -> None:
         """Take away the right to act; the target stays taken until `free`."""
         self._leases.get(token).void()
@@ -79,13 +75,10 @@ class LeaseBook:
             del self._slots[address]
         return (address if was_abandoned else None), granted
 
-    def withdraw(self, task_id: str) -> list[Assign]:
-        """Take a task's assignments out of all queues."""
-        out: list[Assign] = []
-        for slot in self._slots.values():
-            out.extend(assign for assign in slot.queue if assign.task_id == task_id)
-            slot.queue = collections.deque(assign for assign in slot.queue if assign.task_id != task_id)
-        return out
+    def withdraw(self, run_id: str, address: str) -> None:
+        """Take an assignment out of its queue."""
+        slot = self._slots[address]
+        slot.queue = collections.deque(assign for assign in slot.queue if assign.run_id != run_id)
 
     @property
     def abandoned(self) -> tuple[str, ...]:

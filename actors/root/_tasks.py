@@ -80,6 +80,18 @@ class TaskRecord:
         self.runs[assign.run_id] = assign
         return assign
 
+    def end_round(self, ended: RoundEnded) -> None:
+        """Keep what a round left."""
+        self.ended = ended
+        self.round_usage += ended.usage
+        self.artifacts += ended.artifacts
+
+    def end_subtask(self, result: SubtaskResult) -> None:
+        """Keep what a subtask left; without a HostAgent it is the whole task's end."""
+        self.subtasks.append(result)
+        if self.target is not None:
+            self.ended = result
+
     def result(self, now: float) -> TaskResult:
         """Say how it ended."""
         ended = self.ended
@@ -142,6 +154,8 @@ class TaskBook:
 
     def close(self, record: TaskRecord) -> None:
         """Take a task off the books."""
+        if record.alarm is not None:
+            record.alarm.cancel()
         del self._open[record.task.id]
         self._ended.add(record.task.id)
 

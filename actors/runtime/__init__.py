@@ -6,6 +6,7 @@ from callboard.actors.runtime._lanes import Lane, Lanes
 from callboard.actors.runtime._lease import Deed, Lease, Leases, committing
 from callboard.actors.runtime._loop import EventLoop
 from callboard.actors.runtime._stream import EventStream, Feed
+from callboard.actors.runtime._subscriber import Subscriber
 from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Lanes",
     "Lease",
     "Leases",
+    "Subscriber",
     "SystemClock",
     "VirtualClock",
     "committing",

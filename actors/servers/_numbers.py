@@ -50,7 +50,7 @@ def parse_number(text: str, separator: Separator | None = None) -> Number | None
     ``12,75``); groups of three between commas, points, apostrophes or no-break spaces (``1,234.50``, ``1.234,50``,
     ``1'234.50``, ``1 234,50``); before it a minus; before or after it one of ``€ $ £ ¥ EUR USD GBP CHF JPY``; after
     it ``%`` (``12 %`` is 0.12). Text stays: ``1,234`` and ``1.234`` while it is open what separates the decimals,
-    leading zeros (``007``), more than 15 digits, a plus before a whole number (telephones), dates, times, ranges, parentheses, exponents.
+    points between groups without decimals (``192.168.100.200``), leading zeros (``007``), more than 15 digits, a plus before a whole number (telephones), dates, times, ranges, parentheses, exponents.
 
     Args:
         text: A cell's text; space around it does not count.
@@ -83,7 +83,7 @@ def is_ambiguous(text: str) -> bool:
 def separator_of(texts: Iterable[str]) -> Separator | None:
     """Learn from the unmistakable numbers of a table what separates its decimals; None without or with mixed evidence."""
     found: set[Separator] = set()
-    for text in texts:
+    for text in filter(parse_number, texts):
         point, comma = parse_number(text, "."), parse_number(text, ",")
         if point is not None and comma is None:
             found.add(".")
@@ -104,7 +104,7 @@ def _amount(digits: str, separator: Separator | None) -> Decimal | None:
 
 
 def _pointed(digits: str, separator: Separator | None) -> Decimal | None:
-    """Read digits with points and commas; each way that is possible must give the same number."""
+    """Read digits with points and commas, if there is only one way to."""
     known = (separator,) if separator else (".", ",")
     ways: list[Decimal] = []
     for mark in known:

@@ -51,7 +51,7 @@ Applied = (
 )
 """What can happen to a run."""
 
-CLAIMS = frozenset({"FINISH", "ASSIGN"})
+CLAIMS = frozenset({"FINISH", "ASSIGN", "CONFIRM"})
 """Statuses of an answer that hold only if all of its actions succeeded."""
 
 

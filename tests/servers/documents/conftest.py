@@ -33,7 +33,7 @@ def server(workspace: Path) -> DocumentServer:
 def call(server: DocumentServer) -> Call:
     """Call a tool with JSON arguments: ``call("read_range", "book.xlsx", cells="A1")``."""
 
-    def run(name: str, document: str | None = None, **arguments: Any) -> Any:
+    def run(name: str, document: str | None = None, /, **arguments: Any) -> Any:
         root = "word" if str(document).endswith(".docx") else "excel"
         found = [entry for entry in server.tools() if entry.name == name]
         entry = next(entry for entry in found if len(found) == 1 or root in entry.roots)

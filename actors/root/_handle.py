@@ -1,0 +1,136 @@
+"""The handle: what a host program holds of one task."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.root._requests import GetStatus
+from callboard.actors.runtime import refuse_own_thread
+from callboard.messages import Answer, ApprovalAnswer, ApprovalRequest, Cancel, Event, EventName, Question, TaskResult
+
+if TYPE_CHECKING:
+    import concurrent.futures
+    from collections.abc import AsyncIterator, Callable, Generator, Iterator
+
+    from callboard.actors.runtime import EventStream
+
+
+class TaskHandle:
+    """One task that was submitted. Everything here may be called from any thread."""
+
+    def __init__(
+        self,
+        task_id: str,
+        done: concurrent.futures.Future[TaskResult],
+        ask: Callable[[object], Any],
+        stream: EventStream,
+        before: int,
+    ) -> None:
+        self.task_id = task_id
+        self._done = done
+        self._ask = ask
+        self._stream = stream
+        self._before = before
+
+    def done(self) -> bool:
+        """Say whether the task is over."""
+        return self._done.done()
+
+    def result(self, timeout: float | None = None) -> TaskResult:
+        """Wait for the end. A task that did not finish is no exception: the result says how it ended.
+
+        Raises:
+            TimeoutError: If it is not over in time; it goes on.
+            SupervisorStoppedError: If the supervisor went down before.
+        """
+        if not self._done.done():
+            refuse_own_thread("result")
+        return self._done.result(timeout)
+
+    def __await__(self) -> Generator[Any, None, TaskResult]:
+        """Wait for the end in a coroutine; cancelling the waiting does not cancel the task."""
+        return asyncio.shield(asyncio.wrap_future(self._done)).__await__()
+
+    def events(self) -> Iterator[Event]:
+        """Iterate over the task's events, from its submission to its end."""
+        feed = self._stream.open(self.task_id, self._before)
+        try:
+            for event in feed:
+                yield event
+                if event.name is EventName.TASK_ENDED:
+                    return
+        finally:
+            self._stream.drop(feed)
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """Iterate over the task's events in a coroutine."""
+        feed = self._stream.open(self.task_id, self._before)
+        loop = asyncio.get_running_loop()
+        changed = asyncio.Event()
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the caller's loop may be closed before its iterator is
+                loop.call_soon_threadsafe(changed.set)
+
+        feed.on_change(wake)
+        try:
+            while True:
+                changed.clear()
+                while (event := feed.take()) is not None:
+                    yield event
+                    if event.name is EventName.TASK_ENDED:
+                        return
+                if feed.closed:
+                    return
+                await changed.wait()
+        finally:
+            self._stream.drop(feed)
+
+    def cancel(self, reason: str = "cancelled by the host program") -> bool:
+        """Stop the task, in whatever state it is. Idempotent.
+
+        Returns:
+            Whether this call stopped it; False if it was over, or is being stopped already.
+        """
+        if self._done.done():
+            return False
+        stopped: bool = self._ask(Cancel(task_id=self.task_id, reason=reason))
+        return stopped
+
+    def approvals(self) -> tuple[ApprovalRequest, ...]:
+        """List the task's approvals that wait for a person."""
+        return tuple(ask for ask in self._ask(GetStatus()).approvals if ask.task_id == self.task_id)
+
+    def questions(self) -> tuple[Question, ...]:
+        """List the task's questions that wait for a person."""
+        return tuple(ask for ask in self._ask(GetStatus()).questions if ask.task_id == self.task_id)
+
+    def approve(self, request_id: str, *, by: str = "") -> None:
+        """Approve: the agent looks again and runs exactly the held actions.
+
+        Raises:
+            NotWaitingError: If it is not open (any more).
+            AnswerRefusedError: If it is a question.
+        """
+        self._ask(ApprovalAnswer(id=request_id, task_id=self.task_id, approved=True, by=by))
+
+    def reject(self, request_id: str, reason: str = "", *, by: str = "") -> None:
+        """Reject: the held actions never run.
+
+        Raises:
+            NotWaitingError: If it is not open (any more).
+            AnswerRefusedError: If it is a question.
+        """
+        answer = ApprovalAnswer(id=request_id, task_id=self.task_id, approved=False, reason=reason, by=by)
+        self._ask(answer)
+
+    def answer(self, request_id: str, *texts: str, by: str = "") -> None:
+        """Answer a question, one text for each of its parts.
+
+        Raises:
+            NotWaitingError: If it is not open (any more).
+            AnswerRefusedError: If the number of texts is wrong, or one is none of the choices; it stays open.
+        """
+        self._ask(Answer(id=request_id, task_id=self.task_id, texts=texts, by=by))

@@ -1,0 +1,49 @@
+"""A subscriber: a function of the host program, on a thread of its own."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.runtime._stream import Feed
+    from callboard.messages import Event
+
+_log = logging.getLogger("callboard")
+_numbers = itertools.count(1)
+
+
+class Subscriber:
+    """Calls a function with the events of a feed, one by one; starts at once, ends with the feed.
+
+    An exception of the function is logged, and the next event follows.
+    """
+
+    def __init__(self, feed: Feed, callback: Callable[[Event], None]) -> None:
+        self.feed = feed
+        self._callback = callback
+        self._thread = threading.Thread(target=self._main, name=f"callboard-subscriber-{next(_numbers)}", daemon=True)
+        self._thread.start()
+
+    @property
+    def name(self) -> str:
+        """The thread's name."""
+        return self._thread.name
+
+    def _main(self) -> None:
+        for event in self.feed:
+            try:
+                self._callback(event)
+            except Exception:  # noqa: BLE001 - an edge: the host program's code
+                _log.exception("a subscriber failed on event %s, %s", event.seq, event.name.value)
+
+    def join(self, timeout: float) -> bool:
+        """Wait for the end of the feed. Returns whether it came in time; at once from the function itself."""
+        if self._thread is threading.current_thread():
+            return True
+        self._thread.join(timeout)
+        return not self._thread.is_alive()

@@ -1,0 +1,65 @@
+"""Supervisors that are always stopped, with models and surfaces in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from callboard import Event, EventName, FunctionModel, Model, ModelRequest, Server, Settings, Supervisor, TaskHandle
+from callboard.testing import MemoryServer, VirtualClock
+
+Answers = Model | Callable[[ModelRequest], Any] | Sequence[Mapping[str, Any]]
+"""A model, a function that is one, or the answers to its calls of one task, in order."""
+
+
+def model_of(answers: Answers) -> Model:
+    """Make a model of what a test says shortly."""
+    if isinstance(answers, Model):
+        return answers
+    if callable(answers):
+        return FunctionModel(answers)
+    return FunctionModel(lambda request: answers[request.call - 1])
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Supervisor]]:
+    """Start supervisors on one window in memory, ``memo:one``, with nothing else and no log; all are stopped.
+
+    Models are given by kind (`Answers`), everything else is a section of the settings.
+    """
+    with ExitStack() as running:
+
+        def begin(
+            *,
+            host: Answers | None = None,
+            app: Answers | None = None,
+            mobile: Answers | None = None,
+            linux: Answers | None = None,
+            servers: Sequence[Server] | None = None,
+            clock: VirtualClock | None = None,
+            **sections: Any,
+        ) -> Supervisor:
+            given = {"host": host, "app": app, "mobile": mobile, "linux": linux}
+            models = {kind: model_of(answers) for kind, answers in given.items() if answers is not None}
+            surfaces = [MemoryServer(MemoryServer.window())] if servers is None else servers
+            settings = Settings.load(**{"documents": {"enabled": False}, "log": {"format": "off"}, **sections})
+            return running.enter_context(Supervisor.start(settings, models=models, servers=surfaces, clock=clock))
+
+        yield begin
+
+
+@pytest.fixture
+def until() -> Callable[..., Event]:
+    """Wait for a task's first event of a name, and with certain data: ``until(handle, EventName.STATE_CHANGED)``."""
+
+    def wait(handle: TaskHandle, name: EventName, **data: Any) -> Event:
+        for event in handle.events():
+            if event.name is name and data.items() <= event.data.items():
+                return event
+        msg = f"{handle.task_id} ended without {name.value} {data}"
+        raise AssertionError(msg)
+
+    return wait

@@ -1,0 +1,223 @@
+"""What holds for every message there is: it survives JSON, is frozen, strict, and refuses what it does not know."""
+
+from __future__ import annotations
+
+import enum
+import json
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import pytest
+from annotated_types import Ge, Gt, MinLen
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, JsonValue, StringConstraints, ValidationError
+
+import callboard.messages
+from callboard.messages import Message, Outcome, PlanStep, SubtaskEnded, SubtaskResult, Task, Value
+
+MESSAGES = {
+    tag: message for tag, message in sorted(Message.registry.items()) if message.__module__.startswith("callboard.")
+}
+every_message = pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
+
+WORDS = st.text(max_size=20)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def texts(constraints: list[StringConstraints]) -> st.SearchStrategy[str]:
+    for constraint in constraints:
+        if constraint.pattern:
+            return st.from_regex(str(constraint.pattern), fullmatch=True).filter(lambda text: len(text) <= 500)
+        return st.text(min_size=constraint.min_length or 0, max_size=min(30, constraint.max_length or 30))
+    return WORDS
+
+
+def values(annotation: Any, metadata: tuple[Any, ...] = ()) -> st.SearchStrategy[Any]:
+    """Make values of a field's type that its constraints allow."""
+    lowest = next((m.ge if isinstance(m, Ge) else m.gt for m in metadata if isinstance(m, Ge | Gt)), None)
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if annotation is JsonValue:
+        return JSON
+    if origin is Annotated:
+        return values(arguments[0], (*metadata, *arguments[1:]))
+    if origin is Literal:
+        return st.sampled_from(arguments)
+    if origin in {Union, UnionType}:
+        return st.one_of([values(argument) for argument in arguments])
+    if origin is tuple:
+        least = next((m.min_length for m in metadata if isinstance(m, MinLen)), 0)
+        return st.lists(values(arguments[0]), min_size=least, max_size=max(least, 2)).map(tuple)
+    if origin is dict:
+        return st.dictionaries(values(arguments[0]), values(arguments[1]), max_size=3)
+    if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+        return st.sampled_from(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return instances(annotation)
+    if annotation is str:
+        least = next((m.min_length for m in metadata if isinstance(m, MinLen)), 0)
+        return texts([m for m in metadata if isinstance(m, StringConstraints)] or [StringConstraints(min_length=least)])
+    if annotation is int:
+        return st.integers(min_value=lowest, max_value=2**62)
+    if annotation is float:
+        above = any(isinstance(m, Gt) for m in metadata)
+        return st.floats(min_value=lowest, exclude_min=above, allow_nan=False, allow_infinity=False)
+    return {bool: st.booleans(), bytes: st.binary(max_size=20), NoneType: st.none()}[annotation]
+
+
+def instances(model: type[BaseModel]) -> st.SearchStrategy[Any]:
+    """Make instances of a model."""
+    fields = {
+        name: st.deferred(lambda field=field: values(field.annotation, tuple(field.metadata)))
+        for name, field in model.model_fields.items()
+        if name not in {"kind", "schema_version"}
+    }
+    work = WORDS.filter(str.strip)
+    if model is PlanStep:
+        fields["request"] = work
+    if issubclass(model, SubtaskEnded):
+        outcomes = st.sampled_from(sorted(model.outcomes))
+        fields["result"] = st.builds(
+            lambda result, outcome: result.model_copy(update={"outcome": outcome}), instances(SubtaskResult), outcomes
+        )
+    if model is Task:
+        shared = {"id": fields["id"], "labels": fields["labels"]}
+        planned = st.builds(Task, request=WORDS, plan=st.lists(instances(PlanStep), min_size=1, max_size=3), **shared)
+        return planned | st.builds(Task, request=work, target=fields["target"], **shared)
+    return st.builds(model, **fields)
+
+
+ANY_MESSAGE = st.sampled_from(list(MESSAGES.values())).flatmap(instances)
+
+
+@every_message
+@given(data=st.data())
+def test_a_message_comes_back_from_json_as_it_was(message, data):
+    sent = data.draw(instances(message))
+    assert message.model_validate_json(sent.model_dump_json()) == sent
+
+
+@given(ANY_MESSAGE)
+def test_the_tag_in_the_json_tells_the_class(sent):
+    told = json.loads(sent.model_dump_json())
+    assert Message.registry[told["kind"]] is type(sent)
+    assert told["schema_version"] == 1
+
+
+@given(ANY_MESSAGE)
+def test_the_json_of_a_message_is_strict_json(sent):
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    json.loads(sent.model_dump_json(), parse_constant=refuse)
+
+
+@every_message
+@given(data=st.data())
+def test_a_message_can_not_be_changed(message, data):
+    sent = data.draw(instances(message))
+    for name in message.model_fields:
+        with pytest.raises(ValidationError, match="frozen"):
+            setattr(sent, name, getattr(sent, name))
+
+
+@every_message
+@given(data=st.data())
+def test_an_unknown_key_is_refused(message, data):
+    told = json.loads(data.draw(instances(message)).model_dump_json())
+    with pytest.raises(ValidationError, match="extra_forbidden"):
+        message.model_validate_json(json.dumps({**told, "surprise": 1}))
+
+
+@every_message
+@given(data=st.data(), version=st.integers().filter(lambda number: number != 1) | WORDS | st.none())
+def test_an_unknown_version_of_the_schema_is_refused(message, data, version):
+    told = json.loads(data.draw(instances(message)).model_dump_json())
+    with pytest.raises(ValidationError, match="schema_version"):
+        message.model_validate_json(json.dumps({**told, "schema_version": version}))
+
+
+@every_message
+@given(data=st.data())
+def test_another_messages_tag_is_refused(message, data):
+    told = json.loads(data.draw(instances(message)).model_dump_json())
+    other = next(tag for tag in MESSAGES if tag != told["kind"])
+    with pytest.raises(ValidationError, match="kind"):
+        message.model_validate_json(json.dumps({**told, "kind": other}))
+
+
+@every_message
+@given(data=st.data())
+def test_a_value_of_the_wrong_type_is_refused_in_every_field(message, data):
+    given_fields = dict(data.draw(instances(message)))
+    for name in message.model_fields:
+        with pytest.raises(ValidationError, match=name):
+            message.model_validate({**given_fields, name: object()})
+
+
+def fields_of(*types: type) -> list[Any]:
+    parts = [model for model in vars(callboard.messages).values() if isinstance(model, type)]
+    models = [model for model in parts if issubclass(model, Value) and model not in {Value, Message}]
+    return [
+        pytest.param(model, name, id=f"{model.__name__}.{name}")
+        for model in models
+        for name, field in model.model_fields.items()
+        if field.annotation in types
+    ]
+
+
+@pytest.mark.parametrize(("model", "name"), fields_of(int, float))
+@given(data=st.data())
+def test_a_number_in_a_text_is_not_taken_for_a_number(model, name, data):
+    given_fields = dict(data.draw(instances(model)))
+    for wrong in ("1", True):
+        with pytest.raises(ValidationError, match=name):
+            model.model_validate({**given_fields, name: wrong})
+
+
+@pytest.mark.parametrize(("model", "name"), fields_of(float))
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), float("-inf")])
+@given(data=st.data())
+def test_what_json_can_not_say_is_no_number(model, name, wrong, data):
+    given_fields = dict(data.draw(instances(model)))
+    with pytest.raises(ValidationError, match=name):
+        model.model_validate({**given_fields, name: wrong})
+
+
+def test_every_message_that_is_public_is_registered_under_a_tag_of_its_own():
+    public = {
+        model
+        for model in vars(callboard.messages).values()
+        if isinstance(model, type) and issubclass(model, Message) and "kind" in model.model_fields
+    }
+    assert set(MESSAGES.values()) == public
+    assert len({message.model_fields["kind"].default for message in public}) == len(public)
+
+
+@every_message
+def test_the_tag_is_the_class_name_in_snake_case(message):
+    words = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in message.__name__)
+    assert message.model_fields["kind"].default == words.lstrip("_")
+
+
+def test_two_messages_can_not_share_a_tag():
+    with pytest.raises(TypeError, match="share the tag 'task'"):
+
+        class Impostor(Message):
+            kind: Literal["task"] = "task"
+
+
+@every_message
+def test_every_message_has_a_json_schema_and_a_docstring(message):
+    assert message.model_json_schema()["additionalProperties"] is False
+    assert message.__doc__
+
+
+def test_every_outcome_has_one_ending_of_a_subtask():
+    endings = [message for message in MESSAGES.values() if issubclass(message, SubtaskEnded)]
+    carried = [outcome for ending in endings for outcome in ending.outcomes]
+    assert sorted(carried) == sorted(Outcome)

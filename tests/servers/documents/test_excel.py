@@ -1,0 +1,354 @@
+"""Excel workbooks: their controls, and the tools to read and edit them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import zipfile
+from typing import TYPE_CHECKING
+
+import openpyxl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
+
+from callboard.actors.servers import DocumentServer, ToolError
+from callboard.actors.servers._excel_file import Date
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Call
+
+HEADER = ["Month", "Revenue", "Cost"]
+ROWS = [["Feb", 20, 5], ["Jan", 10.5, 7], ["mar", 30, 6]]
+TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), min_size=1, max_size=20)
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(-(10**15), 10**15), st.floats(allow_nan=False, allow_infinity=False), TEXTS,
+    st.sampled_from(["=1+1", "=", "#N/A", "#REF!", "2024-05-31", "007", "1e5", " x ", "a\nb", "TRUE", "+1", "@a", "_x0041_"]),
+)  # fmt: skip
+
+
+@pytest.fixture
+def book(workspace: Path, call: Call) -> Path:
+    """Give a workbook with a table on its only sheet."""
+    call("create_document", path="book.xlsx")
+    call("insert_table", "book.xlsx", header=HEADER, rows=ROWS, name="Sales")
+    return workspace / "book.xlsx"
+
+
+def values(call: Call, **arguments: object) -> list[list[object]]:
+    """Read the values of the workbook."""
+    return call("read_range", "book.xlsx", **arguments)["values"]
+
+
+def parts(path: Path) -> dict[str, bytes]:
+    """Unpack a workbook."""
+    with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_sheets_used_ranges_tables_and_charts_are_controls_with_stable_ids(book: Path, call: Call) -> None:
+    call("insert_chart", book.name, type="line", title="Trend")
+    call("add_sheet", book.name, title="Empty")
+    found = {control["id"]: control for control in call("get_controls", book.name)["controls"]}
+    assert {name: control["name"] for name, control in found.items()} == {
+        "sheet-1": "Sheet1", "range-1": "Sheet1!A1:C4", "table-1": "Sales", "chart-1": "Trend", "sheet-2": "Empty",
+    }  # fmt: skip
+    assert found["table-1"]["detail"] == {"sheet": "sheet-1", "cells": "A1:C4", "header": HEADER}
+    tree = call("get_tree", book.name)["children"]
+    assert [child["id"] for child in tree[0]["children"]] == ["range-1", "table-1", "chart-1"]
+
+
+def test_a_range_is_read_by_cells_sheet_or_control(book: Path, call: Call) -> None:
+    assert values(call) == [HEADER, *ROWS]
+    assert values(call, cells="B2:C3", sheet="sheet1") == [[20, 5], [10.5, 7]]
+    assert values(call, cells="Sheet1!A2") == [["Feb"]]
+    assert values(call, control_id="table-1", control_name="Sales") == [HEADER, *ROWS]
+    assert values(call, control_id="range-1") == [HEADER, *ROWS]
+    call("add_sheet", book.name, title="Empty")
+    assert values(call, sheet="Empty") == []
+
+
+def test_a_long_range_is_cut_after_whole_rows(book: Path, call: Call) -> None:
+    read = call("read_range", book.name, cells="A1:C10000")
+    assert (len(read["values"]), read["left_out"]) == (6666, 3334)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(VALUES, min_size=width, max_size=width), min_size=1, max_size=4)))
+def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, rows: list[list[object]]) -> None:
+    server = DocumentServer(tmp_path_factory.mktemp("book"))
+    server.create_document("book.xlsx")
+    tools = {entry.name: entry.tool.fn for entry in server.tools()}
+    tools["write_range"](document="book.xlsx", values=rows)
+    width = len(rows[0])
+    cells = f"A1:{'ABCD'[width - 1]}{len(rows)}"
+    read = tools["read_range"](document="book.xlsx", cells=cells)
+    assert read["values"] == rows
+    assert read["formulas"] == {}
+
+
+def test_a_text_that_begins_with_an_equals_sign_never_becomes_a_formula(book: Path, call: Call) -> None:
+    call("write_range", book.name, values=[["=1+1", '=HYPERLINK("http://x")', "+1", "#N/A"]], cell="A10")
+    call("sort_range", book.name, by=[{"column": "A"}], cells="A10:D11", header=False)
+    cells = openpyxl.load_workbook(book).active[10]
+    assert [cell.data_type for cell in cells[:4]] == ["s"] * 4
+    assert cells[0].quotePrefix
+    assert b"<f>" not in parts(book)["xl/worksheets/sheet1.xml"]
+
+
+def test_dates_are_written_as_dates_and_read_as_iso_texts(book: Path, call: Call) -> None:
+    call("write_range", book.name, values=[[{"date": "2024-05-31"}, {"date": "2024-05-31T09:30:00"}, "2024-05-31"]], cell="E1")
+    read = call("read_range", book.name, cells="E1:G1")
+    assert read["values"] == [["2024-05-31", "2024-05-31T09:30:00", "2024-05-31"]]
+    assert read["dates"] == ["E1", "F1"]
+    assert openpyxl.load_workbook(book).active["E1"].value == dt.datetime(2024, 5, 31)  # noqa: DTZ001
+    for date in ("1899-01-01", "2024-05-31T09:30:00+02:00"):
+        with pytest.raises(ToolError, match="can't be held"):
+            call("write_range", book.name, values=[[{"date": date}]])
+
+
+def test_writing_null_empties_a_cell_and_keeps_its_format(book: Path, call: Call) -> None:
+    call("set_number_format", book.name, cells="B2:B4", number_format="#,##0.00")
+    call("write_range", book.name, values=[[None]], cell="B2")
+    cell = openpyxl.load_workbook(book).active["B2"]
+    assert (cell.value, cell.number_format) == (None, "#,##0.00")
+
+
+def test_merged_cells_are_read_at_their_corner_and_not_written_within(book: Path, call: Call) -> None:
+    other = openpyxl.load_workbook(book)
+    other.active["E1"] = "wide"
+    other.active.merge_cells("E1:F2")
+    other.save(book)
+    read = call("read_range", book.name, cells="E1:F2")
+    assert (read["values"], read["merged"]) == ([["wide", None], [None, None]], ["E1:F2"])
+    call("get_controls", book.name)
+    call("write_range", book.name, values=[["new", None]], cell="E1")
+    with pytest.raises(ToolError, match="merged"):
+        call("write_range", book.name, values=[["x"]], cell="F2")
+    with pytest.raises(ToolError, match="merged"):
+        call("sort_range", book.name, by=[{"column": "E"}], cells="A1:F4")
+
+
+def test_a_table_is_a_real_one_with_a_header_and_its_own_name(book: Path, call: Call) -> None:
+    table = openpyxl.load_workbook(book).active.tables["Sales"]
+    assert (table.ref, table.column_names) == ("A1:C4", HEADER)
+    assert call("insert_table", book.name, header=["a"], rows=[[1]], cell="F1")["table"] == "Table1"
+    plain = call("insert_table", book.name, header=["a"], rows=[[1]], cell="H1", table=False)
+    assert plain == {"sheet": "Sheet1", "cells": "H1:H2", "table": None}
+    with pytest.raises(ToolError, match="already something"):
+        call("insert_table", book.name, header=["a"], rows=[[1]], cell="C4")
+
+
+def test_rows_are_sorted_as_excel_does(book: Path, call: Call) -> None:
+    mixed = [["b"], [2], [None], [True], ["A"], [-1], [False]]
+    call("write_range", book.name, values=mixed, cell="F1")
+    call("sort_range", book.name, by=[{"column": "F"}], cells="F1:F7", header=False)
+    assert [row[0] for row in values(call, cells="F1:F7")] == [-1, 2, "A", "b", False, True, None]
+    call("sort_range", book.name, by=[{"column": "F", "descending": True}], cells="F1:F7", header=False)
+    assert [row[0] for row in values(call, cells="F1:F7")] == [True, False, "b", "A", 2, -1, None]
+
+
+def test_a_table_is_sorted_by_its_headers_with_formulas_going_along(book: Path, call: Call) -> None:
+    call("set_formula", book.name, cells="D2:D4", formula="=B2-C2")
+    call("sort_range", book.name, by=[{"column": "Revenue", "descending": True}], cells="A1:D4")
+    assert [row[0] for row in values(call)] == ["Month", "mar", "Feb", "Jan"]
+    assert call("read_range", book.name)["formulas"] == {"D2": "=B2-C2", "D3": "=B3-C3", "D4": "=B4-C4"}
+    with pytest.raises(ToolError, match="never computed"):
+        call("sort_range", book.name, by=[{"column": "D"}], cells="A1:D4")
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=8))
+def test_sorting_by_two_columns_keeps_the_order_of_equal_rows(
+    tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[int, int]]
+) -> None:
+    server = DocumentServer(tmp_path_factory.mktemp("sorted"))
+    server.create_document("book.xlsx")
+    tools = {entry.name: entry.tool for entry in server.tools()}
+    rows = [[*pair, number] for number, pair in enumerate(pairs)]
+    tools["write_range"].fn(document="book.xlsx", values=rows)
+    sort = tools["sort_range"]
+    arguments = {"document": "book.xlsx", "by": [{"column": "B"}, {"column": "A", "descending": True}], "header": False}
+    sort.fn(**sort.fn_metadata.validate_arguments(arguments))
+    read = tools["read_range"].fn(document="book.xlsx")["values"]
+    assert read == sorted(rows, key=lambda row: (row[1], -row[0]))
+
+
+def test_columns_are_reordered_with_their_formats_and_the_table_follows(book: Path, call: Call) -> None:
+    call("set_number_format", book.name, cells="B2:B4", number_format="0.00")
+    answer = call("reorder_columns", book.name, order=["Cost", "Month"], control_id="table-1")
+    assert answer["before"] == ["C", "A", "B"]
+    assert values(call)[:2] == [["Cost", "Month", "Revenue"], [5, "Feb", 20]]
+    sheet = openpyxl.load_workbook(book).active
+    assert (sheet["C2"].number_format, sheet["A2"].number_format) == ("0.00", "General")
+    assert sheet.tables["Sales"].column_names == ["Cost", "Month", "Revenue"]
+
+
+def test_columns_that_something_refers_to_are_not_reordered(book: Path, call: Call) -> None:
+    call("set_formula", book.name, cells="F1", formula="=SUM(B2:B4)")
+    with pytest.raises(ToolError, match=r"Sheet1!F1 refers to B2:B4"):
+        call("reorder_columns", book.name, order=["Cost"], control_id="table-1")
+    call("write_range", book.name, values=[[None]], cell="F1")
+    call("insert_chart", book.name, type="bar", control_id="table-1")
+    with pytest.raises(ToolError, match="a chart on Sheet1"):
+        call("reorder_columns", book.name, order=["Cost"], control_id="table-1")
+
+
+def test_a_column_moves_with_the_total_below_it(book: Path, call: Call) -> None:
+    call("write_range", book.name, values=[["x", "y"], [1, 2]], cell="F1")
+    call("set_formula", book.name, cells="F3:G3", formula="=SUM(F2:F2)")
+    call("reorder_columns", book.name, order=["y", "x"], cells="F1:G3")
+    assert call("read_range", book.name, cells="F1:G3")["formulas"] == {"F3": "=SUM(F2:F2)", "G3": "=SUM(G2:G2)"}
+
+
+def test_a_formula_is_written_filled_and_known_as_not_computed_yet(book: Path, call: Call) -> None:
+    call("set_formula", book.name, cells="D2:D4", formula="=B2*$C$2")
+    read = call("read_range", book.name, cells="D2:D4")
+    assert read["formulas"] == {"D2": "=B2*$C$2", "D3": "=B3*$C$2", "D4": "=B4*$C$2"}
+    assert read["values"] == [[None], [None], [None]]
+    assert read["not_computed"] == ["D2", "D3", "D4"]
+    assert b'fullCalcOnLoad="1"' in parts(book)["xl/workbook.xml"]
+
+
+def test_a_function_newer_than_the_format_is_written_as_files_hold_it(book: Path, call: Call) -> None:
+    assert call("set_formula", book.name, cells="D1", formula="=ifs(B2>1,1)")["formula"] == "=_xlfn.IFS(B2>1,1)"
+
+
+@pytest.mark.parametrize(
+    ("formula", "why"),
+    [
+        ("B2", "begins with ="), ("=", "begins with ="), ("=SUM(B2", "no formula"), ("=SUM(B2))", "no formula"),
+        ("=SUMME(B2)", "no function"), ("=SUM(B2;B3)", "commas"), ('=WEBSERVICE("http://x")', "reaches out"),
+        ('=HYPERLINK("http://x","y")', "reaches out"), ("=cmd|'/C calc'!A0", "refused|no formula"),
+        ("=[other.xlsx]Sheet1!A1", "reaches out"), ("='[other.xlsx]Sheet1'!A1", "reaches out"), ("=ZZZ9", "no sheet has"),
+    ],
+)  # fmt: skip
+def test_a_formula_that_is_wrong_or_reaches_out_of_the_workbook_is_refused(
+    book: Path, call: Call, formula: str, why: str
+) -> None:
+    before = book.read_bytes()
+    with pytest.raises(ToolError, match=why):
+        call("set_formula", book.name, cells="D2", formula=formula)
+    assert book.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["bar", "line", "pie"])
+def test_a_chart_refers_to_its_data_and_survives_later_writes(book: Path, call: Call, kind: str) -> None:
+    arguments = {"type": kind, "title": "Sales & more", "x_title": "Month", "y_title": "EUR", "columns": ["Revenue"]}
+    made = call("insert_chart", book.name, control_id="table-1", **arguments)
+    assert made["control_id"] == "chart-1"
+    chart = parts(book)["xl/charts/chart1.xml"]
+    for text in (b"'Sheet1'!B1", b"'Sheet1'!$B$2:$B$4", b"'Sheet1'!$A$2:$A$4", b"Sales &amp; more"):
+        assert text in chart
+    assert (b'<delete val="0"' in chart, b"Month" in chart, b"EUR" in chart) == (kind != "pie",) * 3
+    call("write_range", book.name, values=[["x"]], cell="H30")
+    call("insert_chart", book.name, type="bar", control_id="table-1")
+    assert parts(book)["xl/charts/chart1.xml"] == chart
+    assert [c["name"] for c in call("get_controls", book.name)["controls"] if c["kind"] == "chart"] == ["Sales & more", "Chart 2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"type": "bar", "cells": "Z1:Z5"}, "too small"),
+        ({"type": "bar", "cells": "A1:B1"}, "too small"),
+        ({"type": "bar", "columns": ["Nothing"]}, "no column"),
+        ({"type": "line", "columns": ["Month"]}, "no number"),
+        ({"type": "line", "cells": "X1:Y5"}, "no numbers"),
+        ({"type": "pie"}, "one column"),
+        ({"type": "bar", "sheet": "Nothing"}, "no sheet"),
+        ({"type": "bar", "anchor": "nowhere!"}, "no range"),
+    ],
+)
+def test_a_chart_of_nothing_or_of_texts_is_refused(
+    book: Path, call: Call, arguments: dict[str, object], why: str
+) -> None:
+    with pytest.raises(ToolError, match=why):
+        call("insert_chart", book.name, **arguments)
+
+
+def test_a_renamed_sheet_is_followed_by_formulas_names_and_charts(book: Path, call: Call) -> None:
+    call("add_sheet", book.name, title="Sum", position=1)
+    call("set_formula", book.name, cells="A1", sheet="Sum", formula="=SUM(Sheet1!B2:B4)+'Sheet1'!C2")
+    call("insert_chart", book.name, type="bar", sheet="Sheet1")
+    call("rename_sheet", book.name, sheet="sheet1", title="It's new")
+    assert call("read_range", book.name, sheet="Sum")["formulas"] == {"A1": "=SUM('It''s new'!B2:B4)+'It''s new'!C2"}
+    chart = parts(book)["xl/charts/chart1.xml"]
+    assert b"'It''s new'!$B$2:$B$4" in chart
+    assert b"Sheet1" not in chart
+
+
+def test_a_sheet_is_deleted_unless_others_refer_to_it_or_it_is_the_last(book: Path, call: Call) -> None:
+    with pytest.raises(ToolError, match="last sheet"):
+        call("delete_sheet", book.name, sheet="Sheet1")
+    call("add_sheet", book.name, title="Sum")
+    call("set_formula", book.name, cells="A1", sheet="Sum", formula="=Sheet1!B2")
+    with pytest.raises(ToolError, match="Sum!A1 refers"):
+        call("delete_sheet", book.name, sheet="Sheet1")
+    assert call("delete_sheet", book.name, control_id="sheet-2")["sheets"] == ["Sheet1"]
+
+
+@pytest.mark.parametrize("title", ["", "a" * 32, "a/b", "'a", "SHEET1", "history"])
+def test_a_title_that_no_sheet_can_have_is_refused(book: Path, call: Call, title: str) -> None:
+    with pytest.raises(ToolError):
+        call("add_sheet", book.name, title=title)
+
+
+def test_a_protected_sheet_is_not_written(book: Path, call: Call) -> None:
+    other = openpyxl.load_workbook(book)
+    other.active.protection.sheet = True
+    other.save(book)
+    call("get_controls", book.name)
+    for name, arguments in (("write_range", {"values": [[1]]}), ("sort_range", {"by": [{"column": "A"}]})):
+        with pytest.raises(ToolError, match="protected"):
+            call(name, book.name, **arguments)
+
+
+def test_rich_text_in_cells_survives_a_write(book: Path, call: Call) -> None:
+    other = openpyxl.load_workbook(book)
+    other.active["E1"] = CellRichText("plain ", TextBlock(InlineFont(b=True), "bold"))
+    other.save(book)
+    call("get_controls", book.name)
+    call("write_range", book.name, values=[[1]], cell="E2")
+    assert values(call, cells="E1") == [["plain bold"]]
+    assert b"<b " in parts(book)["xl/worksheets/sheet1.xml"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "why"),
+    [
+        ("read_range", {"cells": "nonsense"}, "no range"),
+        ("read_range", {"cells": "A:B"}, "no range"),
+        ("read_range", {"control_id": "table-9"}, "no control"),
+        ("read_range", {"control_id": "table-1", "control_name": "Old"}, "now called"),
+        ("read_range", {"control_id": "table-1", "sheet": "Other"}, "not on the sheet"),
+        ("write_range", {"values": []}, "no cells"),
+        ("write_range", {"values": [[1], [1, 2]]}, "equally long"),
+        ("write_range", {"values": [[1, 2]], "cell": "XFD1"}, "do not fit"),
+        ("write_range", {"values": [[10**16]]}, "exactly"),
+        ("write_range", {"values": [["x" * 40000]]}, "32767"),
+        ("write_range", {"values": [["\x07"]]}, "can't hold"),
+        ("insert_table", {"header": ["a", "A"], "rows": [[1, 2]], "cell": "F1"}, "all different"),
+        ("insert_table", {"header": ["a"], "rows": [[1]], "cell": "F1", "name": "Sales"}, "can't name"),
+        ("insert_table", {"header": ["a"], "rows": [[1]], "cell": "F1", "name": "A1"}, "can't name"),
+        ("sort_range", {"by": [{"column": "Nothing"}]}, "no column 'Nothing'"),
+        ("reorder_columns", {"order": ["Cost", "C"]}, "named twice"),
+        ("reorder_columns", {"order": ["Cost"], "cells": "B1:C4"}, "exactly its cells"),
+        ("rename_sheet", {"sheet": "Nothing", "title": "x"}, "no sheet"),
+    ],
+)
+def test_a_mistake_gives_a_clear_error_and_changes_nothing(
+    book: Path, call: Call, name: str, arguments: dict[str, object], why: str
+) -> None:
+    before = book.read_bytes()
+    with pytest.raises(ToolError, match=why):
+        call(name, book.name, **arguments)
+    assert book.read_bytes() == before
+
+
+def test_a_date_is_told_from_a_text_by_its_type() -> None:
+    assert Date.model_validate({"date": "2024-05-31"}).date == dt.date(2024, 5, 31)

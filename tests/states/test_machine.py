@@ -1,0 +1,261 @@
+"""The registry, and what is refused when a machine is made."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from callboard.actors.states import (
+    AgentState,
+    AgentStateManager,
+    AppAgentStateManager,
+    By,
+    HostAgentStateManager,
+    LinuxAgentStateManager,
+    MobileAgentStateManager,
+    NoneState,
+    mermaid,
+)
+from callboard.messages import BrokenMachineError, CallboardError, Captured
+
+ALL = [HostAgentStateManager, AppAgentStateManager, MobileAgentStateManager, LinuxAgentStateManager]
+BY = By.SYSTEM
+
+
+def state(status):
+    class Plain(AgentState):
+        __slots__ = ()
+
+        async def handle(self, agent, context):
+            return Captured(observation=None)
+
+        def decide(self, run):
+            return None
+
+        @classmethod
+        def name(cls):
+            return status
+
+    return Plain
+
+
+@pytest.fixture
+def manager():
+    class Manager(AgentStateManager):
+        initial = "CONTINUE"
+        transitions = {"CONTINUE": {"CONTINUE": By.MODEL, "FINISH": By.MODEL | By.SYSTEM}, "FINISH": {}}  # noqa: RUF012
+
+    @Manager.register_none
+    class Nothing(NoneState):
+        __slots__ = ()
+
+    return Manager
+
+
+@pytest.mark.parametrize(
+    ("table", "initial", "reason"),
+    [
+        pytest.param({"FINISH": {}}, "CONTINUE", "no row 'CONTINUE'", id="no-initial-row"),
+        pytest.param({"CONTINUE": {"CONTINUE": BY}}, "CONTINUE", "no row 'FINISH'", id="no-final-row"),
+        pytest.param(
+            {"CONTINUE": {"FINISH": BY, "FAIL": BY}, "FINISH": {}},
+            "CONTINUE",
+            "CONTINUE leads to 'FAIL', which has no row",
+            id="missing-row",
+        ),
+        pytest.param(
+            {"CONTINUE": {"FINISH": By(0)}, "FINISH": {}}, "CONTINUE", "CONTINUE → FINISH has no cause", id="no-cause"
+        ),
+        pytest.param(
+            {"CONTINUE": {"FINISH": BY}, "FINISH": {"CONTINUE": BY}},
+            "CONTINUE",
+            "FINISH is final and must lead nowhere",
+            id="final-leads-on",
+        ),
+        pytest.param(
+            {"CONTINUE": {"FINISH": BY}, "FAIL": {"FINISH": BY}, "FINISH": {}},
+            "CONTINUE",
+            "FAIL can't be reached from CONTINUE",
+            id="unreachable",
+        ),
+        pytest.param(
+            {"CONTINUE": {"FINISH": BY, "PENDING": BY}, "PENDING": {"PENDING": BY}, "FINISH": {}},
+            "CONTINUE",
+            "PENDING is a trap: it never reaches FINISH",
+            id="trap",
+        ),
+    ],
+)
+def test_a_broken_table_is_refused_when_the_class_is_made(table, initial, reason):
+    with pytest.raises(BrokenMachineError) as refused:
+        type("Broken", (AgentStateManager,), {"initial": initial, "transitions": table})
+    assert str(refused.value) == f"Broken: {reason}"
+
+
+def test_a_machine_whose_first_status_is_its_last_is_sound():
+    made = type("Short", (AgentStateManager,), {"initial": "FINISH", "transitions": {"FINISH": {}}})
+    assert made.offered("FINISH") == ()
+
+
+def test_a_broken_machine_is_a_type_error_of_this_library():
+    assert issubclass(BrokenMachineError, CallboardError)
+    assert issubclass(BrokenMachineError, TypeError)
+
+
+def test_registering_returns_the_class_and_makes_it_the_state_of_its_name(manager):
+    plain = state("CONTINUE")
+    assert manager.register(plain) is plain
+    assert type(manager.get_state("CONTINUE")) is plain
+    assert plain.manager is manager
+
+
+def test_a_second_state_of_a_name_is_refused(manager):
+    first = manager.register(state("CONTINUE"))
+    with pytest.raises(BrokenMachineError, match="'CONTINUE' is taken by Plain"):
+        manager.register(state("CONTINUE"))
+    assert type(manager.get_state("CONTINUE")) is first
+
+
+def test_a_state_without_a_row_is_refused(manager):
+    with pytest.raises(BrokenMachineError, match="Manager has no row 'SLEEP'"):
+        manager.register(state("SLEEP"))
+    assert manager.get_state("SLEEP") is manager.none_state
+
+
+def test_a_state_is_made_on_first_use_and_then_shared(manager):
+    manager.register(state("CONTINUE"))
+    assert manager().state_map == {}
+    made = manager.get_state("CONTINUE")
+    assert manager.get_state("CONTINUE") is made
+    assert manager().get_state("CONTINUE") is made
+    assert manager().state_map == {"CONTINUE": made}
+
+
+def test_an_unknown_status_gives_the_none_state_and_is_not_remembered(manager):
+    assert manager.get_state("CONTINUE") is manager.none_state
+    assert manager().state_map == {}
+    late = manager.register(state("CONTINUE"))
+    assert type(manager.get_state("CONTINUE")) is late
+
+
+def test_registering_the_none_state_makes_it_the_answer_for_what_is_unknown(manager):
+    class Other(NoneState):
+        __slots__ = ()
+
+    assert manager.register_none(Other) is Other
+    assert type(manager.get_state("nonsense")) is Other
+    assert type(manager.none_state) is Other
+    assert Other.manager is manager
+
+
+def test_the_state_map_is_a_copy(manager):
+    manager.register(state("CONTINUE"))
+    made = manager.get_state("CONTINUE")
+    manager().state_map.clear()
+    assert manager().state_map == {"CONTINUE": made}
+
+
+def test_an_added_state_takes_the_place_of_the_registered_one(manager):
+    manager.register(state("CONTINUE"))
+    replacement = state("CONTINUE")()
+    manager.add_state("CONTINUE", replacement)
+    assert manager.get_state("CONTINUE") is replacement
+
+
+def test_an_added_state_without_a_row_is_refused(manager):
+    with pytest.raises(BrokenMachineError, match="Manager has no row 'SLEEP'"):
+        manager.add_state("SLEEP", state("CONTINUE")())
+    assert manager().state_map == {}
+
+
+def test_machines_do_not_share_their_states(manager):
+    class Second(AgentStateManager):
+        initial = "CONTINUE"
+        transitions = manager.transitions
+
+    Second.register_none(type("Nothing", (NoneState,), {"__slots__": ()}))
+    manager.register(state("CONTINUE"))
+    assert Second.get_state("CONTINUE") is Second.none_state
+
+
+def test_many_threads_that_look_a_state_up_first_get_one_instance(manager):
+    threads = 16
+    barrier = threading.Barrier(threads)
+
+    class Slow(state("CONTINUE")):
+        __slots__ = ()
+
+        def __init__(self):
+            barrier.wait(timeout=10)  # all threads are past the first look before any of them has an instance
+
+    manager.register(Slow)
+
+    with ThreadPoolExecutor(threads) as pool:
+        found = [future.result() for future in [pool.submit(manager.get_state, "CONTINUE") for _ in range(threads)]]
+    assert {id(one) for one in found} == {id(manager.get_state("CONTINUE"))}
+
+
+def test_a_machine_without_a_registered_agent_says_so(manager):
+    manager.register(state("CONTINUE"))
+    with pytest.raises(LookupError, match="no agent class is registered with Manager"):
+        manager.get_state("CONTINUE").agent_class()
+
+
+def test_a_registered_agent_class_is_given_by_the_manager_and_its_states(manager):
+    manager.register(state("CONTINUE"))
+
+    @manager.register_agent
+    class Actor:
+        pass
+
+    assert manager.agent_class() is Actor
+    assert manager.get_state("CONTINUE").agent_class() is Actor
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param(shared, id=type(shared).__name__)
+        for machine in ALL
+        for shared in (*map(machine.get_state, machine.transitions), machine.none_state)
+    ],
+)
+def test_setting_an_attribute_on_a_state_raises(state):
+    for name in ("answer", "manager", "_private"):
+        with pytest.raises(AttributeError, match=f"{type(state).__name__} keeps nothing: '{name}' belongs into the run"):
+            setattr(state, name, 1)
+    assert not hasattr(state, "__dict__")
+
+
+def test_a_machine_is_drawn_with_its_causes(manager):
+    assert mermaid(manager) == (
+        "stateDiagram-v2\n"
+        "    [*] --> CONTINUE\n"
+        "    CONTINUE --> CONTINUE: model\n"
+        "    CONTINUE --> FINISH: model|system\n"
+        "    FINISH --> [*]\n"
+    )
+
+
+@pytest.mark.parametrize("machine", ALL)
+def test_each_move_of_a_machine_is_drawn_once(machine):
+    arrows = [line.strip() for line in mermaid(machine).splitlines() if "-->" in line]
+    moves = [f"{source} --> {target}: {by}" for source, row in machine.transitions.items() for target, by in row.items()]
+    assert arrows == ["[*] --> CONTINUE", *moves, "FINISH --> [*]"]
+
+
+@pytest.mark.parametrize(
+    ("by", "text"),
+    [
+        (By.MODEL, "model"),
+        (By.USER, "user"),
+        (By.SYSTEM, "system"),
+        (By.TIMEOUT, "timeout"),
+        (By.TIMEOUT | By.MODEL, "model|timeout"),
+        (By(0), ""),
+    ],
+)
+def test_a_cause_is_written_in_lower_case_and_several_joined(by, text):
+    assert str(by) == text

@@ -1,0 +1,323 @@
+"""Who may import whom, and what no module may do. Read from the source, as it stands in the tree."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+NOT_SHIPPED = {"tests", "docs", "examples", "benchmarks", "build"}
+
+LAYERS = [
+    {"messages"},
+    {"config"},
+    {"states"},
+    {"models", "commands", "servers", "runtime"},
+    {"processing"},
+    {"agents"},
+    {"root"},
+    {"supervisor"},
+    {"public"},
+    {"command line"},
+]
+"""From the bottom to the top: a part may import those of lower layers."""
+
+SIBLINGS = {"servers": {"runtime"}, "commands": {"models", "servers", "runtime"}}
+"""What a part may import of its own layer, beside itself."""
+
+TESTING_MAY_IMPORT = {"messages", "models", "runtime", "servers"}
+"""`callboard.testing` stands beside the layers; nothing of ours imports it."""
+
+AGENTS = {"agent", "host", "app", "mobile", "linux", "blackboard"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One module that another one imports."""
+
+    importer: str
+    imported: str
+    line: int
+    for_types: bool
+    in_function: bool
+
+    def __str__(self) -> str:
+        return f"{self.importer}:{self.line} imports {self.imported}"
+
+
+def source_files() -> dict[str, Path]:
+    """Give all modules that are shipped, by name."""
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if parts[0] in NOT_SHIPPED or any(part.startswith(".") for part in parts):
+            continue
+        names = parts[:-1] if parts[-1] == "__init__" else parts
+        found[".".join(("callboard", *names))] = path
+    return found
+
+
+MODULES = source_files()
+TREES = {name: ast.parse(path.read_text(encoding="utf-8"), str(path)) for name, path in MODULES.items()}
+
+
+def part_of(module: str) -> str:
+    """Name the part of the house that a module belongs to."""
+    names = module.split(".")[1:]
+    match names:
+        case []:
+            return "public"
+        case ["__main__"]:
+            return "command line"
+        case ["actors"]:
+            return "actors"
+        case ["actors", name] if name in AGENTS:
+            return "agents"
+        case ["actors", name, *_]:
+            return name
+        case [name, *_]:
+            return name
+    raise AssertionError(module)
+
+
+def layer_of(part: str) -> int:
+    """Give the number of a part's layer, 0 for the lowest."""
+    return next(number for number, layer in enumerate(LAYERS) if part in layer)
+
+
+def imports_of(module: str) -> Iterator[Import]:
+    """Find what a module imports of ours and of others, wherever it stands."""
+
+    def walk(node: ast.AST, *, for_types: bool, in_function: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            types = for_types or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test))
+            function = in_function or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            match child:
+                case ast.Import(names=names):
+                    imported = [alias.name for alias in names]
+                case ast.ImportFrom(module=str(source), names=names):
+                    whole = [f"{source}.{alias.name}" for alias in names]
+                    imported = sorted({name if name in MODULES else source for name in whole})
+                case _:
+                    imported = []
+            for name in imported:
+                yield Import(module, name, child.lineno, types, function)
+            yield from walk(child, for_types=types, in_function=function)
+
+    return walk(TREES[module], for_types=False, in_function=False)
+
+
+IMPORTS = [found for module in MODULES for found in imports_of(module)]
+OURS = [found for found in IMPORTS if found.imported.split(".")[0] == "callboard"]
+
+
+def may_import(importer: str, imported: str) -> bool:
+    """Say whether one part may import another."""
+    if importer == imported:
+        return True
+    if importer == "testing":
+        return imported in TESTING_MAY_IMPORT
+    if imported == "testing":
+        return False
+    below = layer_of(imported) < layer_of(importer)
+    return below or imported in SIBLINGS.get(importer, set())
+
+
+def test_every_part_of_the_house_has_its_layer():
+    parts = {part_of(module) for module in MODULES} - {"actors", "testing"}
+    assert parts <= set.union(*LAYERS)
+
+
+@pytest.mark.parametrize("for_types", [False, True], ids=["at run time", "for types"])
+def test_a_part_imports_only_what_is_below_it(for_types):
+    against = [
+        str(found)
+        for found in OURS
+        if found.for_types is for_types and not may_import(part_of(found.importer), part_of(found.imported))
+    ]
+    assert against == []
+
+
+def test_the_rule_refuses_what_it_is_there_to_refuse():
+    refused = [("messages", "config"), ("states", "runtime"), ("runtime", "servers"), ("models", "runtime"),
+               ("servers", "commands"), ("processing", "agents"), ("agents", "root"), ("config", "testing"),
+               ("testing", "supervisor"), ("supervisor", "public")]  # fmt: skip
+    assert [pair for pair in refused if may_import(*pair)] == []
+
+
+def test_the_imports_are_really_seen():
+    seen = {(found.importer, found.imported, found.for_types) for found in OURS}
+    assert ("callboard.actors.agent", "callboard.actors.processing", False) in seen
+    assert ("callboard.actors.root._children", "callboard.actors.agent", True) in seen
+
+
+def test_no_module_takes_part_in_a_circle_of_imports():
+    ahead = {module: {f.imported for f in OURS if f.importer == module and not f.for_types} for module in MODULES}
+    done: set[str] = set()
+
+    def visit(module: str, path: tuple[str, ...]) -> None:
+        assert module not in path, " → ".join((*path, module))
+        if module not in done:
+            for imported in ahead.get(module, ()):
+                visit(imported, (*path, module))
+            done.add(module)
+
+    for module in MODULES:
+        visit(module, ())
+
+
+def test_a_private_module_is_imported_only_within_its_package():
+    against = []
+    for found in OURS:
+        package, _, name = found.imported.rpartition(".")
+        private = name.startswith("_") and not name.startswith("__")
+        if private and found.importer != package and not found.importer.startswith(f"{package}."):
+            against.append(str(found))
+    assert against == []
+
+
+def test_no_agent_imports_another_agent():
+    kinds = {"host", "app", "mobile", "linux"}
+    agents = {f"callboard.actors.{kind}" for kind in kinds}
+    against = [str(found) for found in OURS if {found.importer, found.imported} <= agents]
+    assert against == []
+    shared = [str(found) for found in OURS if found.importer == "callboard.actors.agent" and found.imported in agents]
+    assert shared == []
+
+
+def test_no_module_uses_relative_imports():
+    against = [
+        f"{module}:{node.lineno}"
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert against == []
+
+
+def test_nothing_is_imported_inside_a_function_but_optional_extras():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name.replace("-", "_") for name in project.get("optional-dependencies", {}) if name not in {"test", "dev"}}
+    against = [str(found) for found in IMPORTS if found.in_function and found.imported.split(".")[0] not in extras]
+    assert against == []
+
+
+def test_only_the_command_line_prints():
+    against = [
+        f"{module}:{node.lineno}"
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if module != "callboard.__main__" and isinstance(node, ast.Name) and node.id == "print"
+    ]
+    assert against == []
+
+
+def test_nobody_touches_the_actors_of_the_host_program():
+    against = [
+        f"{module}:{node.lineno}"
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Name) and node.id == "ActorRegistry")
+        or (isinstance(node, ast.Attribute) and node.attr == "ActorRegistry")
+        or (isinstance(node, ast.alias) and node.name == "ActorRegistry")
+    ]
+    assert against == []
+
+
+def test_nobody_but_the_command_line_handles_signals_or_reads_the_standard_input():
+    against = [str(found) for found in IMPORTS if found.imported == "signal" and "__main__" not in found.importer]
+    against += [
+        f"{module}:{node.lineno}"
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if module != "callboard.__main__"
+        and (
+            (isinstance(node, ast.Name) and node.id == "input" and isinstance(node.ctx, ast.Load))
+            or (isinstance(node, ast.Attribute) and node.attr == "stdin")
+        )
+    ]
+    assert against == []
+
+
+def executed_at_import(tree: ast.AST) -> Iterator[ast.AST]:
+    """Walk over what runs when a module is imported: all but the bodies of functions, and what is for types alone."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            for part in (*child.decorator_list, *child.args.defaults, *filter(None, child.args.kw_defaults)):
+                yield part
+                yield from executed_at_import(part)
+            continue
+        if isinstance(child, ast.Lambda):
+            continue
+        yield child
+        yield from executed_at_import(child)
+
+
+READS = {"Settings", "Settings.load", "open", "os.getenv", "os.environ.get", "load_prompts", "Path.cwd"}
+
+
+def test_no_module_reads_settings_or_the_environment_at_import():
+    against = []
+    for module, tree in TREES.items():
+        if module == "callboard.__main__":
+            continue
+        for node in executed_at_import(tree):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            named = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+            if called in READS or called.endswith((".read_text", ".read_bytes")) or named == "os.environ":
+                against.append(f"{module}:{node.lineno}: {called or named}")
+    assert against == []
+
+
+IMPORT_ALL = """
+import logging, sys, threading
+import structlog
+root = logging.getLogger()
+before = (root.handlers[:], root.level, structlog.is_configured(), logging.raiseExceptions)
+for name in sys.argv[1:]:
+    __import__(name)
+assert (root.handlers[:], root.level, structlog.is_configured(), logging.raiseExceptions) == before
+assert threading.enumerate() == [threading.main_thread()]
+"""
+
+
+def test_importing_everything_reads_no_settings_starts_no_thread_and_says_nothing(tmp_path):
+    names = [name for name in MODULES if name != "callboard.__main__"]
+    broken = {**os.environ, "CALLBOARD_LIMITS__STEPS": "not a number", "CALLBOARD_NO_SUCH_THING": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL, *names], cwd=tmp_path, env=broken, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+def public_names(tree: ast.Module) -> list[str]:
+    """Read a package's `__all__`."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            names: list[str] = ast.literal_eval(node.value)
+            return names
+    return []
+
+
+def test_a_host_program_learns_at_most_twenty_names():
+    names = public_names(TREES["callboard"])
+    assert 0 < len(names) <= 20
+    assert names == sorted(names)
+
+
+def test_every_package_says_what_is_public():
+    packages = [name for name, path in MODULES.items() if path.name == "__init__.py" and name != "callboard.actors"]
+    assert [name for name in packages if not public_names(TREES[name])] == []
