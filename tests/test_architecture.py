@@ -208,7 +208,9 @@ def test_no_module_uses_relative_imports():
 
 def test_nothing_is_imported_inside_a_function_but_optional_extras():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = {name.replace("-", "_") for name in project.get("optional-dependencies", {}) if name not in {"test", "dev"}}
+    extras = {
+        name.replace("-", "_") for name in project.get("optional-dependencies", {}) if name not in {"test", "dev"}
+    }
     against = [str(found) for found in IMPORTS if found.in_function and found.imported.split(".")[0] not in extras]
     assert against == []
 
@@ -298,7 +300,12 @@ def test_importing_everything_reads_no_settings_starts_no_thread_and_says_nothin
     names = [name for name in MODULES if name != "callboard.__main__"]
     broken = {**os.environ, "CALLBOARD_LIMITS__STEPS": "not a number", "CALLBOARD_NO_SUCH_THING": "1"}
     ran = subprocess.run(
-        [sys.executable, "-c", IMPORT_ALL, *names], cwd=tmp_path, env=broken, capture_output=True, text=True, check=False
+        [sys.executable, "-c", IMPORT_ALL, *names],
+        cwd=tmp_path,
+        env=broken,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 

@@ -104,11 +104,17 @@ class _Call:
             return
         try:
             value = self._context.run(self._function)
-        except BaseException as error:  # noqa: BLE001 - a tool's SystemExit must reach its job, not end the lane
-            failure = error
-            self._settle = lambda: self.future.set_exception(failure)
+        except Exception as error:  # noqa: BLE001 - an edge: it belongs to whoever waits for the call
+            self._fail(error)
+        except BaseException as error:  # noqa: BLE001 - a tool's SystemExit must end neither the lane nor the loop
+            failure = RuntimeError(f"a tool tried to leave the process: {error!r}")
+            failure.__cause__ = error
+            self._fail(failure)
         else:
             self._settle = lambda: self.future.set_result(value)
+
+    def _fail(self, error: Exception) -> None:
+        self._settle = lambda: self.future.set_exception(error)
 
     def settle(self) -> None:
         self._settle()
@@ -136,11 +142,7 @@ class Lanes:
         calls = calls_of_job.get()
         if calls is not None:
             calls.add(future)
-        try:
-            return await asyncio.wrap_future(future)
-        except (SystemExit, KeyboardInterrupt) as error:
-            msg = f"a tool tried to leave the process: {error!r}"
-            raise RuntimeError(msg) from error
+        return await asyncio.wrap_future(future)
 
     def close(self, timeout: float) -> tuple[str, ...]:
         """End all lanes. Returns the names of those whose call did not return in time."""

@@ -46,6 +46,12 @@ class Feed:
         if wake is not None:
             wake()
 
+    def replay(self, event: Event) -> None:
+        """Add an event of the past; these are as many as are kept, and need not fit the queue."""
+        with self._changed:
+            self._events.append(event)
+            self._size += 1
+
     def skip(self, count: int, last: int) -> None:
         """Count events that are no longer kept, the last of which had the number `last`."""
         with self._changed:
@@ -144,7 +150,7 @@ class EventStream:
     def open(self, task_id: str | None = None, after: int | None = None) -> Feed:
         """Open a feed: from now on, or after a sequence number as far back as events are kept.
 
-        What is no longer kept, or does not fit the queue, arrives as one ``events.missed``.
+        What is no longer kept arrives as one ``events.missed``.
         """
         feed = Feed(self._queue, task_id, self._clock)
         with self._lock:
@@ -161,7 +167,7 @@ class EventStream:
             feed.skip(self._kept[0].seq - 1 - after, self._kept[0].seq - 1)
         for event in self._kept:
             if event.seq > after and feed.wants(event):
-                feed.put(event)
+                feed.replay(event)
 
     def drop(self, feed: Feed) -> None:
         """Close a feed and forget it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Protocol
 
@@ -96,6 +97,10 @@ class DocumentServer(Server):
 
     def tools(self) -> tuple[ServerTool, ...]:
         """Build the tools of the host, of both applications, and of each; names are unique within an application."""
+        return self._tools
+
+    @functools.cached_property
+    def _tools(self) -> tuple[ServerTool, ...]:
         found = (*collect(self), *collect(self._word), *collect(self._excel))
         return tuple(sorted(found, key=lambda entry: (entry.name, sorted(entry.roots))))
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from openpyxl.cell.cell import MergedCell
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.formula.translate import Translator
-from openpyxl.utils import FORMULAE
-from openpyxl.utils.cell import coordinate_to_tuple
+from openpyxl.utils import FORMULAE, column_index_from_string
 
 from callboard.actors.servers._server import ToolError
 
@@ -26,6 +26,8 @@ _WITHOUT_PREFIX = frozenset({"AGGREGATE"})
 _OUTWARD = frozenset(
     ["CALL", "FILTERXML", "HYPERLINK", "IMAGE", "REGISTER", "REGISTER.ID", "RTD", "SQL.REQUEST", "WEBSERVICE", "CUBEMEMBER", "CUBEVALUE", "CUBESET", "CUBESETCOUNT", "CUBEKPIMEMBER", "CUBEMEMBERPROPERTY", "CUBERANKEDMEMBER"],
 )
+_CELL = re.compile(r"([A-Za-z]{1,3})([0-9]{1,8})")
+_LAST_ROW, _LAST_COLUMN = 1_048_576, 16_384
 _OPENING, _CLOSING = Token.OPEN, Token.CLOSE
 
 
@@ -48,6 +50,9 @@ def checked(formula: str) -> str:
     depth = 0
     for token in tokens.items:
         depth += (token.subtype == _OPENING) - (token.subtype == _CLOSING)
+        if token.type == Token.SEP and token.subtype == Token.ROW and "{" not in text:
+            msg = f"{text!r} is no formula: arguments are separated by commas"
+            raise ToolError(msg)
         if token.type == Token.FUNC and token.subtype == _OPENING:
             token.value = _function(token.value, text)
         elif token.type == Token.OPERAND and token.subtype == Token.RANGE:
@@ -97,15 +102,9 @@ def _check_reference(text: str, formula: str) -> None:
     if "|" in text or ("[" in text.partition("!")[0] and "!" in text):
         msg = f"{formula!r} is refused: {text!r} reaches out of the workbook"
         raise ToolError(msg)
-    if ";" in text:
-        msg = f"{formula!r} is no formula: arguments are separated by commas"
-        raise ToolError(msg)
     ends = text.rpartition("!")[2].replace("$", "").split(":")
     for end in ends:
-        letters = end.rstrip("0123456789")
-        if letters.isalpha() and letters != end and len(letters) <= 3:  # noqa: PLR2004 - XFD is the last column
-            try:
-                coordinate_to_tuple(end)
-            except ValueError:
-                msg = f"{formula!r} refers to {end}, which no sheet has"
-                raise ToolError(msg) from None
+        match = _CELL.fullmatch(end)
+        if match and (column_index_from_string(match[1]) > _LAST_COLUMN or not 1 <= int(match[2]) <= _LAST_ROW):
+            msg = f"{formula!r} refers to {end}, which no sheet has"
+            raise ToolError(msg)

@@ -27,6 +27,7 @@ _GROUPED = {
     ".": re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:,[0-9]{3})+)(?:\.(?P<decimals>[0-9]+))?"),
     ",": re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?:,(?P<decimals>[0-9]+))?"),
 }
+_DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){2,}")
 _SWISS = re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:['’][0-9]{3})+)(?:\.(?P<decimals>[0-9]+))?")
 _SPACED = re.compile(
     r"(?P<whole>[1-9][0-9]{0,2}(?:[\u00a0\u202f][0-9]{3})+)(?:(?P<separator>[.,])(?P<decimals>[0-9]+))?"
@@ -105,11 +106,14 @@ def _amount(digits: str, separator: Separator | None) -> Decimal | None:
 
 def _pointed(digits: str, separator: Separator | None) -> Decimal | None:
     """Read digits with points and commas, if there is only one way to."""
-    known = (separator,) if separator else (".", ",")
-    ways: list[Decimal] = []
-    for mark in known:
-        if (match := _GROUPED[mark].fullmatch(digits)) or ((match := _SIMPLE.fullmatch(digits)) and match["separator"] == mark):
-            ways.append(_decimal(match["whole"], match["decimals"]))
+    if separator is None and _DOTTED.fullmatch(digits):
+        return None
+    marks: tuple[Separator, ...] = (separator,) if separator else (".", ",")
+    matches = [_GROUPED[mark].fullmatch(digits) for mark in marks]
+    simple = _SIMPLE.fullmatch(digits)
+    if simple is not None and simple["separator"] in marks:
+        matches.append(simple)
+    ways = [_decimal(match["whole"], match["decimals"]) for match in matches if match is not None]
     return ways[0] if len(ways) == 1 else None
 
 

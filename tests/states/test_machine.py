@@ -224,7 +224,9 @@ def test_a_registered_agent_class_is_given_by_the_manager_and_its_states(manager
 )
 def test_setting_an_attribute_on_a_state_raises(state):
     for name in ("answer", "manager", "_private"):
-        with pytest.raises(AttributeError, match=f"{type(state).__name__} keeps nothing: '{name}' belongs into the run"):
+        with pytest.raises(
+            AttributeError, match=f"{type(state).__name__} keeps nothing: '{name}' belongs into the run"
+        ):
             setattr(state, name, 1)
     assert not hasattr(state, "__dict__")
 
@@ -242,7 +244,9 @@ def test_a_machine_is_drawn_with_its_causes(manager):
 @pytest.mark.parametrize("machine", ALL)
 def test_each_move_of_a_machine_is_drawn_once(machine):
     arrows = [line.strip() for line in mermaid(machine).splitlines() if "-->" in line]
-    moves = [f"{source} --> {target}: {by}" for source, row in machine.transitions.items() for target, by in row.items()]
+    moves = [
+        f"{source} --> {target}: {by}" for source, row in machine.transitions.items() for target, by in row.items()
+    ]
     assert arrows == ["[*] --> CONTINUE", *moves, "FINISH --> [*]"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import zipfile
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import openpyxl
@@ -16,6 +17,7 @@ from openpyxl.cell.text import InlineFont
 
 from callboard.actors.servers import DocumentServer, ToolError
 from callboard.actors.servers._excel_file import Date
+from callboard.actors.servers._excel_move import SortKey
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 HEADER = ["Month", "Revenue", "Cost"]
 ROWS = [["Feb", 20, 5], ["Jan", 10.5, 7], ["mar", 30, 6]]
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), min_size=1, max_size=20)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False).map(lambda number: float(f"{number:.16g}")).filter(isfinite)
 VALUES = st.one_of(
-    st.none(), st.booleans(), st.integers(-(10**15), 10**15), st.floats(allow_nan=False, allow_infinity=False), TEXTS,
+    st.none(), st.booleans(), st.integers(-(10**15), 10**15), FLOATS, TEXTS,
     st.sampled_from(["=1+1", "=", "#N/A", "#REF!", "2024-05-31", "007", "1e5", " x ", "a\nb", "TRUE", "+1", "@a", "_x0041_"]),
 )  # fmt: skip
 
@@ -82,11 +85,11 @@ def test_a_long_range_is_cut_after_whole_rows(book: Path, call: Call) -> None:
 def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, rows: list[list[object]]) -> None:
     server = DocumentServer(tmp_path_factory.mktemp("book"))
     server.create_document("book.xlsx")
-    tools = {entry.name: entry.tool.fn for entry in server.tools()}
-    tools["write_range"](document="book.xlsx", values=rows)
+    excel = server._excel  # noqa: SLF001 - building the tools anew for each example is slow
+    excel.write_range("book.xlsx", rows)
     width = len(rows[0])
     cells = f"A1:{'ABCD'[width - 1]}{len(rows)}"
-    read = tools["read_range"](document="book.xlsx", cells=cells)
+    read = excel.read_range("book.xlsx", cells=cells)
     assert read["values"] == rows
     assert read["formulas"] == {}
 
@@ -168,13 +171,11 @@ def test_sorting_by_two_columns_keeps_the_order_of_equal_rows(
 ) -> None:
     server = DocumentServer(tmp_path_factory.mktemp("sorted"))
     server.create_document("book.xlsx")
-    tools = {entry.name: entry.tool for entry in server.tools()}
+    excel = server._excel  # noqa: SLF001 - building the tools anew for each example is slow
     rows = [[*pair, number] for number, pair in enumerate(pairs)]
-    tools["write_range"].fn(document="book.xlsx", values=rows)
-    sort = tools["sort_range"]
-    arguments = {"document": "book.xlsx", "by": [{"column": "B"}, {"column": "A", "descending": True}], "header": False}
-    sort.fn(**sort.fn_metadata.validate_arguments(arguments))
-    read = tools["read_range"].fn(document="book.xlsx")["values"]
+    excel.write_range("book.xlsx", rows)
+    excel.sort_range("book.xlsx", [SortKey(column="B"), SortKey(column="A", descending=True)], header=False)
+    read = excel.read_range("book.xlsx")["values"]
     assert read == sorted(rows, key=lambda row: (row[1], -row[0]))
 
 

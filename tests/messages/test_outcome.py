@@ -1,0 +1,98 @@
+"""How something ended, why, and what it took."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.messages import Cause, Outcome, PhaseError, Usage
+
+COUNTS = st.integers(min_value=0, max_value=10**9)
+USAGES = st.builds(
+    Usage,
+    steps=COUNTS,
+    model_calls=COUNTS,
+    input_tokens=COUNTS,
+    output_tokens=COUNTS,
+    commands=COUNTS,
+    repairs=COUNTS,
+    seconds=st.integers(min_value=0, max_value=10**6).map(float),
+)
+
+
+@given(USAGES, USAGES)
+def test_usages_add_up_field_by_field(one, other):
+    both = one + other
+    assert {name: getattr(both, name) for name in Usage.model_fields} == {
+        name: getattr(one, name) + getattr(other, name) for name in Usage.model_fields
+    }
+
+
+@given(USAGES, USAGES, USAGES)
+def test_the_order_of_adding_does_not_matter(one, two, three):
+    assert one + two == two + one
+    assert (one + two) + three == one + (two + three)
+
+
+@given(USAGES)
+def test_nothing_used_changes_nothing(usage):
+    assert usage + Usage() == usage
+    assert sum([usage], Usage()) == usage
+
+
+def caught(raising) -> BaseException:
+    with pytest.raises(BaseException) as info:  # noqa: PT011 - whatever it raises is what the test is about
+        raising()
+    return info.value
+
+
+def test_a_chain_begins_with_the_error_and_goes_on_to_what_caused_it():
+    def raising():
+        try:
+            raise OSError("the disk is full")
+        except OSError as error:
+            raise PhaseError("action_execution", error) from error
+
+    assert Cause.chain(caught(raising), where="app/memo/one") == (
+        Cause(reason="action_execution failed: the disk is full", where="app/memo/one", exception="PhaseError"),
+        Cause(reason="the disk is full", where="app/memo/one", exception="OSError"),
+    )
+
+
+def test_a_chain_follows_what_was_being_handled_too():
+    def raising():
+        try:
+            raise KeyError("a")
+        except KeyError:
+            raise ValueError("b")  # noqa: B904 - the implicit context is what the test is about
+
+    assert [cause.exception for cause in Cause.chain(caught(raising))] == ["ValueError", "KeyError"]
+
+
+def test_a_chain_ends_where_the_context_was_cut_off():
+    def raising():
+        try:
+            raise KeyError("a")
+        except KeyError:
+            raise ValueError("b") from None
+
+    assert [cause.exception for cause in Cause.chain(caught(raising))] == ["ValueError"]
+
+
+def test_an_error_without_words_is_told_by_its_name():
+    assert Cause.chain(TimeoutError())[0].reason == "TimeoutError"
+
+
+def test_a_long_chain_is_cut_and_a_circle_ends():
+    first, second = ValueError("first"), ValueError("second")
+    first.__cause__, second.__cause__ = second, first
+    assert len(Cause.chain(first)) == 10
+
+
+def test_even_an_exit_becomes_a_cause():
+    assert Cause.chain(SystemExit(3))[0] == Cause(reason="3", exception="SystemExit")
+
+
+def test_every_outcome_is_a_word_in_lower_case():
+    assert [outcome for outcome in Outcome if outcome.value != outcome.name.lower()] == []

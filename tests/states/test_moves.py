@@ -1,0 +1,259 @@
+"""What each state decides on what happened: one row a move, and never one that the table does not have."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from callboard.actors.processing import MACHINES
+from callboard.actors.states import By, Move
+from callboard.messages import (
+    AgentKind,
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    AskedQuestion,
+    Assign,
+    Cancel,
+    Captured,
+    Cause,
+    Observation,
+    Outcome,
+    PlanStep,
+    Question,
+    RequestExpired,
+    StepFailed,
+)
+
+HOST, APP, MOBILE, LINUX = AgentKind.HOST, AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX
+ADDRESSES = {HOST: "host/t", APP: "app/memo/one", MOBILE: "mobile/emulator", LINUX: "linux/local"}
+STATES = [(kind, status) for kind, machine in MACHINES.items() for status in machine.transitions]
+WORKING = [(kind, status) for kind, status in STATES if status in {"CONTINUE", "SCREENSHOT"}]
+ASKING = [(kind, status) for kind, status in STATES if status in {"PENDING", "CONFIRM"}]
+CLEANING = [(kind, status) for kind, status in STATES if status in {"FAIL", "ERROR"}]
+FINAL = [(kind, status) for kind, status in STATES if status == "FINISH"]
+
+CANCEL = Cancel(task_id="t")
+FAILED = StepFailed(phase=None, causes=(Cause(reason="boom"),))
+CAPTURED = Captured(observation=None)
+ANSWER = Answer(id="ask", task_id="t", texts=("yes",))
+NOBODY = Answer(id="ask", task_id="t", nobody=True)
+APPROVED = ApprovalAnswer(id="ask", task_id="t", approved=True)
+UNATTENDED = ApprovalAnswer(id="ask", task_id="t", approved=True, unattended=True)
+REJECTED = ApprovalAnswer(id="ask", task_id="t", approved=False, by="ann", reason="too risky")
+EXPIRED = RequestExpired(id="ask", task_id="t")
+QUESTION = Question(
+    id="ask", task_id="t", run_id="t/1", token=7, address="app/a/b", questions=(AskedQuestion(text="which?"),)
+)
+REQUEST = ApprovalRequest(
+    id="ask",
+    task_id="t",
+    run_id="t/1",
+    token=7,
+    address="app/a/b",
+    actions=(),
+    reason="rule 1",
+    observation=Observation(),
+)
+ASSIGN = Assign(task_id="t", run_id="t/1", address="app/memo/one", request="write", number=1)
+
+
+CLAIMS = [
+    *((kind, "FINISH") for kind in AgentKind),
+    (HOST, "ASSIGN"),
+    (HOST, "CONFIRM"),
+    (APP, "CONFIRM"),
+]
+
+
+def decide(kind, run):
+    return MACHINES[kind].get_state(run.status).decide(run)
+
+
+def ending(move):
+    return None if move is None else (move.target, move.by, move.outcome)
+
+
+@pytest.mark.parametrize(("kind", "status"), [pair for pair in STATES if pair not in CLEANING + FINAL])
+def test_a_cancel_leads_to_fail_by_the_system_from_every_state_at_work(kind, status, run):
+    context = run(status, address=ADDRESSES[kind]).apply(CANCEL)
+    assert decide(kind, context) == Move("FAIL", By.SYSTEM)
+    assert context.outcome is Outcome.CANCELLED
+
+
+@pytest.mark.parametrize(("kind", "status"), [pair for pair in STATES if pair not in CLEANING + FINAL])
+def test_an_exception_leads_to_error_by_the_system_or_to_fail_where_there_is_no_error(kind, status, run):
+    context = run(status, address=ADDRESSES[kind]).apply(FAILED)
+    expected = ("FAIL", Outcome.FAILED) if kind in {MOBILE, LINUX} else ("ERROR", Outcome.ERROR)
+    move = decide(kind, context)
+    assert (move.target, move.outcome, move.by) == (*expected, By.SYSTEM)
+
+
+@pytest.mark.parametrize(("kind", "status"), WORKING)
+def test_the_last_allowed_step_leads_to_fail_as_out_of_budget(kind, status, run):
+    context = run(status, address=ADDRESSES[kind], limits={"steps": 2})
+    before = run(status, address=ADDRESSES[kind], limits={"steps": 2}, steps=1)
+    over = run(status, address=ADDRESSES[kind], limits={"steps": 2}, steps=2)
+    assert decide(kind, context) is None
+    assert decide(kind, before) is None
+    assert decide(kind, over) == Move("FAIL", By.SYSTEM, Outcome.OUT_OF_BUDGET, "the limit of 2 steps was reached")
+
+
+MEANT = {"FINISH": Outcome.FINISHED, "FAIL": Outcome.FAILED, "ERROR": Outcome.ERROR}
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [(kind, said) for kind in AgentKind for said in MACHINES[kind].offered("CONTINUE")]
+)
+def test_in_continue_the_models_status_is_followed_with_the_outcome_that_it_means(kind, said, run, make):
+    context = run(address=ADDRESSES[kind]).apply(make.step(said, "success"))
+    assert ending(decide(kind, context)) == (said, By.MODEL, MEANT.get(said))
+
+
+@pytest.mark.parametrize(("kind", "status"), [pair for pair in WORKING if pair[0] in {HOST, APP}])
+def test_what_the_policy_holds_leads_to_confirm_by_the_system_whatever_the_model_said(kind, status, run, make):
+    for said in MACHINES[kind].offered(status):
+        context = run(status, address=ADDRESSES[kind]).apply(make.step(said, held=1, by_policy="rule 1"))
+        assert decide(kind, context) == Move("CONFIRM", By.SYSTEM)
+
+
+@pytest.mark.parametrize(("kind", "said"), CLAIMS)
+def test_a_claim_does_not_hold_if_an_action_of_its_answer_failed(kind, said, run, make):
+    context = run(address=ADDRESSES[kind]).apply(make.step(said, "success", "failure", "skipped"))
+    assert decide(kind, context) == Move("CONTINUE", By.SYSTEM)
+
+
+@pytest.mark.parametrize("said", ["CONTINUE", "FAIL", "PENDING", "SCREENSHOT", "ERROR"])
+def test_what_claims_nothing_holds_although_an_action_failed(said, run, make):
+    context = run().apply(make.step(said, "failure"))
+    move = decide(APP, context)
+    assert (move.target, move.by) == (said, By.MODEL)
+
+
+@pytest.mark.parametrize(("kind", "status"), WORKING)
+def test_repeated_action_failures_lead_to_fail_by_the_system(kind, status, run, make):
+    context = run(status, address=ADDRESSES[kind], limits={"action_failures": 2})
+    once = context.apply(make.step("CONTINUE", "failure"))
+    twice = once.apply(make.step("CONTINUE", "failure"))
+    assert decide(kind, once).target != "FAIL"
+    expected = Move("FAIL", By.SYSTEM, Outcome.FAILED, "repeated action failures: 2 in a row")
+    assert decide(kind, twice) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "named", "times", "expected"),
+    [
+        pytest.param("SCREENSHOT", ("a",), 1, ("SCREENSHOT", By.MODEL, None), id="stays"),
+        pytest.param("SCREENSHOT", ("a",), 2, ("CONTINUE", By.SYSTEM, None), id="the-limit-is-reached"),
+        pytest.param("SCREENSHOT", (), 1, ("CONTINUE", By.SYSTEM, None), id="names-nothing"),
+        pytest.param("CONTINUE", ("a",), 1, ("SCREENSHOT", By.MODEL, None), id="continue-but-names-some"),
+        pytest.param("CONTINUE", (), 1, ("CONTINUE", By.MODEL, None), id="done"),
+        pytest.param("CONFIRM", ("a",), 1, ("CONFIRM", By.MODEL, None), id="confirm-comes-first"),
+    ],
+)
+def test_screenshot_stays_while_the_model_names_controls_up_to_the_limit(said, named, times, expected, run, make):
+    context = run("SCREENSHOT", reannotations=times, limits={"reannotations": 2})
+    assert ending(decide(APP, context.apply(make.step(said, reannotate=named)))) == expected
+
+
+@pytest.mark.parametrize("kind", [HOST, APP])
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        pytest.param(ANSWER, ("CONTINUE", By.USER, None), id="answered"),
+        pytest.param(NOBODY, ("CONTINUE", By.SYSTEM, None), id="nobody"),
+        pytest.param(EXPIRED, ("FAIL", By.TIMEOUT, Outcome.TIMED_OUT), id="expired"),
+        pytest.param(QUESTION, None, id="asked"),
+    ],
+)
+def test_pending_goes_on_with_the_answer_or_its_absence(kind, message, expected, run):
+    context = run("PENDING", address=ADDRESSES[kind]).apply(message)
+    assert ending(decide(kind, context)) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "expected"),
+    [
+        pytest.param(HOST, REJECTED, ("FAIL", By.USER, Outcome.REJECTED), id="host-rejected"),
+        pytest.param(APP, REJECTED, ("FINISH", By.USER, Outcome.REJECTED), id="app-rejected"),
+        *(
+            pytest.param(kind, message, expected, id=f"{kind}-{name}")
+            for kind in (HOST, APP)
+            for name, message, expected in (
+                ("asked", REQUEST, None),
+                ("approved-but-not-run-yet", APPROVED, None),
+                ("expired", EXPIRED, ("FAIL", By.TIMEOUT, Outcome.TIMED_OUT)),
+            )
+        ),
+    ],
+)
+def test_confirm_waits_for_a_verdict(kind, message, expected, run):
+    context = run("CONFIRM", address=ADDRESSES[kind]).apply(message)
+    assert ending(decide(kind, context)) == expected
+
+
+@pytest.mark.parametrize("kind", [HOST, APP])
+@pytest.mark.parametrize(("answer", "by"), [(APPROVED, By.USER), (UNATTENDED, By.SYSTEM)])
+def test_confirm_goes_on_once_the_approved_actions_ran(kind, answer, by, run, make):
+    context = run("CONFIRM", address=ADDRESSES[kind]).apply(answer).apply(make.step("CONFIRM", "success"))
+    assert decide(kind, context) == Move("CONTINUE", by)
+
+
+def test_a_rejection_says_who_rejected_and_why(run):
+    context = run("CONFIRM").apply(REJECTED)
+    assert decide(APP, context).reason == "rejected by ann: too risky"
+    nameless = ApprovalAnswer(id="ask", task_id="t", approved=False)
+    assert decide(APP, run("CONFIRM").apply(nameless)).reason == "rejected by a person: no reason given"
+
+
+@pytest.mark.parametrize("followed", [False, True])
+@pytest.mark.parametrize("outcome", Outcome)
+def test_assign_goes_on_with_what_the_subtask_left(outcome, followed, run, make):
+    step = PlanStep(request="write") if followed else None
+    context = run("ASSIGN", address="host/t", assign={"plan_step": step}).apply(make.end(outcome))
+    ends = followed or outcome is Outcome.ERROR
+    assert ending(decide(HOST, context)) == (("FINISH", By.SYSTEM, outcome) if ends else ("CONTINUE", By.SYSTEM, None))
+
+
+def test_assign_waits_while_the_subtask_is_on_its_way(run):
+    assert decide(HOST, run("ASSIGN", address="host/t").apply(ASSIGN)) is None
+
+
+@pytest.mark.parametrize(("kind", "status"), CLEANING)
+@pytest.mark.parametrize("message", [CAPTURED, FAILED])
+def test_cleanup_goes_on_to_finish_by_the_system_and_decides_no_outcome(kind, status, message, run):
+    context = run(status, address=ADDRESSES[kind], outcome=Outcome.FAILED).apply(message)
+    assert decide(kind, context) == Move("FINISH", By.SYSTEM)
+
+
+@pytest.mark.parametrize(("kind", "status"), STATES)
+def test_no_state_decides_a_move_that_the_table_does_not_have(kind, status, run, make):
+    machine = MACHINES[kind]
+    context = run(status, address=ADDRESSES[kind], limits={"steps": 3, "action_failures": 2, "reannotations": 2})
+    runs = [context, run(status, address=ADDRESSES[kind], limits={"steps": 1}, steps=1)]
+    runs += [context.apply(message) for message in (CANCEL, FAILED, CAPTURED)]
+    if status == "PENDING":
+        runs += [context.apply(message) for message in (QUESTION, ANSWER, NOBODY, EXPIRED)]
+    if status == "CONFIRM":
+        runs += [context.apply(message) for message in (REQUEST, APPROVED, UNATTENDED, REJECTED, EXPIRED)]
+        runs += [context.apply(answer).apply(make.step("CONFIRM", "failure")) for answer in (APPROVED, UNATTENDED)]
+    if status == "ASSIGN":
+        runs += [context.apply(make.end(outcome)) for outcome in Outcome]
+    results = ((), ("success",), ("failure",), ("skipped",), ("success", "failure", "skipped"))
+    for said, ran, named, times in itertools.product(machine.offered(status), results, ((), ("a",)), range(3)):
+        worn = run(status, address=ADDRESSES[kind], reannotations=times, failures=times, limits={"action_failures": 2})
+        runs.append(worn.apply(make.step(said, *ran, reannotate=named)))
+        if "CONFIRM" in machine.transitions:
+            runs.append(worn.apply(make.step(said, *ran, held=1, by_policy="rule 1", reannotate=named)))
+    moves = [move for one in runs if (move := decide(kind, one)) is not None]
+    for move in moves:
+        machine.check(status, move.target, move.by)
+    assert bool(moves) is (status != "FINISH")
+
+
+@pytest.mark.parametrize(("kind", "status"), FINAL)
+def test_finish_leads_nowhere_whatever_happens(kind, status, run, make):
+    context = run(status, address=ADDRESSES[kind])
+    messages = (CANCEL, FAILED, CAPTURED, ANSWER, APPROVED, REJECTED, EXPIRED, make.step("CONTINUE"))
+    assert [decide(kind, context.apply(message)) for message in messages] == [None] * len(messages)

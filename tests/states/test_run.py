@@ -1,0 +1,394 @@
+"""The run: one frozen value, and what each message makes of it."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.actors.states import By, Move, Run, see
+from callboard.config import Limits
+from callboard.messages import (
+    Action,
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    AskedQuestion,
+    Assign,
+    Cancel,
+    Captured,
+    Cause,
+    CommandResult,
+    Decision,
+    Observation,
+    Outcome,
+    Question,
+    RequestExpired,
+    ResultStatus,
+    StepDone,
+    StepFailed,
+    StepRecord,
+    SubtaskFinished,
+    SubtaskResult,
+    Usage,
+)
+
+APPROVED = ApprovalAnswer(id="ask", task_id="t", approved=True)
+EXPIRED = RequestExpired(id="ask", task_id="t")
+QUESTION = Question(
+    id="ask", task_id="t", run_id="t/1", token=7, address="app/a/b", questions=(AskedQuestion(text="which?"),)
+)
+REQUEST = ApprovalRequest(
+    id="ask",
+    task_id="t",
+    run_id="t/1",
+    token=7,
+    address="app/a/b",
+    actions=(),
+    reason="rule 1",
+    observation=Observation(),
+)
+
+
+def test_a_run_is_frozen(run):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        run().status = "FAIL"
+
+
+def test_a_run_begins_in_the_initial_status_with_nothing_done(run, make):
+    assign = run(assign={"subtasks": (make.end(Outcome.FINISHED).result,)}).assign
+    begun = Run.begin(assign, Limits(), "CONTINUE")
+    assert begun == Run(assign=assign, limits=Limits(), status="CONTINUE", subtasks=assign.subtasks)
+
+
+def test_memory_plan_and_calls_go_on_in_the_next_assignment_of_the_same_task(run, make):
+    before = run().apply(make.step("FINISH", "success", plan=("next",)))
+    begun = Run.begin(run(assign={"run_id": "t/2", "number": 2}).assign, Limits(), "CONTINUE", before)
+    assert (begun.memory, begun.plan, begun.asked) == (before.memory, ("next",), 1)
+    assert (begun.steps, begun.records, begun.usage) == (0, (), Usage())
+
+
+def test_nothing_goes_on_in_the_assignment_of_another_task(run, make):
+    before = run().apply(make.step("FINISH", "success", plan=("next",)))
+    other = run(task="other").assign
+    assert Run.begin(other, Limits(), "CONTINUE", before) == Run.begin(other, Limits(), "CONTINUE")
+
+
+def test_how_an_earlier_assignment_ended_does_not_go_on(run, make):
+    before = run().apply(make.step("FAIL", "failure")).moved(Move("FAIL", By.MODEL, Outcome.FAILED), reannotating=False)
+    begun = Run.begin(before.assign, Limits(), "CONTINUE", before)
+    assert (begun.outcome, begun.causes, begun.failures, begun.last, begun.notes) == (None, (), 0, None, ())
+
+
+# What a step leaves
+
+
+def test_a_step_is_remembered_and_counted(run, make):
+    step = make.step("CONTINUE", "success", plan=("a", "b"))
+    after = run().apply(step).apply(step)
+    assert after.memory == after.records == (step.record, step.record)
+    assert (after.steps, after.asked, after.plan) == (2, 2, ("a", "b"))
+    assert after.usage == step.usage + step.usage
+
+
+def test_a_plan_is_kept_until_the_model_gives_another(run, make):
+    first = run().apply(make.step("CONTINUE", plan=("a", "b")))
+    kept = first.apply(make.step("CONTINUE"))
+    changed = kept.apply(make.step("CONTINUE", plan=("c",)))
+    assert (kept.plan, changed.plan) == (("a", "b"), ("c",))
+
+
+def test_failed_actions_in_a_row_are_counted_until_one_step_succeeds(run, make):
+    ran = [("failure",), (), ("failure", "skipped"), ("skipped",), ("success", "failure"), ("success",), ("failure",)]
+    counts, context = [], run()
+    for results in ran:
+        context = context.apply(make.step("CONTINUE", *results))
+        counts.append(context.failures)
+    assert counts == [1, 1, 2, 2, 3, 0, 1]
+
+
+def test_failed_and_skipped_actions_become_notes_for_the_next_step_only(run, make):
+    after = run().apply(make.step("CONTINUE", "success", "failure", "skipped"))
+    assert after.notes == ("write failed: no", "write was not run: no")
+    assert after.apply(make.step("CONTINUE", "success")).notes == ()
+
+
+@pytest.mark.parametrize("claim", ["FINISH", "ASSIGN", "CONFIRM"])
+def test_a_claim_that_does_not_hold_is_told_to_the_model(claim, run, make):
+    after = run().apply(make.step(claim, "failure"))
+    assert after.notes[-1] == f"{claim} does not hold, because an action of the same answer failed"
+
+
+def test_what_is_held_is_kept_with_its_rule_until_the_next_step(run, make):
+    held = run().apply(make.step("FINISH", held=2, by_policy="rule 1"))
+    assert (held.held, held.held_by_policy) == ((Action(tool="write"), Action(tool="write")), "rule 1")
+    after = held.apply(make.step("CONTINUE", "success"))
+    assert (after.held, after.held_by_policy) == ((), "")
+
+
+def test_a_failed_step_is_used_up_but_not_remembered(run):
+    used = Usage(steps=1, model_calls=2)
+    after = run(steps=0).apply(StepFailed(phase=None, causes=(Cause(reason="boom"),), usage=used))
+    assert (after.memory, after.steps, after.usage, after.asked) == ((), 0, used, 2)
+
+
+def test_a_capture_changes_nothing_else(run):
+    message = Captured(observation=None)
+    before = run("FAIL", busy=True)
+    assert before.apply(message) == dataclasses.replace(before, last=message, busy=False)
+
+
+# What it gives
+
+
+def test_the_output_is_the_models_own_word_before_any_value(run, make):
+    assert run().output is None
+    acted = run().apply(make.step("CONTINUE", "success", "success"))
+    assert acted.output == "value 1"
+    assert acted.apply(make.step("FINISH", "failure")).output == "value 1"
+    assert acted.apply(make.step("FINISH", result=["own"])).output == ["own"]
+
+
+def test_only_the_steps_of_this_assignment_count_for_what_it_gives(run, make):
+    before = run().apply(make.step("FINISH", "success", comment="old"))
+    begun = Run.begin(before.assign, Limits(), "CONTINUE", before)
+    assert (begun.output, begun.decision_comment, begun.artifacts) == (None, "", ())
+
+
+def test_artifacts_are_given_once_and_in_order(run):
+    def wrote(*paths):
+        result = CommandResult(call_id="1", tool="save", status=ResultStatus.SUCCESS, artifacts=paths)
+        record = StepRecord(
+            step=1,
+            status="CONTINUE",
+            observation=Observation(),
+            decision=Decision(status="CONTINUE"),
+            results=(result,),
+        )
+        return StepDone(record=record)
+
+    after = run().apply(wrote("/b", "/a")).apply(wrote("/a", "/c"))
+    assert after.artifacts == ("/b", "/a", "/c")
+
+
+# Waiting
+
+
+@pytest.mark.parametrize(("message", "awaited"), [(QUESTION, "ask"), (REQUEST, "ask")])
+def test_a_question_or_approval_is_waited_for_by_its_id(message, awaited, run):
+    assert run("PENDING").apply(message).waiting == awaited
+
+
+def test_an_assigned_subtask_is_waited_for_by_its_run(run):
+    assign = Assign(task_id="t", run_id="t/3", address="app/a/b", request="write", number=3)
+    assert run("ASSIGN", address="host/t").apply(assign).waiting == "t/3"
+
+
+def test_an_answer_becomes_a_note_beside_its_question(run, make):
+    asked = run().apply(make.step("PENDING", questions=(AskedQuestion(text="which?"), AskedQuestion(text="why?"))))
+    after = asked.apply(QUESTION).apply(Answer(id="ask", task_id="t", texts=("this", "that")))
+    assert after.waiting == ""
+    assert after.notes == ("asked 'which?', a person answered 'this'", "asked 'why?', a person answered 'that'")
+
+
+def test_a_model_whose_question_nobody_hears_is_told_so(run, make):
+    asked = run().apply(make.step("PENDING", questions=(AskedQuestion(text="which?"),)))
+    after = asked.apply(Answer(id="ask", task_id="t", nobody=True))
+    assert after.notes == ("nobody will answer questions: decide yourself, or say FAIL",)
+
+
+def test_an_approval_is_kept_until_the_status_changes(run):
+    approved = run("CONFIRM", waiting="ask").apply(APPROVED)
+    assert (approved.waiting, approved.answer) == ("", APPROVED)
+    assert approved.moved(Move("CONTINUE", By.USER), reannotating=False).answer is None
+
+
+@pytest.mark.parametrize("message", [EXPIRED, Cancel(task_id="t")])
+def test_what_was_held_never_runs_after_a_deadline_or_a_cancel(message, run):
+    after = run("CONFIRM", waiting="ask", held=(Action(tool="write"),)).apply(message)
+    assert (after.waiting, after.held) == ("", ())
+
+
+def test_a_subtasks_result_joins_those_before_it(run, make):
+    end = make.end(Outcome.FAILED)
+    after = run("ASSIGN", address="host/t", waiting="t/1", subtasks=(end.result,)).apply(end)
+    assert (after.waiting, after.subtasks) == ("", (end.result, end.result))
+
+
+# Stale messages
+
+
+@pytest.mark.parametrize("message", [Answer(id="ask", task_id="t"), APPROVED, EXPIRED])
+def test_only_the_answer_to_what_is_waited_for_is_expected(message, run):
+    assert run("PENDING", waiting="ask").expects(message)
+    assert not run("PENDING", waiting="later").expects(message)
+    assert not run("CONTINUE").expects(message)
+
+
+def test_only_the_end_of_the_assigned_subtask_is_expected(run, make):
+    assert run("ASSIGN", waiting="t/1").expects(make.end(Outcome.FINISHED, "t/1"))
+    assert not run("ASSIGN", waiting="t/2").expects(make.end(Outcome.FINISHED, "t/1"))
+    assert not run("CONTINUE").expects(make.end(Outcome.FINISHED, "t/1"))
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_a_cancel_is_expected_until_there_is_an_outcome(outcome, run):
+    assert run().expects(Cancel(task_id="t"))
+    assert not run(outcome=outcome).expects(Cancel(task_id="t"))
+
+
+# The outcome
+
+
+@pytest.mark.parametrize("outcome", [Outcome.CANCELLED, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET])
+def test_a_cancel_writes_its_outcome_and_makes_the_running_job_stale(outcome, run):
+    after = run(job=3, busy=True).apply(Cancel(task_id="t", outcome=outcome, reason="enough"))
+    assert (after.outcome, after.causes) == (outcome, (Cause(reason="enough", where="app/memo/one"),))
+    assert (after.job, after.busy) == (4, False)
+
+
+@pytest.mark.parametrize("first", Outcome)
+@pytest.mark.parametrize("second", Outcome)
+def test_an_outcome_is_written_once(first, second, run):
+    causes = (Cause(reason="first"),)
+    moved = run(outcome=first, causes=causes).moved(Move("FINISH", By.SYSTEM, second, "second"), reannotating=False)
+    assert (moved.status, moved.outcome, moved.causes) == ("FINISH", first, causes)
+
+
+def test_a_move_without_an_outcome_writes_none(run):
+    moved = run().moved(Move("CONTINUE", By.MODEL), reannotating=False)
+    assert (moved.outcome, moved.causes) == (None, ())
+
+
+def test_a_success_has_no_causes(run):
+    assert run().moved(Move("FINISH", By.MODEL, Outcome.FINISHED, "said so"), reannotating=False).causes == ()
+
+
+def test_the_causes_of_a_failed_step_are_kept_whole(run):
+    causes = (Cause(reason="outer"), Cause(reason="inner", exception="OSError"))
+    failed = run().apply(StepFailed(phase=None, causes=causes))
+    assert failed.moved(Move("ERROR", By.SYSTEM, Outcome.ERROR), reannotating=False).causes == causes
+
+
+def test_the_causes_of_a_subtask_stand_below_the_subtask(run, make):
+    end = make.end(Outcome.ERROR)
+    moved = (
+        run("ASSIGN", address="host/t").apply(end).moved(Move("FINISH", By.SYSTEM, Outcome.ERROR), reannotating=False)
+    )
+    first, *rest = moved.causes
+    assert (first.reason, first.where) == ("the subtask t/1 ended as error", "app/memo/one")
+    assert tuple(rest) == end.result.causes
+
+
+def test_any_other_failure_gives_the_moves_reason(run):
+    given = run().moved(Move("FAIL", By.MODEL, Outcome.FAILED, "no such file"), reannotating=False)
+    silent = run().moved(Move("FAIL", By.MODEL, Outcome.FAILED), reannotating=False)
+    assert given.causes == (Cause(reason="no such file", where="app/memo/one"),)
+    assert silent.causes == (Cause(reason="the agent gave up", where="app/memo/one"),)
+
+
+def test_steps_in_a_row_in_screenshot_are_counted_and_forgotten_elsewhere(run):
+    once = run().moved(Move("SCREENSHOT", By.MODEL), reannotating=True)
+    twice = once.moved(Move("SCREENSHOT", By.MODEL), reannotating=True)
+    assert (once.reannotations, twice.reannotations) == (1, 2)
+    assert twice.moved(Move("CONTINUE", By.MODEL), reannotating=False).reannotations == 0
+
+
+def test_what_was_decided_on_is_used_up_by_the_move(run, make):
+    assert run().apply(make.step("CONTINUE")).moved(Move("CONTINUE", By.MODEL), reannotating=False).last is None
+
+
+# Any order
+
+
+def messages():
+    results = st.lists(st.sampled_from(ResultStatus), max_size=3)
+    statuses = st.sampled_from(["CONTINUE", "FINISH", "FAIL", "ASSIGN", "PENDING"])
+    usage = st.builds(Usage, steps=st.just(1), model_calls=st.integers(0, 3))
+
+    def record(status, ran):
+        ended = tuple(CommandResult(call_id=str(i), tool="write", status=one) for i, one in enumerate(ran))
+        return StepRecord(
+            step=1, status="CONTINUE", observation=Observation(), decision=Decision(status=status), results=ended
+        )
+
+    subtask = SubtaskResult(run_id="t/1", number=1, request="do it", address="app/a/b", outcome=Outcome.FINISHED)
+    return st.one_of(
+        st.builds(StepDone, record=st.builds(record, statuses, results), usage=usage),
+        st.builds(StepFailed, phase=st.none(), causes=st.just((Cause(reason="boom"),)), usage=usage),
+        st.sampled_from(
+            [
+                Captured(observation=None),
+                QUESTION,
+                REQUEST,
+                Answer(id="ask", task_id="t", texts=("yes",)),
+                Answer(id="ask", task_id="t", nobody=True),
+                APPROVED,
+                EXPIRED,
+                SubtaskFinished(task_id="t", run_id="t/1", token=9, result=subtask),
+                Assign(task_id="t", run_id="t/1", address="app/a/b", request="write", number=1),
+            ]
+        ),
+        st.builds(Cancel, task_id=st.just("t"), outcome=st.sampled_from([Outcome.CANCELLED, Outcome.TIMED_OUT])),
+    )
+
+
+def begin():
+    return Run.begin(
+        Assign(task_id="t", run_id="t/1", address="app/a/b", token=1, request="do it", number=1), Limits(), "CONTINUE"
+    )
+
+
+def fold(said):
+    context = begin()
+    for message in said:
+        if context.expects(message):
+            context = context.apply(message)
+    return context
+
+
+@given(st.lists(messages(), max_size=12))
+def test_the_same_messages_fold_to_the_same_run(said):
+    assert fold(said) == fold(copy.deepcopy(said))
+
+
+@given(st.lists(messages(), max_size=12), messages())
+def test_applying_changes_neither_the_run_nor_the_status(said, message):
+    before = fold(said)
+    kept = copy.deepcopy(before)
+    after = before.apply(message)
+    assert before == kept
+    assert after.status == before.status
+    assert after.last == message
+    assert not after.busy
+
+
+@given(st.lists(messages(), max_size=12))
+def test_a_runs_memory_only_grows_and_its_counts_agree_with_what_happened(said):
+    context = begin()
+    for message in said:
+        if not context.expects(message):
+            continue
+        after = context.apply(message)
+        assert after.memory[: len(context.memory)] == context.memory
+        context = after
+    assert context.steps == len(context.memory) == len(context.records)
+    assert context.asked == context.usage.model_calls
+
+
+@given(st.lists(messages(), max_size=12), st.sampled_from(Outcome), st.sampled_from(Outcome))
+def test_a_written_outcome_stays_whatever_happens_after(said, first, second):
+    context = begin().moved(Move("FAIL", By.SYSTEM, first, "first"), reannotating=False)
+    for message in said:
+        if context.expects(message):
+            context = context.apply(message).moved(Move("FINISH", By.SYSTEM, second, "second"), reannotating=False)
+    assert context.outcome is first
+
+
+@given(st.lists(st.text(), max_size=3), st.lists(st.text(), max_size=3))
+def test_remarks_are_added_after_those_of_the_surface(own, added):
+    seen = see(Observation(notes=tuple(own)), tuple(added))
+    assert seen.notes == (*own, *added)

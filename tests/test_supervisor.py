@@ -1,0 +1,370 @@
+"""The supervisor as a host program uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+
+import pykka
+import pytest
+from pydantic import ValidationError
+
+from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, Task
+from callboard.messages import (
+    SettingsError,
+    SupervisorStoppedError,
+    TaskRefusedError,
+    UnknownTargetError,
+    WouldDeadlockError,
+)
+from callboard.testing import MemoryServer
+
+ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write hello"}
+FINISH = {"Status": "FINISH", "Comment": "done"}
+WRITE = {"Status": "FINISH", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "hello"}}
+
+
+def test_a_task_runs_to_its_result(start):
+    supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
+    result = supervisor.submit(Task(request="say hello")).result(10)
+    assert result.outcome is Outcome.FINISHED
+    assert result.ok
+    assert result.output == "hello"
+    assert result.comment == "done"
+    assert [done.address for done in result.subtasks] == ["app/memo/one"]
+    assert (result.usage.steps, result.usage.model_calls, result.usage.commands) == (3, 3, 1)
+    assert result.causes == ()
+
+
+def test_the_events_of_a_task_begin_with_its_submission_and_end_with_its_end(start):
+    supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
+    handle = supervisor.submit(Task(request="say hello"))
+    events = list(handle.events())
+    assert events[0].name is EventName.TASK_SUBMITTED
+    assert events[-1].name is EventName.TASK_ENDED
+    assert {event.task_id for event in events} == {handle.task_id}
+    assert [event.seq for event in events] == sorted(event.seq for event in events)
+    assert [event.name for event in handle.events()] == [event.name for event in events]
+
+
+async def test_a_handle_is_awaited_and_iterated_in_a_coroutine(start):
+    supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
+    handle = supervisor.submit(Task(request="say hello"))
+    names = [event.name async for event in handle]
+    result = await handle
+    assert names[-1] is EventName.TASK_ENDED
+    assert result.ok
+
+
+async def test_giving_up_an_await_does_not_cancel_the_task(start):
+    go = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    asked, release = threading.Event(), threading.Event()
+
+    async def host(_request):
+        asked.set()
+        await asyncio.to_thread(release.wait)
+        return FINISH
+
+    supervisor = start(host=FunctionModel(host))
+    handle = supervisor.submit(Task(request="wait"))
+    waiting = asyncio.ensure_future(asyncio.wait_for(_wait(handle), 30))
+    await loop.run_in_executor(None, asked.wait)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    release.set()
+    go.set()
+    assert (await handle).ok
+
+
+async def _wait(handle):
+    return await handle
+
+
+def test_a_lone_target_needs_no_host_agent(start):
+    supervisor = start(app=[WRITE])
+    result = supervisor.submit(Task(request="write hello", target="memo:one")).result(10)
+    assert result.outcome is Outcome.FINISHED
+    assert result.output == "hello"
+    assert result.rounds == 1
+    assert "host" not in {agent.partition("/")[0] for agent in supervisor.status().agents}
+
+
+@pytest.mark.parametrize("target", ["memo:one", "app/memo/one"])
+def test_a_target_is_named_by_id_or_address(start, target):
+    supervisor = start(app=[WRITE])
+    assert supervisor.submit(Task(request="write hello", target=target)).result(10).ok
+
+
+def test_mobile_and_linux_agents_run_on_test_tools(start):
+    surface = MemoryServer(MemoryServer.device("phone"), MemoryServer.shell("box"))
+    nested = {
+        "action": {"function": "write", "arguments": {"control_id": "field-1", "text": "x"}, "status": "FINISH"},
+        "thought": "one tap is enough",
+    }
+    supervisor = start(mobile=[nested], linux=[nested], servers=[surface])
+    results = [supervisor.submit(Task(request="tap", target=name)).result(10) for name in ("phone", "box")]
+    assert [result.subtasks[0].address for result in results] == ["mobile/phone", "linux/box"]
+    assert surface.deeds == [("phone", "field-1", "x"), ("box", "field-1", "x")]
+
+
+def test_a_host_agent_works_with_mobile_and_linux_agents(start):
+    surface = MemoryServer(MemoryServer.device("phone"), MemoryServer.shell("box"))
+    host = [
+        {"Status": "ASSIGN", "ControlText": "phone", "Current Sub-Task": "tap"},
+        {"Status": "ASSIGN", "ControlText": "box", "Current Sub-Task": "list"},
+        FINISH,
+    ]
+    done = [{"action": {"function": "read", "arguments": {"control_id": "field-1"}, "status": "FINISH"}}]
+    supervisor = start(host=host, mobile=done, linux=done, servers=[surface])
+    result = supervisor.submit(Task(request="both")).result(10)
+    assert result.ok
+    assert [done.address for done in result.subtasks] == ["mobile/phone", "linux/box"]
+
+
+def test_the_blackboard_is_readable_while_and_after_a_task_runs(start):
+    supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
+    handle = supervisor.submit(Task(request="say hello"))
+    handle.result(10)
+    board = supervisor.blackboard(handle.task_id)
+    assert [entry.content for entry in board.requests] == ["say hello"]
+    assert [entry.content["outcome"] for entry in board.subtasks] == ["finished"]
+    assert [entry.author for entry in board.trajectories] == [
+        f"host/{handle.task_id}",
+        "app/memo/one",
+        f"host/{handle.task_id}",
+    ]
+    assert board.dropped == 0
+
+
+def test_the_blackboard_keeps_no_more_rows_than_the_settings_say(start):
+    steps = [{"Status": "CONTINUE"}] * 5 + [FINISH]
+    supervisor = start(app=steps, blackboard={"rows": 3})
+    handle = supervisor.submit(Task(request="wander", target="memo:one"))
+    handle.result(10)
+    board = supervisor.blackboard(handle.task_id)
+    rows = [*board.requests, *board.questions, *board.trajectories, *board.subtasks]
+    assert len(rows) == 3
+    assert board.dropped == 5
+
+
+def test_a_task_that_nobody_knows_has_an_empty_blackboard(start):
+    assert start().blackboard("nothing").requests == ()
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"request": ""}, {"request": "  \n"}, {"request": 5}, {"request": "x", "colour": "red"}]
+)
+def test_a_bad_task_is_refused_when_it_is_made(fields):
+    with pytest.raises(ValidationError):
+        Task(**fields)
+
+
+def test_what_is_no_task_is_refused(start):
+    with pytest.raises(TypeError, match="Task"):
+        start().submit("do something")
+
+
+def test_an_unknown_target_is_refused_before_anything_starts(start):
+    supervisor = start(app=[WRITE])
+    with pytest.raises(UnknownTargetError, match="memo:one") as refused:
+        supervisor.submit(Task(request="x", target="memo:two"))
+    assert refused.value.known == ("memo:one",)
+    assert supervisor.status().tasks == ()
+    assert supervisor.status().agents == ()
+
+
+def test_an_application_is_no_lone_target(start, tmp_path):
+    supervisor = start(documents={"workspace": tmp_path}, servers=[])
+    with pytest.raises(TaskRefusedError, match="application"):
+        supervisor.submit(Task(request="x", target="excel"))
+
+
+def test_a_task_id_is_used_once(start):
+    supervisor = start(host=[FINISH])
+    supervisor.submit(Task(id="same", request="x")).result(10)
+    with pytest.raises(TaskRefusedError, match="same"):
+        supervisor.submit(Task(id="same", request="x"))
+
+
+def test_nothing_is_taken_after_stop(start):
+    supervisor = start(host=[FINISH])
+    assert supervisor.stop() == ()
+    with pytest.raises(SupervisorStoppedError):
+        supervisor.submit(Task(request="x"))
+    with pytest.raises(SupervisorStoppedError):
+        supervisor.status()
+
+
+def test_stop_is_idempotent_and_leaves_no_thread(start):
+    before = set(threading.enumerate())
+    supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
+    supervisor.submit(Task(request="say hello")).result(10)
+    assert supervisor.stop() == ()
+    assert supervisor.stop() == ()
+    left = [thread.name for thread in set(threading.enumerate()) - before if not _ends(thread)]
+    assert left == []
+
+
+def _ends(thread):
+    thread.join(10)
+    return not thread.is_alive()
+
+
+def test_leaving_the_block_cancels_what_runs():
+    asked = threading.Event()
+
+    async def host(_request):
+        asked.set()
+        await asyncio.Event().wait()
+
+    settings = Settings.load(documents={"enabled": False}, log={"format": "off"})
+    with Supervisor.start(settings, models={"host": FunctionModel(host)}) as supervisor:
+        handle = supervisor.submit(Task(request="for ever"))
+        assert asked.wait(10)
+    assert handle.result(0).outcome is Outcome.CANCELLED
+
+
+def test_several_supervisors_live_side_by_side(start):
+    one, two = start(host=[FINISH]), start(host=[FINISH])
+    assert one.submit(Task(id="t", request="x")).result(10).ok
+    one.stop()
+    assert two.submit(Task(id="t", request="x")).result(10).ok
+
+
+def test_waiting_handles_get_an_error_when_the_host_program_stops_all_actors(start):
+    asked = threading.Event()
+
+    async def host(_request):
+        asked.set()
+        await asyncio.Event().wait()
+
+    supervisor = start(host=FunctionModel(host))
+    handle = supervisor.submit(Task(request="for ever"))
+    assert asked.wait(10)
+    pykka.ActorRegistry.stop_all()
+    with pytest.raises(SupervisorStoppedError):
+        handle.result(10)
+    assert list(handle.events())[-1].name is not EventName.TASK_ENDED
+
+
+def test_a_blocking_call_from_one_of_our_threads_is_refused_instead_of_waiting_for_ever(start):
+    refused: list[BaseException] = []
+
+    def host(_request):
+        try:
+            supervisor.status()
+        except WouldDeadlockError as error:
+            refused.append(error)
+        return FINISH
+
+    supervisor = start(host=host)
+    assert supervisor.submit(Task(request="x")).result(10).ok
+    assert len(refused) == 1
+
+
+def test_a_subscriber_hears_everything_in_order(start):
+    supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
+    heard: queue.Queue = queue.Queue()
+    supervisor.subscribe(heard.put, after=0)
+    supervisor.submit(Task(request="say hello")).result(10)
+    events = []
+    while not events or events[-1].name is not EventName.TASK_ENDED:
+        events.append(heard.get(timeout=10))
+    assert events[0].name is EventName.SUPERVISOR_STARTED
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+
+
+def test_a_subscriber_goes_on_after_a_number(start):
+    supervisor = start(host=[FINISH])
+    handle = supervisor.submit(Task(request="x"))
+    handle.result(10)
+    last = list(handle.events())[-1].seq
+    heard: queue.Queue = queue.Queue()
+    supervisor.subscribe(heard.put, after=last - 2)
+    assert [heard.get(timeout=10).seq, heard.get(timeout=10).seq] == [last - 1, last]
+
+
+def test_a_slow_subscriber_is_told_what_it_missed_and_holds_up_nobody(start):
+    entered, release, heard = threading.Event(), threading.Event(), queue.Queue()
+
+    def slow(event):
+        entered.set()
+        release.wait(10)
+        heard.put(event)
+
+    supervisor = start(host=[ASSIGN, FINISH], app=[WRITE], events={"queue": 5})
+    supervisor.subscribe(slow)
+    handle = supervisor.submit(Task(request="say hello"))
+    assert entered.wait(10)
+    assert handle.result(10).ok
+    release.set()
+    first, second = heard.get(timeout=10), heard.get(timeout=10)
+    assert second.name is EventName.EVENTS_MISSED
+    third = heard.get(timeout=10)
+    assert second.data["count"] == third.seq - first.seq - 1
+
+
+def test_a_subscriber_that_raises_is_logged_and_goes_on(start, caplog):
+    heard: queue.Queue = queue.Queue()
+
+    def bad(event):
+        heard.put(event)
+        raise RuntimeError("my own bug")
+
+    supervisor = start(host=[FINISH])
+    with caplog.at_level(logging.ERROR, "callboard"):
+        end = supervisor.subscribe(bad)
+        supervisor.submit(Task(request="x")).result(10)
+        heard.get(timeout=10)
+        heard.get(timeout=10)
+        end()
+        end()
+    assert "my own bug" in caplog.text
+
+
+def test_a_subscriber_may_call_the_supervisor(start):
+    statuses: queue.Queue = queue.Queue()
+    supervisor = start(host=[FINISH])
+    supervisor.subscribe(lambda _event: statuses.put(supervisor.status()))
+    supervisor.submit(Task(request="x")).result(10)
+    assert statuses.get(timeout=10).accepting
+
+
+def test_status_tells_what_runs_and_what_waits(start):
+    asked, release = threading.Event(), threading.Event()
+
+    async def app(_request):
+        asked.set()
+        await asyncio.to_thread(release.wait)
+        return WRITE
+
+    supervisor = start(app=FunctionModel(app))
+    first = supervisor.submit(Task(id="first", request="one", target="memo:one"))
+    assert asked.wait(10)
+    second = supervisor.submit(Task(id="second", request="two", target="memo:one"))
+    tasks = {task.task_id: task for task in supervisor.status().tasks}
+    release.set()
+    assert tasks["first"].runs[0].leased
+    assert not tasks["second"].runs[0].leased
+    assert first.result(10).ok
+    assert second.result(10).ok
+    assert supervisor.status().ended_tasks == 2
+
+
+def test_a_settings_error_leaves_nothing_running(tmp_path):
+    before = threading.active_count()
+    with pytest.raises(SettingsError, match="scripted:FILE"):
+        Supervisor.start(Settings.load(models={"host": "crystal-ball"}, base=tmp_path))
+    with pytest.raises(SettingsError, match="missing.yaml"):
+        Supervisor.start(Settings.load(models={"host": "scripted:missing.yaml"}, base=tmp_path))
+    assert threading.active_count() == before
+
+
+def test_a_task_without_a_model_ends_as_an_error_that_says_so(start):
+    result = start().submit(Task(request="x")).result(10)
+    assert result.outcome is Outcome.ERROR
+    assert any("models.host" in cause.reason for cause in result.causes)
