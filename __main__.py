@@ -138,7 +138,7 @@ def run(  # noqa: PLR0913 - a command's options
         if path.is_dir():
             console.print(Text(f"on a copy in {_short(placed.base)}", style="dim"), soft_wrap=True)
         board = Board(task.id, task.request)
-        live = console.is_terminal and not (log or as_json)
+        live = console.is_terminal and not (console.is_dumb_terminal or log or as_json)
         with Supervisor.start(placed) as supervisor, Interrupts() as interrupts:
             try:
                 result = _play(supervisor, task, board, interrupts, console, live=live)
@@ -267,15 +267,16 @@ class Board:
     def table(self, now: float) -> Table:
         """Draw the rows."""
         table = Table(box=box.SIMPLE, pad_edge=False)
-        table.add_column("agent", style="cyan", overflow="fold")
-        table.add_column("state")
-        table.add_column("subtask", overflow="fold")
+        table.add_column("agent", style="cyan", overflow="fold", no_wrap=True)
+        table.add_column("state", no_wrap=True)
+        table.add_column("subtask")  # the one column that gives way on a narrow terminal
         table.add_column("step", justify="right")
         table.add_column("elapsed", justify="right", no_wrap=True)
         for row in self.rows.values():
             style = {None: "", True: _GOOD, False: _BAD}[row.ok]
             elapsed = f"{(row.ended or now) - row.started:.1f} s"
-            table.add_row(_plain(row.agent), Text(row.state, style), _plain(row.subtask), str(row.step), elapsed)
+            subtask = Text(_plain(row.subtask), no_wrap=True, overflow="ellipsis")
+            table.add_row(_plain(row.agent), Text(row.state, style), subtask, str(row.step), elapsed)
         return table
 
     def picture(self, now: float) -> Group:
@@ -316,7 +317,7 @@ def _told(event: Event) -> str:  # noqa: PLR0911 - one match, a case an event
         case EventName.MODEL_REPAIRED:
             return f"its model's answer was sent back: {data['reason']}"
         case EventName.STEP_FAILED | EventName.AGENT_CRASHED:
-            return f"{event.name.value}: " + "; ".join(map(str, _listed(data["causes"])))
+            return f"{event.name.value}: {next(iter(_listed(data['causes'])), '')}"
         case EventName.TASK_CANCELLING:
             return f"stopping: {data['reason']}"
         case EventName.ROUND_ENDED | EventName.SUBTASK_ENDED:
@@ -461,12 +462,15 @@ def _print_result(console: Console, result: TaskResult) -> None:
     ended = Text(result.outcome.value.replace("_", " "), style=_GOOD if result.ok else _BAD)
     ended.append(f" in {result.seconds:.1f} s", style="default")
     console.print(ended.append(f": {_plain(result.comment)}" if result.comment else "", style="default"))
-    facts = [("because", f"{cause.reason} ({cause.where})" if cause.where else cause.reason) for cause in result.causes]
+    facts: list[tuple[str, str]] = []
+    for number, cause in enumerate(result.causes):
+        if not any(cause.reason in nearer.reason for nearer in result.causes[:number]):
+            facts.append(("because", f"{cause.reason} ({cause.where})" if cause.where else cause.reason))
     if result.output is not None:
         said = result.output if isinstance(result.output, str) else json.dumps(result.output, ensure_ascii=False)
         facts.append(("output", said if len(said) <= _SHOWN_OUTPUT else f"{said[:_SHOWN_OUTPUT]} …"))
     used = result.usage
-    facts.append(("used", f"{used.steps} steps, {used.model_calls} model calls, {used.commands} tool calls"))
+    facts.append(("used", f"steps {used.steps}, model calls {used.model_calls}, tool calls {used.commands}"))
     facts += [("made", _short(Path(artifact))) for artifact in result.artifacts]
     for name, text in facts:
         console.print(Text(f"{name:<8}", style="dim").append(_plain(text), style="default"), soft_wrap=name == "made")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from callboard import Event, EventName, FunctionModel, Model, ModelRequest, Server, Settings, Supervisor, TaskHandle
+from callboard.messages import AgentKind
 from callboard.testing import MemoryServer, VirtualClock
 
 Answers = Model | Callable[[ModelRequest], Any] | Sequence[Mapping[str, Any]]
@@ -28,24 +29,16 @@ def model_of(answers: Answers) -> Model:
 def start() -> Iterator[Callable[..., Supervisor]]:
     """Start supervisors on one window in memory, ``memo:one``, with nothing else and no log; all are stopped.
 
-    Models are given by kind (`Answers`), everything else is a section of the settings.
+    ``host``, ``app``, ``mobile`` and ``linux`` are models (`Answers`); what else is given is a section of the settings.
     """
     with ExitStack() as running:
 
         def begin(
-            *,
-            host: Answers | None = None,
-            app: Answers | None = None,
-            mobile: Answers | None = None,
-            linux: Answers | None = None,
-            servers: Sequence[Server] | None = None,
-            clock: VirtualClock | None = None,
-            **sections: Any,
+            *, servers: Sequence[Server] | None = None, clock: VirtualClock | None = None, **given: Any
         ) -> Supervisor:
-            given = {"host": host, "app": app, "mobile": mobile, "linux": linux}
-            models = {kind: model_of(answers) for kind, answers in given.items() if answers is not None}
+            models = {kind.value: model_of(given.pop(kind.value)) for kind in AgentKind if kind.value in given}
             surfaces = [MemoryServer(MemoryServer.window())] if servers is None else servers
-            settings = Settings.load(**{"documents": {"enabled": False}, "log": {"format": "off"}, **sections})
+            settings = Settings.load(**{"documents": {"enabled": False}, "log": {"format": "off"}, **given})
             return running.enter_context(Supervisor.start(settings, models=models, servers=surfaces, clock=clock))
 
         yield begin

@@ -23,6 +23,8 @@ class _Job:
     token: int
     task: asyncio.Task[None] | None = None
     cancelled: bool = False
+    returned: bool = False
+    """Whether the coroutine has ended; calls that it started may still run."""
     calls: set[concurrent.futures.Future[Any]] = field(default_factory=set)
 
     def stop(self) -> None:
@@ -92,6 +94,7 @@ class Jobs:
             self._ended(job)
             return
         with self._lock:
+            job.returned = True
             watch = self._watches.get(job.token)
         left = len(pending)
 
@@ -138,7 +141,7 @@ class Jobs:
             jobs = self._running.get(token)
             if jobs:
                 self._watches[token] = _Watch(on_idle, on_stuck)
-                stuck = any(job.task is not None and job.task.done() for job in jobs)
+                stuck = any(job.returned for job in jobs)
         if not jobs:
             on_idle()
         elif stuck:

@@ -37,7 +37,9 @@ def test_a_control_with_another_name_or_id_is_not_found(ref):
 
 def test_only_failures_count_as_failures():
     results = tuple(CommandResult(call_id=status, tool="save", status=status) for status in ResultStatus)
-    record = StepRecord(step=1, status="CONTINUE", observation=SEEN, decision=Decision(status="FINISH"), results=results)
+    record = StepRecord(
+        step=1, status="CONTINUE", observation=SEEN, decision=Decision(status="FINISH"), results=results
+    )
     assert record.failures == 1
 
 

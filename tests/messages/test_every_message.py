@@ -96,7 +96,9 @@ def instances(model: type[BaseModel]) -> st.SearchStrategy[Any]:
 @functools.cache
 def an_instance(model: type[BaseModel]) -> Any:
     """Give one that is as good as any other."""
-    return find(instances(model), lambda _: True, settings=settings(max_examples=10, phases=[Phase.generate], database=None))
+    return find(
+        instances(model), lambda _: True, settings=settings(max_examples=10, phases=[Phase.generate], database=None)
+    )
 
 
 def told_by(message: type[Message]) -> dict[str, Any]:

@@ -142,17 +142,18 @@ def test_repeated_action_failures_lead_to_fail_by_the_system(kind, status, run, 
 
 
 @pytest.mark.parametrize(
-    ("said", "named", "times", "expected"),
+    ("step", "times", "expected"),
     [
-        pytest.param("SCREENSHOT", ("a",), 1, ("SCREENSHOT", By.MODEL, None), id="stays"),
-        pytest.param("SCREENSHOT", ("a",), 2, ("CONTINUE", By.SYSTEM, None), id="the-limit-is-reached"),
-        pytest.param("SCREENSHOT", (), 1, ("CONTINUE", By.SYSTEM, None), id="names-nothing"),
-        pytest.param("CONTINUE", ("a",), 1, ("SCREENSHOT", By.MODEL, None), id="continue-but-names-some"),
-        pytest.param("CONTINUE", (), 1, ("CONTINUE", By.MODEL, None), id="done"),
-        pytest.param("CONFIRM", ("a",), 1, ("CONFIRM", By.MODEL, None), id="confirm-comes-first"),
+        pytest.param(("SCREENSHOT", ("a",)), 1, ("SCREENSHOT", By.MODEL, None), id="stays"),
+        pytest.param(("SCREENSHOT", ("a",)), 2, ("CONTINUE", By.SYSTEM, None), id="the-limit-is-reached"),
+        pytest.param(("SCREENSHOT", ()), 1, ("CONTINUE", By.SYSTEM, None), id="names-nothing"),
+        pytest.param(("CONTINUE", ("a",)), 1, ("SCREENSHOT", By.MODEL, None), id="continue-but-names-some"),
+        pytest.param(("CONTINUE", ()), 1, ("CONTINUE", By.MODEL, None), id="done"),
+        pytest.param(("CONFIRM", ("a",)), 1, ("CONFIRM", By.MODEL, None), id="confirm-comes-first"),
     ],
 )
-def test_screenshot_stays_while_the_model_names_controls_up_to_the_limit(said, named, times, expected, run, make):
+def test_screenshot_stays_while_the_model_names_controls_up_to_the_limit(step, times, expected, run, make):
+    said, named = step
     context = run("SCREENSHOT", reannotations=times, limits={"reannotations": 2})
     assert ending(decide(APP, context.apply(make.step(said, reannotate=named)))) == expected
 

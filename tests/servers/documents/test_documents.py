@@ -73,7 +73,9 @@ def test_an_application_that_is_not_started_can_not_be_observed(server: Document
         server.observe(call("list_applications")[0])
 
 
-def test_tool_names_are_unique_within_an_application_and_app_tools_are_bound_to_a_document(server: DocumentServer) -> None:
+def test_tool_names_are_unique_within_an_application_and_app_tools_are_bound_to_a_document(
+    server: DocumentServer,
+) -> None:
     for root in ("word", "excel"):
         names = [entry.name for entry in server.tools() if not entry.roots or root in entry.roots]
         assert len(names) == len(set(names))
@@ -136,12 +138,21 @@ def test_libreoffice_opens_what_was_made(soffice: str, workspace: Path, tmp_path
     call("insert_table", "letter.docx", header=["Region", "Revenue"], rows=[["North", 10]])
     profile = f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}"
     for name, kind in (("report.xlsx", "pdf"), ("letter.docx", "pdf"), ("report.xlsx", "xlsx")):
-        command = [soffice, profile, "--headless", "--convert-to", kind, "--outdir", str(tmp_path / "out"), str(workspace / name)]
-        subprocess.run(command, check=True, capture_output=True, timeout=100)  # noqa: S603 - our own arguments
+        command = [
+            soffice,
+            profile,
+            "--headless",
+            "--convert-to",
+            kind,
+            "--outdir",
+            str(tmp_path / "out"),
+            str(workspace / name),
+        ]
+        subprocess.run(command, check=True, capture_output=True, timeout=100)
         assert (tmp_path / "out" / name).with_suffix(f".{kind}").stat().st_size
     computed = openpyxl.load_workbook(tmp_path / "out" / "report.xlsx", data_only=True).active
-    assert computed["B4"].value == 30.5  # noqa: PLR2004
-    assert len(computed._charts) == 3  # noqa: PLR2004, SLF001
+    assert computed["B4"].value == 30.5
+    assert len(computed._charts) == 3
 
 
 def test_targets_of_all_kinds_are_valid_messages(server: DocumentServer, call: Call) -> None:

@@ -16,8 +16,8 @@ from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
 
 from callboard.actors.servers import DocumentServer, ToolError
-from callboard.actors.servers._excel_file import Date
-from callboard.actors.servers._excel_move import SortKey
+from callboard.actors.servers.documents._excel_file import Date
+from callboard.actors.servers.documents._excel_move import SortKey
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
 HEADER = ["Month", "Revenue", "Cost"]
 ROWS = [["Feb", 20, 5], ["Jan", 10.5, 7], ["mar", 30, 6]]
-TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), min_size=1, max_size=20)
+TEXTS = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), min_size=1, max_size=20
+)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False).map(lambda number: float(f"{number:.16g}")).filter(isfinite)
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-(10**15), 10**15), FLOATS, TEXTS,
-    st.sampled_from(["=1+1", "=", "#N/A", "#REF!", "2024-05-31", "007", "1e5", " x ", "a\nb", "TRUE", "+1", "@a", "_x0041_"]),
+    st.sampled_from(["=1+1", "=", "#N/A", "#REF!", "2024-05-31", "007", "1e5", " x "]),
+    st.sampled_from(["a\nb", "TRUE", "+1", "@a", "_x0041_"]),
 )  # fmt: skip
 
 
@@ -81,11 +84,15 @@ def test_a_long_range_is_cut_after_whole_rows(book: Path, call: Call) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(VALUES, min_size=width, max_size=width), min_size=1, max_size=4)))
+@given(
+    st.integers(1, 4).flatmap(
+        lambda width: st.lists(st.lists(VALUES, min_size=width, max_size=width), min_size=1, max_size=4)
+    )
+)
 def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, rows: list[list[object]]) -> None:
     server = DocumentServer(tmp_path_factory.mktemp("book"))
     server.create_document("book.xlsx")
-    excel = server._excel  # noqa: SLF001 - building the tools anew for each example is slow
+    excel = server._excel
     excel.write_range("book.xlsx", rows)
     width = len(rows[0])
     cells = f"A1:{'ABCD'[width - 1]}{len(rows)}"
@@ -104,7 +111,12 @@ def test_a_text_that_begins_with_an_equals_sign_never_becomes_a_formula(book: Pa
 
 
 def test_dates_are_written_as_dates_and_read_as_iso_texts(book: Path, call: Call) -> None:
-    call("write_range", book.name, values=[[{"date": "2024-05-31"}, {"date": "2024-05-31T09:30:00"}, "2024-05-31"]], cell="E1")
+    call(
+        "write_range",
+        book.name,
+        values=[[{"date": "2024-05-31"}, {"date": "2024-05-31T09:30:00"}, "2024-05-31"]],
+        cell="E1",
+    )
     read = call("read_range", book.name, cells="E1:G1")
     assert read["values"] == [["2024-05-31", "2024-05-31T09:30:00", "2024-05-31"]]
     assert read["dates"] == ["E1", "F1"]
@@ -171,7 +183,7 @@ def test_sorting_by_two_columns_keeps_the_order_of_equal_rows(
 ) -> None:
     server = DocumentServer(tmp_path_factory.mktemp("sorted"))
     server.create_document("book.xlsx")
-    excel = server._excel  # noqa: SLF001 - building the tools anew for each example is slow
+    excel = server._excel
     rows = [[*pair, number] for number, pair in enumerate(pairs)]
     excel.write_range("book.xlsx", rows)
     excel.sort_range("book.xlsx", [SortKey(column="B"), SortKey(column="A", descending=True)], header=False)
@@ -225,7 +237,8 @@ def test_a_function_newer_than_the_format_is_written_as_files_hold_it(book: Path
         ("B2", "begins with ="), ("=", "begins with ="), ("=SUM(B2", "no formula"), ("=SUM(B2))", "no formula"),
         ("=SUMME(B2)", "no function"), ("=SUM(B2;B3)", "commas"), ('=WEBSERVICE("http://x")', "reaches out"),
         ('=HYPERLINK("http://x","y")', "reaches out"), ("=cmd|'/C calc'!A0", "refused|no formula"),
-        ("=[other.xlsx]Sheet1!A1", "reaches out"), ("='[other.xlsx]Sheet1'!A1", "reaches out"), ("=ZZZ9", "no sheet has"),
+        ("=[other.xlsx]Sheet1!A1", "reaches out"), ("='[other.xlsx]Sheet1'!A1", "reaches out"),
+        ("=ZZZ9", "no sheet has"),
     ],
 )  # fmt: skip
 def test_a_formula_that_is_wrong_or_reaches_out_of_the_workbook_is_refused(
@@ -249,7 +262,10 @@ def test_a_chart_refers_to_its_data_and_survives_later_writes(book: Path, call: 
     call("write_range", book.name, values=[["x"]], cell="H30")
     call("insert_chart", book.name, type="bar", control_id="table-1")
     assert parts(book)["xl/charts/chart1.xml"] == chart
-    assert [c["name"] for c in call("get_controls", book.name)["controls"] if c["kind"] == "chart"] == ["Sales & more", "Chart 2"]
+    assert [c["name"] for c in call("get_controls", book.name)["controls"] if c["kind"] == "chart"] == [
+        "Sales & more",
+        "Chart 2",
+    ]
 
 
 @pytest.mark.parametrize(

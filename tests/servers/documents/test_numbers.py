@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.servers._numbers import Number, is_ambiguous, parse_number, separator_of
+from callboard.actors.servers.documents._numbers import Number, is_ambiguous, parse_number, separator_of
 
 AMOUNTS = st.decimals(min_value=0, max_value=10**12, places=2, allow_nan=False, allow_infinity=False)
 
@@ -16,11 +16,13 @@ AMOUNTS = st.decimals(min_value=0, max_value=10**12, places=2, allow_nan=False, 
 @pytest.mark.parametrize(
     ("text", "value", "unit"),
     [
-        ("0", 0, ""), ("1200", 1200, ""), ("-7", -7, ""), ("\u22127", -7, ""), (" 12.75 ", 12.75, ""), ("12,75", 12.75, ""),
+        ("0", 0, ""), ("1200", 1200, ""), ("-7", -7, ""), ("\u22127", -7, ""),
+        (" 12.75 ", 12.75, ""), ("12,75", 12.75, ""),
         ("1,234.50", 1234.5, ""), ("1.234,50", 1234.5, ""), ("1,234,567", 1234567, ""), ("1'234.50", 1234.5, ""),
         ("1\u00a0234,50", 1234.5, ""), ("1\u202f234", 1234, ""), ("0,500", 0.5, ""), ("1234,567", 1234.567, ""),
         ("12 %", 0.12, "%"), ("-3.5%", -0.035, "%"), ("+3.5 %", 0.035, "%"), ("$1,234.50", 1234.5, "$"),
-        ("1.234,50 €", 1234.5, "€"), ("-€5", -5, "€"), ("$-5.25", -5.25, "$"), ("EUR 20", 20, "EUR"), ("12.00", 12.0, ""),
+        ("1.234,50 €", 1234.5, "€"), ("-€5", -5, "€"), ("$-5.25", -5.25, "$"),
+        ("EUR 20", 20, "EUR"), ("12.00", 12.0, ""),
     ],
 )  # fmt: skip
 def test_a_number_without_doubt_is_read(text: str, value: float, unit: str) -> None:

@@ -15,7 +15,7 @@ from openpyxl.chart import BarChart, Reference
 from openpyxl.comments import Comment
 
 from callboard.actors.servers import DocumentServer, ToolError
-from callboard.actors.servers._workspace import Snapshot, fingerprint
+from callboard.actors.servers.documents._workspace import Snapshot, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from conftest import Call
 
+STRICT = b"purl.oclc.org/ooxml/"
+SHAPE = b"<absoluteAnchor><sp/></absoluteAnchor></wsDr>"
+EXTENSION = b"<extLst><ext uri='x'/></extLst><plotVisOnly"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -66,6 +69,11 @@ def with_part(name: str, part: bytes = b"<x/>") -> Callable[[dict[str, bytes]], 
     return lambda parts: parts.update({name: part})
 
 
+def rewritten(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], None]:
+    """Replace some bytes of a part."""
+    return lambda parts: parts.update({name: parts[name].replace(old, new)})
+
+
 def in_sheet(xml: bytes) -> Callable[[dict[str, bytes]], None]:
     """Add something to the end of the first sheet."""
     sheet = "xl/worksheets/sheet1.xml"
@@ -84,7 +92,7 @@ def in_sheet(xml: bytes) -> Callable[[dict[str, bytes]], None]:
         (changed(workbook(), lambda parts: parts.pop("[Content_Types].xml")), "damaged"),
         (changed(workbook(), lambda parts: parts.update({"xl/workbook.xml": b"<broken"})), "damaged"),
         (changed(workbook(), with_part("xl/x.xml", b'<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>')), "entities"),
-        (changed(workbook(), lambda parts: parts.update({"xl/workbook.xml": parts["xl/workbook.xml"].replace(b"schemas.openxmlformats.org/", b"purl.oclc.org/ooxml/")})), "Strict"),
+        (changed(workbook(), rewritten("xl/workbook.xml", b"schemas.openxmlformats.org/", STRICT)), "Strict"),
     ],
 )  # fmt: skip
 def test_a_damaged_or_protected_file_gives_a_clear_error_and_stays_as_it_is(
@@ -124,9 +132,14 @@ def test_a_file_that_unpacks_to_more_than_allowed_is_not_read(workspace: Path) -
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from([".docx", ".xlsx"]), st.integers(0, 10_000), st.binary(min_size=1, max_size=20), st.booleans())
+@given(
+    suffix=st.sampled_from([".docx", ".xlsx"]),
+    place=st.integers(0, 10_000),
+    noise=st.binary(min_size=1, max_size=20),
+    repack=st.booleans(),
+)
 def test_damage_anywhere_gives_a_clear_error_or_none(
-    tmp_path_factory: pytest.TempPathFactory, suffix: str, place: int, noise: bytes, repack: bool
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, place: int, noise: bytes, *, repack: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("damaged")
     data = letter() if suffix == ".docx" else workbook()
@@ -167,8 +180,8 @@ def test_damage_anywhere_gives_a_clear_error_or_none(
         (in_sheet(b"<oleObjects/>"), "embedded objects"),
         (in_sheet(b'<legacyDrawingHF r:id="rId9" xmlns:r="r"/>'), "pictures in headers"),
         (in_sheet(b'<extLst><ext uri="{05C60535-1F16-4fd2-B633-F4F36F0B64E0}"/></extLst>'), "sparklines"),
-        (lambda parts: parts.update({"xl/drawings/drawing1.xml": parts["xl/drawings/drawing1.xml"].replace(b"</wsDr>", b"<absoluteAnchor><sp/></absoluteAnchor></wsDr>")}), "text boxes"),
-        (lambda parts: parts.update({"xl/charts/chart1.xml": parts["xl/charts/chart1.xml"].replace(b"<plotVisOnly", b"<extLst><ext uri='x'/></extLst><plotVisOnly")}), "charts made by another program"),
+        (rewritten("xl/drawings/drawing1.xml", b"</wsDr>", SHAPE), "text boxes"),
+        (rewritten("xl/charts/chart1.xml", b"<plotVisOnly", EXTENSION), "charts made by"),
     ],
 )  # fmt: skip
 def test_a_workbook_with_parts_that_openpyxl_would_lose_is_read_but_not_written(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import docx
@@ -92,13 +93,13 @@ def test_text_is_read_as_it_is_shown(workspace: Path, call: Call) -> None:
     document = docx.Document()
     paragraph = document.add_paragraph("kept ")
     deleted = OxmlElement("w:del")
-    run = paragraph.add_run("gone")._r  # noqa: SLF001
+    run = paragraph.add_run("gone")._r
     run.find(qn("w:t")).tag = qn("w:delText")
     deleted.append(run)
-    paragraph._p.append(deleted)  # noqa: SLF001
+    paragraph._p.append(deleted)
     inserted = OxmlElement("w:ins")
-    inserted.append(paragraph.add_run("new")._r)  # noqa: SLF001
-    paragraph._p.append(inserted)  # noqa: SLF001
+    inserted.append(paragraph.add_run("new")._r)
+    paragraph._p.append(inserted)
     document.save(str(workspace / "a.docx"))
     assert call("read_text", "a.docx")["text"] == "kept new"
 
@@ -174,7 +175,7 @@ def test_a_table_beside_a_table_stays_a_table_of_its_own(sales: Path, call: Call
     call("insert_table", sales.name, header=["a"], rows=[["b"]], control_id="table-1")
     assert [control for control in ids(call) if control.startswith("table")] == ["table-1", "table-2"]
     body = [child.tag for child in docx.Document(str(sales)).element.body]
-    assert (qn("w:tbl"), qn("w:tbl")) not in set(zip(body, body[1:], strict=False))
+    assert (qn("w:tbl"), qn("w:tbl")) not in set(pairwise(body))
 
 
 def test_a_paragraph_gets_a_new_text_and_keeps_its_font(sales: Path, call: Call) -> None:
@@ -185,7 +186,7 @@ def test_a_paragraph_gets_a_new_text_and_keeps_its_font(sales: Path, call: Call)
 
 def test_a_paragraph_that_holds_more_than_text_is_not_overwritten(sales: Path, call: Call) -> None:
     document = docx.Document(str(sales))
-    document.paragraphs[1]._p.append(OxmlElement("w:hyperlink"))  # noqa: SLF001
+    document.paragraphs[1]._p.append(OxmlElement("w:hyperlink"))
     document.save(str(sales))
     call("get_controls", sales.name)
     with pytest.raises(ToolError, match="a link"):
@@ -216,7 +217,7 @@ def test_replacing_across_runs_does_what_replacing_in_a_string_does(
     server = DocumentServer(folder)
     if find not in "".join(runs):
         return
-    server._word.replace_text("a.docx", find, new)  # noqa: SLF001 - building the tools anew for each example is slow
+    server._word.replace_text("a.docx", find, new)
     assert docx.Document(str(folder / "a.docx")).paragraphs[0].text == "".join(runs).replace(find, new)
 
 
@@ -224,7 +225,7 @@ def test_rows_are_appended_and_cells_written_as_the_table_looks(sales: Path, cal
     call("append_rows", sales.name, control_id="table-1", rows=[["Apr", 5, None]])
     call("write_cell", sales.name, control_id="table-1", row=2, column=2, value=7.25)
     rows = call("read_table", sales.name, control_id="table-1")["rows"]
-    assert rows[0][1] == 7.25  # noqa: PLR2004
+    assert rows[0][1] == 7.25
     assert rows[-1] == ["Apr", 5, None]
     for bad, why in (({"row": 99, "column": 1}, "rows"), ({"row": 1, "column": 9}, "columns")):
         with pytest.raises(ToolError, match=why):
@@ -287,7 +288,7 @@ def test_a_mistake_gives_a_clear_error_and_changes_nothing(
 def test_inserted_text_is_read_back(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     server = DocumentServer(tmp_path_factory.mktemp("text"))
     server.create_document("a.docx")
-    word = server._word  # noqa: SLF001 - building the tools anew for each example is slow
+    word = server._word
     for text in texts:
         word.insert_paragraph("a.docx", text)
     assert word.read_text("a.docx")["text"] == "\n".join(texts)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from callboard.actors.runtime import Deed, Lease
 from callboard.actors.servers import DocumentServer, ToolError
-from callboard.actors.servers import _workspace as module
-from callboard.actors.servers._workspace import Workspace
+from callboard.actors.servers.documents import _workspace as module
+from callboard.actors.servers.documents._workspace import Workspace
 from callboard.messages import LeaseVoidError, TargetKind
 
 if TYPE_CHECKING:

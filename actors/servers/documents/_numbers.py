@@ -20,7 +20,7 @@ _CURRENCY = "[€$£¥]|EUR|USD|GBP|CHF|JPY"
 _SPACE = "[ \u00a0\u202f]"
 _SHAPE = re.compile(
     rf"(?P<sign>[+\-{_MINUS}]?)(?:(?P<before>{_CURRENCY}){_SPACE}?)?(?P<inner>[\-{_MINUS}]?)"
-    rf"(?P<digits>[0-9](?:[0-9.,'’ \u00a0\u202f]*[0-9])?)(?:{_SPACE}?(?P<after>{_CURRENCY}|%))?",
+    rf"(?P<digits>[0-9](?:[0-9.,'\u2019 \u00a0\u202f]*[0-9])?)(?:{_SPACE}?(?P<after>{_CURRENCY}|%))?",
 )
 _PLAIN = re.compile(r"[0-9]+")
 _GROUPED = {
@@ -28,7 +28,7 @@ _GROUPED = {
     ",": re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?:,(?P<decimals>[0-9]+))?"),
 }
 _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){2,}")
-_SWISS = re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:['’][0-9]{3})+)(?:\.(?P<decimals>[0-9]+))?")
+_SWISS = re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:['\u2019][0-9]{3})+)(?:\.(?P<decimals>[0-9]+))?")
 _SPACED = re.compile(
     r"(?P<whole>[1-9][0-9]{0,2}(?:[\u00a0\u202f][0-9]{3})+)(?:(?P<separator>[.,])(?P<decimals>[0-9]+))?"
 )
@@ -50,8 +50,11 @@ def parse_number(text: str, separator: Separator | None = None) -> Number | None
     Read are, with the digits 0 to 9 only: whole numbers (``1200``); decimals after a point or a comma (``12.75``,
     ``12,75``); groups of three between commas, points, apostrophes or no-break spaces (``1,234.50``, ``1.234,50``,
     ``1'234.50``, ``1 234,50``); before it a minus; before or after it one of ``€ $ £ ¥ EUR USD GBP CHF JPY``; after
-    it ``%`` (``12 %`` is 0.12). Text stays: ``1,234`` and ``1.234`` while it is open what separates the decimals,
-    points between groups without decimals (``192.168.100.200``), leading zeros (``007``), more than 15 digits, a plus before a whole number (telephones), dates, times, ranges, parentheses, exponents.
+    it ``%`` (``12 %`` is 0.12).
+
+    Text stays what could be read in two ways while it is open what separates the decimals (``1,234``, ``1.234``),
+    points between groups without decimals (``192.168.100.200``), leading zeros (``007``), more than 15 digits, a plus
+    before a whole number (telephones), dates, times, ranges, parentheses, exponents.
 
     Args:
         text: A cell's text; space around it does not count.
@@ -82,7 +85,7 @@ def is_ambiguous(text: str) -> bool:
 
 
 def separator_of(texts: Iterable[str]) -> Separator | None:
-    """Learn from the unmistakable numbers of a table what separates its decimals; None without or with mixed evidence."""
+    """Learn from unmistakable numbers what separates the decimals; None without evidence, or with mixed."""
     found: set[Separator] = set()
     for text in filter(parse_number, texts):
         point, comma = parse_number(text, "."), parse_number(text, ",")

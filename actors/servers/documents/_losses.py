@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 from openpyxl.chart.chartspace import ChartSpace
 from openpyxl.chart.reader import read_chart
@@ -32,7 +32,7 @@ _KEPT = re.compile(
     r"|xl/charts/chart\d+\.xml|xl/media/[^/]+|xl/printerSettings/.*|xl/comments\d*\.xml|xl/comments/comment\d+\.xml",
 )
 _LOST_PARTS = (
-    (re.compile(r"xl/vbaProject|xl/macrosheets/|.*\.bin$(?<=vbaData\.bin)"), "macros"),
+    (re.compile(r"xl/(vbaProject|vbaData|macrosheets/)"), "macros"),
     (re.compile(r"xl/pivot"), "pivot tables"),
     (re.compile(r"xl/slicer"), "slicers"),
     (re.compile(r"xl/timeline"), "timelines"),
@@ -50,7 +50,34 @@ _LOST_PARTS = (
     (re.compile(r"xl/revisions/"), "tracked changes"),
 )
 _SHEET_KEPT = frozenset(
-    ["sheetPr", "dimension", "sheetViews", "sheetFormatPr", "cols", "sheetData", "sheetProtection", "scenarios", "autoFilter", "mergeCells", "conditionalFormatting", "dataValidations", "hyperlinks", "printOptions", "pageMargins", "pageSetup", "headerFooter", "rowBreaks", "colBreaks", "drawing", "legacyDrawing", "tableParts", "phoneticPr", "ignoredErrors", "sortState", "sheetCalcPr"],
+    [
+        "sheetPr",
+        "dimension",
+        "sheetViews",
+        "sheetFormatPr",
+        "cols",
+        "sheetData",
+        "sheetProtection",
+        "scenarios",
+        "autoFilter",
+        "mergeCells",
+        "conditionalFormatting",
+        "dataValidations",
+        "hyperlinks",
+        "printOptions",
+        "pageMargins",
+        "pageSetup",
+        "headerFooter",
+        "rowBreaks",
+        "colBreaks",
+        "drawing",
+        "legacyDrawing",
+        "tableParts",
+        "phoneticPr",
+        "ignoredErrors",
+        "sortState",
+        "sheetCalcPr",
+    ],
 )
 _SHEET_LOST = {
     "customSheetViews": "custom views",
@@ -134,7 +161,7 @@ def _lost_part(name: str) -> str:
 
 def _lost_of_sheet(data: bytes) -> Iterator[str]:
     path: list[str] = []
-    for event, element in ElementTree.iterparse(io.BytesIO(data), events=("start", "end")):  # noqa: S314 - no entities
+    for event, element in ET.iterparse(io.BytesIO(data), events=("start", "end")):  # noqa: S314 - no entities
         if event == "end":
             path.pop()
             element.clear()
@@ -160,14 +187,16 @@ def _lost_of_drawing(data: bytes) -> Iterator[str]:
 
 def _chart_survives(data: bytes) -> bool:
     """Tell whether openpyxl, having read a chart, writes the same elements again."""
+    tree: Any = fromstring(data)
+    read: Any = read_chart
     try:
-        written = read_chart(ChartSpace.from_tree(fromstring(data)))._write()  # noqa: SLF001 - as its own writer calls it
+        written = read(ChartSpace.from_tree(tree))._write()  # noqa: SLF001 - as openpyxl's own writer calls it
     except (TypeError, ValueError, AttributeError, KeyError, IndexError):
         return False
     return _shape(_parse(data)) == _shape(_parse(tostring(written)))
 
 
-def _shape(element: ElementTree.Element) -> tuple[object, ...]:
+def _shape(element: ET.Element) -> tuple[object, ...]:
     """Reduce an element to what counts: prefixes and white space between elements do not."""
     inner = tuple(_shape(child) for child in element)
     text = "" if inner else element.text or ""
@@ -178,9 +207,9 @@ def _children(data: bytes) -> Iterator[str]:
     yield from map(_local, _parse(data))
 
 
-def _local(element: ElementTree.Element) -> str:
+def _local(element: ET.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _parse(data: bytes) -> ElementTree.Element:
-    return ElementTree.fromstring(data)  # noqa: S314 - parts that declare entities were refused before
+def _parse(data: bytes) -> ET.Element:
+    return ET.fromstring(data)  # noqa: S314 - parts that declare entities were refused before

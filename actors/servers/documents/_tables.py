@@ -23,7 +23,7 @@ _NAME = 80
 
 
 def clean(text: str) -> str:
-    """Make a text fit for a document: line breaks become ``\\n``.
+    """Make a text fit for a document: each line break becomes a single line feed.
 
     Raises:
         ToolError: If it has characters that no document can hold.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token
@@ -14,7 +14,9 @@ from openpyxl.worksheet.formula import ArrayFormula
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from callboard.actors.servers._excel_file import ExcelFile
+    from openpyxl.worksheet.worksheet import Worksheet
+
+    from callboard.actors.servers.documents._excel_file import ExcelFile
 
 _LAST_ROW, _LAST_COLUMN = 1_048_576, 16_384
 
@@ -35,27 +37,35 @@ class Holder:
 def holders(file: ExcelFile) -> Iterator[Holder]:
     """Go through all formulas and references of a workbook."""
     for sheet in file.book.worksheets:
-        title = sheet.title
-        for cell in list(sheet._cells.values()):  # type: ignore[attr-defined]  # noqa: SLF001 - does not make cells
-            if cell.data_type == "f":
-                where = f"{title}!{cell.coordinate}"
-                if isinstance(cell.value, ArrayFormula):
-                    yield Holder(where, title, (cell.value.text or "=")[1:], _setter(cell.value, "text", "="))
-                elif isinstance(cell.value, str):
-                    yield Holder(where, title, cell.value[1:], _setter(cell, "value", "="))
+        yield from _of_cells(sheet)
+        yield from _of_rules(sheet)
         for name, defined in sheet.defined_names.items():
-            yield Holder(f"the name {name}", title, defined.attr_text or "", _setter(defined, "attr_text"))
-        for rule in sheet.data_validations.dataValidation:
-            for side in ("formula1", "formula2"):
-                if getattr(rule, side):
-                    yield Holder(f"a validation on {title}", title, str(getattr(rule, side)), _setter(rule, side))
-        for ranges in sheet.conditional_formatting:
-            for rule in ranges.rules:
-                for index, formula in enumerate(rule.formula):
-                    yield Holder(f"a conditional format on {title}", title, formula, _item_setter(rule.formula, index))
+            yield Holder(f"the name {name}", sheet.title, defined.attr_text or "", _setter(defined, "attr_text"))
     for name, defined in file.book.defined_names.items():
         yield Holder(f"the name {name}", "", defined.attr_text or "", _setter(defined, "attr_text"))
     yield from _of_charts(file)
+
+
+def _of_cells(sheet: Worksheet) -> Iterator[Holder]:
+    for cell in list(sheet._cells.values()):  # noqa: SLF001 - does not make cells
+        where = f"{sheet.title}!{cell.coordinate}"
+        if cell.data_type == "f" and isinstance(cell.value, ArrayFormula):
+            yield Holder(where, sheet.title, (cell.value.text or "=")[1:], _setter(cell.value, "text", "="))
+        elif cell.data_type == "f" and isinstance(cell.value, str):
+            yield Holder(where, sheet.title, cell.value[1:], _setter(cell, "value", "="))
+
+
+def _of_rules(sheet: Worksheet) -> Iterator[Holder]:
+    title = sheet.title
+    for validation in sheet.data_validations.dataValidation:
+        for side in ("formula1", "formula2"):
+            if getattr(validation, side):
+                where = f"a validation on {title}"
+                yield Holder(where, title, str(getattr(validation, side)), _setter(validation, side))
+    for formats in sheet.conditional_formatting:
+        for rule in formats.rules:
+            for index, formula in enumerate(rule.formula):
+                yield Holder(f"a conditional format on {title}", title, formula, _item_setter(rule.formula, index))
 
 
 def _of_charts(file: ExcelFile) -> Iterator[Holder]:
@@ -68,7 +78,7 @@ def _of_charts(file: ExcelFile) -> Iterator[Holder]:
                         yield Holder(where, sheet.title, reference.f, _setter(reference, "f"))
 
 
-def _of_series(series: object) -> Iterator[object]:
+def _of_series(series: object) -> Iterator[Any]:
     for side in ("tx", "cat", "val", "xVal", "yVal", "bubbleSize"):
         source = getattr(series, side, None)
         for kind in ("strRef", "numRef", "multiLvlStrRef"):
@@ -88,13 +98,13 @@ def ranges(formula: str) -> Iterator[tuple[Token, str, str]]:
 
 def renamed(formula: str, old: str, new: str) -> str:
     """Write a formula with a sheet's new title."""
-    tokenizer = Tokenizer(f"={formula}")
+    tokenizer: Any = Tokenizer(f"={formula}")
     for token in tokenizer.items:
         if token.type == Token.OPERAND and token.subtype == Token.RANGE:
             sheet, mark, cells = token.value.rpartition("!")
             if mark and sheet.strip("'").replace("''", "'").casefold() == old.casefold():
                 token.value = f"{quote_sheetname(new)}!{cells}"
-    return tokenizer.render()[1:]
+    return str(tokenizer.render())[1:]
 
 
 def mentions(formula: str, title: str) -> bool:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
-from docx.table import Table, _Cell
+from docx.table import Table, _Cell, _Row
 from docx.text.paragraph import Paragraph
 
-from callboard.actors.servers._numbers import Number, Separator, is_ambiguous, parse_number, separator_of
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers._tables import clean
-from callboard.actors.servers._word_edit import set_text
-from callboard.actors.servers._word_file import visible_text
+from callboard.actors.servers.documents._numbers import Number, Separator, is_ambiguous, parse_number, separator_of
+from callboard.actors.servers.documents._tables import clean
+from callboard.actors.servers.documents._word_edit import set_text
+from callboard.actors.servers.documents._word_file import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from docx.oxml.xmlchemy import BaseOxmlElement
     from pydantic import JsonValue
 
-    from callboard.actors.servers._tables import Answer, Cell
+    from callboard.actors.servers.documents._tables import Answer, Cell
 
 _STYLE = "Table Grid"
 _BORDERS = ("top", "left", "bottom", "right", "insideH", "insideV")
@@ -72,7 +72,9 @@ def grid_of(table: Table) -> Grid:
     return grid
 
 
-def answer_of(grid: Grid, *, header: bool, numbers: bool, decimal: Separator | None, start: int, limit: int) -> Answer:
+def answer_of(  # noqa: PLR0913 - what read_table may be asked
+    grid: Grid, *, header: bool, numbers: bool, decimal: Separator | None, start: int, limit: int
+) -> Answer:
     """Describe a table as JSON; ``read_table`` says how."""
     above = 1 if header and grid.texts else 0
     columns = list(zip(*grid.texts[above:], strict=True))
@@ -163,14 +165,15 @@ def make_table(document: Document, header: list[str], rows: list[list[Cell]], st
         msg = f"the document has no table style {style!r}; it has: {known}"
         raise ToolError(msg)
     width = len(header) or len(rows[0])
-    table = document.add_table(0, width)
+    table: Table = document.add_table(0, width)
     if style or _STYLE in tables:
         table.style = style or _STYLE
     else:
         _draw_borders(table)
     lines: list[list[Cell]] = [[*header], *rows] if header else rows
     for line in lines:
-        for cell, value in zip(table.add_row().cells, line, strict=True):
+        row: _Row = table.add_row()  # type: ignore[no-untyped-call]
+        for cell, value in zip(row.cells, line, strict=True):
             cell.paragraphs[0].add_run(text_of(value))
     if header:
         _mark_header(table)

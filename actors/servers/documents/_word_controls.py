@@ -10,15 +10,15 @@ from docx.table import Table
 from docx.text.paragraph import Paragraph
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers._tables import short
-from callboard.actors.servers._word_file import visible_text
+from callboard.actors.servers.documents._tables import short
+from callboard.actors.servers.documents._word_file import visible_text
 from callboard.messages import Control
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from callboard.actors.servers._tables import Answer
-    from callboard.actors.servers._word_file import Block, WordFile
+    from callboard.actors.servers.documents._tables import Answer
+    from callboard.actors.servers.documents._word_file import Block, WordFile
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,7 @@ def tree(file: WordFile, name: str) -> Answer:
         children: list[JsonValue] = []
         node: dict[str, JsonValue] = {"id": control.id, "name": control.name, "kind": control.kind}
         if control.kind == "heading":
-            level = control.detail["level"]
-            assert isinstance(level, int)
+            level = int(str(control.detail["level"]))
             while open_lists[-1][0] >= level:
                 open_lists.pop()
             node["children"] = children

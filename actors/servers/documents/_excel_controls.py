@@ -9,16 +9,18 @@ from openpyxl.utils import get_column_letter, range_boundaries
 from openpyxl.utils.cell import coordinate_to_tuple
 from openpyxl.worksheet.cell_range import CellRange
 
-from callboard.actors.servers._excel_file import ExcelFile, read_value
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers._tables import short
+from callboard.actors.servers.documents._excel_file import ExcelFile, read_value
+from callboard.actors.servers.documents._tables import short
 from callboard.messages import Control
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from openpyxl.worksheet.worksheet import Worksheet
     from pydantic import JsonValue
 
-    from callboard.actors.servers._tables import Answer
+    from callboard.actors.servers.documents._tables import Answer
 
 _MAX_HEADER = 30
 
@@ -45,7 +47,8 @@ class Place:
 
 def used_range(sheet: Worksheet) -> CellRange | None:
     """Measure the part of a sheet that holds values; cells that are only formatted do not count."""
-    taken = [(cell.row, cell.column) for cell in sheet._cells.values() if cell.value is not None]  # type: ignore[attr-defined]  # noqa: SLF001 - does not make the cells between
+    cells = sheet._cells.values()  # noqa: SLF001 - does not make the cells between
+    taken = [(cell.row, cell.column) for cell in cells if cell.value is not None]
     if not taken:
         return None
     rows, columns = [row for row, _ in taken], [column for _, column in taken]
@@ -53,37 +56,48 @@ def used_range(sheet: Worksheet) -> CellRange | None:
 
 
 def find_all(file: ExcelFile) -> list[Control]:
-    """List the controls: ``sheet-1``, its used range ``range-1``, then ``table-1`` …, ``chart-1`` … through the book."""
+    """List the controls: ``sheet-1``, its used range ``range-1``, ``table-1`` …, ``chart-1`` …, through the book."""
     found: list[Control] = []
-    tables = charts = 0
     for number, sheet in enumerate(file.book._sheets, start=1):  # type: ignore[attr-defined]  # noqa: SLF001 - with chart sheets
-        parent, title = f"sheet-{number}", sheet.title
-        detail: dict[str, JsonValue] = {"state": sheet.sheet_state}
-        is_grid = sheet in file.book.worksheets
-        used = used_range(sheet) if is_grid else None
-        if is_grid:
-            detail |= {"used": used.coord if used else None, "protected": bool(sheet.protection.sheet)}
-        visible = sheet.sheet_state == "visible"
-        found.append(
-            Control(id=parent, name=title, kind="sheet" if is_grid else "chart_sheet", visible=visible, detail=detail)
-        )
-        if used:
-            name = f"{title}!{used.coord}"
-            header = [short(text) for text in header_of(sheet, used)[:_MAX_HEADER]]
-            about = {"sheet": parent, "cells": used.coord, "header": header}
-            found.append(Control(id=f"range-{number}", name=name, kind="range", visible=visible, detail=about))
-        for table in sheet.tables.values() if is_grid else ():
-            tables += 1
-            about = {"sheet": parent, "cells": table.ref, "header": list(table.column_names)}
-            found.append(
-                Control(id=f"table-{tables}", name=table.displayName, kind="table", visible=visible, detail=about)
-            )
-        for chart in sheet._charts:  # noqa: SLF001 - has no public name
-            charts += 1
-            about = {"sheet": parent, "type": chart.tagname.removesuffix("Chart"), "at": _corner(chart.anchor)}
-            name = short(chart_title(chart)) or f"Chart {charts}"
-            found.append(Control(id=f"chart-{charts}", name=name, kind="chart", visible=visible, detail=about))
+        found.extend(_of_sheet(sheet, number, sheet in file.book.worksheets))
+        tables = sum(control.kind == "table" for control in found)
+        charts = sum(control.kind == "chart" for control in found)
+        if sheet in file.book.worksheets:
+            found.extend(_of_tables(sheet, number, tables))
+        found.extend(_of_charts(sheet, number, charts))
     return found
+
+
+def _of_sheet(sheet: Any, number: int, is_grid: bool) -> Iterator[Control]:  # noqa: ANN401, FBT001 - a chart sheet too
+    visible = sheet.sheet_state == "visible"
+    detail: dict[str, JsonValue] = {"state": sheet.sheet_state}
+    used = used_range(sheet) if is_grid else None
+    if is_grid:
+        detail |= {"used": used.coord if used else None, "protected": bool(sheet.protection.sheet)}
+    kind = "sheet" if is_grid else "chart_sheet"
+    yield Control(id=f"sheet-{number}", name=sheet.title, kind=kind, visible=visible, detail=detail)
+    if used:
+        header: list[JsonValue] = [short(text) for text in header_of(sheet, used)[:_MAX_HEADER]]
+        about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": used.coord, "header": header}
+        name = f"{sheet.title}!{used.coord}"
+        yield Control(id=f"range-{number}", name=name, kind="range", visible=visible, detail=about)
+
+
+def _of_tables(sheet: Worksheet, number: int, before: int) -> Iterator[Control]:
+    for count, table in enumerate(sheet.tables.values(), start=before + 1):
+        header: list[JsonValue] = [*table.column_names]
+        about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": table.ref, "header": header}
+        visible = sheet.sheet_state == "visible"
+        yield Control(id=f"table-{count}", name=table.displayName, kind="table", visible=visible, detail=about)
+
+
+def _of_charts(sheet: Any, number: int, before: int) -> Iterator[Control]:  # noqa: ANN401 - a chart sheet too
+    for count, chart in enumerate(sheet._charts, start=before + 1):  # noqa: SLF001 - has no public name
+        kind, at = chart.tagname.removesuffix("Chart"), _corner(chart.anchor)
+        about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "type": kind, "at": at}
+        name = short(chart_title(chart)) or f"Chart {count}"
+        visible = sheet.sheet_state == "visible"
+        yield Control(id=f"chart-{count}", name=name, kind="chart", visible=visible, detail=about)
 
 
 def find(file: ExcelFile, control_id: str, control_name: str = "") -> Control:
@@ -138,9 +152,8 @@ def parse_cells(text: str) -> CellRange:
         ToolError: If it is none, or has no end.
     """
     try:
-        left, top, right, bottom = range_boundaries(text.replace("$", "").upper())
-        if None in {left, top, right, bottom}:
-            raise ValueError  # noqa: TRY301 - whole rows and columns are answered alike
+        bounds = [bound for bound in range_boundaries(text.replace("$", "").upper()) if bound is not None]
+        left, top, right, bottom = bounds  # whole rows and columns lack some
         return CellRange(min_col=left, min_row=top, max_col=right, max_row=bottom)
     except (ValueError, TypeError):
         msg = f"{text!r} is no range of cells; write it like A1:C10"
@@ -149,7 +162,7 @@ def parse_cells(text: str) -> CellRange:
 
 def header_of(sheet: Worksheet, cells: CellRange) -> list[str]:
     """Read the texts of the first row of a range; empty for empty cells."""
-    cells_ = sheet._cells  # type: ignore[attr-defined]  # noqa: SLF001 - does not make cells
+    cells_ = sheet._cells  # noqa: SLF001 - does not make cells
     row = (cells_.get((cells.min_row, column)) for column in range(cells.min_col, cells.max_col + 1))
     return ["" if cell is None or cell.value is None else str(read_value(cell)) for cell in row]
 
@@ -175,7 +188,7 @@ def column_of(sheet: Worksheet, cells: CellRange, name: str, *, header: bool) ->
     raise ToolError(msg)
 
 
-def chart_title(chart: Any) -> str:
+def chart_title(chart: Any) -> str:  # noqa: ANN401 - openpyxl's charts have no common type
     """Read a chart's title; empty if it has none, or takes it from a cell."""
     rich = chart.title.tx.rich if chart.title is not None and chart.title.tx is not None else None
     if rich is None:
@@ -203,7 +216,7 @@ def _open_sheet(file: ExcelFile) -> Worksheet:
     return next((sheet for sheet in file.book.worksheets if sheet is active), file.book.worksheets[0])
 
 
-def _corner(anchor: Any) -> str:
+def _corner(anchor: Any) -> str:  # noqa: ANN401 - a cell's name, or one of three anchors
     if isinstance(anchor, str):
         row, column = coordinate_to_tuple(anchor)
         return f"{get_column_letter(column)}{row}"

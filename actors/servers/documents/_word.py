@@ -10,19 +10,28 @@ from docx.oxml.ns import qn
 from docx.table import Table
 from pydantic import Field
 
-from callboard.actors.servers import _word_edit as edit
-from callboard.actors.servers import _word_tables as tables
 from callboard.actors.servers._server import ToolError, tool
-from callboard.actors.servers._tables import Answer, Cell, ControlId, ControlName, Document, Text, clean, width_of
-from callboard.actors.servers._word_controls import Found, find, find_all, tree
-from callboard.actors.servers._word_file import WordFile, visible_text
+from callboard.actors.servers.documents import _word_edit as edit
+from callboard.actors.servers.documents import _word_tables as tables
+from callboard.actors.servers.documents._tables import (
+    Answer,
+    Cell,
+    ControlId,
+    ControlName,
+    Document,
+    Text,
+    clean,
+    width_of,
+)
+from callboard.actors.servers.documents._word_controls import Found, find, find_all, tree
+from callboard.actors.servers.documents._word_file import WordFile, visible_text
 from callboard.messages import Control, Effect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from callboard.actors.servers._word_file import Block
-    from callboard.actors.servers._workspace import Snapshot, Workspace
+    from callboard.actors.servers.documents._word_file import Block
+    from callboard.actors.servers.documents._workspace import Snapshot, Workspace
 
 WORD = ("word",)
 
@@ -32,7 +41,7 @@ Rows = Annotated[list[list[Cell]], Field(description="The rows, each as long as 
 
 
 class WordTools:
-    """What can be done with a ``.docx`` file. Each call reads it, and replaces it if it is an edit; nothing stays open."""
+    """What can be done with a ``.docx`` file. Each call reads it, an edit replaces it; nothing stays open."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openpyxl.cell.cell import MergedCell
 from openpyxl.formula import Tokenizer
@@ -19,13 +19,71 @@ if TYPE_CHECKING:
 
 _MAX_LENGTH = 8192
 _NEWER = frozenset(
-    ["ACOT", "AGGREGATE", "ARABIC", "BASE", "CEILING.MATH", "CONCAT", "CONFIDENCE.NORM", "COVARIANCE.P", "COVARIANCE.S", "DAYS", "FLOOR.MATH", "FORECAST.LINEAR", "IFNA", "IFS", "ISFORMULA", "ISOWEEKNUM", "MAXIFS", "MINIFS", "MODE.SNGL", "NORM.DIST", "NORM.INV", "NUMBERVALUE", "PERCENTILE.EXC", "PERCENTILE.INC", "QUARTILE.EXC", "QUARTILE.INC", "RANK.AVG", "RANK.EQ", "STDEV.P", "STDEV.S", "SWITCH", "TEXTJOIN", "UNICHAR", "UNICODE", "VAR.P", "VAR.S", "XLOOKUP", "XMATCH", "XOR"],
+    [
+        "ACOT",
+        "AGGREGATE",
+        "ARABIC",
+        "BASE",
+        "CEILING.MATH",
+        "CONCAT",
+        "CONFIDENCE.NORM",
+        "COVARIANCE.P",
+        "COVARIANCE.S",
+        "DAYS",
+        "FLOOR.MATH",
+        "FORECAST.LINEAR",
+        "IFNA",
+        "IFS",
+        "ISFORMULA",
+        "ISOWEEKNUM",
+        "MAXIFS",
+        "MINIFS",
+        "MODE.SNGL",
+        "NORM.DIST",
+        "NORM.INV",
+        "NUMBERVALUE",
+        "PERCENTILE.EXC",
+        "PERCENTILE.INC",
+        "QUARTILE.EXC",
+        "QUARTILE.INC",
+        "RANK.AVG",
+        "RANK.EQ",
+        "STDEV.P",
+        "STDEV.S",
+        "SWITCH",
+        "TEXTJOIN",
+        "UNICHAR",
+        "UNICODE",
+        "VAR.P",
+        "VAR.S",
+        "XLOOKUP",
+        "XMATCH",
+        "XOR",
+    ],
 )
 """Functions that came after the file format; in a file their names begin with ``_xlfn.``, which people never write."""
 _WITHOUT_PREFIX = frozenset({"AGGREGATE"})
 _OUTWARD = frozenset(
-    ["CALL", "FILTERXML", "HYPERLINK", "IMAGE", "REGISTER", "REGISTER.ID", "RTD", "SQL.REQUEST", "WEBSERVICE", "CUBEMEMBER", "CUBEVALUE", "CUBESET", "CUBESETCOUNT", "CUBEKPIMEMBER", "CUBEMEMBERPROPERTY", "CUBERANKEDMEMBER"],
+    [
+        "CALL",
+        "FILTERXML",
+        "HYPERLINK",
+        "IMAGE",
+        "REGISTER",
+        "REGISTER.ID",
+        "RTD",
+        "SQL.REQUEST",
+        "WEBSERVICE",
+        "CUBEMEMBER",
+        "CUBEVALUE",
+        "CUBESET",
+        "CUBESETCOUNT",
+        "CUBEKPIMEMBER",
+        "CUBEMEMBERPROPERTY",
+        "CUBERANKEDMEMBER",
+    ],
 )
+"""Functions that reach out of the workbook."""
 _CELL = re.compile(r"([A-Za-z]{1,3})([0-9]{1,8})")
 _LAST_ROW, _LAST_COLUMN = 1_048_576, 16_384
 _OPENING, _CLOSING = Token.OPEN, Token.CLOSE
@@ -43,7 +101,7 @@ def checked(formula: str) -> str:
         msg = f"a formula begins with = and has at most {_MAX_LENGTH} characters; {text[:40]!r} is none"
         raise ToolError(msg)
     try:
-        tokens = Tokenizer(text)
+        tokens: Any = Tokenizer(text)
     except (TokenizerError, IndexError) as error:
         msg = f"{text!r} is no formula: {error}"
         raise ToolError(msg) from error
@@ -60,7 +118,7 @@ def checked(formula: str) -> str:
     if depth or not tokens.items:
         msg = f"{text!r} is no formula: its parentheses do not match"
         raise ToolError(msg)
-    return tokens.render()
+    return str(tokens.render())
 
 
 def fill(sheet: Worksheet, cells: CellRange, formula: str) -> None:

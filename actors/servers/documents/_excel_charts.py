@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from openpyxl.chart import BarChart, LineChart, PieChart, Reference
 from openpyxl.chart.data_source import AxDataSource, NumRef, StrRef
@@ -11,9 +11,9 @@ from openpyxl.chart.label import DataLabelList
 from openpyxl.chart.series_factory import SeriesFactory
 from openpyxl.utils import get_column_letter
 
-from callboard.actors.servers._excel_controls import Place, column_of, used_range
-from callboard.actors.servers._excel_file import is_date, is_formula
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._excel_controls import Place, column_of, used_range
+from callboard.actors.servers.documents._excel_file import is_date, is_formula
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.cell_range import CellRange
@@ -51,7 +51,7 @@ def add_chart(plan: ChartPlan) -> None:
     sheet, cells = plan.place.sheet, plan.place.need()
     first = cells.min_row + plan.header
     if first > cells.max_row or cells.min_col == cells.max_col:
-        msg = f"{cells.coord} is too small for a chart: it needs a column of categories, one of numbers, and a row of data"
+        msg = f"{cells.coord} is too small for a chart: it needs categories, numbers and a row of data"
         raise ToolError(msg)
     categories = column_of(sheet, cells, plan.categories, header=plan.header) if plan.categories else cells.min_col
     series = [column_of(sheet, cells, name, header=plan.header) for name in plan.columns]
@@ -72,8 +72,8 @@ def add_chart(plan: ChartPlan) -> None:
     sheet.add_chart(chart, plan.anchor or _free_corner(sheet, cells))
 
 
-def _make(plan: ChartPlan) -> BarChart | LineChart | PieChart:
-    chart = {"bar": BarChart, "line": LineChart, "pie": PieChart}[plan.type]()
+def _make(plan: ChartPlan) -> Any:  # noqa: ANN401 - openpyxl's charts have no common type
+    chart: Any = {"bar": BarChart, "line": LineChart, "pie": PieChart}[plan.type]()
     chart.width, chart.height = _WIDTH, _HEIGHT
     if plan.title:
         chart.title = plan.title
@@ -123,7 +123,8 @@ def _free_corner(sheet: Worksheet, cells: CellRange) -> str:
     """Find a place right of all values, and below the charts that stand there already."""
     used = used_range(sheet)
     column = max(cells.max_col, used.max_col if used else 0) + 2
-    row = max([1, *(_bottom(chart) + 2 for chart in sheet._charts)])  # noqa: SLF001 - has no public name
+    charts = sheet._charts  # type: ignore[attr-defined]  # noqa: SLF001 - has no public name
+    row = max([1, *(_bottom(chart) + 2 for chart in charts)])
     return f"{get_column_letter(min(column, 16_384))}{row}"
 
 

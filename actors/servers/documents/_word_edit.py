@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 from docx.shared import Pt, RGBColor
-from docx.table import Table
 from docx.text.paragraph import Paragraph
 from docx.text.run import Run
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers._tables import clean
-from callboard.actors.servers._word_file import HIDDEN, MARKS
+from callboard.actors.servers.documents._tables import clean
+from callboard.actors.servers.documents._word_file import HIDDEN, MARKS
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator
 
     from docx.document import Document
     from docx.oxml.xmlchemy import BaseOxmlElement
+    from docx.table import Table
 
-    from callboard.actors.servers._word_file import Block
+    from callboard.actors.servers.documents._word_file import Block
 
 _PLAIN = frozenset(
     qn(f"w:{name}")
@@ -62,7 +62,9 @@ def set_text(paragraph: Paragraph, text: str) -> None:
     """
     lost = sorted({_WORDS.get(name, name) for name in _more_than_text(paragraph._p)})  # noqa: SLF001
     if lost:
-        msg = f"the paragraph holds {', '.join(lost)}, which a new text would remove; use replace_text to change words in it"
+        msg = (
+            f"the paragraph holds {', '.join(lost)}, which a new text would remove; replace_text can change words in it"
+        )
         raise ToolError(msg)
     text = clean(text)
     runs = [Run(element, paragraph) for element in paragraph._p.iter(qn("w:r"))]  # noqa: SLF001
@@ -103,7 +105,8 @@ def insert_paragraph(document: Document, text: str, style: str, place: Block | N
     """
     known = {entry.name: entry for entry in document.styles if entry.type == WD_STYLE_TYPE.PARAGRAPH}
     if style and style not in known:
-        msg = f"the document has no paragraph style {style!r}; it has: {', '.join(sorted(name for name in known if name))}"
+        names = ", ".join(sorted(name for name in known if name))
+        msg = f"the document has no paragraph style {style!r}; it has: {names}"
         raise ToolError(msg)
     paragraph = document.add_paragraph(clean(text), style=style or None)
     move(paragraph, place, before=before)
@@ -158,7 +161,7 @@ def set_font(  # noqa: PLR0913 - a font has that many sides
     """Set the given sides of the font of all text in a block. Returns how many runs there were."""
     count = 0
     for element in _element(block).iter(qn("w:r")):
-        run = Run(element, block)  # type: ignore[arg-type]
+        run = Run(element, block)
         count += 1
         if name:
             run.font.name = clean(name)

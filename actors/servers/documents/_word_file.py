@@ -12,9 +12,9 @@ from docx.oxml.ns import qn
 from docx.table import Table
 from docx.text.paragraph import Paragraph
 
-from callboard.actors.servers import _office
-from callboard.actors.servers._losses import lost_by_docx
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents import _office
+from callboard.actors.servers.documents._losses import lost_by_docx
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from docx.document import Document
     from docx.oxml.xmlchemy import BaseOxmlElement
 
-    from callboard.actors.servers._workspace import Snapshot
+    from callboard.actors.servers.documents._workspace import Snapshot
 
 Block: TypeAlias = Paragraph | Table
 
@@ -55,13 +55,10 @@ class WordFile:
         try:
             document = docx.Document(io.BytesIO(snapshot.data))
             reached = [str(part.partname).lstrip("/") for part in document.part.package.iter_parts()]
-            body = document.element.body
-            if body is None:
-                raise _office.damaged(snapshot.document, "it has no body")
-        except ToolError:
-            raise
         except Exception as error:
             raise _office.damaged(snapshot.document, type(error).__name__) from error
+        if document.element.body is None:
+            raise _office.damaged(snapshot.document, "it has no body")
         return cls(document, lost_by_docx(parts, reached))
 
     @classmethod
@@ -142,5 +139,5 @@ def _level_of_style(paragraph: Paragraph) -> int | None:
         outline = style.element.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
         if outline is not None:
             return _outline(outline.get(qn("w:val")))
-        style = style.base_style  # type: ignore[assignment]
+        style = style.base_style
     return None

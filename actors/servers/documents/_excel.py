@@ -7,27 +7,30 @@ import re
 from typing import TYPE_CHECKING, Annotated
 
 from openpyxl.styles import Font
-from openpyxl.utils import get_column_letter
-from openpyxl.worksheet.cell_range import CellRange
-from openpyxl.worksheet.table import Table, TableStyleInfo
 from pydantic import Field
 
-from callboard.actors.servers._excel_charts import ChartPlan, ChartType, add_chart
-from callboard.actors.servers._excel_controls import Place, find, find_all, parse_cells, place, tree
-from callboard.actors.servers._excel_file import (
+from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.documents._excel_cells import (
+    bounded,
+    check_empty,
+    make_table,
+    read_cells,
+    spread,
+    start_of,
+    widen,
+    writable,
+    write_cells,
+)
+from callboard.actors.servers.documents._excel_charts import ChartPlan, ChartType, add_chart
+from callboard.actors.servers.documents._excel_controls import find, find_all, parse_cells, place, tree
+from callboard.actors.servers.documents._excel_file import (
     ExcelFile,
     Value,
-    formula_text,
-    is_date,
-    is_formula,
-    read_value,
-    write_value,
 )
-from callboard.actors.servers._excel_formulas import checked, fill
-from callboard.actors.servers._excel_move import SortKey, reorder, sort_rows
-from callboard.actors.servers._excel_references import holders, mentions, renamed
-from callboard.actors.servers._server import ToolError, tool
-from callboard.actors.servers._tables import Answer, ControlId, ControlName, Document, clean, width_of
+from callboard.actors.servers.documents._excel_formulas import checked, fill
+from callboard.actors.servers.documents._excel_move import SortKey, reorder, sort_rows
+from callboard.actors.servers.documents._excel_references import holders, mentions, renamed
+from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, width_of
 from callboard.messages import Control, Effect
 
 if TYPE_CHECKING:
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 
     from openpyxl.worksheet.worksheet import Worksheet
 
-    from callboard.actors.servers._workspace import Snapshot, Workspace
+    from callboard.actors.servers.documents._workspace import Snapshot, Workspace
 
 EXCEL = ("excel",)
 
@@ -45,19 +48,12 @@ Corner = Annotated[str, Field(description="The top left cell; empty for that of 
 Header = Annotated[bool, Field(description="Whether the first row is the header.")]
 Rows = Annotated[list[list[Value]], Field(description='The rows. A date is written {"date": "2024-05-31"}.')]
 
-_MAX_READ = 20_000
-_MAX_WRITE = 100_000
-_MAX_LISTED = 100
-_TABLE_STYLE = "TableStyleMedium9"
-_TABLE_NAME = re.compile(r"[^\W\d][\w.]{0,254}")
-_CELL_NAME = re.compile(r"[A-Z]{1,3}[0-9]+|R[0-9]*C[0-9]*|[RC]", re.IGNORECASE)
 _BAD_TITLE = re.compile(r"[\\*?:/\[\]]|^'|'$")
 _MAX_TITLE = 31
-_LAST_ROW, _LAST_COLUMN = 1_048_576, 16_384
 
 
 class ExcelTools:
-    """What can be done with an ``.xlsx`` file. Each call reads it, and replaces it if it is an edit; nothing stays open."""
+    """What can be done with an ``.xlsx`` file. Each call reads it, an edit replaces it; nothing stays open."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -98,7 +94,7 @@ class ExcelTools:
         found = place(file, sheet, cells, control_id, control_name)
         if found.cells is None:
             return {"sheet": found.sheet.title, "cells": None, "values": [], "left_out": 0}
-        return _read(file, found.sheet, found.cells)
+        return read_cells(file, found.sheet, found.cells)
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
     def write_range(  # noqa: PLR0913 - the ways to say which cells
@@ -111,12 +107,12 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Write values into the cells from a top left one on; null empties a cell, and ``=`` does not make a formula."""
+        """Write values into the cells from a top left one on; null empties a cell, a text with ``=`` stays a text."""
         width = width_of(values)  # type: ignore[arg-type]
         with self._editing(document) as file:
-            found = _start(file, sheet, cell, control_id, control_name)
-            cells = _spread(found, len(values), width)
-            _write(found.sheet, cells, values)
+            found = start_of(file, sheet, cell, control_id, control_name)
+            cells = spread(found, len(values), width)
+            write_cells(found.sheet, cells, values)
             return {"sheet": found.sheet.title, "cells": cells.coord}
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
@@ -136,17 +132,17 @@ class ExcelTools:
         """Insert a header and rows into empty cells, as an Excel table with banded rows and filters."""
         width = width_of(rows, header)  # type: ignore[arg-type]
         with self._editing(document) as file:
-            found = _start(file, sheet, cell, control_id, control_name)
-            cells = _spread(found, len(rows) + 1, width)
-            _check_empty(found.sheet, cells)
-            _write(found.sheet, cells, [list(header), *rows])
+            found = start_of(file, sheet, cell, control_id, control_name)
+            cells = spread(found, len(rows) + 1, width)
+            check_empty(found.sheet, cells)
+            write_cells(found.sheet, cells, [list(header), *rows])
             answer: Answer = {"sheet": found.sheet.title, "cells": cells.coord, "table": None}
             if table:
-                answer["table"] = _make_table(file, found.sheet, cells, header, name)
+                answer["table"] = make_table(file, found.sheet, cells, header, name)
             else:
                 for column in range(cells.min_col, cells.max_col + 1):
                     found.sheet.cell(cells.min_row, column).font = Font(bold=True)
-            _widen(found.sheet, cells)
+            widen(found.sheet, cells)
             return answer
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
@@ -164,7 +160,7 @@ class ExcelTools:
         """Sort the rows of a range or table by one or more columns."""
         with self._editing(document) as file:
             found = place(file, sheet, cells, control_id, control_name)
-            count = sort_rows(file, _writable(found), by, header=header)
+            count = sort_rows(file, writable(found), by, header=header)
             return {"sheet": found.sheet.title, "cells": found.need().coord, "rows_sorted": count}
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
@@ -182,7 +178,7 @@ class ExcelTools:
         """Put the columns of a range or table in a new order; those that are not named follow."""
         with self._editing(document) as file:
             found = place(file, sheet, cells, control_id, control_name)
-            before = reorder(file, _writable(found), order, header=header)
+            before = reorder(file, writable(found), order, header=header)
             return {"sheet": found.sheet.title, "cells": found.need().coord, "before": list(before)}
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
@@ -196,11 +192,11 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Write a formula into a cell, or fill a range with it; a spreadsheet program computes it when it opens the file."""
+        """Write a formula into a cell, or fill a range; a spreadsheet program computes it when it opens the file."""
         text = checked(formula)
         with self._editing(document) as file:
-            found = _writable(place(file, sheet, cells, control_id, control_name))
-            area = _bounded(found.need())
+            found = writable(place(file, sheet, cells, control_id, control_name))
+            area = bounded(found.need())
             fill(found.sheet, area, text)
             return {"sheet": found.sheet.title, "cells": area.coord, "formula": text}
 
@@ -220,8 +216,8 @@ class ExcelTools:
         """Set how the numbers and dates of some cells are shown; their values stay."""
         code = clean(number_format)
         with self._editing(document) as file:
-            found = _writable(place(file, sheet, cells, control_id, control_name))
-            area = _bounded(found.need())
+            found = writable(place(file, sheet, cells, control_id, control_name))
+            area = bounded(found.need())
             for row in range(area.min_row, area.max_row + 1):
                 for column in range(area.min_col, area.max_col + 1):
                     found.sheet.cell(row, column).number_format = code
@@ -252,8 +248,8 @@ class ExcelTools:
         """Draw a bar, line or pie chart of a range or table: a series for each column of numbers."""
         corner = parse_cells(anchor).coord.partition(":")[0] if anchor else ""
         with self._editing(document) as file:
-            found = _writable(place(file, sheet, cells, control_id, control_name))
-            _bounded(found.need())
+            found = writable(place(file, sheet, cells, control_id, control_name))
+            bounded(found.need())
             plan = ChartPlan(
                 type, found, columns, header, categories, clean(title), clean(x_title), clean(y_title), corner
             )
@@ -337,119 +333,6 @@ class ExcelTools:
             raise ToolError(msg)
         yield file
         self._workspace.replace(snapshot, file.to_bytes())
-
-
-def _read(file: ExcelFile, sheet: Worksheet, cells: CellRange) -> Answer:
-    across = range(cells.min_col, cells.max_col + 1)
-    last = min(cells.max_row, cells.min_row + max(1, _MAX_READ // len(across)) - 1)
-    formulas: Answer = {}
-    dates: list[str] = []
-    not_computed: list[str] = []
-    values = []
-    for row in range(cells.min_row, last + 1):
-        line = []
-        for column in across:
-            cell = sheet.cell(row, column)
-            value = read_value(cell)
-            if is_formula(cell):
-                value = file.result(sheet, row, column)
-                formulas[cell.coordinate] = formula_text(cell)
-                if value is None:
-                    not_computed.append(cell.coordinate)
-            elif is_date(cell):
-                dates.append(cell.coordinate)
-            line.append(value)
-        values.append(line)
-    shown = CellRange(min_col=cells.min_col, max_col=cells.max_col, min_row=cells.min_row, max_row=last)
-    merged = [area.coord for area in sheet.merged_cells.ranges if not area.isdisjoint(shown)]
-    return {
-        "sheet": sheet.title,
-        "cells": shown.coord,
-        "values": list(values),
-        "formulas": dict(list(formulas.items())[:_MAX_LISTED]),
-        "not_computed": list(not_computed[:_MAX_LISTED]),
-        "dates": list(dates[:_MAX_LISTED]),
-        "merged": list(merged[:_MAX_LISTED]),
-        "left_out": cells.max_row - last,
-    }
-
-
-def _start(file: ExcelFile, sheet: str, cell: str, control_id: str, control_name: str) -> Place:
-    """Find the cell from which a call writes on."""
-    has_cells = control_id and find(file, control_id, control_name).kind in {"range", "table"}
-    return place(file, sheet, cell or ("" if has_cells else "A1"), control_id, control_name)
-
-
-def _spread(found: Place, rows: int, width: int) -> CellRange:
-    """Lay rows out from the top left cell of a place.
-
-    Raises:
-        ToolError: If they would not fit on the sheet, or are too many for one call.
-    """
-    corner = _writable(found).cells
-    top, left = (corner.min_row, corner.min_col) if corner else (1, 1)
-    if top + rows - 1 > _LAST_ROW or left + width - 1 > _LAST_COLUMN:
-        msg = f"{rows} rows and {width} columns from {get_column_letter(left)}{top} on do not fit on a sheet"
-        raise ToolError(msg)
-    return _bounded(CellRange(min_col=left, min_row=top, max_col=left + width - 1, max_row=top + rows - 1))
-
-
-def _bounded(cells: CellRange) -> CellRange:
-    if cells.size["rows"] * cells.size["columns"] > _MAX_WRITE:
-        msg = f"{cells.coord} has more than {_MAX_WRITE} cells; do it in parts"
-        raise ToolError(msg)
-    return cells
-
-
-def _writable(found: Place) -> Place:
-    if found.sheet.protection.sheet:
-        msg = f"the sheet {found.sheet.title!r} is protected; unprotect it in Excel first"
-        raise ToolError(msg)
-    return found
-
-
-def _write(sheet: Worksheet, cells: CellRange, values: list[list[Value]]) -> None:
-    for row, line in enumerate(values, start=cells.min_row):
-        for column, value in enumerate(line, start=cells.min_col):
-            write_value(sheet.cell(row, column), value)
-
-
-def _check_empty(sheet: Worksheet, cells: CellRange) -> None:
-    taken = [cell.coordinate for row in sheet[cells.coord] for cell in row if cell.value is not None]
-    taken += [area.coord for area in sheet.merged_cells.ranges if not area.isdisjoint(cells)]
-    taken += [table.ref for table in sheet.tables.values() if not cells.isdisjoint(CellRange(table.ref))]
-    if taken:
-        msg = f"there is already something in {cells.coord} ({', '.join(taken[:3])}); choose free cells, or use write_range"
-        raise ToolError(msg)
-
-
-def _make_table(file: ExcelFile, sheet: Worksheet, cells: CellRange, header: list[str], name: str) -> str:
-    names = {title.casefold() for other in file.book.worksheets for title in other.tables}
-    names |= {title.casefold() for title in file.book.defined_names}
-    if not name:
-        name = next(f"Table{n}" for n in range(1, len(names) + 2) if f"table{n}" not in names)
-    if not _TABLE_NAME.fullmatch(name) or _CELL_NAME.fullmatch(name) or name.casefold() in names:
-        msg = f"{name!r} can't name a table: letters, digits, _ and . only, not like a cell, and not taken yet"
-        raise ToolError(msg)
-    if any(not text.strip() for text in header) or len({text.casefold() for text in header}) < len(header):
-        msg = "the headers of a table must be all different, and not empty"
-        raise ToolError(msg)
-    if cells.size["rows"] == 1:
-        msg = "a table needs at least one row"
-        raise ToolError(msg)
-    made = Table(displayName=name, ref=cells.coord)
-    made.tableStyleInfo = TableStyleInfo(name=_TABLE_STYLE, showRowStripes=True)
-    sheet.add_table(made)
-    return name
-
-
-def _widen(sheet: Worksheet, cells: CellRange) -> None:
-    """Make columns as wide as their longest text, within reason."""
-    for column in range(cells.min_col, cells.max_col + 1):
-        texts = [read_value(sheet.cell(row, column)) for row in range(cells.min_row, min(cells.max_row, 1000) + 1)]
-        longest = max((len(str(text)) for text in texts if text is not None), default=0)
-        dimension = sheet.column_dimensions[get_column_letter(column)]
-        dimension.width = max(dimension.width, min(longest + 4, 60))
 
 
 def _named_sheet(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> Worksheet:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.servers._server import ToolError
 
 if TYPE_CHECKING:
-    from callboard.actors.servers._workspace import Snapshot
+    from callboard.actors.servers.documents._workspace import Snapshot
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -60,7 +60,8 @@ def _check_size(archive: zipfile.ZipFile, name: str, limit: int) -> None:
         raise ToolError(msg)
     unpacked = sum(entry.file_size for entry in entries)
     if unpacked > limit or len(entries) > _MAX_PARTS:
-        msg = f"{name!r} is too large: it unpacks to {unpacked} bytes in {len(entries)} parts, and at most {limit} are read"
+        size = f"{unpacked} bytes in {len(entries)} parts"
+        msg = f"{name!r} is too large: it unpacks to {size}, and at most {limit} bytes are read"
         raise ToolError(msg)
 
 

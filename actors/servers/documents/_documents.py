@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 from mcp.server.mcpserver import MCPServer
 from pydantic import Field
 
-from callboard.actors.servers._excel import ExcelTools
 from callboard.actors.servers._server import Server, ServerTool, ToolError, collect, tool
-from callboard.actors.servers._tables import Answer, Document
-from callboard.actors.servers._word import WordTools
-from callboard.actors.servers._workspace import ROOTS, Snapshot, Workspace
+from callboard.actors.servers.documents._excel import ExcelTools
+from callboard.actors.servers.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
+from callboard.actors.servers.documents._word import WordTools
+from callboard.actors.servers.documents._workspace import ROOTS, Snapshot, Workspace
 from callboard.messages import AgentKind, CommandType, Control, Effect, Observation, Target, TargetKind
 
 if TYPE_CHECKING:
@@ -147,7 +147,8 @@ class DocumentServer(Server):
         if len(found) == 1:
             return found[0]
         if found:
-            msg = f"{len(found)} windows are called {window!r}; name one by its id: {', '.join(target.id for target in found)}"
+            ids = ", ".join(target.id for target in found)
+            msg = f"{len(found)} windows are called {window!r}; name one by its id: {ids}"
         else:
             msg = f"there is no window {window!r}; list the windows to see what there is"
         raise ToolError(msg)

@@ -184,7 +184,7 @@ class Workspace:
         """Write a document that must not exist yet, atomically and synced.
 
         Raises:
-            ToolError: If there is already a file of that name, the name is not a portable one, or its folder is missing.
+            ToolError: If the name is taken or not portable, or its folder is missing.
             LeaseVoidError: If the lease of the running call is void. Nothing was written.
         """
         path = self.path(document)
@@ -203,7 +203,7 @@ class Workspace:
     def _put(self, document: str, path: Path, data: bytes, old: Snapshot | None) -> None:
         """Be the one place where a document appears or changes on disk."""
         if len(data) > self.max_bytes:
-            msg = f"{document!r} is not written: it would have {len(data)} bytes, and at most {self.max_bytes} are allowed"
+            msg = f"{document!r} is not written: it would have {len(data)} bytes; {self.max_bytes} are allowed"
             raise ToolError(msg)
         spare = path.with_name(f".callboard-{secrets.token_hex(8)}.tmp")
         try:
@@ -237,19 +237,15 @@ def _exists(document: str) -> ToolError:
 def _refusal(document: str) -> str:
     """Say why a path can't name a document of a workspace; empty if it can."""
     parts = document.split("/")
-    if not document or len(document) > _MAX_PATH:
-        return f"a path has 1 to {_MAX_PATH} characters"
-    if not document.isprintable():
-        return "it has control characters"
-    if "\\" in document:
-        return "folders are separated by /"
-    if document.startswith("/") or ":" in parts[0] or ".." in parts:
-        return "it leads out of the workspace; paths are relative to it"
-    if any(part in {"", "."} for part in parts):
-        return "it has an empty part"
-    if any(part.startswith((".", "~$")) for part in parts):
-        return "hidden files and lock files are no documents"
-    return ""
+    reasons = (
+        (not 0 < len(document) <= _MAX_PATH, f"a path has 1 to {_MAX_PATH} characters"),
+        (not document.isprintable(), "it has control characters"),
+        ("\\" in document, "folders are separated by /"),
+        (not parts[0] or ":" in parts[0] or ".." in parts, "it leads out of the workspace; paths are relative to it"),
+        (any(part in {"", "."} for part in parts), "it has an empty part"),
+        (any(part.startswith((".", "~$")) for part in parts), "hidden files and lock files are no documents"),
+    )
+    return next((reason for refused, reason in reasons if refused), "")
 
 
 def _is_link(path: Path) -> bool:

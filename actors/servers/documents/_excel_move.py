@@ -7,16 +7,15 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from openpyxl.cell.cell import MergedCell
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 from pydantic import BaseModel, ConfigDict, Field
 
-from callboard.actors.servers._excel_controls import Place, column_of
-from callboard.actors.servers._excel_file import ExcelFile, is_formula
-from callboard.actors.servers._excel_references import holders, overlapping
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._excel_controls import Place, column_of
+from callboard.actors.servers.documents._excel_file import ExcelFile, is_formula
+from callboard.actors.servers.documents._excel_references import holders, overlapping
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
@@ -61,10 +60,11 @@ def sort_rows(file: ExcelFile, place: Place, keys: list[SortKey], *, header: boo
     first = cells.min_row + header
     rows = list(range(first, cells.max_row + 1 - _totals(sheet, cells)))
     for column, descending in reversed(columns):
-        ranks = {row: _rank(file, sheet, row, column) for row in rows}
-        full = [row for row in rows if ranks[row] is not None]
-        full.sort(key=lambda row: ranks[row], reverse=descending)
-        rows = full + [row for row in rows if ranks[row] is None]
+        ranked = [(rank, row) for row in rows if (rank := _rank(file, sheet, row, column)) is not None]
+        full = {row for _, row in ranked}
+        empty = [row for row in rows if row not in full]
+        ranked.sort(key=lambda pair: pair[0], reverse=descending)
+        rows = [row for _, row in ranked] + empty
     across = range(cells.min_col, cells.max_col + 1)
     taken = [[_take(sheet, row, column) for column in across] for row in rows]
     for row, contents in enumerate(taken, start=first):
@@ -126,7 +126,7 @@ def check_movable(sheet: Worksheet, cells: CellRange) -> None:
                 raise ToolError(msg)
 
 
-def _rank(file: ExcelFile, sheet: Worksheet, row: int, column: int) -> tuple[int, float | str] | None:
+def _rank(file: ExcelFile, sheet: Worksheet, row: int, column: int) -> tuple[int, float, str] | None:
     """Give a cell its place in Excel's order; None for an empty one."""
     cell = sheet.cell(row, column)
     value: Any = cell.value
@@ -138,16 +138,23 @@ def _rank(file: ExcelFile, sheet: Worksheet, row: int, column: int) -> tuple[int
     if value is None:
         return None
     if isinstance(value, bool):
-        return (2, float(value))
+        return (2, float(value), "")
+    number = _as_number(value)
+    if number is not None:
+        return (0, number, "")
+    return (3, 0.0, "") if cell.data_type == "e" else (1, 0.0, str(value).casefold())
+
+
+def _as_number(value: object) -> float | None:
+    """Count numbers as they are, dates and times in days; None for all else."""
+    day = dt.timedelta(days=1)
     if isinstance(value, (int, float)):
-        return (0, float(value))
+        return float(value)
     if isinstance(value, dt.datetime):
-        return (0, (value - dt.datetime(1899, 12, 30)) / dt.timedelta(days=1))  # noqa: DTZ001 - has no time zone
+        return (value - dt.datetime(1899, 12, 30)) / day  # noqa: DTZ001 - has no time zone
     if isinstance(value, dt.time):
-        return (0, dt.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second) / dt.timedelta(days=1))
-    if isinstance(value, dt.timedelta):
-        return (0, value / dt.timedelta(days=1))
-    return (3, "") if cell.data_type == "e" else (1, str(value).casefold())
+        return dt.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second) / day
+    return value / day if isinstance(value, dt.timedelta) else None
 
 
 def _totals(sheet: Worksheet, cells: CellRange) -> int:
@@ -156,26 +163,23 @@ def _totals(sheet: Worksheet, cells: CellRange) -> int:
 
 
 def _take(sheet: Worksheet, row: int, column: int) -> _Content:
-    cell = sheet.cell(row, column)
-    assert not isinstance(cell, MergedCell)  # check_movable refused those
-    comment = copy.copy(cell.comment)
-    return _Content(
-        cell.coordinate, cell.value, cell.data_type, copy.copy(cell._style), copy.copy(cell.hyperlink), comment
-    )  # type: ignore[attr-defined]
+    cell: Any = sheet.cell(row, column)
+    style, link, comment = copy.copy(cell._style), copy.copy(cell.hyperlink), copy.copy(cell.comment)  # noqa: SLF001
+    return _Content(cell.coordinate, cell.value, cell.data_type, style, link, comment)
 
 
 def _put(sheet: Worksheet, row: int, column: int, content: _Content) -> None:
-    cell = sheet.cell(row, column)
-    assert not isinstance(cell, MergedCell)
+    """Write what moves into a cell as it was; setting ``value`` would guess its type anew."""
+    cell: Any = sheet.cell(row, column)
     value = content.value
     if content.data_type == "f":
         value = Translator(value, origin=content.origin).translate_formula(cell.coordinate)
-    cell._value = value  # type: ignore[attr-defined]  # noqa: SLF001 - setting `value` would guess the type anew
+    cell._value = value  # noqa: SLF001
     cell.data_type = content.data_type
-    cell._style = content.style  # type: ignore[attr-defined]  # noqa: SLF001
+    cell._style = content.style  # noqa: SLF001
     cell.comment = None
     cell.comment = content.comment
-    cell._hyperlink = None  # type: ignore[attr-defined]  # noqa: SLF001
+    cell._hyperlink = None  # noqa: SLF001
     if content.hyperlink is not None:
         cell.hyperlink = content.hyperlink
 
@@ -190,7 +194,7 @@ def _check_references(file: ExcelFile, sheet: Worksheet, cells: CellRange, movin
                 within = all(end.rstrip("0123456789") == letter for end in text.rpartition("!")[2].split(":"))
                 if holder.where in own and within:
                     continue
-                msg = f"{holder.where} refers to {text}, which would move; change it first, or leave column {letter} where it is"
+                msg = f"{holder.where} refers to {text}, which would move; change it first, or leave column {letter}"
                 raise ToolError(msg)
 
 

@@ -14,19 +14,19 @@ import openpyxl
 from openpyxl.cell.cell import Cell, MergedCell
 from openpyxl.workbook.properties import CalcProperties
 from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
-from openpyxl.worksheet.worksheet import Worksheet
 from pydantic import BaseModel, ConfigDict, Field
 
-from callboard.actors.servers import _office
-from callboard.actors.servers._losses import lost_by_openpyxl
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers._tables import clean
+from callboard.actors.servers.documents import _office
+from callboard.actors.servers.documents._losses import lost_by_openpyxl
+from callboard.actors.servers.documents._tables import clean
 
 if TYPE_CHECKING:
     from openpyxl.workbook.workbook import Workbook
+    from openpyxl.worksheet.worksheet import Worksheet
     from pydantic import JsonValue
 
-    from callboard.actors.servers._workspace import Snapshot
+    from callboard.actors.servers.documents._workspace import Snapshot
 
 _MAX_TEXT = 32_767
 _MAX_EXACT = 10**15
@@ -200,13 +200,13 @@ def _write_text(cell: Cell, text: str) -> None:
     cell.value = text
     cell.data_type = "s"
     if text.startswith("="):
-        cell.quotePrefix = True  # type: ignore[attr-defined]
+        cell.quotePrefix = True
 
 
 def _write_date(cell: Cell, value: dt.date) -> None:
     moment = value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time.min)
     if moment.tzinfo is not None or moment < _EPOCH:
-        msg = f"{value.isoformat()} for {cell.coordinate} can't be held by a workbook: from 1900-03-01, without a time zone"
+        msg = f"{value.isoformat()} for {cell.coordinate} can't be held: from 1900-03-01, without a time zone"
         raise ToolError(msg)
     shown = cell.number_format
     cell.value = value

@@ -1,0 +1,352 @@
+"""The log: one line for each event, whatever it holds, and nothing of the host program's own set-up is touched."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.config import EventLog, LogSettings, McpServer, Settings
+from callboard.config._logging import LEVELS
+from callboard.messages import Event, EventName, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECRET = "hush-hush-4711"  # noqa: S105 - a made-up one
+IMPORTANCE = ["debug", "info", "warning", "error"]
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+CONTROL = "\n\r\t\v\f\x00\x07\x08\x1b[2J\x7f\x85\x9b31m\u2028\u2029"
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@contextmanager
+def open_log(stream: io.StringIO, *, secret: str | None = None, **log: Any) -> Iterator[EventLog]:
+    servers = {"files": McpServer(command="x", env={"TOKEN": secret})} if secret else {}
+    opened = EventLog(Settings(log=LogSettings(**log), mcpServers=servers), stream)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def written(*events: Event, secret: str | None = None, **log: Any) -> list[dict[str, Any]]:
+    """Write events as JSON to a stream, and read its lines."""
+    stream = io.StringIO()
+    with open_log(stream, secret=secret, **{"level": "debug", "format": "json", **log}) as opened:
+        for event in events:
+            opened.write(event)
+    return [json.loads(line) for line in stream.getvalue().split("\n")[:-1]]
+
+
+def event(name: EventName = EventName.STEP_ENDED, **fields: Any) -> Event:
+    return Event(**{"seq": 1, "at": 0.0, "name": name, **fields})
+
+
+def test_a_line_holds_what_the_event_holds():
+    told = written(
+        event(
+            EventName.PHASE_ENDED,
+            seq=12,
+            at=1_700_000_000.25,
+            task_id="night-run",
+            run_id="night-run/2",
+            agent="app/word/report.docx",
+            state="CONTINUE",
+            step=3,
+            phase="llm_interaction",
+            duration=1.25,
+            data={"error": "the model is down"},
+        )
+    )
+    assert told == [
+        {
+            "event": "phase.ended",
+            "level": "debug",
+            "timestamp": "2023-11-14T22:13:20.250+00:00",
+            "seq": 12,
+            "task": "night-run",
+            "subtask": "night-run/2",
+            "agent": "app/word/report.docx",
+            "state": "CONTINUE",
+            "step": 3,
+            "phase": "llm_interaction",
+            "duration": 1.25,
+            "error": "the model is down",
+        }
+    ]
+
+
+def test_what_does_not_apply_is_left_out():
+    (told,) = written(event(EventName.SUPERVISOR_STARTED))
+    assert told.keys() == {"event", "level", "timestamp", "seq"}
+
+
+def test_what_is_zero_is_not_left_out():
+    (told,) = written(event(duration=0.0, data={"count": 0, "error": ""}))
+    assert (told["duration"], told["count"], told["error"]) == (0.0, 0, "")
+
+
+def test_the_round_of_a_host_agent_is_no_subtask():
+    (told,) = written(event(task_id="t", run_id="t/0"))
+    assert "subtask" not in told
+
+
+@pytest.mark.parametrize("key", ["event", "level", "timestamp", "seq", "task", "subtask", "agent", "state", "step"])
+def test_data_never_hides_what_a_line_says_of_its_own(key):
+    plain = written(event(task_id="t", run_id="t/1", agent="app/a/b", state="CONTINUE", step=1))[0]
+    told = written(event(task_id="t", run_id="t/1", agent="app/a/b", state="CONTINUE", step=1, data={key: "mine"}))[0]
+    assert told == {**plain, f"data_{key}": "mine"}
+
+
+@pytest.mark.parametrize("name", EventName)
+def test_every_event_has_its_level(name):
+    assert written(event(name))[0]["level"] == LEVELS.get(name, "info")
+
+
+@pytest.mark.parametrize("name", EventName)
+@pytest.mark.parametrize("level", IMPORTANCE)
+def test_events_below_the_level_are_not_written(name, level):
+    important = IMPORTANCE.index(LEVELS.get(name, "info")) >= IMPORTANCE.index(level)
+    assert len(written(event(name), level=level)) == important
+
+
+@given(st.dictionaries(st.text(max_size=8), JSON_VALUES, max_size=4))
+def test_an_event_is_one_line_and_its_data_come_back(data):
+    (told,) = written(event(data=data))
+    ours = {"event", "level", "timestamp", "seq"}
+    hidden = {"task", "subtask", "agent", "state", "step", "phase", "duration"}
+    assert {key: value for key, value in told.items() if key not in ours} == {
+        f"data_{key}" if key in ours | hidden else key: value for key, value in data.items()
+    }
+
+
+@pytest.mark.parametrize("sign", CONTROL, ids=ascii)
+@pytest.mark.parametrize("log_format", ["json", "pretty"])
+def test_a_control_character_in_a_value_never_breaks_a_line(sign, log_format):
+    stream = io.StringIO()
+    with open_log(stream, format=log_format) as opened:
+        opened.write(event(task_id="t", data={"thought": f"a{sign}b", "actions": [{"tool": f"c{sign}d"}]}))
+    assert stream.getvalue().count("\n") == 1
+    assert stream.getvalue().endswith("\n")
+
+
+@pytest.mark.parametrize("sign", ["\x1b", "\x9b", "\x07", "\x08", "\r", "\v", "\f", "\x00", "\x7f"], ids=ascii)
+def test_what_a_model_says_never_steers_the_terminal(sign):
+    stream = Terminal()
+    with open_log(stream, format="pretty") as opened:
+        opened.write(event(data={"thought": f"a{sign}[2Jb"}))
+    assert f"a{sign}" not in stream.getvalue()
+
+
+def test_a_terminal_gets_words_and_colours():
+    stream = Terminal()
+    with open_log(stream, format="auto") as opened:
+        opened.write(event(task_id="night-run", data={"status": "FINISH"}))
+    words = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
+    assert "step.ended" in words
+    assert "task=night-run" in words
+    assert words != stream.getvalue()
+
+
+def test_another_stream_than_a_terminal_gets_json():
+    stream = io.StringIO()
+    with open_log(stream, format="auto") as opened:
+        opened.write(event(EventName.TASK_ENDED))
+    assert json.loads(stream.getvalue())["event"] == "task.ended"
+
+
+def test_pretty_can_be_had_without_a_terminal_and_then_without_colours():
+    stream = io.StringIO()
+    with open_log(stream, format="pretty") as opened:
+        opened.write(event(EventName.TASK_ENDED))
+    assert "task.ended" in stream.getvalue()
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_the_stream_can_be_switched_off():
+    stream = Terminal()
+    with open_log(stream, format="off") as opened:
+        opened.write(event(EventName.TASK_ENDED))
+    assert stream.getvalue() == ""
+
+
+def test_the_file_gets_json_lines_whatever_the_terminal_gets(tmp_path):
+    stream = Terminal()
+    with open_log(stream, file=tmp_path / "logs" / "events.log", format="pretty") as opened:
+        opened.write(event(EventName.TASK_SUBMITTED, data={"request": "Zähle die Zeilen"}))
+        opened.write(event(EventName.TASK_ENDED))
+    lines = (tmp_path / "logs" / "events.log").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["task.submitted", "task.ended"]
+    assert "Zähle die Zeilen" in lines[0]
+    assert stream.getvalue()
+
+
+def test_a_line_is_in_the_file_before_the_log_is_closed(tmp_path):
+    with open_log(io.StringIO(), file=tmp_path / "events.log", format="off") as opened:
+        opened.write(event(EventName.TASK_ENDED))
+        assert (tmp_path / "events.log").read_text(encoding="utf-8").count("\n") == 1
+
+
+def test_a_file_that_is_there_is_added_to(tmp_path):
+    for _ in range(2):
+        with open_log(io.StringIO(), file=tmp_path / "events.log", format="off") as opened:
+            opened.write(event(EventName.TASK_ENDED))
+    assert (tmp_path / "events.log").read_text(encoding="utf-8").count("\n") == 2
+
+
+def test_a_relative_file_starts_from_the_folder_of_the_settings(tmp_path):
+    settings = Settings(base=tmp_path, log=LogSettings(file="logs/events.log", format="off"))
+    EventLog(settings).close()
+    assert (tmp_path / "logs" / "events.log").exists()
+
+
+def test_a_file_that_can_not_be_opened_is_a_matter_of_the_settings(tmp_path):
+    with pytest.raises(SettingsError, match=r"log\.file: .* can't be opened"):
+        EventLog(Settings(log=LogSettings(file=tmp_path, format="off")))
+
+
+def test_a_line_that_can_not_be_written_is_counted_and_stops_nothing(tmp_path):
+    stream = io.StringIO()
+    with open_log(stream, file=tmp_path / "events.log", format="json") as opened:
+        stream.close()
+        opened.write(event(EventName.TASK_ENDED))
+        opened.write(event(EventName.TASK_ENDED, data={"request": "half of a pair: \ud800"}))
+        assert opened.lost == 3
+    assert (tmp_path / "events.log").read_text(encoding="utf-8").count("\n") == 1
+
+
+def test_a_closed_log_writes_nothing_and_raises_nothing(tmp_path):
+    stream = io.StringIO()
+    with open_log(stream, file=tmp_path / "events.log") as opened:
+        opened.close()
+        opened.write(event(EventName.TASK_ENDED))
+    assert stream.getvalue() == (tmp_path / "events.log").read_text(encoding="utf-8") == ""
+
+
+def test_lines_of_many_threads_do_not_mix():
+    stream = io.StringIO()
+    with open_log(stream, format="json", level="debug") as opened, ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda seq: opened.write(event(seq=seq, data={"thought": "x" * 200})), range(400)))
+    assert sorted(json.loads(line)["seq"] for line in stream.getvalue().splitlines()) == list(range(400))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"error": f"401: {SECRET} is no valid token"},
+        {"actions": [{"arguments": {"password": SECRET}}]},
+        {"text": SECRET * 3},
+        {SECRET: "as a key"},
+        {"deep": [[[{"deeper": [SECRET]}]]]},
+    ],
+    ids=["in a sentence", "nested", "repeated", "as a key", "deep"],
+)
+@pytest.mark.parametrize("log_format", ["json", "pretty"])
+def test_a_secret_of_the_settings_never_appears(data, log_format):
+    stream = io.StringIO()
+    with open_log(stream, secret=SECRET, format=log_format) as opened:
+        opened.write(event(data=data))
+    assert SECRET not in stream.getvalue()
+    assert "**********" in stream.getvalue()
+
+
+def test_a_secret_never_appears_in_the_fields_of_an_event_either():
+    (told,) = written(event(task_id=SECRET, agent=f"app/word/{SECRET}.docx"), secret=SECRET)
+    assert SECRET not in json.dumps(told)
+
+
+def test_a_secret_that_holds_another_one_is_hidden_whole():
+    servers = {"files": McpServer(command="x", env={"A": "hush", "B": "hush-4711"})}
+    stream = io.StringIO()
+    log = EventLog(Settings(log=LogSettings(format="json"), mcpServers=servers), stream)
+    log.write(event(data={"error": "hush-4711"}))
+    log.close()
+    assert json.loads(stream.getvalue())["error"] == "**********"
+
+
+@pytest.fixture
+def host_program():
+    """A host program with a log set-up of its own; put back afterwards."""
+    lines = io.StringIO()
+    handler = logging.StreamHandler(lines)
+    handler.setFormatter(logging.Formatter("host %(levelname)s %(message)s"))
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level)
+    root.handlers[:], root.level = [handler], logging.WARNING
+    structlog.configure(
+        processors=[structlog.processors.KeyValueRenderer(sort_keys=True)],
+        logger_factory=structlog.PrintLoggerFactory(lines),
+        cache_logger_on_first_use=False,
+    )
+    yield lines
+    structlog.reset_defaults()
+    root.handlers[:], root.level = before
+
+
+def configuration() -> tuple[Any, ...]:
+    root = logging.getLogger()
+    named = sorted(name for name, logger in root.manager.loggerDict.items() if getattr(logger, "handlers", None))
+    return (root.handlers[:], root.level, named, logging.getLevelName(25), structlog.get_config())
+
+
+def test_the_host_programs_logging_is_the_same_before_and_after(host_program):
+    before = configuration()
+    with open_log(io.StringIO(), format="pretty") as opened:
+        opened.write(event(EventName.TASK_ENDED))
+        assert configuration() == before
+    assert configuration() == before
+    assert host_program.getvalue() == ""
+
+
+def test_the_host_programs_own_lines_look_as_before(host_program):
+    ours = io.StringIO()
+    with open_log(ours, format="json") as opened:
+        opened.write(event(EventName.TASK_ENDED))
+        logging.getLogger("host").warning("disk almost full")
+        structlog.get_logger().info("saved", rows=3)
+    assert host_program.getvalue() == "host WARNING disk almost full\nevent='saved' rows=3\n"
+    assert ours.getvalue().count("\n") == 1
+
+
+def test_our_lines_look_the_same_however_structlog_is_configured_later(host_program):
+    with open_log(io.StringIO(), format="json") as opened:
+        structlog.configure(processors=[structlog.processors.LogfmtRenderer()])
+        opened.write(event(EventName.TASK_ENDED))
+    (told,) = written(event(EventName.TASK_ENDED))
+    assert told["event"] == "task.ended"
+    assert host_program.getvalue() == ""
+
+
+def test_the_standard_output_belongs_to_the_host_program():
+    code = """
+from callboard.config import EventLog, Settings
+from callboard.messages import Event, EventName
+log = EventLog(Settings())
+log.write(Event(seq=1, at=0.0, name=EventName.TASK_ENDED))
+log.close()
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
+    assert ran.stdout == ""
+    assert json.loads(ran.stderr)["event"] == "task.ended"

@@ -1,0 +1,382 @@
+"""Settings: defaults, the file, the environment and arguments, in this order; and what is wrong is named."""
+
+from __future__ import annotations
+
+import json
+import math
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from callboard.config import Limits, McpServer, PolicyRule, Settings, Verdict
+from callboard.messages import AgentKind, Effect, SettingsError
+
+
+def refused(file: Path) -> str:
+    with pytest.raises(SettingsError) as info:
+        Settings.load(file)
+    return str(info.value)
+
+
+def sections(model: type[BaseModel] = Settings) -> list[type[BaseModel]]:
+    """Find the model and all models that its fields hold."""
+    found = [model]
+    for field in model.model_fields.values():
+        found += [inner for part in models_in(field.annotation) for inner in sections(part)]
+    return list(dict.fromkeys(found))
+
+
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in getattr(annotation, "__args__", ()) for model in models_in(part)]
+
+
+FIELDS = [
+    pytest.param(model, name, id=f"{model.__name__}.{name}") for model in sections() for name in model.model_fields
+]
+
+
+def test_without_a_file_everything_has_its_default():
+    loaded = Settings.load()
+    assert (loaded.limits, loaded.policy, loaded.mcp_servers) == (Limits(), (), {})
+
+
+def test_an_empty_file_is_all_defaults(write):
+    assert Settings.load(write("")).limits == Limits()
+
+
+def test_the_file_beats_the_defaults(write):
+    loaded = Settings.load(write("limits: {steps: 7}"))
+    assert (loaded.limits.steps, loaded.limits.repairs) == (7, Limits().repairs)
+
+
+def test_the_environment_beats_the_file_value_by_value(write, monkeypatch):
+    monkeypatch.setenv("CALLBOARD_LIMITS__STEPS", "9")
+    loaded = Settings.load(write("limits: {steps: 7, repairs: 5}"))
+    assert (loaded.limits.steps, loaded.limits.repairs) == (9, 5)
+
+
+def test_arguments_beat_the_environment_and_the_file_value_by_value(write, monkeypatch):
+    monkeypatch.setenv("CALLBOARD_LIMITS__STEPS", "9")
+    monkeypatch.setenv("CALLBOARD_LIMITS__REPAIRS", "4")
+    loaded = Settings.load(write("limits: {steps: 7, action_failures: 6}"), limits={"steps": 11})
+    assert (loaded.limits.steps, loaded.limits.repairs, loaded.limits.action_failures) == (11, 4, 6)
+
+
+def test_the_environment_alone_is_enough(monkeypatch):
+    monkeypatch.setenv("CALLBOARD_SYSTEM__SAFE_GUARD", "false")
+    monkeypatch.setenv("CALLBOARD_POLICY", '[{"verdict": "deny", "tool": "delete_*"}]')
+    loaded = Settings.load()
+    assert loaded.system.safe_guard is False
+    assert loaded.policy == (PolicyRule(verdict=Verdict.DENY, tool="delete_*"),)
+
+
+def test_variables_without_our_prefix_are_not_read(write, monkeypatch):
+    for name in ("LIMITS", "LIMITS__STEPS", "MCPSERVERS", "mcpServers", "POLICY", "BASE"):
+        monkeypatch.setenv(name, '{"stray": {"command": "stray"}}')
+    assert Settings.load(write("")).mcp_servers == {}
+
+
+def test_mcp_servers_come_from_the_environment_under_our_prefix(monkeypatch):
+    monkeypatch.setenv("CALLBOARD_MCPSERVERS", '{"files": {"command": "mcp-files"}}')
+    assert Settings.load().mcp_servers == {"files": McpServer(command="mcp-files")}
+
+
+def test_mcp_servers_have_the_usual_form(write):
+    text = """
+        mcpServers:
+          files: {command: mcp-files, args: [--root, /srv], env: {TOKEN: hush-hush}, agents: [linux], trusted: true}
+          wiki: {url: https://wiki.example/mcp, headers: {Authorization: Bearer hush-hush}}
+    """
+    servers = Settings.load(write(text)).mcp_servers
+    assert (servers["files"].args, servers["files"].agents) == (("--root", "/srv"), (AgentKind.LINUX,))
+    assert servers["wiki"].headers["Authorization"].get_secret_value() == "Bearer hush-hush"
+
+
+def test_policy_rules_stand_in_order(write):
+    text = "policy: [{verdict: approve, effects: [once]}, {verdict: deny, agent: 'linux/*', reason: not here}]"
+    assert Settings.load(write(text)).policy == (
+        PolicyRule(verdict=Verdict.APPROVE, effects=(Effect.ONCE,)),
+        PolicyRule(verdict=Verdict.DENY, agent="linux/*", reason="not here"),
+    )
+
+
+def test_relative_paths_start_from_the_folder_of_the_file(write, tmp_path, monkeypatch):
+    monkeypatch.chdir("/")
+    loaded = Settings.load(write("documents: {workspace: reports}"))
+    assert loaded.path(loaded.documents.workspace) == tmp_path / "reports"
+
+
+def test_absolute_paths_stay(write):
+    loaded = Settings.load(write("documents: {workspace: /srv/reports}"))
+    assert loaded.path(loaded.documents.workspace) == Path("/srv/reports")
+
+
+def test_without_a_file_relative_paths_start_from_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Settings.load().path("reports") == tmp_path / "reports"
+
+
+def test_a_file_that_is_named_relatively_gives_an_absolute_base(write, tmp_path, monkeypatch):
+    write("limits: {steps: 7}")
+    monkeypatch.chdir(tmp_path)
+    assert Settings.load("callboard.yaml").base == tmp_path
+
+
+def test_a_model_is_found_by_kind_of_agent(write):
+    models = Settings.load(write("models: {app: 'scripted:a.yaml'}")).models
+    assert {kind: models.of(kind) for kind in AgentKind} == {
+        AgentKind.HOST: None,
+        AgentKind.APP: "scripted:a.yaml",
+        AgentKind.MOBILE: None,
+        AgentKind.LINUX: None,
+    }
+
+
+def test_two_loads_know_nothing_of_each_other(write):
+    assert Settings.load(write("limits: {steps: 7}")).limits.steps == 7
+    assert Settings.load(write("limits: {repairs: 7}")).limits.steps == Limits().steps
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "near"),
+    [
+        ("limit: {steps: 7}", "limit", "limits"),
+        ("mcp_servers: {}", "mcp_servers", "mcpServers"),
+        ("limits: {step: 7}", "limits.step", "steps"),
+        ("log: {fille: a.log}", "log.fille", "file"),
+        ("mcpServers: {files: {comand: x}}", "mcpServers.files.comand", "command"),
+        ("policy: [{verdict: deny}, {verdict: deny, tol: x}]", "policy.1.tol", "tool"),
+    ],
+)
+def test_an_unknown_key_is_named_with_the_nearest_known_one(write, text, where, near):
+    assert f"{where}: unknown key; did you mean {near!r}?" in refused(write(text))
+
+
+def test_an_unknown_key_that_is_near_to_nothing_is_told_what_there_is(write):
+    assert "system.zzzz: unknown key; known are ask_question, safe_guard" in refused(write("system: {zzzz: 1}"))
+
+
+def test_all_wrong_keys_are_named_at_once(write):
+    told = refused(write("limits: {step: 7, repairs: -1}\nlogs: {}"))
+    assert [line.split(": ")[1] for line in told.splitlines()] == ["limits.repairs", "limits.step", "logs"]
+
+
+def test_the_file_is_named(write):
+    file = write("limits: {steps: none}")
+    assert refused(file).startswith(f"{file}: limits.steps: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("limits: {steps: 0}", "limits.steps"),
+        ("limits: {steps: many}", "limits.steps"),
+        ("limits: {command_seconds: 0}", "limits.command_seconds"),
+        ("log: {level: loud}", "log.level"),
+        ("policy: [{verdict: perhaps}]", "policy.0.verdict"),
+        ("policy: [{}]", "policy.0.verdict"),
+        ("mcpServers: {files: {agents: [butler], command: x}}", "mcpServers.files.agents.0"),
+        ("models: {host: [a]}", "models.host"),
+        ("limits: 7", "limits"),
+    ],
+)
+def test_a_wrong_value_is_named(write, text, where):
+    assert f": {where}: " in refused(write(text))
+
+
+@pytest.mark.parametrize("text", ["{}", "{command: x, url: 'http://x'}"])
+def test_an_mcp_server_has_one_way_to_reach_it(write, text):
+    told = refused(write(f"mcpServers: {{files: {text}}}"))
+    assert "mcpServers.files" in told
+    assert "needs either `command` (stdio) or `url` (HTTP)" in told
+
+
+@pytest.mark.parametrize(
+    "text", ["a: b: c", "limits: {steps", "\tlimits: {}", "x: !unknown 1", "!!python/object/apply:os.getcwd []"]
+)
+def test_broken_yaml_is_refused(write, text):
+    assert "is no YAML" in refused(write(text))
+
+
+@pytest.mark.parametrize(("text", "what"), [("[1, 2]", "list"), ("hello", "str"), ("7", "int")])
+def test_a_file_without_keys_is_refused(write, text, what):
+    assert f"holds a {what}, not keys with values" in refused(write(text))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    assert (
+        refused(tmp_path / "nowhere.yaml") == f"{tmp_path / 'nowhere.yaml'}: can't be read: No such file or directory"
+    )
+
+
+def test_a_folder_is_no_file(tmp_path):
+    assert "can't be read" in refused(tmp_path)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    file = tmp_path / "callboard.yaml"
+    file.write_bytes(b"\xff\xfe\x00limits")
+    assert "is no YAML" in refused(file)
+
+
+def test_a_wrong_value_in_the_environment_is_refused(monkeypatch):
+    monkeypatch.setenv("CALLBOARD_LIMITS__STEPS", "many")
+    with pytest.raises(SettingsError, match=r"the environment: limits\.steps: "):
+        Settings.load()
+
+
+def test_an_unknown_key_of_a_section_in_the_environment_is_refused(monkeypatch):
+    monkeypatch.setenv("CALLBOARD_LIMITS__STEP", "7")
+    with pytest.raises(SettingsError, match=r"limits\.step: unknown key; did you mean 'steps'"):
+        Settings.load()
+
+
+def test_an_unknown_section_in_the_environment_is_refused(monkeypatch):
+    monkeypatch.setenv("CALLBOARD_LIMIT__STEPS", "7")
+    with pytest.raises(SettingsError, match="limit"):
+        Settings.load()
+
+
+def test_broken_json_in_the_environment_is_refused(monkeypatch):
+    monkeypatch.setenv("CALLBOARD_LIMITS", "{broken")
+    with pytest.raises(SettingsError, match="limits"):
+        Settings.load()
+
+
+@pytest.mark.parametrize("key", ["1", "null", "true", "2024-05-31", "[a]"])
+def test_a_key_that_is_no_text_is_refused(write, key):
+    assert "callboard.yaml" in refused(write(f"? {key}\n: {{steps: 7}}"))
+
+
+@pytest.mark.parametrize("value", [".inf", ".nan", "1e300"])
+@pytest.mark.parametrize("name", [name for name in Limits.model_fields if name.endswith("_seconds")])
+def test_a_span_of_time_is_one_that_a_clock_can_wait(write, name, value):
+    assert f"limits.{name}" in refused(write(f"limits: {{{name}: {value}}}"))
+
+
+NAMES = [name for model in sections() for name in model.model_fields]
+JUNK = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=10)
+    | st.dates()
+    | st.sampled_from(NAMES),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from([*NAMES, "mcpServers"]) | st.text(max_size=5) | st.integers(), inner, max_size=3
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return tmp_path_factory.mktemp("junk") / "callboard.yaml"
+
+
+def loads_or_says_why(file: Path) -> None:
+    try:
+        loaded = Settings.load(file)
+    except SettingsError as error:
+        assert str(file) in str(error)
+    else:
+        assert loaded.base == file.parent
+
+
+@given(content=st.dictionaries(st.sampled_from([*Settings.model_fields, "mcpServers"]), JUNK, max_size=4))
+def test_junk_below_known_keys_is_refused_or_read_but_never_a_traceback(file, content):
+    file.write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
+    loads_or_says_why(file)
+
+
+@given(content=JUNK)
+@example(content={1: 2})
+def test_any_yaml_is_refused_or_read_but_never_a_traceback(file, content):
+    file.write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
+    loads_or_says_why(file)
+
+
+@given(content=st.binary(max_size=60) | st.text(alphabet="{}[]:,-#&*!|>'\"%@` \n\tab1", max_size=40).map(str.encode))
+@settings(max_examples=200)
+def test_any_bytes_are_refused_or_read_but_never_a_traceback(file, content):
+    file.write_bytes(content)
+    loads_or_says_why(file)
+
+
+SECRET = "hush-hush-4711"
+HOLDS_SECRET = f"mcpServers: {{files: {{command: x, env: {{TOKEN: {SECRET}}}, headers: {{Authorization: {SECRET}}}}}}}"
+
+
+def test_secrets_are_hidden_in_every_dump(write):
+    loaded = Settings.load(write(HOLDS_SECRET))
+    shown = [repr(loaded), str(loaded), str(loaded.model_dump()), loaded.model_dump_json(), repr(loaded.mcp_servers)]
+    assert loaded.mcp_servers["files"].env["TOKEN"].get_secret_value() == SECRET
+    assert [text for text in shown if SECRET in text] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HOLDS_SECRET.replace("command: x", "command: x, url: y"),
+        HOLDS_SECRET.replace("command: x", "comand: x"),
+        f"mcpServers: {{files: {{command: x, env: {SECRET}}}}}",
+        f"mcpServers: {{files: {{command: x, env: {{TOKEN: [{SECRET}]}}}}}}",
+    ],
+)
+def test_secrets_are_hidden_when_settings_are_refused(write, text):
+    with pytest.raises(SettingsError) as info:
+        Settings.load(write(text))
+    assert SECRET not in str(info.value)
+    assert SECRET not in "".join(traceback.format_exception(info.value))
+
+
+def test_secrets_are_hidden_when_the_yaml_is_broken(write):
+    with pytest.raises(SettingsError) as info:
+        Settings.load(write(f"mcpServers:\n  files: {{command: x, env: {{TOKEN: {SECRET}: 1}}}}"))
+    assert SECRET not in "".join(traceback.format_exception(info.value))
+
+
+@pytest.mark.parametrize(("model", "name"), FIELDS)
+def test_every_field_says_what_it_is_for(model, name):
+    description = model.model_fields[name].description
+    assert description
+    assert description.rstrip().endswith(".")
+
+
+@pytest.mark.parametrize(("model", "name"), FIELDS)
+def test_every_field_has_a_default_but_the_verdict_of_a_rule(model, name):
+    assert model.model_fields[name].is_required() is ((model, name) == (PolicyRule, "verdict"))
+
+
+@pytest.mark.parametrize("model", sections())
+def test_every_section_refuses_unknown_keys_and_changes(model):
+    assert model.model_config["extra"] == "forbid"
+    assert model.model_config["frozen"]
+
+
+def test_settings_can_not_be_changed():
+    with pytest.raises(ValidationError, match="frozen"):
+        Settings.load().limits.steps = 3
+
+
+def test_the_defaults_are_settings_that_can_be_loaded(write):
+    defaults = json.loads(Settings.load().model_dump_json(by_alias=True))
+    assert Settings.load(write(yaml.safe_dump(defaults))).limits == Limits()
+
+
+@pytest.mark.parametrize("name", [name for name in Limits.model_fields if name.endswith("_seconds")])
+def test_every_default_span_of_time_is_finite(name):
+    seconds = getattr(Limits(), name)
+    assert seconds is None or math.isfinite(seconds)

@@ -1,0 +1,405 @@
+"""The response schemas: the field's own keys, their aliases, and nothing that is not known."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from callboard.actors.models import AppResponse, HostResponse, LinuxResponse, MobileResponse, read_response
+from callboard.actors.models._responses import STATUS_ALIASES
+from callboard.actors.processing import MACHINES
+from callboard.messages import Action, AgentKind, AskedQuestion, ControlRef, InvalidAnswerError
+
+HOST, APP, MOBILE, LINUX = AgentKind.HOST, AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX
+every_kind = pytest.mark.parametrize("kind", AgentKind)
+
+
+def refused(kind: AgentKind, content: object) -> str:
+    with pytest.raises(InvalidAnswerError) as info:
+        read_response(kind, content)
+    return str(info.value)
+
+
+# The samples of the agents' specifications, as they stand there.
+
+HOST_ASSIGNS = """
+{
+  "Observation": "Desktop shows Word and Excel. User wants to extract data from Word.",
+  "Thought": "I should start with Word to extract the table data first.",
+  "Current Sub-Task": "Extract table data from Word document",
+  "ControlLabel": "0",
+  "ControlText": "Microsoft Word - Document1",
+  "Status": "ASSIGN",
+  "Comment": "Delegating data extraction to Word AppAgent"
+}
+"""
+
+HOST_ASSIGNS_SHORT = """{"Status": "ASSIGN", "ControlText": "Microsoft Word"}"""
+
+APP_CLICKS = """
+{
+  "Observation": "Word document with Export button [12] visible",
+  "Thought": "I should click the Export button to extract table data",
+  "ControlLabel": "12",
+  "ControlText": "Export",
+  "Function": "click_input",
+  "Args": {"button": "left"},
+  "Status": "SCREENSHOT",
+  "Comment": "Clicking Export will open a dialog"
+}
+"""
+
+APP_FINISHES = """
+{
+    "Status": "FINISH",
+    "Comment": "Table data successfully extracted and saved"
+}
+"""
+
+MOBILE_CLICKS = {
+    "action": {
+        "function": "click_control",
+        "arguments": {"control_id": "5", "control_name": "Search"},
+        "status": "CONTINUE",  # or "FINISH" or "FAIL"
+    },
+    "thought": "Need to click the search button to proceed",
+}
+
+
+def test_the_host_agents_sample_is_read():
+    response = read_response(HOST, HOST_ASSIGNS)
+    assert isinstance(response, HostResponse)
+    assert response.subtask == "Extract table data from Word document"
+    assert (response.label, response.text) == ("0", "Microsoft Word - Document1")
+    assert response.decided_status() == "ASSIGN"
+    assert response.decided_actions() == ()
+    assert response.comment == "Delegating data extraction to Word AppAgent"
+
+
+def test_the_host_agents_short_sample_is_read():
+    response = read_response(HOST, HOST_ASSIGNS_SHORT)
+    assert (response.text, response.decided_status()) == ("Microsoft Word", "ASSIGN")
+
+
+def test_the_app_agents_sample_is_read():
+    response = read_response(APP, APP_CLICKS)
+    assert isinstance(response, AppResponse)
+    assert response.observation == "Word document with Export button [12] visible"
+    assert response.thought == "I should click the Export button to extract table data"
+    assert response.decided_status() == "SCREENSHOT"
+    control = ControlRef(id="12", name="Export")
+    assert response.decided_actions() == (Action(tool="click_input", arguments={"button": "left"}, control=control),)
+
+
+def test_the_app_agents_end_is_read():
+    response = read_response(APP, APP_FINISHES)
+    assert (response.decided_status(), response.comment) == ("FINISH", "Table data successfully extracted and saved")
+
+
+@pytest.mark.parametrize("status", ["CONTINUE", "FINISH", "FAIL"])
+def test_the_mobile_agents_sample_is_read(status):
+    sample = {**MOBILE_CLICKS, "action": {**MOBILE_CLICKS["action"], "status": status}}
+    response = read_response(MOBILE, json.dumps(sample))
+    assert isinstance(response, MobileResponse)
+    assert response.decided_status() == status
+    assert response.thought == "Need to click the search button to proceed"
+    arguments = {"control_id": "5", "control_name": "Search"}
+    assert response.decided_actions() == (
+        Action(tool="click_control", arguments=arguments, control=ControlRef(id="5", name="Search")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "schema"), [(HOST, HostResponse), (APP, AppResponse), (MOBILE, MobileResponse), (LINUX, LinuxResponse)]
+)
+def test_each_kind_of_agent_has_its_schema(kind, schema):
+    assert type(read_response(kind, {"Status": "FINISH"})) is schema
+
+
+# Keys and their aliases.
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("field", "keys", "value"),
+    [
+        ("observation", ["Observation", "observation"], "two windows"),
+        ("thought", ["Thought", "thought"], "begin with the first"),
+        ("comment", ["Comment", "comment", "Message", "message"], "done"),
+        ("plan", ["Plan", "plan"], ["one", "two"]),
+        ("status", ["Status", "status"], "FINISH"),
+        ("result", ["Result", "result"], {"rows": 4}),
+        ("function", ["Function", "function"], "click"),
+        ("arguments", ["Args", "args", "Arguments", "arguments"], {"button": "left"}),
+        ("label", ["ControlLabel", "control_label"], "12"),
+        ("text", ["ControlText", "control_text"], "Export"),
+    ],
+)
+def test_a_field_is_read_under_each_of_its_keys(kind, field, keys, value):
+    assert [getattr(read_response(kind, {key: value}), field) for key in keys] == [value] * len(keys)
+
+
+@pytest.mark.parametrize("key", ["Current Sub-Task", "CurrentSubtask", "current_subtask", "Subtask", "subtask"])
+def test_a_subtask_is_read_under_each_of_its_keys(key):
+    assert read_response(HOST, {key: "count the rows"}).subtask == "count the rows"
+    assert f"{key}: unknown key" in refused(APP, {key: "count the rows"})
+
+
+@pytest.mark.parametrize("key", ["ControlReannotate", "control_reannotate", "reannotate"])
+@pytest.mark.parametrize("value", [["1", "2"], [1, 2]], ids=["words", "numbers"])
+def test_controls_to_annotate_are_read_under_each_of_their_keys(key, value):
+    assert read_response(APP, {key: value}).reannotate == ["1", "2"]
+    assert f"{key}: unknown key" in refused(MOBILE, {key: value})
+
+
+@pytest.mark.parametrize("key", ["Actions", "actions", "ActionList", "action_list", "Action", "action"])
+@pytest.mark.parametrize("listed", [True, False])
+def test_actions_are_read_one_or_many_under_each_of_their_keys(key, listed):
+    call = {"function": "click", "arguments": {"button": "left"}}
+    response = read_response(APP, {key: [call] if listed else call})
+    assert response.decided_actions() == (Action(tool="click", arguments={"button": "left"}),)
+
+
+@pytest.mark.parametrize("function", ["Function", "function", "tool"])
+@pytest.mark.parametrize("arguments", ["Args", "args", "Arguments", "arguments", "parameters"])
+@pytest.mark.parametrize("label", ["ControlLabel", "control_label", "control_id"])
+@pytest.mark.parametrize("text", ["ControlText", "control_text", "control_name"])
+def test_an_action_is_read_under_each_of_its_keys(function, arguments, label, text):
+    call = {function: "click", arguments: {"x": 1}, label: 12, text: "Export"}
+    assert read_response(APP, {"Actions": [call]}).decided_actions() == (
+        Action(tool="click", arguments={"x": 1}, control=ControlRef(id="12", name="Export")),
+    )
+
+
+def test_actions_keep_their_order_the_flat_one_first():
+    response = read_response(APP, {"Function": "a", "Actions": [{"tool": "b"}, {"tool": "c"}]})
+    assert [action.tool for action in response.decided_actions()] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("nothing", [None, [], {}, "", [{"function": ""}], [{"function": None}]], ids=repr)
+def test_an_answer_without_a_function_has_no_action(nothing):
+    assert read_response(APP, {"Actions": nothing}).decided_actions() == ()
+
+
+def test_the_control_beside_a_host_agents_action_names_a_target_and_no_control():
+    response = read_response(HOST, {"Function": "open", "ControlLabel": "0", "ControlText": "Word"})
+    assert response.decided_actions() == (Action(tool="open"),)
+
+
+@pytest.mark.parametrize("label", [12, "12", 12.0], ids=repr)
+def test_a_label_that_is_a_number_is_its_digits(label):
+    (action,) = read_response(APP, {"Function": "click", "ControlLabel": label}).decided_actions()
+    assert action.control is not None
+    assert action.control.id == str(label)
+
+
+@pytest.mark.parametrize(
+    "key", ["Observation", "Thought", "Comment", "Status", "Function", "ControlLabel", "ControlText"]
+)
+def test_null_counts_as_no_words(key):
+    assert read_response(APP, {key: None}) == read_response(APP, {})
+
+
+# Statuses.
+
+
+@every_kind
+def test_every_status_of_the_machine_is_read_in_any_case(kind):
+    for status in MACHINES[kind].transitions:
+        for spelling in (status, status.lower(), status.title(), f"  {status} \n"):
+            assert read_response(kind, {"Status": spelling}).decided_status() == status
+
+
+@pytest.mark.parametrize(("alias", "status"), STATUS_ALIASES.items())
+def test_other_words_for_a_status_are_read(alias, status):
+    for spelling in (alias, alias.lower(), alias.replace("_", " "), alias.replace("_", "-").title()):
+        assert read_response(HOST, {"Status": spelling}).decided_status() == status
+
+
+def test_no_alias_is_a_status_of_its_own():
+    statuses = {status for machine in MACHINES.values() for status in machine.transitions}
+    assert set(STATUS_ALIASES.values()) <= statuses
+    assert not set(STATUS_ALIASES) & statuses
+
+
+def test_an_unknown_status_is_left_to_the_check_against_the_table():
+    assert read_response(APP, {"Status": "Perhaps"}).decided_status() == "PERHAPS"
+
+
+@pytest.mark.parametrize("nothing", [{}, {"Status": ""}, {"Status": None}, {"Status": "  "}], ids=repr)
+def test_an_answer_without_a_status_has_none(nothing):
+    assert read_response(APP, nothing).decided_status() == ""
+
+
+def test_the_status_of_the_last_action_counts_where_the_answer_has_none():
+    calls = [{"function": "a", "status": "CONTINUE"}, {"function": "b", "status": "FINISH"}, {"function": "c"}]
+    assert read_response(MOBILE, {"Actions": calls}).decided_status() == "FINISH"
+
+
+def test_the_answers_own_status_beats_that_of_its_actions():
+    answer = {"Status": "FAIL", "Action": {"function": "a", "status": "FINISH"}}
+    assert read_response(MOBILE, answer).decided_status() == "FAIL"
+
+
+# Questions.
+
+
+@pytest.mark.parametrize("key", ["Questions", "questions", "Question", "question"])
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Which file?", (AskedQuestion(text="Which file?"),)),
+        (["Which file?", "Which sheet?"], (AskedQuestion(text="Which file?"), AskedQuestion(text="Which sheet?"))),
+        ({"text": "Which?", "choices": ["a", "b"]}, (AskedQuestion(text="Which?", choices=("a", "b")),)),
+        ([{"Question": "Which?", "options": ["a"]}], (AskedQuestion(text="Which?", choices=("a",)),)),
+        ([], ()),
+        (None, ()),
+        ("", ()),
+    ],
+)
+def test_questions_are_read_in_each_form(key, said, asked):
+    assert read_response(APP, {key: said, "Status": "CONTINUE"}).asked() == asked
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ({"Comment": "Which file?", "Thought": "I can't tell"}, "Which file?"),
+        ({"Thought": "I can't tell"}, "I can't tell"),
+        ({}, "How shall I go on?"),
+        ({"Questions": [""], "Comment": "Which file?"}, "Which file?"),
+    ],
+)
+def test_who_waits_for_an_answer_always_asks_something(answer, text):
+    assert read_response(APP, {"Status": "PENDING", **answer}).asked() == (AskedQuestion(text=text),)
+
+
+# Text around the JSON, and what is none.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"Status": "FINISH"}',
+        '  \n{"Status": "FINISH"}\n ',
+        '```json\n{"Status": "FINISH"}\n```',
+        '```\n{"Status": "FINISH"}\n```',
+        '```JSON\n{"Status": "FINISH"}```',
+        '\n  ```json  \n{\n"Status": "FINISH"\n}\n  ```  \n',
+    ],
+    ids=ascii,
+)
+def test_a_fence_around_the_json_is_taken_off(text):
+    assert read_response(APP, text).decided_status() == "FINISH"
+
+
+def test_a_fence_inside_a_text_stays():
+    answer = {"Status": "FINISH", "Comment": "run:\n```\nls\n```"}
+    assert read_response(LINUX, json.dumps(answer)).comment == "run:\n```\nls\n```"
+    assert read_response(LINUX, f"```json\n{json.dumps(answer)}\n```").comment == "run:\n```\nls\n```"
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("", "the answer is no JSON"),
+        ("I am done.", "the answer is no JSON"),
+        ('{"Status": "FINISH"', "the answer is no JSON"),
+        ('{"Status": "FINISH"} {"Status": "FAIL"}', "the answer is no JSON"),
+        ("[]", "must be one JSON object, not a list"),
+        ("null", "must be one JSON object, not a NoneType"),
+        ('"FINISH"', "must be one JSON object, not a str"),
+        (None, "must be one JSON object, not a NoneType"),
+        (7, "must be one JSON object, not a int"),
+        ([{"Status": "FINISH"}], "must be one JSON object, not a list"),
+    ],
+)
+def test_what_is_no_object_is_refused(kind, content, why):
+    assert why in refused(kind, content)
+
+
+@every_kind
+@pytest.mark.parametrize("key", ["Confidence", "STATUS", "Stat us", "", "model_config", "__class__"])
+def test_an_unknown_key_is_refused_by_name(kind, key):
+    assert refused(kind, {"Status": "FINISH", key: 1}) == f"{key}: unknown key"
+
+
+def test_an_unknown_key_of_an_action_is_refused_by_its_place():
+    assert (
+        refused(APP, {"Actions": [{"function": "a"}, {"function": "b", "speed": 3}]}) == "Actions.1.speed: unknown key"
+    )
+
+
+def test_all_that_is_wrong_is_told_at_once():
+    told = refused(APP, {"Args": "left", "Confidence": 1, "Observation": ["a"]})
+    assert {part.split(":")[0] for part in told.split("; ")} == {"Args", "Confidence", "Observation"}
+
+
+@every_kind
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize("place", ['{"Result": %s}', '{"Function": "a", "Args": {"x": [%s]}}', '{"Action": {"tool": "a", "args": {"x": %s}}}'])  # fmt: skip
+def test_a_number_that_json_does_not_have_is_refused(kind, number, place):
+    assert refused(kind, place % number)
+
+
+@every_kind
+@pytest.mark.parametrize("place", ['{"Result": %s}', "%s", '{"Args": {"x": %s}}'])
+def test_an_answer_that_is_nested_too_deeply_is_refused(kind, place):
+    depth = sys.getrecursionlimit() * 2
+    assert refused(kind, place % ("[" * depth + "]" * depth))
+
+
+# Whatever a model says.
+
+KEYS = sorted(
+    {
+        key
+        for schema in (HostResponse, AppResponse)
+        for field in schema.model_fields.values()
+        for key in field.validation_alias.choices
+    }
+)
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(KEYS),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=10,
+)
+KINDS = st.sampled_from(AgentKind)
+
+
+def decided_or_refused(kind: AgentKind, content: Any) -> None:
+    try:
+        response = read_response(kind, content)
+        decided = (response.decided_status(), response.decided_actions(), response.asked())
+    except InvalidAnswerError as error:
+        assert str(error)
+    else:
+        assert [type(part) for part in decided] == [str, tuple, tuple]
+
+
+@given(kind=KINDS, content=ANY_JSON | st.dictionaries(st.sampled_from(KEYS), ANY_JSON, max_size=5))
+@settings(max_examples=400)
+def test_any_json_is_decided_on_or_refused(kind, content):
+    decided_or_refused(kind, content)
+
+
+@given(kind=KINDS, content=ANY_JSON)
+@settings(max_examples=200)
+def test_any_json_text_is_decided_on_or_refused(kind, content):
+    decided_or_refused(kind, json.dumps(content))
+
+
+@given(kind=KINDS, content=st.text() | st.text(alphabet='{}[]":,` \n\\u01json', max_size=30))
+@example(kind=APP, content="```\n```")
+@example(kind=APP, content="9" * 5000)
+@settings(max_examples=200)
+def test_any_text_is_decided_on_or_refused(kind, content):
+    decided_or_refused(kind, content)

@@ -1,0 +1,236 @@
+"""The model that plays a script: which answer is due, what it may refer to, and what it says when it can't go on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from callboard.actors.models import ScriptedModel
+from callboard.messages import AgentKind, ScriptError
+
+APP = "app/excel/book.xlsx"
+
+
+def play(answers, request):
+    return asyncio.run(ScriptedModel(answers, "night.yaml").answer(request)).content
+
+
+def refused(answers, request) -> str:
+    with pytest.raises(ScriptError) as info:
+        play(answers, request)
+    return str(info.value)
+
+
+def resolved(value, request):
+    return play({APP: [{"Result": value}]}, request)["Result"]
+
+
+def test_the_number_of_the_call_says_which_answer_is_due(asks):
+    script = {APP: [{"Status": "CONTINUE"}, {"Status": "FINISH"}]}
+    assert [play(script, asks(call=call)) for call in (2, 1, 2)] == [
+        {"Status": "FINISH"},
+        {"Status": "CONTINUE"},
+        {"Status": "FINISH"},
+    ]
+
+
+def test_every_host_agent_plays_the_answers_of_host(asks):
+    request = asks(kind=AgentKind.HOST, address="host/t")
+    assert play({"host": [{"Status": "FINISH"}]}, request) == {"Status": "FINISH"}
+
+
+def test_one_host_agents_own_answers_come_before_those_of_host(asks):
+    script = {"host": [{"Status": "FINISH"}], "host/t": [{"Status": "FAIL"}]}
+    assert play(script, asks(kind=AgentKind.HOST, address="host/t")) == {"Status": "FAIL"}
+    assert play(script, asks(kind=AgentKind.HOST, address="host/u")) == {"Status": "FINISH"}
+
+
+def test_host_serves_no_other_agent(asks):
+    assert APP in refused({"host": [{"Status": "FINISH"}]}, asks())
+
+
+def test_a_script_plays_the_same_for_many_agents_at_a_time(asks):
+    model = ScriptedModel({APP: [{"Result": "${request}"}]})
+    said: dict[int, object] = {}
+
+    def ask(number: int) -> None:
+        said[number] = asyncio.run(model.answer(asks(request=f"request {number}"))).content["Result"]
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert said == {number: f"request {number}" for number in range(8)}
+
+
+@pytest.mark.parametrize(
+    ("reference", "value"),
+    [
+        ("${request}", "make a chart"),
+        ("${task.id}", "t"),
+        ("${task.request}", "make a chart of the sales"),
+        ("${target.id}", "report.docx"),
+        ("${target.address}", "app/word/report.docx"),
+        ("${subtasks.1.output.rows}", 4),
+        ("${subtasks.1.output.ratio}", 0.5),
+        ("${subtasks.1.output.done}", True),
+        ("${subtasks.1.output.none}", None),
+        ("${subtasks.1.output.cells}", [["a", 1]]),
+        ("${subtasks.1.output.cells.0.1}", 1),
+        ("${subtasks.1.output.0}", "zero"),
+        ("${subtasks.1.outcome}", "finished"),
+        ("${subtasks.1.artifacts.0}", "/srv/report.docx"),
+        ("${steps.1.results.0.value.rows}", [[1, 2.5], ["a"]]),
+        ("${observation.controls.0.id}", "table-1"),
+        ("${observation.controls.0.detail.rows}", 4),
+        ("${observation.targets.0.name}", "Report"),
+        ("${ request }", "make a chart"),
+    ],
+)
+def test_a_reference_that_is_the_whole_string_keeps_its_type(asks, reference, value):
+    said = resolved(reference, asks())
+    assert (said, type(said)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("${subtasks.1.output.rows} rows", "4 rows"),
+        ("${request}: ${task.id}", "make a chart: t"),
+        ("${request}${task.id}", "make a chartt"),
+        ("$${request}", "${request}"),
+        ("$${request} is ${request}", "${request} is make a chart"),
+        ("costs $5 {net}", "costs $5 {net}"),
+        ("$", "$"),
+        ("${", "${"),
+        ("", ""),
+    ],
+)
+def test_references_within_a_string_become_text(asks, text, said):
+    assert resolved(text, asks()) == said
+
+
+def test_references_are_resolved_at_any_depth_but_not_in_keys(asks):
+    value = {"${request}": [{"deep": ["${subtasks.1.output.rows}"]}], "n": 3}
+    assert resolved(value, asks()) == {"${request}": [{"deep": [4]}], "n": 3}
+
+
+def test_what_a_reference_leads_to_is_not_resolved_again(asks):
+    assert resolved("${request}", asks(request="${task.id}")) == "${task.id}"
+    assert resolved("do: ${request}", asks(request="${task.id}")) == "do: ${task.id}"
+
+
+def test_what_a_reference_leads_to_keeps_its_dollars(asks):
+    assert resolved("do: ${request}", asks(request="print $${x}")) == "do: print $${x}"
+
+
+def test_the_script_itself_is_not_changed_by_playing_it(asks):
+    script = {APP: [{"Result": ["${request}"]}]}
+    play(script, asks())
+    assert script == {APP: [{"Result": ["${request}"]}]}
+
+
+@given(text=st.text(alphabet="${}ab. ", max_size=12))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_string_is_resolved_or_refused_as_the_scripts_fault(asks, text):
+    try:
+        said = resolved(text, asks())
+    except ScriptError:
+        assert "${" in text
+    else:
+        assert isinstance(said, str)
+
+
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [
+        ("${nothing}", "what the agent sees has request, task, target, observation, subtasks, steps, not 'nothing'"),
+        ("${subtasks.2.output}", "subtasks has 1, not '2'"),
+        ("${subtasks.1.output.columns}", "subtasks.1.output has rows, ratio, done, none, cells, 0, not 'columns'"),
+        ("${steps.1.results.7.value}", "not '7'"),
+        ("${steps.1.results.-1.value}", "not '-1'"),
+        ("${request.upper}", "request is 'make a chart', not 'upper'"),
+        ("${}", "not ''"),
+        ("${request.}", "not ''"),
+        ("${observation.controls.\u00b2}", "not '\u00b2'"),
+    ],
+)
+def test_a_dead_reference_names_the_agent_the_step_and_what_there_is(asks, reference, why):
+    told = refused({APP: [{"Result": f"see {reference}"}]}, asks())
+    assert told.startswith(f"{APP}, step 2: night.yaml, answer 1 of {APP}: {reference} leads nowhere: ")
+    assert why in told
+
+
+def test_a_target_can_not_be_referred_to_where_there_is_none(asks):
+    assert "target has nothing, not 'id'" in refused({APP: [{"Result": "${target.id}"}]}, asks(target=None))
+
+
+def test_a_script_that_ran_dry_names_the_agent_and_the_step(asks):
+    told = refused({APP: [{"Status": "CONTINUE"}]}, asks(call=2))
+    assert told == f"{APP}, step 2: night.yaml ran dry: it holds 1 answers for {APP}, this would be number 2"
+
+
+def test_a_script_that_ran_dry_after_a_repair_tells_why_the_answer_was_sent_back(asks):
+    told = refused({APP: [{"Status": "NEXT"}]}, asks(call=2, reasons=("'NEXT' is not legal now",)))
+    assert "the last one was sent back: 'NEXT' is not legal now" in told
+
+
+def test_an_agent_that_the_script_does_not_know_is_named_with_those_it_knows(asks):
+    told = refused({"host": [], "linux/a": []}, asks())
+    assert told == f"{APP}, step 2: night.yaml has no answers for this agent; it has some for host, linux/a"
+
+
+def test_an_empty_script_knows_nobody(asks):
+    assert "it has some for nobody" in refused({}, asks())
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ([], "expected address → list of answers, found a list"),
+        ("host", "expected address → list of answers, found a str"),
+        ({"host": {"Status": "FINISH"}}, "host: expected a list of answers, found a dict"),
+        ({"host": "FINISH"}, "host: expected a list of answers, found a str"),
+        ({"host": None}, "host: expected a list of answers, found a NoneType"),
+        ({"host": [{}, "FINISH"]}, "host: answer 2 is a str, not an object"),
+        ({"host": [[]]}, "host: answer 1 is a list, not an object"),
+    ],
+)
+def test_a_malformed_script_is_refused_when_it_is_made(answers, why):
+    with pytest.raises(ScriptError) as info:
+        ScriptedModel(answers, "night.yaml")
+    assert str(info.value) == f"night.yaml: {why}"
+
+
+def test_a_script_is_read_from_a_file(tmp_path, asks):
+    file = tmp_path / "night.yaml"
+    file.write_text(yaml.safe_dump({APP: [{"Status": "FINISH", "Comment": "Zähle"}]}, allow_unicode=True), "utf-8")
+    said = asyncio.run(ScriptedModel.load(file).answer(asks())).content
+    assert said == {"Status": "FINISH", "Comment": "Zähle"}
+
+
+def test_an_empty_file_is_a_script_for_nobody(tmp_path):
+    (tmp_path / "night.yaml").write_text("")
+    assert isinstance(ScriptedModel.load(tmp_path / "night.yaml"), ScriptedModel)
+
+
+@pytest.mark.parametrize(
+    "content", [b"host: [", b"\xff\xfe", b"host: !!python/object/apply:os.getcwd []", b"- a", b"7"]
+)
+def test_a_file_that_is_no_script_is_refused_by_name(tmp_path, content):
+    file = tmp_path / "night.yaml"
+    file.write_bytes(content)
+    with pytest.raises(ScriptError, match=r"night\.yaml"):
+        ScriptedModel.load(file)
+
+
+@pytest.mark.parametrize("name", ["nowhere.yaml", "."])
+def test_a_file_that_can_not_be_read_is_refused_by_name(tmp_path, name):
+    with pytest.raises(ScriptError, match="can't be read"):
+        ScriptedModel.load(tmp_path / name)

@@ -1,0 +1,94 @@
+"""Level 2 of one agent on a window in memory, without actors: pipelines are called as a job calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from callboard import FunctionModel, Settings, ToolError, tool
+from callboard.actors.commands import Dispatcher, Policy, Toolbox
+from callboard.actors.processing import Pipeline, Services, pipeline
+from callboard.actors.runtime import EventStream, Feed, Lanes, Lease, VirtualClock
+from callboard.actors.states import Run
+from callboard.messages import AgentKind, Assign, Effect, Event, EventName, Target, agent_kind
+from callboard.testing import MemoryServer
+
+WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
+
+
+class Surface(MemoryServer):
+    """A window with one tool more, which fails."""
+
+    @tool(effect=Effect.ONCE, agents=WORKERS)
+    def explode(self, target: str) -> str:
+        """Fail, always."""
+        msg = "out of paper"
+        raise ToolError(msg)
+
+
+@dataclass
+class Stage:
+    """One agent's level 2, and what can be seen of it."""
+
+    surface: Surface
+    services: Services
+    pipeline: Pipeline
+    lease: Lease
+    target: Target | None
+    feed: Feed
+
+    def run(self, status: str = "CONTINUE", **fields: Any) -> Run:
+        """Make a run of this agent."""
+        assign = Assign(
+            task_id="t",
+            run_id="t/1" if self.target else "t/0",
+            address=self.lease.target,
+            token=self.lease.token,
+            request="write it down",
+            task_request="the whole task",
+            number=1 if self.target else 0,
+            target=self.target,
+            **fields.pop("assign", {}),
+        )
+        return Run(assign=assign, limits=self.services.settings.limits, status=status, **fields)
+
+    def events(self, name: EventName) -> list[Event]:
+        """Take the events of a name that there were so far; all others are dropped."""
+        taken = iter(self.feed.take, None)
+        return [event for event in taken if event.name is name]
+
+
+@pytest.fixture
+def stage() -> Iterator[Callable[..., Stage]]:
+    """Set a stage: ``stage(model, policy=[...])``; a model is a function or a list of answers."""
+    lanes = Lanes()
+
+    def build(
+        model: Any = None, *, target: Target | None = MemoryServer.window(), controls: Any = None, **sections: Any
+    ) -> Stage:
+        settings = Settings.load(**{"documents": {"enabled": False}, "log": {"format": "off"}, **sections})
+        surface = Surface(target or MemoryServer.window(), controls=controls)
+        clock = VirtualClock(1000.0)
+        stream = EventStream(clock, kept=1000, queue=1000)
+        address = target.address if target else "host/t"
+        kind = agent_kind(address)
+        answers = FunctionModel(model if callable(model) else lambda request: model[request.call - 1])
+        services = Services(
+            settings=settings,
+            models={} if model is None else {kind: answers},
+            toolbox=Toolbox([surface], (), lanes),
+            dispatcher=Dispatcher(stream),
+            policy=Policy(settings.policy),
+            lanes=lanes,
+            stream=stream,
+            clock=clock,
+            prompts=dict.fromkeys(AgentKind, "the prompt"),
+        )
+        lease = Lease(address, 7)
+        return Stage(surface, services, pipeline(kind, services).under(lease), lease, target, stream.open())
+
+    yield build
+    assert lanes.close(5) == ()

@@ -1,0 +1,44 @@
+"""The machinery, started and stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from callboard.actors.runtime import EventLoop, EventStream, Jobs, Lanes, VirtualClock
+
+
+@pytest.fixture
+def loop() -> Iterator[EventLoop]:
+    """Give a running loop."""
+    running = EventLoop("test-loop")
+    running.start()
+    yield running
+    assert running.stop(5)
+
+
+@pytest.fixture
+def lanes() -> Iterator[Lanes]:
+    """Give lanes; all calls must have returned at the end."""
+    made = Lanes()
+    yield made
+    assert made.close(5) == ()
+
+
+@pytest.fixture
+def jobs(loop: EventLoop) -> Jobs:
+    """Give jobs on the loop."""
+    return Jobs(loop)
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    """Give a clock that stands still."""
+    return VirtualClock(1000.0)
+
+
+@pytest.fixture
+def stream(clock: VirtualClock) -> EventStream:
+    """Give a stream that keeps five events, three for each feed."""
+    return EventStream(clock, kept=5, queue=3)

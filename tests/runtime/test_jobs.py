@@ -1,0 +1,335 @@
+"""Jobs: one word each, and whether anything still works under a lease."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import queue
+import threading
+
+import pytest
+
+from callboard.actors.runtime import Jobs, Leases
+from callboard.actors.runtime._lanes import calls_of_job
+from callboard.messages import Captured
+
+WORD = Captured(observation=None)
+
+
+class Word:
+    """Takes what jobs say."""
+
+    def __init__(self):
+        self._said = queue.SimpleQueue()
+
+    def __call__(self, said):
+        self._said.put(said)
+
+    def get(self):
+        return self._said.get(timeout=5)
+
+    @property
+    def silent(self):
+        return self._said.empty()
+
+
+class Idle:
+    """Notes what `when_idle` tells, in order."""
+
+    def __init__(self, jobs, token):
+        self.told = []
+        self.is_idle, self.is_stuck = threading.Event(), threading.Event()
+        jobs.when_idle(token, self._idle, self._stuck)
+
+    def _idle(self):
+        self.told.append("idle")
+        self.is_idle.set()
+
+    def _stuck(self):
+        self.told.append("stuck")
+        self.is_stuck.set()
+
+
+class Waiting:
+    """A job that waits for ever once it has begun; it may refuse to be cancelled."""
+
+    def __init__(self, says=None):
+        self.begun = threading.Event()
+        self._says = says
+
+    async def __call__(self):
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if self._says is None:
+                raise
+        return self._says
+
+
+class Blocking:
+    """A call that has begun when `begun` is set, and returns when `let_go` is."""
+
+    def __init__(self):
+        self.begun, self.let_go = threading.Event(), threading.Event()
+
+    def __call__(self):
+        self.begun.set()
+        assert self.let_go.wait(10)
+
+
+@pytest.fixture
+def lease():
+    return Leases().grant("app/memo/one")
+
+
+@pytest.fixture
+def word():
+    return Word()
+
+
+@pytest.fixture
+def blocking():
+    call = Blocking()
+    yield call
+    call.let_go.set()
+
+
+def settle(loop):
+    """Let the loop do all that is due."""
+    for _ in range(5):
+        loop.submit(asyncio.sleep(0)).result(5)
+
+
+async def say():
+    return WORD
+
+
+def test_a_job_says_its_message_on_the_loops_thread(loop, jobs, lease):
+    said = queue.SimpleQueue()
+    jobs.start(lease, say, lambda message: said.put((message, threading.current_thread())))
+    assert said.get(timeout=5) == (WORD, loop.thread)
+
+
+@pytest.mark.parametrize("how", [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_what_a_job_raises_is_its_word_and_the_loop_lives_on(jobs, lease, word, how):
+    async def fail():
+        raise how
+
+    jobs.start(lease, fail, word)
+    assert isinstance(word.get(), how)
+    jobs.start(lease, say, word)
+    assert word.get() == WORD
+
+
+def test_a_job_function_that_raises_before_it_waits_says_so(jobs, lease, word):
+    def fail():
+        raise ValueError
+
+    jobs.start(lease, fail, word)
+    assert isinstance(word.get(), ValueError)
+
+
+def test_a_job_that_raises_cancelled_without_being_cancelled_says_an_error(jobs, lease, word):
+    async def fail():
+        raise asyncio.CancelledError
+
+    jobs.start(lease, fail, word)
+    assert isinstance(word.get(), RuntimeError)
+
+
+@pytest.mark.parametrize("says", [None, WORD])
+def test_a_cancelled_job_says_nothing(jobs, lease, word, says):
+    work = Waiting(says)
+    jobs.start(lease, work, word)
+    assert work.begun.wait(5)
+    jobs.cancel(lease.token)
+    assert Idle(jobs, lease.token).is_idle.wait(5)
+    assert word.silent
+
+
+def test_a_job_that_is_cancelled_before_it_begins_never_runs(loop, jobs, lease, word):
+    gate = threading.Event()
+    loop.call(lambda: gate.wait(5))
+    work = Waiting()
+    jobs.start(lease, work, word)
+    jobs.cancel(lease.token)
+    idle = Idle(jobs, lease.token)
+    gate.set()
+    assert idle.is_idle.wait(5)
+    assert not work.begun.is_set()
+    assert word.silent
+
+
+def test_a_job_that_is_cancelled_just_as_its_task_is_made_ends(loop, jobs, lease, word):
+    def cancel_then_make(running, coroutine, **options):
+        running.set_task_factory(None)
+        jobs.cancel(lease.token)
+        return asyncio.Task(coroutine, loop=running, **options)
+
+    loop.call(lambda: asyncio.get_running_loop().set_task_factory(cancel_then_make))
+    jobs.start(lease, Waiting(), word)
+    settle(loop)
+    assert Idle(jobs, lease.token).is_idle.wait(2)
+    assert word.silent
+
+
+def test_a_cancel_reaches_only_the_jobs_of_its_lease(jobs, word):
+    leases = Leases()
+    one, other = leases.grant("app/memo/one"), leases.grant("app/memo/two")
+    let_go = asyncio.Event()
+    begun = threading.Event()
+
+    async def wait():
+        begun.set()
+        await let_go.wait()
+        return WORD
+
+    jobs.start(other, wait, word)
+    assert begun.wait(5)
+    jobs.cancel(one.token)
+    jobs._loop.call(let_go.set)
+    assert word.get() == WORD
+
+
+def test_a_lease_without_jobs_is_idle_at_once(jobs):
+    assert Idle(jobs, 99).told == ["idle"]
+
+
+def test_a_lease_is_idle_only_when_all_of_its_jobs_have_ended(loop, jobs, lease, word):
+    works = Waiting(), Waiting()
+    for work in works:
+        jobs.start(lease, work, word)
+        assert work.begun.wait(5)
+    first = asyncio.Event()
+
+    async def end():
+        await first.wait()
+        return WORD
+
+    jobs.start(lease, end, word)
+    idle = Idle(jobs, lease.token)
+    loop.call(first.set)
+    assert word.get() == WORD
+    settle(loop)
+    assert idle.told == []
+    jobs.cancel(lease.token)
+    assert idle.is_idle.wait(5)
+    assert idle.told == ["idle"]
+
+
+def test_a_lease_is_stuck_and_not_idle_until_a_blocking_call_that_outlives_its_job_returns(jobs, lanes, lease, word, blocking):
+    jobs.start(lease, lambda: lanes.run("one", blocking), word)
+    assert blocking.begun.wait(5)
+    jobs.cancel(lease.token)
+    idle = Idle(jobs, lease.token)
+    assert idle.is_stuck.wait(5)
+    assert not idle.is_idle.is_set()
+    blocking.let_go.set()
+    assert idle.is_idle.wait(5)
+    assert idle.told == ["stuck", "idle"]
+    assert word.silent
+
+
+def test_one_who_asks_after_the_job_got_stuck_is_told_so(loop, jobs, lanes, lease, word, blocking):
+    jobs.start(lease, lambda: lanes.run("one", blocking), word)
+    assert blocking.begun.wait(5)
+    jobs.cancel(lease.token)
+    settle(loop)
+    idle = Idle(jobs, lease.token)
+    assert idle.told == ["stuck"]
+    blocking.let_go.set()
+    assert idle.is_idle.wait(5)
+
+
+def test_one_who_asks_just_as_the_job_gets_stuck_is_told_so(jobs, lease, word):
+    asked = []
+
+    class AskedMeanwhile(concurrent.futures.Future):
+        """A call; whoever waits for the lease asks just when the job sees that it has not returned."""
+
+        def add_done_callback(self, fn):
+            if not asked:
+                asked.append(Idle(jobs, lease.token))
+            super().add_done_callback(fn)
+
+    call = AskedMeanwhile()
+    call.set_running_or_notify_cancel()
+
+    async def leave_a_call_behind():
+        calls_of_job.get().add(call)
+        return WORD
+
+    jobs.start(lease, leave_a_call_behind, word)
+    assert word.get() == WORD
+    jobs._loop.submit(asyncio.sleep(0)).result(5)
+    call.set_result(None)
+    assert asked[0].is_idle.wait(5)
+    assert asked[0].told == ["stuck", "idle"]
+
+
+def test_two_blocking_calls_of_one_lease_make_it_stuck_once(loop, jobs, lanes, lease, word, blocking):
+    second = Blocking()
+    jobs.start(lease, lambda: lanes.run("one", blocking), word)
+    jobs.start(lease, lambda: lanes.run("two", second), word)
+    assert blocking.begun.wait(5)
+    assert second.begun.wait(5)
+    idle = Idle(jobs, lease.token)
+    jobs.cancel(lease.token)
+    settle(loop)
+    blocking.let_go.set()
+    second.let_go.set()
+    assert idle.is_idle.wait(5)
+    assert idle.told == ["stuck", "idle"]
+
+
+def test_a_job_that_goes_on_without_its_blocking_call_speaks_at_once_and_keeps_the_lease(
+    jobs, lanes, lease, word, blocking
+):
+    async def give_up():
+        try:
+            async with asyncio.timeout(0):
+                await lanes.run("one", blocking)
+        except TimeoutError:
+            return WORD
+
+    jobs.start(lease, give_up, word)
+    assert word.get() == WORD
+    if not blocking.begun.is_set():  # taken back before the lane had begun it: nothing is left behind
+        assert Idle(jobs, lease.token).is_idle.wait(5)
+        return
+    idle = Idle(jobs, lease.token)
+    assert idle.is_stuck.wait(5)
+    blocking.let_go.set()
+    assert idle.is_idle.wait(5)
+
+
+def test_a_word_that_can_not_be_delivered_still_ends_the_job(loop, jobs, lease):
+    def deliver(_said):
+        raise LookupError
+
+    failures = queue.SimpleQueue()
+    loop.call(lambda: asyncio.get_running_loop().set_exception_handler(lambda _loop, context: failures.put(context)))
+    jobs.start(lease, say, deliver)
+    settle(loop)
+    assert Idle(jobs, lease.token).is_idle.wait(5)
+
+
+def test_jobs_of_many_threads_all_end(loop, word):
+    jobs, leases = Jobs(loop), Leases()
+    tokens = queue.SimpleQueue()
+
+    def start_some():
+        for _ in range(50):
+            lease = leases.grant("app/memo/one")
+            jobs.start(lease, say, word)
+            jobs.cancel(lease.token)
+            tokens.put(lease.token)
+
+    threads = [threading.Thread(target=start_some) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    for _ in range(200):
+        assert Idle(jobs, tokens.get(timeout=5)).is_idle.wait(5)

@@ -1,0 +1,119 @@
+"""The shared event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from callboard.actors.runtime import EventLoop, refuse_own_thread
+from callboard.messages import WouldDeadlockError
+
+
+async def leave(how: type[BaseException]) -> None:
+    raise how
+
+
+async def test_a_coroutine_runs_on_the_loops_thread(loop):
+    async def where():
+        return threading.current_thread()
+
+    assert loop.submit(where()).result(5) is loop.thread
+
+
+def test_the_loops_thread_is_one_of_ours(loop):
+    async def block():
+        refuse_own_thread("stop")
+
+    with pytest.raises(WouldDeadlockError, match="test-loop"):
+        loop.submit(block()).result(5)
+
+
+def test_a_future_that_is_cancelled_cancels_its_coroutine(loop):
+    begun, cancelled = threading.Event(), threading.Event()
+
+    async def wait():
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    future = loop.submit(wait())
+    assert begun.wait(5)
+    future.cancel()
+    assert cancelled.wait(5)
+
+
+@pytest.mark.parametrize("how", [SystemExit, KeyboardInterrupt])
+def test_a_task_that_wants_to_leave_the_process_does_not_end_the_loop(loop, how):
+    async def start_a_task_that_leaves():
+        task = asyncio.create_task(leave(how))
+        await asyncio.wait([task])
+        return type(task.exception())
+
+    assert loop.submit(start_a_task_that_leaves()).result(5) is how
+    assert loop.submit(asyncio.sleep(0, "alive")).result(5) == "alive"
+
+
+def test_stopping_cancels_what_still_runs():
+    loop = EventLoop("stopped-loop")
+    loop.start()
+    begun, cancelled = threading.Event(), threading.Event()
+
+    async def wait():
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    future = loop.submit(wait())
+    assert begun.wait(5)
+    assert loop.stop(5)
+    assert cancelled.is_set()
+    assert future.cancelled()
+    assert not loop.thread.is_alive()
+
+
+def test_a_coroutine_that_will_not_be_cancelled_is_reported_by_stop():
+    loop = EventLoop("stubborn-loop")
+    loop.start()
+    begun, leave_now = threading.Event(), asyncio.Event()
+
+    async def stay():
+        begun.set()
+        while not leave_now.is_set():
+            try:
+                await leave_now.wait()
+            except asyncio.CancelledError:
+                continue
+
+    loop.submit(stay())
+    assert begun.wait(5)
+    assert not loop.stop(0.01)
+    loop.call(leave_now.set)
+    loop.thread.join(5)
+    assert not loop.thread.is_alive()
+
+
+def test_a_loop_that_was_never_started_can_be_stopped():
+    assert EventLoop("idle-loop").stop(5)
+
+
+def test_a_loop_can_be_stopped_twice():
+    loop = EventLoop("twice-loop")
+    loop.start()
+    assert loop.stop(5)
+    assert loop.stop(5)
+
+
+def test_a_call_after_the_end_is_ignored():
+    loop = EventLoop("ended-loop")
+    loop.start()
+    assert loop.stop(5)
+    called: list[int] = []
+    loop.call(lambda: called.append(1))
+    assert called == []

@@ -1,0 +1,570 @@
+"""The command line as people and machines call it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
+from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, Board, app
+from callboard.actors.processing import MACHINES
+from callboard.actors.states import mermaid
+from callboard.messages import AgentKind, Message
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "sales_report"
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that the command line is called in."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def call(here: Path) -> Call:
+    """Call the command line in an empty folder: ``call("run", "example")``."""
+    return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "100"})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Callable[..., Path]:
+    """Make a folder that can be run: what its host decides, other files' texts by name, settings by section."""
+
+    def make(*answers: dict[str, Any], files: dict[str, str] | None = None, **settings: Any) -> Path:
+        place = tmp_path / "job"
+        (place / "workspace").mkdir(parents=True)
+        models = {"host": "scripted:script.yaml"}
+        written = {
+            "callboard.yaml": yaml.safe_dump({"models": models, **settings}),
+            "task.yaml": "request: do it\n",
+            "script.yaml": yaml.safe_dump({"host": list(answers)}),
+            **(files or {}),
+        }
+        for name, text in written.items():
+            (place / name).write_text(text, encoding="utf-8")
+        return place
+
+    return make
+
+
+FINISH = {"Status": "FINISH", "Comment": "All done.", "Result": {"sum": 3}}
+FAIL = {"Status": "FAIL", "Comment": "It can't be done."}
+ASK = {"Status": "PENDING", "Questions": [{"text": "Which year?", "choices": ["last", "this"]}]}
+CREATE = {"Status": "FINISH", "Actions": [{"function": "create_document", "arguments": {"path": "new.xlsx"}}]}
+
+
+# Running
+
+
+def test_a_run_of_the_example_says_how_it_ended_and_where_the_workbook_is(call: Call, here: Path) -> None:
+    result = call("run", EXAMPLE)
+    assert result.exit_code == 0, result.output
+    last = result.stdout.splitlines()
+    assert any(line.startswith("finished in ") for line in last)
+    assert last[-1] == "made    runs/sales_report-1/workspace/report.xlsx"
+    assert (here / "runs/sales_report-1/workspace/report.xlsx").is_file()
+
+
+def test_each_run_works_on_a_fresh_copy(call: Call, here: Path) -> None:
+    before = {path: path.read_bytes() for path in EXAMPLE.rglob("*") if path.is_file()}
+    assert [call("run", EXAMPLE).exit_code for _ in range(2)] == [0, 0]
+    assert sorted(path.name for path in (here / "runs").iterdir()) == ["sales_report-1", "sales_report-2"]
+    assert {path: path.read_bytes() for path in EXAMPLE.rglob("*") if path.is_file()} == before
+
+
+def test_a_folder_can_be_run_from_inside(
+    call: Call, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = folder(FINISH)
+    monkeypatch.chdir(place)
+    assert [call("run", ".").exit_code for _ in range(2)] == [0, 0]
+    assert not (place / "runs" / "job-2" / "runs").exists()
+
+
+def test_the_copy_goes_where_output_says(call: Call, here: Path, folder: Callable[..., Path]) -> None:
+    assert call("run", folder(CREATE), "--output", "deep/mine").exit_code == 0
+    assert (here / "deep/mine/workspace/new.xlsx").is_file()
+
+
+def test_a_task_file_runs_where_it_is(call: Call, folder: Callable[..., Path]) -> None:
+    place = folder(CREATE)
+    result = call("run", place / "task.yaml", "--settings", place / "callboard.yaml")
+    assert result.exit_code == 0, result.output
+    assert (place / "workspace/new.xlsx").is_file()
+
+
+def test_links_are_copied_as_links(call: Call, here: Path, folder: Callable[..., Path], tmp_path: Path) -> None:
+    place = folder(FINISH)
+    (tmp_path / "outside.docx").write_bytes(b"secret")
+    (place / "workspace" / "link.docx").symlink_to(tmp_path / "outside.docx")
+    assert call("run", place).exit_code == 0
+    assert (here / "runs/job-1/workspace/link.docx").is_symlink()
+
+
+def test_json_is_one_object_on_stdout_and_nothing_else(call: Call) -> None:
+    result = call("run", EXAMPLE, "--json")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    said = TaskResult.model_validate_json(result.stdout)
+    assert said.outcome is Outcome.FINISHED
+    assert [Path(path).name for path in said.artifacts] == ["report.xlsx"]
+
+
+def test_progress_is_told_line_by_line_where_there_is_no_terminal(call: Call) -> None:
+    lines = call("run", EXAMPLE).stdout.splitlines()
+    for told in (
+        "host/sales_report-1  CONTINUE → ASSIGN",
+        "app/word/sales.docx  starts: Extract the sales table",
+        "app/excel/report.xlsx  insert_chart: success",
+    ):
+        assert any(line.endswith(f" s  {told}") for line in lines), told
+
+
+def test_the_log_is_off_unless_it_is_asked_for(call: Call, folder: Callable[..., Path]) -> None:
+    place = folder(FINISH)
+    assert call("run", place).stderr == ""
+    events = [json.loads(line)["event"] for line in call("run", place, "--log").stderr.splitlines()]
+    assert events[0] == "supervisor.started"
+    assert "task.ended" in events
+
+
+def test_a_log_file_is_placed_from_the_current_folder(call: Call, here: Path, folder: Callable[..., Path]) -> None:
+    assert call("run", folder(FINISH), "--log-file", "run.log").exit_code == 0
+    events = [json.loads(line)["event"] for line in (here / "run.log").read_text(encoding="utf-8").splitlines()]
+    assert "task.ended" in events
+
+
+def test_what_documents_and_models_say_does_not_drive_the_terminal(call: Call, folder: Callable[..., Path]) -> None:
+    place = folder({**FINISH, "Comment": "ok \x1b[2J\x07[bold]x[/bold]"})
+    said = call("run", place).stdout
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", said)
+    assert "[bold]x[/bold]" in said
+
+
+# Exit codes
+
+
+def test_every_outcome_has_an_exit_code_of_its_own() -> None:
+    assert set(EXIT_CODES) == set(Outcome)
+    assert len({*EXIT_CODES.values(), USAGE, INTERRUPTED}) == len(Outcome) + 2
+    assert EXIT_CODES[Outcome.FINISHED] == 0
+
+
+def test_the_help_tells_every_exit_code(call: Call) -> None:
+    said = " ".join(call("run", "--help").stdout.split())
+    for outcome, code in EXIT_CODES.items():
+        assert f"{code} {outcome.value.replace('_', ' ')}" in said
+
+
+@pytest.mark.parametrize(
+    ("answers", "settings", "outcome"),
+    [
+        ([FINISH], {}, Outcome.FINISHED),
+        ([FAIL], {}, Outcome.FAILED),
+        ([], {}, Outcome.ERROR),
+        ([ASK], {}, Outcome.CANCELLED),
+        ([ASK, FINISH], {"system": {"ask_question": False}}, Outcome.FINISHED),
+        ([{"Status": "CONTINUE"}, FINISH], {"limits": {"steps": 1}}, Outcome.OUT_OF_BUDGET),
+    ],
+)
+def test_the_exit_code_says_the_outcome(
+    call: Call, folder: Callable[..., Path], answers: list[Any], settings: Any, outcome: Outcome
+) -> None:
+    result = call("run", folder(*answers, **settings), "--json")
+    assert TaskResult.model_validate_json(result.stdout).outcome is outcome
+    assert result.exit_code == EXIT_CODES[outcome]
+
+
+async def _never(_request: object) -> None:
+    await asyncio.Event().wait()
+
+
+def with_host(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any]) -> None:
+    """Put a function in place of the HostAgents' model."""
+    monkeypatch.setattr(
+        Supervisor, "start", functools.partial(Supervisor.start, models={"host": FunctionModel(function)})
+    )
+
+
+def test_a_task_that_takes_too_long_exits_with_its_own_code(
+    call: Call, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_host(monkeypatch, _never)
+    result = call("run", folder(limits={"task_seconds": 0.01}))
+    assert result.exit_code == EXIT_CODES[Outcome.TIMED_OUT]
+    assert "timed out in" in result.stdout
+    assert "because took longer than 0.01 s" in result.stdout
+
+
+def test_ctrl_c_cancels_the_task(call: Call, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    async def host(_request: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.Event().wait()
+
+    with_host(monkeypatch, host)
+    before = signal.getsignal(signal.SIGINT)
+    result = call("run", folder(), "--json")
+    assert result.exit_code == EXIT_CODES[Outcome.CANCELLED]
+    (cause,) = TaskResult.model_validate_json(result.stdout).causes
+    assert cause.reason == "cancelled from the keyboard"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_ctrl_c_leaves_at_once(
+    call: Call, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def host(_request: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            signal.raise_signal(signal.SIGINT)
+
+    with_host(monkeypatch, host)
+    result = call("run", folder())
+    assert result.exit_code == INTERRUPTED
+    assert "cancelled in" not in result.stdout
+
+
+# Questions and approvals
+
+
+def test_a_question_is_shown_and_its_task_cancelled(call: Call, folder: Callable[..., Path]) -> None:
+    result = call("run", folder(ASK))
+    assert result.exit_code == EXIT_CODES[Outcome.CANCELLED]
+    assert "host/job-1 asks: Which year? (last / this)" in result.stdout
+    assert "Nobody can answer on the command line yet, so the task is cancelled." in result.stdout
+
+
+def test_an_approval_is_shown_and_what_it_is_for_not_done(call: Call, here: Path, folder: Callable[..., Path]) -> None:
+    rule = {"verdict": "approve", "tool": "create_document", "reason": "new files need a nod"}
+    result = call("run", folder(CREATE, policy=[rule]))
+    assert result.exit_code == EXIT_CODES[Outcome.CANCELLED]
+    said = " ".join(result.stdout.split())
+    assert 'wants an approval (new files need a nod) for: create_document {"path": "new.xlsx"}' in said
+    assert not (here / "runs/job-1/workspace/new.xlsx").exists()
+
+
+def test_what_waited_stands_in_the_json_too(call: Call, folder: Callable[..., Path]) -> None:
+    (cause,) = TaskResult.model_validate_json(call("run", folder(ASK), "--json").stdout).causes
+    assert cause.reason == "nobody could answer: host/job-1 asks: Which year? (last / this)"
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("callboard.yaml", "modles: {}", "callboard.yaml: modles: unknown key; did you mean 'models'?"),
+        ("callboard.yaml", "limits: {steps: many}", "callboard.yaml: limits.steps: "),
+        ("callboard.yaml", "a: [", "callboard.yaml: is no YAML"),
+        ("callboard.yaml", "models: {host: gpt}", "models.host: 'gpt' is no known model"),
+        ("script.yaml", "host: finish", "script.yaml: host: expected a list of answers"),
+        ("task.yaml", "requst: do it", "task.yaml: requst: unknown key; did you mean 'request'?"),
+        ("task.yaml", "qqqqqqqq: do it", "task.yaml: qqqqqqqq: unknown key; known are "),
+        ("task.yaml", "request: 7", "task.yaml: request: "),
+        ("task.yaml", "request: ''", "task.yaml: "),
+        ("task.yaml", "plan: [one, {request: two, targt: x}]", "task.yaml: plan.1.targt: unknown key; did you mean"),
+        ("task.yaml", "do it", "task.yaml: holds no keys with values"),
+        ("task.yaml", "a: [", "task.yaml: is no YAML"),
+    ],
+)
+def test_a_mistake_is_told_with_file_and_key_before_anything_is_copied(
+    call: Call, folder: Callable[..., Path], name: str, text: str, told: str
+) -> None:
+    result = call("run", folder(FINISH, files={name: text}))
+    assert result.exit_code == USAGE
+    assert result.stdout == ""
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_every_mistake_of_a_file_is_told(call: Call, folder: Callable[..., Path]) -> None:
+    lines = call("run", folder(FINISH, files={"task.yaml": "requst: x\ntargt: y"})).stderr.splitlines()
+    assert sum("unknown key" in line for line in lines) == 2
+    assert all(line.startswith("callboard: ") for line in lines)
+
+
+def test_a_target_that_is_not_there_is_told_with_those_that_are(call: Call, folder: Callable[..., Path]) -> None:
+    result = call("run", folder(FINISH, files={"task.yaml": "request: do it\ntarget: nowhere"}))
+    assert result.exit_code == USAGE
+    assert "no target is called 'nowhere'; there are: word, excel" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run", "nowhere"], "does not exist"),
+        (["run", "."], "callboard.yaml: can't be read: No such file"),
+        (["run", EXAMPLE, "--output", "."], "File exists"),
+        (["run", EXAMPLE, "--settings", "x.yaml"], "--settings belongs to a task file"),
+        (["run", EXAMPLE / "task.yaml", "--output", "x"], "--output belongs to a folder"),
+        (["run", EXAMPLE / "task.yaml", "--settings", "x.yaml"], "x.yaml: can't be read"),
+        (["config", "x.yaml"], "x.yaml: can't be read"),
+        (["graph", "hots"], "'hots' is not one of 'host', 'app', 'mobile', 'linux'"),
+        (["schema", "tsk"], "there is no message 'tsk'; did you mean 'task'?"),
+        (["schema", "qqqqqqqq"], "there is no message 'qqqqqqqq'; there are: answer, "),
+        (["frobnicate"], "No such command 'frobnicate'"),
+    ],
+)
+def test_a_wrong_call_is_told_without_a_traceback(call: Call, arguments: list[Any], told: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == USAGE
+    assert result.stdout == ""
+    assert told in " ".join(result.stderr.replace("│", " ").split())
+    assert "Traceback" not in result.stderr
+
+
+# The display
+
+
+def at(seconds: float, name: EventName, number: int = 0, agent: str = "host/t", **fields: Any) -> Event:
+    known = {key: fields.pop(key) for key in ("state", "step") if key in fields}
+    return Event(
+        seq=1, at=1000 + seconds, name=name, task_id="t", run_id=f"t/{number}", agent=agent, data=fields, **known
+    )
+
+
+def drawn(board: Board, now: float, width: int = 100) -> list[str]:
+    console = Console(width=width, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
+    with console.file:
+        console.print(board.picture(1000 + now))
+    return console.export_text().splitlines()
+
+
+@pytest.fixture
+def board() -> Board:
+    """A task in the middle: its host waits, its second subtask works."""
+    board = Board("t", "make a chart")
+    word, excel = "app/word/sales.docx", "app/excel/report.xlsx"
+    for event in (
+        at(0, EventName.ROUND_STARTED, request="make a chart", round=1).model_copy(update={"run_id": ""}),
+        at(0, EventName.STATE_CHANGED, source="", target="CONTINUE", by="system"),
+        at(0, EventName.STEP_STARTED, step=1),
+        at(1, EventName.STATE_CHANGED, source="CONTINUE", target="ASSIGN", by="model"),
+        at(1, EventName.SUBTASK_ASSIGNED, 1, word, request="read the table"),
+        at(1, EventName.STEP_STARTED, 1, word, step=2),
+        at(3, EventName.SUBTASK_ENDED, 1, word, outcome="failed", causes=[]),
+        at(3, EventName.SUBTASK_QUEUED, 2, excel, ahead=1),
+        at(4, EventName.SUBTASK_ASSIGNED, 2, excel, request="draw it"),
+        at(4, EventName.STATE_CHANGED, 2, excel, source="", target="CONTINUE", by="system"),
+        at(4, EventName.STEP_STARTED, 2, excel, step=3),
+        at(5, EventName.COMMAND_ENDED, 2, excel, tool="insert_chart", status="failure", error="no numbers"),
+    ):
+        board.see(event)
+    return board
+
+
+def test_the_display_shows_agent_state_subtask_step_and_elapsed_time(board: Board) -> None:
+    rows = [line.split("  ") for line in drawn(board, 9.5)]
+    found = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    assert ["host/t", "ASSIGN", "make a chart", "1", "9.5 s"] in found
+    assert ["app/word/sales.docx", "failed", "read the table", "2", "2.0 s"] in found
+    assert ["app/excel/report.xlsx", "CONTINUE", "draw it", "3", "6.5 s"] in found
+
+
+def test_the_display_shows_what_happened_last(board: Board) -> None:
+    assert drawn(board, 9.5)[-1] == "    5.00 s  app/excel/report.xlsx  insert_chart: failure, no numbers"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
+def test_the_display_fits_the_terminal(board: Board, width: int) -> None:
+    lines = drawn(board, 9.5, width)
+    assert max(map(len, lines)) <= width
+    assert sum("/" in line for line in lines) >= 3
+
+
+# The other commands
+
+
+@pytest.mark.parametrize("kind", list(AgentKind))
+def test_graph_prints_the_machine_of_each_agent(call: Call, kind: AgentKind) -> None:
+    assert call("graph", kind.value).stdout == mermaid(MACHINES[kind])
+
+
+@pytest.mark.parametrize("kind", list(AgentKind))
+def test_graph_prints_the_table_for_machines(call: Call, kind: AgentKind) -> None:
+    said = json.loads(call("graph", kind.value, "--json").stdout)
+    table = MACHINES[kind].transitions
+    assert {source: set(row) for source, row in said["transitions"].items()} == {
+        s: set(row) for s, row in table.items()
+    }
+    assert said["transitions"]["CONTINUE"]["FINISH"] == ["model"]
+    assert (said["initial"], said["final"]) == ("CONTINUE", "FINISH")
+
+
+def test_the_schema_is_one_document_for_every_message(call: Call) -> None:
+    said = json.loads(call("schema").stdout)
+    jsonschema.Draft202012Validator.check_schema(said)
+    assert set(said["discriminator"]["mapping"]) == set(Message.registry)
+    assert len(said["oneOf"]) == len(Message.registry)
+
+
+def test_the_schema_of_one_message_takes_it_and_refuses_others(call: Call) -> None:
+    validator = jsonschema.Draft202012Validator(json.loads(call("schema", "task").stdout))
+    task = Task(request="do it").model_dump(mode="json")
+    assert validator.is_valid(task)
+    assert not validator.is_valid({**task, "requst": "x"})
+
+
+def test_config_prints_yaml_that_can_be_loaded_again(call: Call, here: Path) -> None:
+    (here / "some.yaml").write_text("limits: {steps: 7}\nmcpServers: {web: {url: 'http://localhost/mcp'}}")
+    (here / "again.yaml").write_text(call("config", "some.yaml").stdout)
+    first, again = Settings.load(here / "some.yaml"), Settings.load(here / "again.yaml")
+    assert again.model_dump() == first.model_dump()
+    assert again.limits.steps == 7
+
+
+def test_config_prints_json_of_the_same(call: Call) -> None:
+    assert json.loads(call("config", EXAMPLE, "--json").stdout) == yaml.safe_load(call("config", EXAMPLE).stdout)
+
+
+def test_config_prints_what_is_in_force(call: Call, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "some.yaml").write_text("limits: {steps: 7, repairs: 5}")
+    monkeypatch.setenv("CALLBOARD_LIMITS__STEPS", "9")
+    limits = yaml.safe_load(call("config", "some.yaml").stdout)["limits"]
+    assert (limits["steps"], limits["repairs"], limits["action_failures"]) == (9, 5, 3)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--json"]])
+def test_config_hides_secrets(call: Call, here: Path, arguments: list[str]) -> None:
+    (here / "some.yaml").write_text("mcpServers: {web: {command: x, env: {TOKEN: hunter22}}}")
+    said = call("config", "some.yaml", *arguments).stdout
+    assert "TOKEN" in said
+    assert "hunter22" not in said
+
+
+def test_other_variables_of_the_prefix_do_not_disturb_the_settings(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CALLBOARD_REQUIRE_SOFFICE", "1")
+    assert call("config").exit_code == 0
+
+
+# As a program of its own
+
+
+def program(*arguments: object, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "callboard", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, encoding="utf-8", timeout=60, check=False, **options)
+
+
+def test_the_module_is_the_program(here: Path) -> None:
+    done = program("--version", cwd=here)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"callboard \d+\.\d+\.\d+\S*\n", done.stdout)
+
+
+def test_the_program_runs_a_folder_from_another_one(here: Path) -> None:
+    done = program("run", os.path.relpath(EXAMPLE, here), cwd=here)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("made    runs/sales_report-1/workspace/report.xlsx\n")
+
+
+def test_a_terminal_that_knows_few_letters_is_no_reason_to_fail(here: Path, folder: Callable[..., Path]) -> None:
+    done = program(
+        "run", folder({**FINISH, "Comment": "Größe"}), cwd=here, env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Gr" in done.stdout
+
+
+def on_a_terminal(*arguments: object, cwd: Path, columns: int = 100) -> tuple[int, str]:
+    """Run the program on a terminal of its own; returns its exit code and all that it wrote."""
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    screen, side = pty.openpty()
+    termios.tcsetwinsize(side, (30, columns))
+    command = [sys.executable, "-m", "callboard", *map(str, arguments)]
+    environment = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES", "NO_COLOR"}}
+    with subprocess.Popen(
+        command, cwd=cwd, stdin=side, stdout=side, stderr=side, env={**environment, "TERM": "xterm"}
+    ) as process:
+        os.close(side)
+        written = bytearray()
+        while part := _read(screen):
+            written += part
+        os.close(screen)
+        code = process.wait(60)
+    return code, written.decode("utf-8").replace("\r\n", "\n")
+
+
+def _read(screen: int) -> bytes:
+    try:
+        return os.read(screen, 65_536)
+    except OSError:  # the other side is closed
+        return b""
+
+
+def final_screen(written: str) -> str:
+    """What stays on the screen: the head, and what follows the last erased line; without colours."""
+    head, _, _ = written.partition("\x1b[?25l")
+    _, _, rest = written.rpartition("\x1b[2K")
+    return "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", head + rest).splitlines()) + "\n"
+
+
+def test_a_terminal_shows_a_picture_that_changes_and_at_last_the_result(here: Path) -> None:
+    code, written = on_a_terminal("run", EXAMPLE, cwd=here)
+    assert code == 0
+    assert "\x1b[2K" in written, "nothing was ever redrawn"
+    assert "app/word/sales.docx" in written.partition("finished in")[0]
+    assert final_screen(written).count("app/word/sales.docx") == 1
+    assert final_screen(written).endswith("made    runs/sales_report-1/workspace/report.xlsx\n")
+
+
+# The README
+
+
+README = (EXAMPLE.parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_the_real_output_of_its_first_command(here: Path) -> None:
+    shutil.copytree(EXAMPLE, here / "examples" / "sales_report")
+    (shown,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
+    code, written = on_a_terminal("run", "examples/sales_report", cwd=here)
+    assert code == 0
+
+    def timeless(text: str) -> str:
+        return re.sub(r"\d+\.\d s", "0.0 s", text)
+
+    assert timeless(final_screen(written)) == timeless(shown)
+
+
+def test_the_readme_tells_every_exit_code() -> None:
+    for outcome, code in EXIT_CODES.items():
+        assert f"| {code} | `{outcome.value}` |" in README
+
+
+@pytest.mark.parametrize("number", range(len(re.findall(r"```python\n", README))))
+def test_the_programs_of_the_readme_run(here: Path, number: int) -> None:
+    shutil.copytree(EXAMPLE, here / "examples" / "sales_report")
+    text = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[number]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", text],
+        cwd=here,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
