@@ -466,7 +466,7 @@ def _print_result(console: Console, result: TaskResult) -> None:
     for number, cause in enumerate(result.causes):
         if not any(cause.reason in nearer.reason for nearer in result.causes[:number]):
             facts.append(("because", f"{cause.reason} ({cause.where})" if cause.where else cause.reason))
-    if result.output is not None:
+    if result.ok and result.output is not None:
         said = result.output if isinstance(result.output, str) else json.dumps(result.output, ensure_ascii=False)
         facts.append(("output", said if len(said) <= _SHOWN_OUTPUT else f"{said[:_SHOWN_OUTPUT]} …"))
     used = result.usage

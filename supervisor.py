@@ -37,6 +37,7 @@ from callboard.messages import (
     BlackboardView,
     Event,
     EventName,
+    SettingsError,
     SupervisorStatus,
     SupervisorStoppedError,
     Target,
@@ -278,9 +279,13 @@ class Supervisor:
 
 def _shipped(settings: Settings) -> list[Server]:
     documents = settings.documents
-    if not documents.enabled:
+    if not documents.enabled or documents.workspace is None:
         return []
-    return [DocumentServer(settings.path(documents.workspace), max_bytes=documents.max_bytes)]
+    try:
+        return [DocumentServer(settings.path(documents.workspace), max_bytes=documents.max_bytes)]
+    except NotADirectoryError as error:
+        msg = f"documents.workspace: {error}"
+        raise SettingsError(msg) from error
 
 
 def _late(what: str, stopped: Sequence[pykka.Future[Any]], timeout: float) -> Iterator[str]:

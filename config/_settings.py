@@ -95,8 +95,8 @@ class Documents(Section):
 
     enabled: bool = True
     """Whether the folder is offered to the agents at all."""
-    workspace: Path = Path("workspace")
-    """The folder. Nothing outside of it is ever read or written. Missing: there are no documents."""
+    workspace: Path | None = None
+    """The folder. Nothing outside of it is ever read or written. None: there are no documents."""
     max_bytes: int = Field(default=50_000_000, ge=1)
     """The largest document that is opened, in bytes."""
 

@@ -56,7 +56,7 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
         (place / "workspace").mkdir(parents=True)
         models = {"host": "scripted:script.yaml"}
         written = {
-            "callboard.yaml": yaml.safe_dump({"models": models, **settings}),
+            "callboard.yaml": yaml.safe_dump({"models": models, "documents": {"workspace": "workspace"}, **settings}),
             "task.yaml": "request: do it\n",
             "script.yaml": yaml.safe_dump({"host": list(answers)}),
             **(files or {}),
@@ -314,6 +314,12 @@ def test_a_target_that_is_not_there_is_told_with_those_that_are(call: Call, fold
     assert "no target is called 'nowhere'; there are: word, excel" in result.stderr
 
 
+def test_a_workspace_that_is_not_there_is_told(call: Call, folder: Callable[..., Path]) -> None:
+    result = call("run", folder(FINISH, documents={"workspace": "nowhere"}))
+    assert result.exit_code == USAGE
+    assert "documents.workspace: " in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -568,3 +574,9 @@ def test_the_programs_of_the_readme_run(here: Path, number: int) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_settings_of_the_readme_load(here: Path) -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    (here / "callboard.yaml").write_text(text, encoding="utf-8")
+    assert Settings.load(here / "callboard.yaml").limits.steps == 20

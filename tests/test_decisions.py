@@ -13,7 +13,7 @@ from callboard import EventName, FunctionModel, ModelRequest, Outcome, PlanStep,
 from callboard.actors.app import AppAgent
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import By, HostAgentStateManager
-from callboard.messages import AgentKind, Control, Effect, Observation, Target, TargetKind
+from callboard.messages import AgentKind, Control, Effect, Observation, Target
 from callboard.testing import MemoryServer, VirtualClock
 
 WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
@@ -113,9 +113,18 @@ def endless_after(*answers):
         if request.call <= len(answers):
             return answers[request.call - 1]
         begun.set()
-        await asyncio.Event().wait()
+        return await asyncio.Event().wait()
 
     return FunctionModel(model), begun
+
+
+def raising(error, cause=None):
+    """Give a model that raises."""
+
+    def model(_request):
+        raise error from cause
+
+    return model
 
 
 def text_of(causes):
@@ -147,6 +156,12 @@ def test_row_01_retries_of_one_subtask_are_bounded(start):
     assert "the subtask 'write' failed 2 times on memo:one, and may not be assigned again" in result.comment
 
 
+def test_row_01_a_subtask_that_finished_may_be_assigned_again_at_will(start):
+    supervisor = start(host=[ASSIGN, ASSIGN, ASSIGN, FINISH], app=lambda _: FINISH, limits={"subtask_retries": 0})
+    result = supervisor.submit(Task(request="write")).result(10)
+    assert (result.outcome, len(result.subtasks), result.usage.repairs) == (Outcome.FINISHED, 3, 0)
+
+
 def test_row_01_another_way_after_the_retries_is_allowed(start):
     other = {**ASSIGN, "Current Sub-Task": "write it down differently"}
     supervisor = start(host=[ASSIGN, other, FINISH], app=[FAIL, FINISH], limits={"subtask_retries": 0})
@@ -157,12 +172,7 @@ def test_row_01_another_way_after_the_retries_is_allowed(start):
 
 
 def test_row_02_an_app_agents_error_ends_the_round_with_the_whole_chain_of_causes(start):
-    def app(_request):
-        try:
-            raise OSError("the line is dead")
-        except OSError as error:
-            raise RuntimeError("no model") from error
-
+    app = raising(RuntimeError("no model"), cause=OSError("the line is dead"))
     host = FunctionModel(lambda _: ASSIGN)
     handle = start(host=host, app=app).submit(Task(request="write"))
     result = handle.result(10)
@@ -306,6 +316,13 @@ def test_row_06_screenshot_annotates_only_the_named_controls_and_all_where_none_
         ("SCREENSHOT", names),
         ("CONTINUE", names),
     ]
+
+
+def test_row_06_outside_of_screenshot_all_controls_are_annotated_whatever_is_named(start):
+    surface = Surface(controls={"field-1": "", "field-2": ""})
+    requests, app = recorded([{**CONTINUE, "ControlReannotate": ["field-2"]}, FINISH])
+    assert start(app=app, servers=[surface]).submit(alone()).result(10).ok
+    assert [control.id for control in requests[1].observation.controls] == ["field-1", "field-2"]
 
 
 def test_row_06_screenshot_lasts_while_the_model_names_controls_up_to_the_limit(start):
@@ -466,11 +483,8 @@ def test_row_10_after_cleanup_the_target_goes_to_the_next_task(start):
     ("kind", "target"), [("mobile", MemoryServer.device()), ("linux", MemoryServer.shell())], ids=["mobile", "linux"]
 )
 def test_row_11_an_exception_of_a_mobile_or_linux_agent_fails_it_with_the_reason_and_a_last_look(start, kind, target):
-    def model(_request):
-        raise OSError("adb is gone")
-
     surface = Surface(target)
-    handle = start(**{kind: model}, servers=[surface]).submit(alone(target.id))
+    handle = start(**{kind: raising(OSError("adb is gone"))}, servers=[surface]).submit(alone(target.id))
     result = handle.result(10)
     assert result.outcome is Outcome.FAILED
     assert moves(handle, target.address) == [("CONTINUE", "FAIL", "system"), ("FAIL", "FINISH", "system")]
@@ -699,10 +713,8 @@ def test_row_19_the_nested_lower_case_sample_of_the_mobile_agent_is_understood_a
 
 @pytest.mark.parametrize("kind", ["host", "app"])
 def test_row_20_an_exception_inside_a_phase_is_an_error(start, kind):
-    def model(_request):
-        raise ZeroDivisionError("by zero")
-
-    handle = start(**{kind: model}).submit(alone() if kind == "app" else Task(request="write"))
+    supervisor = start(**{kind: raising(ZeroDivisionError("by zero"))})
+    handle = supervisor.submit(alone() if kind == "app" else Task(request="write"))
     result = handle.result(10)
     assert result.outcome is Outcome.ERROR
     assert [cause.exception for cause in result.causes] == ["PhaseError", "ZeroDivisionError"]
@@ -729,7 +741,7 @@ def test_row_20_after_a_crash_the_next_work_gets_a_new_agent(start):
         if request.task_id == "second":
             return FINISH
         begun.set()
-        await asyncio.Event().wait()
+        return await asyncio.Event().wait()
 
     supervisor = start(app=FunctionModel(app))
     first = supervisor.submit(Task(id="first", request="write", target="memo:one"))
@@ -806,6 +818,25 @@ def test_row_21_the_first_outcome_stays_when_a_deadline_follows_a_cancel(start):
     assert handle.result(10).outcome is Outcome.CANCELLED
 
 
+def test_row_21_a_cancel_does_not_wait_for_a_last_look_that_hangs(start):
+    looking, release = threading.Event(), threading.Event()
+
+    class Stuck(Surface):
+        def observe(self, target: Target) -> Observation:
+            if self.looks[target.id]:
+                looking.set()
+                release.wait(30)
+            return super().observe(target)
+
+    handle = start(app=[FAIL], servers=[Stuck()]).submit(alone())
+    assert looking.wait(10)
+    handle.cancel()
+    try:
+        assert handle.result(3).subtasks[0].outcome is Outcome.FAILED
+    finally:
+        release.set()
+
+
 def test_row_21_a_tools_timeout_is_a_failed_result_that_the_model_sees(start):
     requests, app = recorded([{"Status": "CONTINUE", "Function": "hang"}, FINISH])
     supervisor = start(app=app, servers=[Surface()], limits={"command_seconds": 0.02})
@@ -835,6 +866,17 @@ def test_row_22_confirm_is_entered_by_the_model_or_by_the_policy(start, until, s
     handle.approve(handle.approvals()[0].id)
     assert handle.result(10).ok
     assert app_moves(handle)[len(before)] == (state, "CONFIRM", by)
+
+
+def test_row_22_a_host_agents_own_actions_can_need_approval_too(start, until):
+    host = [{**CONTINUE, "Function": "ring"}, FINISH]
+    handle = start(host=host, servers=[Surface()], policy=[{"verdict": "approve", "agent": "host/*"}]).submit(
+        Task(request="write")
+    )
+    until(handle, EventName.APPROVAL_REQUESTED)
+    handle.approve(handle.approvals()[0].id)
+    assert handle.result(10).ok
+    assert host_moves(handle)[:2] == [("CONTINUE", "CONFIRM", "system"), ("CONFIRM", "CONTINUE", "user")]
 
 
 @pytest.mark.parametrize("said", ["CONTINUE", "FINISH", "FAIL", "PENDING"])

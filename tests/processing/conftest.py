@@ -17,6 +17,7 @@ from callboard.messages import AgentKind, Assign, Effect, Event, EventName, Targ
 from callboard.testing import MemoryServer
 
 WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
+WINDOW = MemoryServer.window()
 
 
 class Surface(MemoryServer):
@@ -66,11 +67,9 @@ def stage() -> Iterator[Callable[..., Stage]]:
     """Set a stage: ``stage(model, policy=[...])``; a model is a function or a list of answers."""
     lanes = Lanes()
 
-    def build(
-        model: Any = None, *, target: Target | None = MemoryServer.window(), controls: Any = None, **sections: Any
-    ) -> Stage:
+    def build(model: Any = None, *, target: Target | None = WINDOW, controls: Any = None, **sections: Any) -> Stage:
         settings = Settings.load(**{"documents": {"enabled": False}, "log": {"format": "off"}, **sections})
-        surface = Surface(target or MemoryServer.window(), controls=controls)
+        surface = Surface(target or WINDOW, controls=controls)
         clock = VirtualClock(1000.0)
         stream = EventStream(clock, kept=1000, queue=1000)
         address = target.address if target else "host/t"

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from callboard import EventName, ModelAnswer, Outcome, Task
-from callboard.messages import AgentKind, Cause, Phase, StepDone, StepFailed, SubtaskResult
+from callboard.messages import Cause, Phase, StepDone, StepFailed, SubtaskResult
 from callboard.testing import MemoryServer
 
 FINISH = {"Status": "FINISH"}
@@ -223,18 +223,16 @@ def test_a_plan_is_kept_and_shown_to_the_model_until_it_gives_another(start):
 # Calls
 
 
-@pytest.mark.parametrize("kind", [AgentKind.APP, AgentKind.MOBILE])
-def test_the_number_of_a_call_goes_on_after_a_failed_step(start, kind):
+def test_the_number_of_a_call_goes_on_after_a_failed_step(start):
     calls = []
-    target = MemoryServer.window() if kind is AgentKind.APP else MemoryServer.device()
+    device = MemoryServer.device()
 
-    def model(request):
+    def mobile(request):
         calls.append(request.call)
         return FINISH if len(calls) > 2 else {"Status": "ALMOST"}
 
-    assign = {"Status": "ASSIGN", "ControlText": target.id}
-    supervisor = start(
-        host=[assign, assign, FINISH], **{kind.value: model}, servers=[MemoryServer(target)], limits={"repairs": 1}
-    )
-    supervisor.submit(Task(request="write")).result(10)
-    assert calls == ([1, 2] if kind is AgentKind.APP else [1, 2, 3])
+    assign = {"Status": "ASSIGN", "ControlText": device.id}
+    host = [assign, assign, FINISH]
+    supervisor = start(host=host, mobile=mobile, servers=[MemoryServer(device)], limits={"repairs": 1})
+    assert supervisor.submit(Task(request="write")).result(10).ok
+    assert calls == [1, 2, 3]

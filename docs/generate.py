@@ -1,0 +1,294 @@
+"""Write the generated parts of the documents anew: ``python docs/generate.py`` prints the files that changed.
+
+A generated part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; all around it is written by hand.
+"""
+# ruff: noqa: INP001, T201 - a script that prints its report
+
+from __future__ import annotations
+
+import ast
+import enum
+import inspect
+import re
+import sys
+import textwrap
+import types
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
+
+import callboard.supervisor  # noqa: F401 - the agents register themselves with their machines
+from annotated_types import Ge, Gt
+from callboard.actors.processing import MACHINES
+from callboard.actors.states import By, mermaid
+from callboard.config import Settings
+from callboard.config._logging import LEVELS
+from callboard.messages import AgentKind, Event, EventName
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pydantic.fields import FieldInfo
+
+DOCS = Path(__file__).resolve().parent
+PACKAGE = DOCS.parent
+_PART = re.compile(r"(<!-- generated: (?P<name>[\w.]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_NOT_SHIPPED = {"tests", "docs", "examples", "benchmarks", "build"}
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Draw a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |\n" for line in lines)
+
+
+def first_line(text: str | None) -> str:
+    """Give a docstring's first paragraph on one line, with Markdown's code quotes."""
+    paragraph = inspect.cleandoc(text or "").partition("\n\n")[0]
+    return " ".join(paragraph.split()).replace("``", "`")
+
+
+def docstrings_of(members: type[enum.Enum]) -> dict[str, str]:
+    """Read the docstring below each member of an enumeration from its source."""
+    (body,) = (node.body for node in ast.parse(textwrap.dedent(inspect.getsource(members))).body if _is_class(node))
+    found = {}
+    for member, following in zip(body, body[1:], strict=False):
+        match member, following:
+            case ast.Assign(targets=[ast.Name(id=name)]), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = first_line(text)
+    return found
+
+
+def _is_class(node: ast.AST) -> bool:
+    return isinstance(node, ast.ClassDef)
+
+
+# Machines
+
+
+def machine(kind: AgentKind) -> str:
+    """Draw one machine: its diagram, its states, its moves."""
+    manager = MACHINES[kind]
+    states = [[f"`{name}`", first_line(type(manager.get_state(name)).__doc__)] for name in manager.transitions]
+    moves = [
+        [f"`{source}`", f"`{target}`", *("×" if cause in by else "" for cause in By)]
+        for source, row in manager.transitions.items()
+        for target, by in row.items()
+    ]
+    causes = [str(cause) for cause in By]
+    parts = [
+        f"```mermaid\n{mermaid(manager)}```\n",
+        table(["state", "what it is"], states),
+        table(["from", "to", *causes], moves),
+    ]
+    return "\n".join(parts)
+
+
+# Events
+
+
+def emitted() -> dict[EventName, set[str]]:
+    """Find in the source which events are emitted, and the keys of their data."""
+    found: dict[EventName, set[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE).parts
+        if place[0] in _NOT_SHIPPED or place[0].startswith("."):
+            continue
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                for name, keys in _emissions(function):
+                    found.setdefault(name, set()).update(keys)
+    return found
+
+
+def _emissions(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[EventName, set[str]]]:
+    assigned = {
+        target.id: node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
+        named = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "name")]
+        names = {name for value in named for name in _event_names(_looked_up(value, assigned))}
+        keys = {key for keyword in call.keywords for key in _keys(keyword, assigned)}
+        for name in names:
+            yield name, keys - set(Event.model_fields)
+
+
+def _looked_up(value: ast.expr, assigned: dict[str, ast.expr]) -> ast.expr:
+    return assigned.get(value.id, value) if isinstance(value, ast.Name) else value
+
+
+def _event_names(value: ast.expr) -> Iterator[EventName]:
+    match value:
+        case ast.Attribute(value=ast.Name(id="EventName"), attr=name):
+            yield EventName[name]
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from _event_names(body)
+            yield from _event_names(orelse)
+
+
+def _keys(keyword: ast.keyword, assigned: dict[str, ast.expr]) -> Iterator[str]:
+    if keyword.arg not in {None, "data"}:
+        yield str(keyword.arg)
+        return
+    value = _looked_up(keyword.value, assigned)
+    options = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    for option in options:
+        if isinstance(option, ast.Dict):
+            yield from (key.value for key in option.keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+
+
+def events() -> str:
+    """List all events."""
+    told, sent = docstrings_of(EventName), emitted()
+    rows = [
+        [
+            f"`{name.value}`",
+            LEVELS.get(name, "info"),
+            told.get(name.name, ""),
+            ", ".join(f"`{key}`" for key in sorted(sent.get(name, ()))),
+        ]
+        for name in EventName
+    ]
+    return table(["event", "level", "what happened", "keys of its data"], rows)
+
+
+def event_fields() -> str:
+    """List the fields that all events have."""
+    (body,) = (node.body for node in ast.parse(inspect.getsource(Event)).body if _is_class(node))
+    told = {}
+    for field, following in zip(body, body[1:], strict=False):
+        match field, following:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                told[name] = first_line(text)
+    rows = [
+        [f"`{name}`", type_name(field.annotation), told.get(name, "")]
+        for name, field in Event.model_fields.items()
+        if name not in {"kind", "schema_version"}
+    ]
+    return table(["field", "type", "what"], rows)
+
+
+# Settings
+
+_WORDS: dict[Any, str] = {
+    str: "text",
+    int: "whole number",
+    float: "seconds",
+    bool: "true or false",
+    Path: "path",
+    types.NoneType: "nothing",
+}
+
+
+def type_name(annotation: Any) -> str:  # noqa: ANN401 - any annotation
+    """Say a type in words."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return " or ".join(f"`{value}`" if value else "empty" for value in arguments)
+    if origin in {Union, types.UnionType}:
+        return " or ".join(type_name(argument) for argument in arguments)
+    if origin is tuple:
+        return f"list of {type_name(arguments[0])}"
+    if origin is dict:
+        return f"{type_name(arguments[0])} → {type_name(arguments[1])}"
+    if hasattr(annotation, "__metadata__"):
+        return type_name(arguments[0])
+    if isinstance(annotation, type) and issubclass(annotation, enum.Enum) and annotation is not EventName:
+        return " or ".join(f"`{member.value}`" for member in annotation)
+    return _WORDS.get(annotation, f"`{getattr(annotation, '__name__', annotation)}`")
+
+
+def _bounds(field: FieldInfo) -> str:
+    found = [f"> {m.gt:g}" for m in field.metadata if isinstance(m, Gt)]
+    found += [f"≥ {m.ge:g}" for m in field.metadata if isinstance(m, Ge)]
+    return f", {', '.join(found)}" if found else ""
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "**required**"
+    if field.default is PydanticUndefined:
+        made = field.get_default(call_default_factory=True)
+        return "none" if made == {} else "the current folder"
+    value = field.default
+    match value:
+        case None | () | "":
+            return "none"
+        case bool():
+            return f"`{str(value).lower()}`"
+        case tuple():
+            return ", ".join(f"`{item.value if isinstance(item, enum.Enum) else item}`" for item in value)
+        case _:
+            return f"`{value}`"
+
+
+def setting_sections() -> Iterator[tuple[str, type[BaseModel]]]:
+    """Give all sections with the key under which they stand, in the order of `Settings`."""
+    for name, field in Settings.model_fields.items():
+        for model in _models_in(field.annotation):
+            key = field.alias or name
+            origin = get_origin(field.annotation)
+            yield {dict: f"{key}.NAME", tuple: f"{key}[]"}.get(origin, key) if origin else key, model
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any annotation
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models_in(part)]
+
+
+def settings() -> str:
+    """List all settings, a table a section."""
+    parts = []
+    for key, model in setting_sections():
+        rows = [
+            [
+                f"`{key}.{field.alias or name}`",
+                f"{type_name(field.annotation)}{_bounds(field)}",
+                _default(field),
+                first_line(field.description),
+            ]
+            for name, field in model.model_fields.items()
+        ]
+        parts.append(f"### `{key}`\n\n{first_line(model.__doc__)}\n\n{table(['key', 'type', 'default', 'what'], rows)}")
+    return "\n".join(parts)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    **{f"machine.{kind.value}": (lambda kind=kind: machine(kind)) for kind in AgentKind},
+    "events": events,
+    "event_fields": event_fields,
+    "settings": settings,
+}
+"""What is generated, by the name in its marker."""
+
+
+def regenerated(text: str) -> str:
+    """Give a document with all its generated parts made anew.
+
+    Raises:
+        KeyError: If a marker names nothing that is generated.
+    """
+    return _PART.sub(lambda match: f"{match[1]}\n{PARTS[match['name']]()}\n{match[3]}", text)
+
+
+def main() -> int:
+    """Write what changed, and print it."""
+    changed = []
+    for path in sorted(DOCS.glob("*.md")):
+        before = path.read_text(encoding="utf-8")
+        after = regenerated(before)
+        if after != before:
+            path.write_text(after, encoding="utf-8")
+            changed.append(path.name)
+    print(f"changed: {', '.join(changed)}" if changed else "nothing changed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

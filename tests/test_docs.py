@@ -1,0 +1,127 @@
+"""The documents: generated parts are those of the code, links lead somewhere, and every example runs."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from callboard import Settings
+from callboard.actors.processing import MACHINES
+from callboard.config._logging import LEVELS
+from callboard.messages import AgentKind, Event, EventName
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+
+
+def load_generator():
+    spec = importlib.util.spec_from_file_location("callboard_docs_generate", ROOT / "docs" / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+GENERATE = load_generator()
+EMITTED = GENERATE.emitted()
+every_document = pytest.mark.parametrize("document", DOCS, ids=lambda path: path.name)
+
+
+@every_document
+def test_generated_parts_are_those_of_the_code(document):
+    text = document.read_text(encoding="utf-8")
+    assert GENERATE.regenerated(text) == text, "run: python docs/generate.py"
+
+
+def test_everything_that_can_be_generated_stands_in_one_document():
+    markers = [name for path in DOCS for name in re.findall(r"<!-- generated: ([\w.]+) -->", path.read_text("utf-8"))]
+    assert sorted(markers) == sorted(GENERATE.PARTS)
+
+
+def test_a_document_that_fell_behind_is_noticed():
+    machines = (ROOT / "docs" / "machines.md").read_text(encoding="utf-8")
+    behind = machines.replace("CONTINUE --> ASSIGN: model", "CONTINUE --> ASSIGN: user")
+    assert behind != machines
+    assert GENERATE.regenerated(behind) == machines
+
+
+@pytest.mark.parametrize("kind", AgentKind)
+def test_every_move_of_a_machine_is_drawn_and_listed(kind):
+    drawn = GENERATE.machine(kind)
+    for source, row in MACHINES[kind].transitions.items():
+        for target, by in row.items():
+            assert f"    {source} --> {target}: {by}\n" in drawn
+            assert f"| `{source}` | `{target}` |" in drawn
+
+
+@pytest.mark.parametrize("name", EventName)
+def test_every_event_of_the_catalogue_is_emitted_somewhere(name):
+    assert name in EMITTED
+
+
+@pytest.mark.parametrize("name", EventName)
+def test_every_event_is_in_the_catalogue_with_its_docstring_and_level(name):
+    assert GENERATE.docstrings_of(EventName)[name.name]
+    assert f"| `{name.value}` | {LEVELS.get(name, 'info')} |" in (ROOT / "docs" / "events.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", EventName)
+def test_the_data_that_an_events_docstring_names_is_really_emitted(name):
+    named = set(re.findall(r"`(\w+)`", GENERATE.docstrings_of(EventName)[name.name]))
+    assert named <= EMITTED[name] | set(Event.model_fields)
+
+
+def test_the_keys_of_an_events_data_are_read_from_the_source():
+    assert EMITTED[EventName.STATE_CHANGED] == {"source", "target", "by"}
+    assert EMITTED[EventName.EVENTS_MISSED] == {"count"}
+    assert EMITTED[EventName.PHASE_ENDED] == {"error"}
+
+
+def test_every_setting_is_listed():
+    text = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    missing = [
+        f"{key}.{name}"
+        for key, model in GENERATE.setting_sections()
+        for name in model.model_fields
+        if f"| `{key}.{name}` |" not in text
+    ]
+    assert missing == []
+
+
+@every_document
+def test_links_to_other_files_lead_somewhere(document):
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8"))
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def examples(language):
+    return [
+        pytest.param(block, id=f"{path.name}-{number}")
+        for path in DOCS
+        for number, block in enumerate(re.findall(rf"```{language}\n(.*?)```", path.read_text("utf-8"), re.DOTALL), 1)
+    ]
+
+
+@pytest.mark.parametrize("source", examples("python"))
+def test_every_python_example_runs(source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CALLBOARD_LOG__FORMAT", "off")
+    exec(compile(source, "example", "exec", dont_inherit=True), {"__name__": "example"})  # noqa: S102 - our own text
+
+
+@pytest.mark.parametrize("source", examples("yaml"))
+def test_every_settings_example_is_read(source, tmp_path, load_settings):
+    (tmp_path / "callboard.yaml").write_text(source, encoding="utf-8")
+    assert load_settings(tmp_path / "callboard.yaml").base == tmp_path
+
+
+@pytest.fixture
+def load_settings(monkeypatch):
+    """Load settings as `Supervisor.start` does, without the variables of whoever runs the tests."""
+    for name in list(os.environ):
+        if name.startswith("CALLBOARD_"):
+            monkeypatch.delenv(name)
+    return Settings.load
