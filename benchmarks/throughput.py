@@ -3,9 +3,9 @@
 ``python benchmarks/throughput.py`` prints a table, ``--json`` the same as JSON. It reports, it never judges.
 
 The job of each task: its HostAgent decides, assigns a subtask to an AppAgent, which takes three steps (decide, act) and
-finishes; then the HostAgent finishes. That is five steps, six hand-offs, five model calls and three tool calls. Times are
-given as they are, and as ratios to a Pykka `tell` and to a Pykka `ask` round trip, measured in the same run, in turns with the
-tasks: ratios can be compared between machines, times hardly.
+finishes; then the HostAgent finishes. That is five steps, five model calls and three tool calls. Times are
+given as they are, and as ratios to a Pykka `tell` and to a Pykka `ask` round trip, measured in the same run, in turns
+with the tasks: ratios can be compared between machines, times hardly.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ import tempfile
 import threading
 import time
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pykka
+
 from callboard import FunctionModel, ModelRequest, Settings, Supervisor, Task
 from callboard.testing import MemoryServer
 
@@ -170,13 +172,14 @@ def machine() -> dict[str, Any]:
         "system": platform.system(),
         "architecture": platform.machine(),
         "cores": os.cpu_count(),
-        "pykka": pykka.__version__,
+        "pykka": metadata.version("pykka"),
     }
 
 
 def drawn(figures: Sequence[Figures]) -> Iterator[str]:
     """Draw the table."""
-    yield f"{'tasks':>6} {'windows':>8} {'log':>5} {'tasks/s':>10} {'ms/task':>9} {'µs/step':>9} {'×tell':>7} {'×ask':>7}"
+    heads = [("tasks", 6), ("windows", 8), ("log", 5), ("tasks/s", 10), ("ms/task", 9), ("us/step", 9)]
+    yield " ".join(f"{head:>{width}}" for head, width in [*heads, ("tells", 7), ("asks", 7)])
     for row in figures:
         yield (
             f"{row.tasks or '':>6} {row.windows:>8} {row.log:>5} {row.tasks_per_second:>10.1f} "

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import ast
 import enum
+import functools
 import inspect
+import itertools
 import re
 import sys
-import textwrap
 import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
-import callboard.supervisor  # noqa: F401 - the agents register themselves with their machines
 from annotated_types import Ge, Gt
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+import callboard.supervisor  # noqa: F401 - the agents register themselves with their machines
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import By, mermaid
 from callboard.config import Settings
 from callboard.config._logging import LEVELS
 from callboard.messages import AgentKind, Event, EventName
-from pydantic import BaseModel
-from pydantic_core import PydanticUndefined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,17 +53,17 @@ def first_line(text: str | None) -> str:
 
 def docstrings_of(members: type[enum.Enum]) -> dict[str, str]:
     """Read the docstring below each member of an enumeration from its source."""
-    (body,) = (node.body for node in ast.parse(textwrap.dedent(inspect.getsource(members))).body if _is_class(node))
     found = {}
-    for member, following in zip(body, body[1:], strict=False):
+    for member, following in itertools.pairwise(_body_of(members)):
         match member, following:
             case ast.Assign(targets=[ast.Name(id=name)]), ast.Expr(value=ast.Constant(value=str(text))):
                 found[name] = first_line(text)
     return found
 
 
-def _is_class(node: ast.AST) -> bool:
-    return isinstance(node, ast.ClassDef)
+def _body_of(named: type) -> list[ast.stmt]:
+    parsed = ast.parse(inspect.getsource(named)).body
+    return next(node.body for node in parsed if isinstance(node, ast.ClassDef))
 
 
 # Machines
@@ -72,7 +74,7 @@ def machine(kind: AgentKind) -> str:
     manager = MACHINES[kind]
     states = [[f"`{name}`", first_line(type(manager.get_state(name)).__doc__)] for name in manager.transitions]
     moves = [
-        [f"`{source}`", f"`{target}`", *("×" if cause in by else "" for cause in By)]
+        [f"`{source}`", f"`{target}`", *("yes" if cause in by else "" for cause in By)]
         for source, row in manager.transitions.items()
         for target, by in row.items()
     ]
@@ -139,7 +141,7 @@ def _keys(keyword: ast.keyword, assigned: dict[str, ast.expr]) -> Iterator[str]:
     options = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
     for option in options:
         if isinstance(option, ast.Dict):
-            yield from (key.value for key in option.keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+            yield from (str(key.value) for key in option.keys if isinstance(key, ast.Constant))
 
 
 def events() -> str:
@@ -159,9 +161,8 @@ def events() -> str:
 
 def event_fields() -> str:
     """List the fields that all events have."""
-    (body,) = (node.body for node in ast.parse(inspect.getsource(Event)).body if _is_class(node))
     told = {}
-    for field, following in zip(body, body[1:], strict=False):
+    for field, following in itertools.pairwise(_body_of(Event)):
         match field, following:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                 told[name] = first_line(text)
@@ -185,7 +186,7 @@ _WORDS: dict[Any, str] = {
 }
 
 
-def type_name(annotation: Any) -> str:  # noqa: ANN401 - any annotation
+def type_name(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - any annotation, a line a form
     """Say a type in words."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Literal:
@@ -260,7 +261,7 @@ def settings() -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {
-    **{f"machine.{kind.value}": (lambda kind=kind: machine(kind)) for kind in AgentKind},
+    **{f"machine.{kind.value}": functools.partial(machine, kind) for kind in AgentKind},
     "events": events,
     "event_fields": event_fields,
     "settings": settings,

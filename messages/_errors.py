@@ -129,7 +129,7 @@ class PhaseError(CallboardError):
 
     def __init__(self, phase: str, error: BaseException) -> None:
         self.phase = phase
-        super().__init__(f"{phase} failed: {error or type(error).__name__}")
+        super().__init__(f"{phase} failed: {str(error) or type(error).__name__}")
 
 
 class AgentCrashedError(CallboardError):

@@ -29,6 +29,8 @@ class Assign(Message):
     number: int = Field(default=0, ge=0)
     """A subtask's place within its task, from 1; 0 for a HostAgent's round."""
     target: Target | None = None
+    host: Address | None = None
+    """The HostAgent that hears of its end; None for a HostAgent's own round, and without one."""
     plan_step: PlanStep | None = None
     """Follower mode: the step of the plan that this round follows."""
     subtasks: tuple[SubtaskResult, ...] = ()

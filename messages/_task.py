@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, JsonValue, field_validator, model_v
 
 from callboard.messages._base import Address, AnySequence, Message, RunId, Seconds, TaskId, Value
 from callboard.messages._outcome import Cause, Outcome, Usage
+from callboard.messages._target import Observation
 
 
 def new_task_id() -> str:
@@ -85,6 +86,8 @@ class SubtaskResult(Value):
     """What the agent's model said last."""
     artifacts: tuple[str, ...] = ()
     """Files it made or changed, as absolute paths, in order."""
+    last_seen: Observation | None = None
+    """What there was to see after a failure, for those who look into it."""
     usage: Usage = Field(default_factory=Usage)
 
 

@@ -56,7 +56,7 @@ class McpSession:
             await asyncio.wait_for(asyncio.shield(self._ready), self._server.start_seconds)
         except Exception as error:
             await self.close()
-            msg = f"mcpServers.{self.name}: no connection: {error or type(error).__name__}"
+            msg = f"mcpServers.{self.name}: no connection: {str(error) or type(error).__name__}"
             raise SettingsError(msg) from error
 
     async def close(self) -> None:

@@ -3,7 +3,7 @@
 from callboard.actors.processing._agents import MACHINES, STRATEGIES, pipeline
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._middleware import PhaseCall, retried, timed
-from callboard.actors.processing._phases import Acted, Context, Decided, Services, Strategies
+from callboard.actors.processing._phases import Acted, Context, Meter, Services, Strategies
 from callboard.actors.processing._pipeline import Pipeline
 
 __all__ = [
@@ -11,7 +11,7 @@ __all__ = [
     "STRATEGIES",
     "Acted",
     "Context",
-    "Decided",
+    "Meter",
     "PhaseCall",
     "Pipeline",
     "Services",

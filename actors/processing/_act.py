@@ -73,7 +73,12 @@ async def act_held(context: Context, run: Run) -> Acted:
         gone = await _gone(context, run, record.observation)
         if gone:
             return Acted(record.decision, results=tuple(_gone_result(run, i, a, gone) for i, a in enumerate(run.held)))
-    return Acted(record.decision, results=await dispatch(context, run, run.held))
+    sorted_out = _sort_out(context, run, run.held, approved=True)
+    results = await dispatch(context, run, sorted_out.allowed)
+    if sorted_out.denied:
+        why = "" if any(result.status is not ResultStatus.SUCCESS for result in results) else sorted_out.why
+        results += tuple(_refused(run, len(results), sorted_out.denied, why))
+    return Acted(record.decision, results=results)
 
 
 async def dispatch(context: Context, run: Run, actions: Sequence[Action]) -> tuple[CommandResult, ...]:
@@ -92,7 +97,9 @@ async def dispatch(context: Context, run: Run, actions: Sequence[Action]) -> tup
         for number, action in enumerate(actions)
     ]
     tools = context.services.toolbox.actions(context.kind, run.assign.target)
-    return await context.services.dispatcher.run(commands, tools, context.lease)
+    results = await context.services.dispatcher.run(commands, tools, context.lease)
+    context.meter.add(commands=sum(result.status is not ResultStatus.SKIPPED for result in results))
+    return results
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ class _Sorted:
     why: str = ""
 
 
-def _sort_out(context: Context, run: Run, actions: tuple[Action, ...]) -> _Sorted:
+def _sort_out(context: Context, run: Run, actions: tuple[Action, ...], *, approved: bool = False) -> _Sorted:
     tools = context.services.toolbox.actions(context.kind, run.assign.target)
     for number, action in enumerate(actions):
         ruling = context.services.policy.rule(run.assign.address, tools[action.tool].info)
@@ -113,7 +120,7 @@ def _sort_out(context: Context, run: Run, actions: tuple[Action, ...]) -> _Sorte
         before, rest = actions[:number], actions[number:]
         if ruling.verdict is Verdict.DENY:
             return _Sorted(before, denied=rest, why=f"denied: {ruling.reason}")
-        if ruling.verdict is Verdict.APPROVE and context.services.settings.system.safe_guard:
+        if ruling.verdict is Verdict.APPROVE and not approved and context.services.settings.system.safe_guard:
             if "CONFIRM" in context.manager.transitions:
                 return _Sorted(before, held=rest, why=ruling.reason)
             why = f"denied, because it needs approval and this agent can't ask: {ruling.reason}"

@@ -8,24 +8,16 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.models import ModelRequest
 from callboard.actors.processing._answers import decision_of
-from callboard.actors.processing._phases import Decided
-from callboard.messages import (
-    Decision,
-    EventName,
-    InvalidAnswerError,
-    ModelError,
-    ModelTimeoutError,
-    Usage,
-)
+from callboard.messages import EventName, InvalidAnswerError, ModelError, ModelTimeoutError
 
 if TYPE_CHECKING:
     from callboard.actors.models import Model, ModelAnswer
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
-    from callboard.messages import Observation
+    from callboard.messages import Decision, Observation
 
 
-async def ask_model(context: Context, run: Run, observation: Observation) -> Decided:
+async def ask_model(context: Context, run: Run, observation: Observation) -> Decision:
     """Ask the agent's model until its answer is valid, at most ``limits.repairs`` times more.
 
     Raises:
@@ -37,13 +29,12 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
     if model is None:
         msg = f"no model is set for {context.kind.value} agents: set models.{context.kind.value}, or pass one"
         raise ModelError(msg)
-    usage = Usage()
     reasons: tuple[str, ...] = ()
     while True:
         request = _request(context, run, observation, reasons)
         answer = await _ask(context, model, request)
         tokens = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
-        usage += Usage(model_calls=1, repairs=1 if reasons else 0, **tokens)
+        context.meter.add(repairs=1 if reasons else 0, **tokens)
         try:
             decision = decision_of(context, run, observation, answer.content)
         except InvalidAnswerError as error:
@@ -54,12 +45,13 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
                 raise InvalidAnswerError(msg, reasons) from error
             continue
         _tell(context, run, EventName.MODEL_ANSWERED, status=decision.status, **tokens)
-        return Decided(decision, usage)
+        return decision
 
 
 async def _ask(context: Context, model: Model, request: ModelRequest) -> ModelAnswer:
     seconds = context.services.settings.limits.model_seconds
     start = time.perf_counter()
+    context.meter.add(model_calls=1)
     try:
         async with asyncio.timeout(seconds) as limit:
             return await model.answer(request)
@@ -107,7 +99,7 @@ def _tell(context: Context, run: Run, name: EventName, **data: object) -> None:
     )
 
 
-async def follow_plan(context: Context, run: Run, observation: Observation) -> Decided:
+async def follow_plan(context: Context, run: Run, observation: Observation) -> Decision:
     """HostAgent: in follower mode the plan decides, where its step names a target; else the model is asked.
 
     The plan stands in for the model, and what it decides is checked in the same way: a target that is not there is an
@@ -117,5 +109,4 @@ async def follow_plan(context: Context, run: Run, observation: Observation) -> D
     if step is None or step.target is None:
         return await ask_model(context, run, observation)
     content = {"Status": "ASSIGN", "Current Sub-Task": step.request, "ControlText": step.target}
-    decision: Decision = decision_of(context, run, observation, content)
-    return Decided(decision, Usage())
+    return decision_of(context, run, observation, content)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from callboard.messages import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import Clock, EventStream, Lanes, Lease
     from callboard.actors.states import AgentStateManager, Run
     from callboard.config import Settings
-    from callboard.messages import Action, AgentKind, CommandResult, Decision, Observation, StepRecord, Usage
+    from callboard.messages import Action, AgentKind, CommandResult, Decision, Observation, StepRecord
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,17 @@ class Services:
     prompts: Mapping[AgentKind, str]
 
 
+@dataclass
+class Meter:
+    """Counts what one step uses, so that nothing is lost when a phase fails."""
+
+    usage: Usage = field(default_factory=Usage)
+
+    def add(self, **amounts: int) -> None:
+        """Count more."""
+        self.usage += Usage(**amounts)
+
+
 @dataclass(frozen=True)
 class Context:
     """What a step runs with: the agent's kind and machine, and the lease under which it may act."""
@@ -39,14 +52,7 @@ class Context:
     kind: AgentKind
     manager: type[AgentStateManager]
     lease: Lease
-
-
-@dataclass(frozen=True)
-class Decided:
-    """What LLM_INTERACTION hands on."""
-
-    decision: Decision
-    usage: Usage
+    meter: Meter = field(default_factory=Meter)
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class Collect(Protocol):
 class Decide(Protocol):
     """LLM_INTERACTION: ask the model, and check its answer."""
 
-    async def __call__(self, context: Context, run: Run, observation: Observation) -> Decided:
+    async def __call__(self, context: Context, run: Run, observation: Observation) -> Decision:
         """Give a decision that is legal in the run's state."""
         ...
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing._act import act_held
 from callboard.actors.processing._middleware import PhaseCall
+from callboard.actors.processing._phases import Meter
 from callboard.messages import (
     Answer,
     ApprovalAnswer,
@@ -18,7 +19,6 @@ from callboard.messages import (
     Phase,
     PhaseError,
     Question,
-    ResultStatus,
     StepDone,
     StepFailed,
     Usage,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from callboard.actors.processing._phases import Acted, Context, Strategies
     from callboard.actors.runtime import Lease
     from callboard.actors.states import Run
-    from callboard.messages import Observation
+    from callboard.messages import Decision, Observation
 
 
 @dataclass(frozen=True)
@@ -48,33 +48,36 @@ class Pipeline:
 
     async def process(self, run: Run) -> Message:
         """Run the four phases; a phase that raises fails the step, and is named."""
-        start = time.perf_counter()
-        usage = Usage(steps=1)
-        try:
-            observation: Observation = await self._collect(run)
-            decided = await self._phase(
-                Phase.LLM_INTERACTION, run, lambda: self.strategies.decide(self.context, run, observation)
-            )
-            usage += decided.usage
-            acted: Acted = await self._phase(
-                Phase.ACTION_EXECUTION,
-                run,
-                lambda: self.strategies.act(self.context, run, observation, decided.decision),
-            )
-            return await self._done(run, observation, acted, usage, start)
-        except PhaseError as error:
-            return _failed(error, run, _timed(usage, start))
+        return await self._metered(self._four_phases, run)
 
     async def process_resume(self, run: Run) -> Message:
         """Look again, then run exactly the held actions."""
+        return await self._metered(self._held_actions, run)
+
+    async def _metered(self, step: Callable[[Context, Run], Awaitable[StepDone]], run: Run) -> Message:
         start = time.perf_counter()
-        usage = Usage(steps=1)
+        meter = Meter(Usage(steps=1))
         try:
-            observation = await self._collect(run)
-            acted = await self._phase(Phase.ACTION_EXECUTION, run, lambda: act_held(self.context, run))
-            return await self._done(run, observation, acted, usage, start)
+            done = await step(replace(self.context, meter=meter), run)
         except PhaseError as error:
-            return _failed(error, run, _timed(usage, start))
+            return _failed(error, run, _timed(meter.usage, start))
+        return done.model_copy(update={"usage": _timed(meter.usage, start)})
+
+    async def _four_phases(self, context: Context, run: Run) -> StepDone:
+        how = self.strategies
+        observation: Observation = await self._collect(context, run)
+        decision: Decision = await self._phase(
+            Phase.LLM_INTERACTION, context, run, lambda: how.decide(context, run, observation)
+        )
+        acted: Acted = await self._phase(
+            Phase.ACTION_EXECUTION, context, run, lambda: how.act(context, run, observation, decision)
+        )
+        return await self._remembered(context, run, observation, acted)
+
+    async def _held_actions(self, context: Context, run: Run) -> StepDone:
+        observation: Observation = await self._collect(context, run)
+        acted: Acted = await self._phase(Phase.ACTION_EXECUTION, context, run, lambda: act_held(context, run))
+        return await self._remembered(context, run, observation, acted)
 
     async def process_confirmation(self, run: Run) -> Message:
         """Collect what the agent sees and ask; or go on at once where approvals are switched off."""
@@ -84,7 +87,7 @@ class Pipeline:
             reason = "safe_guard is off"
             return ApprovalAnswer(id=request_id, task_id=assign.task_id, approved=True, unattended=True, reason=reason)
         try:
-            observation = await self._collect(run)
+            observation = await self._collect(self.context, run)
         except PhaseError as error:
             return _failed(error, run, Usage())
         return ApprovalRequest(
@@ -120,24 +123,22 @@ class Pipeline:
         """Look once more, for the record; that nothing can be seen any more is no error here."""
         start = time.perf_counter()
         try:
-            observation = await self._collect(run)
+            observation = await self._collect(self.context, run)
         except PhaseError:
             observation = None
         return Captured(observation=observation, seconds=time.perf_counter() - start)
 
-    async def _collect(self, run: Run) -> Any:  # noqa: ANN401 - an observation
-        return await self._phase(Phase.DATA_COLLECTION, run, lambda: self.strategies.collect(self.context, run))
+    async def _collect(self, context: Context, run: Run) -> Any:  # noqa: ANN401 - an observation
+        return await self._phase(Phase.DATA_COLLECTION, context, run, lambda: self.strategies.collect(context, run))
 
-    async def _done(self, run: Run, observation: Observation, acted: Acted, usage: Usage, start: float) -> StepDone:
+    async def _remembered(self, context: Context, run: Run, observation: Observation, acted: Acted) -> StepDone:
         record = await self._phase(
-            Phase.MEMORY_UPDATE, run, lambda: self.strategies.remember(self.context, run, observation, acted)
+            Phase.MEMORY_UPDATE, context, run, lambda: self.strategies.remember(context, run, observation, acted)
         )
-        sent = sum(result.status is not ResultStatus.SKIPPED for result in acted.results)
-        usage = _timed(usage + Usage(commands=sent), start)
-        return StepDone(record=record, held=acted.held, held_by_policy=acted.held_by_policy, usage=usage)
+        return StepDone(record=record, held=acted.held, held_by_policy=acted.held_by_policy)
 
-    async def _phase(self, phase: Phase, run: Run, work: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 - the phase's output
-        call = PhaseCall(phase, self.context, run)
+    async def _phase(self, phase: Phase, context: Context, run: Run, work: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 - the phase's output
+        call = PhaseCall(phase, context, run)
         proceed = work
         for wrap in reversed(self.middleware):
             proceed = _wrapped(wrap, call, proceed)

@@ -58,10 +58,11 @@ class WorkingState(AgentState):
 
     def after_step(self, run: Run) -> Move:
         """Say where a step that ran leads."""
+        too_many = repeated_failures(run)
+        if too_many is not None:
+            return too_many
         if run.held_by_policy:
             return Move("CONFIRM", By.SYSTEM)
-        if run.failures >= run.limits.action_failures:
-            return Move("FAIL", By.SYSTEM, Outcome.FAILED, f"repeated action failures: {run.failures} in a row")
         record = run.records[-1]
         if record.failures and record.decision.status in CLAIMS:
             return Move("CONTINUE", By.SYSTEM)
@@ -111,7 +112,7 @@ class ConfirmState(AgentState):
             return await agent.process_resume(context)
         return await agent.process_confirmation(context)
 
-    def decide(self, run: Run) -> Move | None:
+    def decide(self, run: Run) -> Move | None:  # noqa: PLR0911 - one match, a case an event
         """An approval leads back to work once its actions ran; a rejection never runs them."""
         match run.last:
             case Cancel():
@@ -124,6 +125,8 @@ class ConfirmState(AgentState):
                     Outcome.REJECTED,
                     f"rejected by {who}: {answer.reason or 'no reason given'}",
                 )
+            case StepDone() if (too_many := repeated_failures(run)) is not None:
+                return too_many
             case StepDone():
                 unattended = run.answer is not None and run.answer.unattended
                 return Move("CONTINUE", By.SYSTEM if unattended else By.USER)
@@ -148,7 +151,7 @@ class CleanupState(AgentState):
 
     def decide(self, run: Run) -> Move | None:
         """Go on to FINISH once the last look is done, even if it failed."""
-        return Move("FINISH", By.SYSTEM) if isinstance(run.last, Captured | StepFailed) else None
+        return Move("FINISH", By.SYSTEM) if isinstance(run.last, Captured | StepFailed | Cancel) else None
 
     def is_subtask_end(self) -> bool:
         """The subtask ends here."""
@@ -170,7 +173,7 @@ class FinishState(AgentState):
 
     def next_agent(self, run: Run) -> str:
         """The HostAgent, where there is one."""
-        return f"host/{run.assign.task_id}"
+        return run.assign.host or run.assign.address
 
     def is_subtask_end(self) -> bool:
         """The subtask ends here."""
@@ -194,6 +197,13 @@ class NoneState(AgentState):
     def name(cls) -> str:
         """No status."""
         return ""
+
+
+def repeated_failures(run: Run) -> Move | None:
+    """End the work when too many steps in a row had an action that failed."""
+    if run.failures < run.limits.action_failures:
+        return None
+    return Move("FAIL", By.SYSTEM, Outcome.FAILED, f"repeated action failures: {run.failures} in a row")
 
 
 def archive(run: Run) -> Message:
@@ -222,6 +232,7 @@ def archive(run: Run) -> Message:
         output=run.output,
         comment=run.decision_comment,
         artifacts=run.artifacts,
+        last_seen=run.last_seen,
         usage=run.usage,
     )
     return subtask_ended(assign.task_id, assign.token, result)

@@ -97,6 +97,7 @@ class AssignHostAgentState(HostAgentState):
             round=assign.round,
             number=number,
             target=target,
+            host=assign.address,
             subtasks=context.subtasks,
         )
 
@@ -155,9 +156,9 @@ class _RoundEnd(HostAgentState):
         """The round ends here."""
         return True
 
-    def next_agent(self, run: Run) -> str:
-        """The HostAgent itself: nobody stands above it."""
-        return run.assign.address
+    def is_subtask_end(self) -> bool:
+        """A HostAgent has rounds, its agents have subtasks."""
+        return False
 
 
 @HostAgentStateManager.register

@@ -151,6 +151,9 @@ class AgentStateManager:
             BrokenMachineError: If a status has no row, can't be reached, or can't reach the final one.
         """
         super().__init_subclass__()
+        if not hasattr(cls, "transitions") or not hasattr(cls, "initial"):
+            msg = f"{cls.__name__} needs `transitions` and `initial`"
+            raise BrokenMachineError(msg)
         cls._classes, cls._states, cls._agent = {}, {}, None
         _check_table(cls.__name__, cls.transitions, cls.initial, cls.final)
 
@@ -181,7 +184,15 @@ class AgentStateManager:
 
     @classmethod
     def register_agent(cls, agent: _A) -> _A:
-        """Register the class of the agents that have this machine; use it as a decorator."""
+        """Register the class of the agents that have this machine; use it as a decorator.
+
+        Raises:
+            BrokenMachineError: If a row of the table has no state class yet, or the none state is missing.
+        """
+        missing = [status for status in cls.transitions if status not in cls._classes]
+        if missing or not hasattr(cls, "none_state"):
+            msg = f"{cls.__name__} is not complete: no state class for {', '.join(missing) or 'an unknown status'}"
+            raise BrokenMachineError(msg)
         cls._agent = agent
         return agent
 

@@ -96,6 +96,8 @@ class Run:
     """How it ends; written once."""
     causes: tuple[Cause, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    last_seen: Observation | None = None
+    """The look that was taken after a failure."""
     over: bool = False
     """Whether the ending was sent."""
 
@@ -143,7 +145,7 @@ class Run:
         """Say whether a message still concerns this run; otherwise it came too late."""
         match message:
             case Cancel():
-                return self.outcome is None
+                return self.outcome is None or self.status != "FINISH"
             case Answer() | ApprovalAnswer() | RequestExpired():
                 return self.waiting == message.id
             case SubtaskEnded():
@@ -170,12 +172,18 @@ class Run:
             case SubtaskEnded(result=result):
                 return replace(run, waiting="", subtasks=(*run.subtasks, result))
             case Cancel():
-                cause = Cause(reason=message.reason, where=self.assign.address)
-                return replace(run, waiting="", held=(), outcome=message.outcome, causes=(cause,), job=run.job + 1)
+                return replace(run, **self._stopped(message))
             case Captured():
-                return run
+                return replace(run, last_seen=message.observation)
             case _:
                 assert_never(message)
+
+    def _stopped(self, cancel: Cancel) -> dict[str, Any]:
+        stopped = {"waiting": "", "held": (), "job": self.job + 1}
+        if self.outcome is not None:  # it ended before; only the last look is given up
+            return stopped
+        cause = Cause(reason=cancel.reason, where=self.assign.address)
+        return {**stopped, "outcome": cancel.outcome, "causes": (cause,)}
 
     def _remembered(self, done: StepDone) -> dict[str, Any]:
         record = done.record
@@ -232,7 +240,7 @@ def _failure_notes(record: StepRecord) -> Iterable[str]:
             yield f"{result.tool} failed: {result.error}"
         elif result.status is ResultStatus.SKIPPED:
             yield f"{result.tool} was not run: {result.error}"
-    if record.failures and record.decision.status in CLAIMS:
+    if record.failures and record.decision.status in CLAIMS and record.status != "CONFIRM":
         yield f"{record.decision.status} does not hold, because an action of the same answer failed"
 
 

@@ -288,11 +288,10 @@ def file(tmp_path_factory):
 
 def loads_or_says_why(file: Path) -> None:
     try:
-        loaded = Settings.load(file)
+        said = str(Settings.load(file).base)
     except SettingsError as error:
-        assert str(file) in str(error)
-    else:
-        assert loaded.base == file.parent
+        said = str(error)
+    assert str(file.parent) in said
 
 
 @given(content=st.dictionaries(st.sampled_from([*Settings.model_fields, "mcpServers"]), JUNK, max_size=4))
@@ -315,7 +314,7 @@ def test_any_bytes_are_refused_or_read_but_never_a_traceback(file, content):
     loads_or_says_why(file)
 
 
-SECRET = "hush-hush-4711"
+SECRET = "hush-hush-4711"  # noqa: S105 - a made-up one
 HOLDS_SECRET = f"mcpServers: {{files: {{command: x, env: {{TOKEN: {SECRET}}}, headers: {{Authorization: {SECRET}}}}}}}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,43 +40,26 @@ def test_nothing_used_changes_nothing(usage):
     assert sum([usage], Usage()) == usage
 
 
-def caught(raising) -> BaseException:
-    with pytest.raises(BaseException) as info:  # noqa: PT011 - whatever it raises is what the test is about
-        raising()
-    return info.value
-
-
 def test_a_chain_begins_with_the_error_and_goes_on_to_what_caused_it():
-    def raising():
-        try:
-            raise OSError("the disk is full")
-        except OSError as error:
-            raise PhaseError("action_execution", error) from error
-
-    assert Cause.chain(caught(raising), where="app/memo/one") == (
+    disk = OSError("the disk is full")
+    error = PhaseError("action_execution", disk)
+    error.__cause__ = disk
+    assert Cause.chain(error, where="app/memo/one") == (
         Cause(reason="action_execution failed: the disk is full", where="app/memo/one", exception="PhaseError"),
         Cause(reason="the disk is full", where="app/memo/one", exception="OSError"),
     )
 
 
 def test_a_chain_follows_what_was_being_handled_too():
-    def raising():
-        try:
-            raise KeyError("a")
-        except KeyError:
-            raise ValueError("b")  # noqa: B904 - the implicit context is what the test is about
-
-    assert [cause.exception for cause in Cause.chain(caught(raising))] == ["ValueError", "KeyError"]
+    error = ValueError("b")
+    error.__context__ = KeyError("a")
+    assert [cause.exception for cause in Cause.chain(error)] == ["ValueError", "KeyError"]
 
 
 def test_a_chain_ends_where_the_context_was_cut_off():
-    def raising():
-        try:
-            raise KeyError("a")
-        except KeyError:
-            raise ValueError("b") from None
-
-    assert [cause.exception for cause in Cause.chain(caught(raising))] == ["ValueError"]
+    error = ValueError("b")
+    error.__context__, error.__suppress_context__ = KeyError("a"), True
+    assert [cause.exception for cause in Cause.chain(error)] == ["ValueError"]
 
 
 def test_an_error_without_words_is_told_by_its_name():

@@ -7,7 +7,7 @@ import dataclasses
 
 import pytest
 
-from callboard.actors.processing import Acted, Decided, Strategies, pipeline
+from callboard.actors.processing import Acted, Strategies, pipeline
 from callboard.messages import (
     Action,
     Answer,
@@ -26,7 +26,6 @@ from callboard.messages import (
     StepDone,
     StepFailed,
     StepRecord,
-    Usage,
 )
 
 SEEN = Observation(text="what is seen")
@@ -57,10 +56,12 @@ class Phases:
         return SEEN
 
     async def decide(self, context, run, observation):
+        context.meter.add(model_calls=2, repairs=1)
         self._note(Phase.LLM_INTERACTION, observation)
-        return Decided(DECISION, Usage(model_calls=2, repairs=1))
+        return DECISION
 
     async def act(self, context, run, observation, decision):
+        context.meter.add(commands=2)
         self._note(Phase.ACTION_EXECUTION, observation, decision)
         return ACTED
 
@@ -129,7 +130,7 @@ async def test_an_exception_without_a_text_is_named_by_its_class(stage):
     ("phase", "calls"),
     [
         (Phase.DATA_COLLECTION, 0),
-        (Phase.LLM_INTERACTION, 0),
+        (Phase.LLM_INTERACTION, 2),
         (Phase.ACTION_EXECUTION, 2),
         (Phase.MEMORY_UPDATE, 2),
     ],

@@ -218,7 +218,9 @@ def test_a_lease_is_idle_only_when_all_of_its_jobs_have_ended(loop, jobs, lease,
     assert idle.told == ["idle"]
 
 
-def test_a_lease_is_stuck_and_not_idle_until_a_blocking_call_that_outlives_its_job_returns(jobs, lanes, lease, word, blocking):
+def test_a_lease_is_stuck_and_not_idle_until_a_blocking_call_that_outlives_its_job_returns(
+    jobs, lanes, lease, word, blocking
+):
     jobs.start(lease, lambda: lanes.run("one", blocking), word)
     assert blocking.begun.wait(5)
     jobs.cancel(lease.token)

@@ -86,30 +86,30 @@ def test_a_lanes_thread_is_one_of_ours(lane):
         lane.submit(lambda: refuse_own_thread("result")).result(5)
 
 
-@pytest.mark.parametrize("how", [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit])
-def test_what_a_call_raises_goes_to_its_future_and_the_lane_lives_on(lane, how):
+def test_what_a_call_raises_goes_to_its_future_and_the_lane_lives_on(lane):
     def fail():
-        raise how
+        raise LookupError
 
-    with pytest.raises(how):
+    with pytest.raises(LookupError):
         lane.submit(fail).result(5)
     assert lane.submit(lambda: "alive").result(5) == "alive"
 
 
-@pytest.mark.parametrize("how", [SystemExit, KeyboardInterrupt])
-async def test_a_call_that_wants_to_leave_the_process_is_an_ordinary_error(lanes, how):
+@pytest.mark.parametrize("how", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_a_call_that_wants_to_leave_the_process_is_an_ordinary_error_and_the_lane_lives_on(lane, how):
     def leave():
         raise how
 
     with pytest.raises(RuntimeError, match=how.__name__):
-        await lanes.run("one", leave)
+        lane.submit(leave).result(5)
+    assert lane.submit(lambda: "alive").result(5) == "alive"
 
 
-async def test_a_call_that_raises_stop_iteration_ends(lanes):
+async def test_a_call_that_raises_stop_iteration_is_an_ordinary_error(lanes):
     def stop():
         raise StopIteration
 
-    with pytest.raises(Exception, match=r".*"):
+    with pytest.raises(RuntimeError):
         await asyncio.wait_for(lanes.run("one", stop), 5)
 
 
@@ -187,16 +187,17 @@ def test_closing_names_the_lanes_whose_call_does_not_return(held):
     stuck.thread.join(5)
 
 
-def test_closing_does_not_wait_for_a_call_that_the_lane_took_meanwhile(lane):
+def test_closing_does_not_wait_for_a_call_that_the_lane_took_meanwhile():
     class TakenMeanwhile(queue.SimpleQueue):
-        """Says once that something waits, as if the lane's thread took it right after."""
+        """Says once that a call waits, and the lane's thread takes it right after."""
 
-        said = False
+        asked = False
 
         def empty(self):
-            before, self.said = self.said, True
+            before, self.asked = self.asked, True
             return before and super().empty()
 
+    lane = Lane("raced")
     lane._calls = TakenMeanwhile()
     closing = threading.Thread(target=lane.close, daemon=True)
     closing.start()

@@ -47,9 +47,9 @@ EXPECTED = {
     (AgentKind.HOST, "ASSIGN"): (None, False, False, SELF),
     (AgentKind.HOST, "PENDING"): ("process_asker", False, False, SELF),
     (AgentKind.HOST, "CONFIRM"): ("process_confirmation", False, False, SELF),
-    (AgentKind.HOST, "FAIL"): ("capture", True, True, SELF),
-    (AgentKind.HOST, "ERROR"): ("capture", True, True, SELF),
-    (AgentKind.HOST, "FINISH"): (None, True, True, SELF),
+    (AgentKind.HOST, "FAIL"): ("capture", True, False, SELF),
+    (AgentKind.HOST, "ERROR"): ("capture", True, False, SELF),
+    (AgentKind.HOST, "FINISH"): (None, True, False, SELF),
     (AgentKind.APP, "CONTINUE"): ("process", False, False, SELF),
     (AgentKind.APP, "SCREENSHOT"): ("process", False, False, SELF),
     (AgentKind.APP, "PENDING"): ("process_asker", False, False, SELF),
@@ -119,7 +119,7 @@ def test_each_state_says_whether_the_round_and_the_subtask_end_there(kind, statu
 
 @EVERY_STATE
 def test_each_state_says_who_has_the_next_word(kind, status, run):
-    context = run(status, address=ADDRESSES[kind])
+    context = run(status, address=ADDRESSES[kind], assign={"host": "host/t"} if kind is not AgentKind.HOST else {})
     expected = {SELF: ADDRESSES[kind], HOST: "host/t"}[EXPECTED[kind, status][3]]
     assert MACHINES[kind].get_state(status).next_agent(context) == expected
 
@@ -194,8 +194,15 @@ async def test_assign_hands_the_subtask_that_was_decided_to_its_targets_agent(ru
         round=2,
         number=2,
         target=make.target,
+        host="host/t",
         subtasks=(before,),
     )
+
+
+@pytest.mark.parametrize("kind", [AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX])
+def test_without_a_host_agent_nobody_else_has_the_next_word(kind, run):
+    context = run("FINISH", address=ADDRESSES[kind])
+    assert MACHINES[kind].get_state("FINISH").next_agent(context) == ADDRESSES[kind]
 
 
 def test_while_a_subtask_is_assigned_its_agent_has_the_next_word(run):

@@ -203,8 +203,22 @@ def test_a_machine_without_a_registered_agent_says_so(manager):
         manager.get_state("CONTINUE").agent_class()
 
 
+def test_an_agent_class_is_refused_while_a_row_has_no_state(manager):
+    manager.register(state("CONTINUE"))
+    with pytest.raises(BrokenMachineError, match="FINISH"):
+        manager.register_agent(object)
+
+
+def test_a_manager_without_a_table_is_refused():
+    with pytest.raises(BrokenMachineError, match="transitions"):
+
+        class Manager(AgentStateManager):
+            initial = "CONTINUE"
+
+
 def test_a_registered_agent_class_is_given_by_the_manager_and_its_states(manager):
     manager.register(state("CONTINUE"))
+    manager.register(state("FINISH"))
 
     @manager.register_agent
     class Actor:

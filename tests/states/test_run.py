@@ -235,9 +235,13 @@ def test_only_the_end_of_the_assigned_subtask_is_expected(run, make):
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_a_cancel_is_expected_until_there_is_an_outcome(outcome, run):
+def test_a_cancel_is_expected_until_the_work_is_archived_and_the_outcome_stays(outcome, run):
     assert run().expects(Cancel(task_id="t"))
-    assert not run(outcome=outcome).expects(Cancel(task_id="t"))
+    cleaning = run("FAIL", outcome=outcome, job=3)
+    assert cleaning.expects(Cancel(task_id="t"))
+    stopped = cleaning.apply(Cancel(task_id="t"))
+    assert (stopped.outcome, stopped.job) == (outcome, 4)
+    assert not run("FINISH", outcome=outcome).expects(Cancel(task_id="t"))
 
 
 # The outcome

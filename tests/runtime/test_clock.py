@@ -1,0 +1,136 @@
+"""Clocks: deadlines in order, the machine's and a test's."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.actors.runtime import SystemClock, VirtualClock, refuse_own_thread
+from callboard.messages import WouldDeadlockError
+
+
+@pytest.fixture
+def machine():
+    clock = SystemClock("test-clock")
+    clock.start()
+    yield clock
+    assert clock.stop(5)
+
+
+def test_a_virtual_clock_stands_still_until_it_is_moved(clock):
+    assert (clock.now(), clock.elapsed()) == (1000.0, 1000.0)
+    clock.advance(2.5)
+    assert (clock.now(), clock.elapsed()) == (1002.5, 1002.5)
+
+
+def test_an_alarm_goes_off_when_it_is_due_and_once(clock):
+    heard = []
+    clock.after(10, lambda: heard.append(clock.now()))
+    clock.advance(9)
+    assert heard == []
+    clock.advance(1)
+    clock.advance(100)
+    assert heard == [1010.0]
+
+
+def test_a_cancelled_alarm_never_goes_off(clock):
+    heard = []
+    clock.after(10, lambda: heard.append(1)).cancel()
+    clock.advance(20)
+    assert heard == []
+
+
+def test_an_alarm_that_another_one_sets_goes_off_in_the_same_move_if_it_falls_due(clock):
+    heard = []
+    clock.after(1, lambda: clock.after(1, lambda: heard.append(clock.now())))
+    clock.advance(5)
+    assert heard == [1002.0]
+
+
+def test_an_alarm_may_cancel_another_one_that_is_due_with_it(clock):
+    heard = []
+    alarms = []
+    clock.after(1, lambda: alarms[0].cancel())
+    alarms.append(clock.after(1, lambda: heard.append(1)))
+    clock.advance(1)
+    assert heard == []
+
+
+@given(st.lists(st.integers(0, 20)), st.lists(st.integers(0, 10)))
+def test_alarms_go_off_in_the_order_of_their_deadlines_and_those_of_one_deadline_as_they_were_set(seconds, moves):
+    clock = VirtualClock()
+    heard = []
+    for number, due in enumerate(seconds):
+        clock.after(due, lambda due=due, number=number: heard.append((due, number, clock.now())))
+    for move in moves:
+        clock.advance(move)
+    expected = sorted((due, number, float(due)) for number, due in enumerate(seconds) if due <= sum(moves))
+    # without a move nothing is told, not even what is due now
+    assert heard == (expected if moves else [])
+
+
+def test_the_machines_clock_calls_back_on_its_own_thread_which_is_one_of_ours(machine):
+    told = queue.SimpleQueue()
+
+    def ring():
+        try:
+            refuse_own_thread("stop")
+        except WouldDeadlockError:
+            told.put(threading.current_thread().name)
+
+    machine.after(0, ring)
+    assert told.get(timeout=5) == "test-clock"
+
+
+def test_the_machines_clock_wakes_for_a_deadline_that_is_nearer_than_the_one_it_waits_for(machine):
+    told = queue.SimpleQueue()
+    machine.after(3600, lambda: told.put("late"))
+    machine.after(0.01, lambda: told.put("early"))
+    assert told.get(timeout=5) == "early"
+    assert told.empty()
+
+
+def test_the_machines_clock_never_goes_off_early(machine):
+    told = queue.SimpleQueue()
+    due = machine.elapsed() + 0.02
+    machine.after(0.02, lambda: told.put(machine.elapsed()))
+    assert told.get(timeout=5) >= due
+
+
+def test_the_machines_clock_tells_the_wall_time(machine):
+    before = time.time()
+    assert before <= machine.now() <= time.time()
+
+
+def test_a_stopped_clock_calls_nobody_back():
+    clock = SystemClock("stopped-clock")
+    clock.start()
+    heard = []
+    clock.after(3600, lambda: heard.append(1))
+    assert clock.stop(5)
+    assert heard == []
+
+
+def test_a_clock_that_was_never_started_can_be_stopped():
+    assert SystemClock("idle-clock").stop(5)
+
+
+def test_a_callback_that_does_not_return_is_reported_by_stop():
+    clock = SystemClock("stuck-clock")
+    clock.start()
+    begun, let_go = threading.Event(), threading.Event()
+
+    def block():
+        begun.set()
+        let_go.wait(10)
+
+    clock.after(0, block)
+    assert begun.wait(5)
+    assert not clock.stop(0.01)
+    let_go.set()
+    assert clock.stop(5)

@@ -1,0 +1,147 @@
+"""Leases and deeds: what may still commit."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from callboard.actors.runtime import Deed, Lease, Leases, committing
+from callboard.messages import LeaseVoidError
+
+
+@pytest.fixture
+def lease():
+    return Lease("app/memo/one", 7)
+
+
+@pytest.fixture
+def deed(lease):
+    return Deed(lease)
+
+
+def test_a_deed_under_a_valid_lease_commits_and_its_files_are_noted_once(deed):
+    with deed.active():
+        for name in ("a.docx", "b.xlsx", "a.docx"):
+            with committing(Path(name)):
+                pass
+    assert deed.artifacts == ["a.docx", "b.xlsx"]
+
+
+def test_a_deed_under_a_void_lease_is_refused_before_it_begins(lease, deed):
+    lease.void()
+    lease.void()
+    assert not lease.valid
+    with deed.active(), pytest.raises(LeaseVoidError, match=r"lease 7 on 'app/memo/one' is void"):  # noqa: PT012
+        with committing(Path("a.docx")):
+            pytest.fail("the body ran")
+    assert deed.artifacts == []
+
+
+def test_a_void_deed_is_refused_and_other_deeds_of_its_lease_are_not(lease, deed):
+    other = Deed(lease)
+    deed.void()
+    with pytest.raises(LeaseVoidError), deed.committing():
+        pytest.fail("the body ran")
+    with other.committing():
+        done = True
+    assert done
+
+
+def test_a_commit_that_fails_notes_no_file_and_lets_the_lease_go(lease, deed):
+    with deed.active(), pytest.raises(OSError, match="disk full"), committing(Path("a.docx")):
+        message = "disk full"
+        raise OSError(message)
+    assert deed.artifacts == []
+    lease.void()
+    assert not lease.valid
+
+
+def test_without_a_lease_a_tool_is_not_restricted():
+    with committing(Path("a.docx")):
+        done = True
+    assert done
+
+
+def test_a_deed_is_asked_only_while_it_is_active(lease, deed):
+    with deed.active():
+        pass
+    lease.void()
+    with committing():
+        done = True
+    assert done
+
+
+def test_a_deed_is_asked_in_a_thread_that_copies_its_context(lease, deed):
+    lease.void()
+    with deed.active():
+        context = contextvars.copy_context()
+
+    def commit():
+        with committing():
+            pytest.fail("the body ran")
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(LeaseVoidError):
+        pool.submit(context.run, commit).result(5)
+
+
+@pytest.mark.parametrize("what", ["lease", "deed"])
+def test_nothing_commits_after_void_has_returned(lease, deed, what):
+    inside, let_go, voided = threading.Event(), threading.Event(), threading.Event()
+
+    def commit():
+        with deed.committing():
+            inside.set()
+            assert let_go.wait(5)
+            return voided.is_set()
+
+    def void():
+        (lease if what == "lease" else deed).void()
+        voided.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        committed = pool.submit(commit)
+        assert inside.wait(5)
+        voiding = pool.submit(void)
+        let_go.set()
+        assert committed.result(5) is False
+        voiding.result(5)
+    with pytest.raises(LeaseVoidError), deed.committing():
+        pytest.fail("the body ran")
+
+
+def test_a_commit_within_a_commit_of_the_same_call_does_not_wait_for_itself(deed):
+    def commit_twice():
+        with deed.committing(), deed.committing():
+            return True
+
+    done = []
+    thread = threading.Thread(target=lambda: done.append(commit_twice()), daemon=True)
+    thread.start()
+    thread.join(2)
+    assert done == [True]
+
+
+def test_a_granted_lease_is_found_by_its_token_until_it_is_dropped():
+    leases = Leases()
+    lease = leases.grant("app/memo/one")
+    assert leases.get(lease.token) is lease
+    leases.drop(lease.token)
+    leases.drop(lease.token)
+    assert not lease.valid
+    assert not leases.get(lease.token).valid
+
+
+def test_a_token_that_was_never_granted_is_a_void_lease():
+    assert not Leases().get(3).valid
+
+
+def test_no_two_leases_share_a_token_whatever_thread_asks():
+    leases = Leases()
+    with ThreadPoolExecutor(8) as pool:
+        tokens = list(pool.map(lambda _: leases.grant("app/memo/one").token, range(500)))
+    assert len(set(tokens)) == 500
+    assert 0 not in tokens

@@ -1,0 +1,250 @@
+"""The event stream, its feeds and its subscribers."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from callboard.actors.runtime import EventStream, Subscriber, VirtualClock
+from callboard.messages import Event, EventName
+
+NAME = EventName.STATE_CHANGED
+
+
+def emit(stream, count, task_id="task-1"):
+    for _ in range(count):
+        stream.emit(NAME, task_id=task_id)
+
+
+def drain(feed):
+    """Give what a feed holds: sequence numbers, and ``(seq, missed)`` for what it lost."""
+    taken = []
+    while (event := feed.take()) is not None:
+        taken.append((event.seq, event.data["count"]) if event.name is EventName.EVENTS_MISSED else event.seq)
+    return taken
+
+
+def test_events_are_numbered_from_one_and_carry_the_clocks_time(stream, clock):
+    feed = stream.open()
+    emit(stream, 1)
+    clock.advance(5)
+    emit(stream, 1)
+    assert [(event.seq, event.at) for event in (feed.get(5), feed.get(5))] == [(1, 1000.0), (2, 1005.0)]
+    assert stream.seq == 2
+
+
+def test_fields_of_an_event_are_set_and_all_others_go_into_its_data(stream):
+    feed = stream.open()
+    stream.emit(NAME, task_id="task-1", agent="host/task-1", state="CONTINUE", step=2, source="a", target="b")
+    event = feed.get(5)
+    assert (event.task_id, event.agent, event.state, event.step) == ("task-1", "host/task-1", "CONTINUE", 2)
+    assert event.data == {"source": "a", "target": "b"}
+
+
+def test_an_event_that_is_none_is_refused_and_takes_no_place_in_the_stream(stream):
+    feed = stream.open()
+    with pytest.raises(ValidationError):
+        stream.emit(NAME, step="two")
+    emit(stream, 1)
+    assert len(drain(feed)) == 1
+
+
+def test_a_feed_begins_with_what_happens_after_it_was_opened(stream):
+    emit(stream, 2)
+    feed = stream.open()
+    emit(stream, 1)
+    assert drain(feed) == [3]
+
+
+def test_a_tasks_feed_gets_only_its_events(stream):
+    feed, all_of_them = stream.open("task-1"), stream.open()
+    emit(stream, 1, "task-1")
+    emit(stream, 1, "task-2")
+    stream.emit(EventName.SUPERVISOR_STARTED)
+    assert drain(feed) == [1]
+    assert drain(all_of_them) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("after", "expected"), [(0, [1, 2, 3]), (2, [3]), (3, []), (9, [])])
+def test_a_feed_goes_on_after_a_number(stream, after, expected):
+    emit(stream, 3)
+    assert drain(stream.open(after=after)) == expected
+
+
+def test_what_is_no_longer_kept_is_counted(stream):
+    emit(stream, 7)  # five are kept
+    assert drain(stream.open(after=0)) == [(2, 2), 3, 4, 5, 6, 7]
+
+
+def test_what_was_replayed_does_not_take_the_place_of_what_comes(stream):
+    emit(stream, 5)
+    feed = stream.open(after=0)
+    emit(stream, 3)
+    assert drain(feed) == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_a_full_feed_loses_its_oldest_events_and_counts_them(stream):
+    feed = stream.open()
+    emit(stream, 5)  # three fit
+    assert drain(feed) == [(2, 2), 3, 4, 5]
+
+
+@given(st.lists(st.one_of(st.integers(1, 6), st.none())))
+def test_whatever_the_pace_events_arrive_in_order_or_are_counted(turns):
+    stream = EventStream(VirtualClock(), kept=100, queue=3)
+    feed, taken = stream.open(), []
+    for count in turns:
+        if count is None:
+            event = feed.take()
+            taken += [event] if event is not None else []
+        else:
+            emit(stream, count)
+    while (event := feed.take()) is not None:
+        taken.append(event)
+    seen = 0
+    for event in taken:
+        if event.name is EventName.EVENTS_MISSED:
+            assert event.seq == seen + event.data["count"]
+        else:
+            assert event.seq == seen + 1
+        seen = event.seq
+    assert seen == stream.seq
+
+
+def test_waiting_for_an_event_ends_when_it_comes(stream):
+    feed = stream.open()
+    got = queue.SimpleQueue()
+    waiting = threading.Thread(target=lambda: got.put(feed.get(5)))
+    waiting.start()
+    emit(stream, 1)
+    assert got.get(timeout=5).seq == 1
+    waiting.join(5)
+
+
+def test_waiting_for_an_event_that_does_not_come_times_out(stream):
+    with pytest.raises(TimeoutError, match=r"0\.01 s"):
+        stream.open().get(0.01)
+
+
+def test_a_closed_feed_gives_what_it_holds_and_then_ends(stream):
+    feed = stream.open()
+    emit(stream, 2)
+    stream.close()
+    emit(stream, 1)
+    assert [event.seq for event in feed] == [1, 2]
+    assert feed.closed
+    assert feed.get() is None
+
+
+def test_a_feed_of_a_closed_stream_gives_the_past_and_ends(stream):
+    emit(stream, 2)
+    stream.close()
+    assert [event.seq for event in stream.open(after=0)] == [1, 2]
+
+
+def test_a_dropped_feed_ends_and_costs_the_stream_nothing_more(stream):
+    feed = stream.open("task-1")
+    stream.drop(feed)
+    stream.drop(feed)
+    emit(stream, 1)
+    assert feed.get(5) is None
+    assert set(stream._feeds) == {None}
+
+
+def test_who_watches_a_feed_is_called_at_once_at_each_event_and_at_the_end(stream):
+    feed, calls = stream.open(), []
+    feed.on_change(lambda: calls.append(feed.closed))
+    emit(stream, 2)
+    stream.close()
+    assert calls == [False, False, False, True]
+
+
+def test_a_sink_gets_every_event(stream):
+    got = []
+    stream.add_sink(got.append)
+    emit(stream, 7)
+    assert [event.seq for event in got] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_events_of_many_threads_have_one_order_for_all():
+    stream = EventStream(VirtualClock(), kept=1000, queue=1000)
+    feeds = [stream.open(), stream.open()]
+    threads = [threading.Thread(target=emit, args=(stream, 100, f"task-{number}")) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert [drain(feed) for feed in feeds] == [list(range(1, 401))] * 2
+
+
+def test_a_subscriber_is_called_with_each_event_on_a_thread_of_its_own(stream):
+    got = queue.SimpleQueue()
+    subscriber = Subscriber(stream.open(), lambda event: got.put((event.seq, threading.current_thread().name)))
+    emit(stream, 2)
+    stream.close()
+    assert subscriber.join(5)
+    assert [got.get(timeout=5), got.get(timeout=5)] == [(1, subscriber.name), (2, subscriber.name)]
+
+
+def test_a_failing_subscriber_is_logged_and_gets_the_next_event(stream, caplog):
+    got = queue.SimpleQueue()
+
+    def fail_first(event: Event) -> None:
+        got.put(event.seq)
+        if event.seq == 1:
+            raise ValueError
+
+    with caplog.at_level(logging.ERROR, "callboard"):
+        subscriber = Subscriber(stream.open(), fail_first)
+        emit(stream, 2)
+        stream.close()
+        assert subscriber.join(5)
+    assert [got.get(timeout=5), got.get(timeout=5)] == [1, 2]
+    assert [record.getMessage() for record in caplog.records] == ["a subscriber failed on event 1, state.changed"]
+
+
+def test_a_subscriber_that_wants_to_leave_the_process_gets_the_next_event(stream):
+    got = queue.SimpleQueue()
+
+    def leave_first(event: Event) -> None:
+        got.put(event.seq)
+        if event.seq == 1:
+            raise SystemExit
+
+    subscriber = Subscriber(stream.open(), leave_first)
+    emit(stream, 2)
+    stream.close()
+    assert subscriber.join(5)
+    assert [got.get(timeout=5), got.get(timeout=5)] == [1, 2]
+
+
+def test_a_subscriber_that_does_not_return_is_not_waited_for_longer_than_wanted(stream):
+    begun, let_go = threading.Event(), threading.Event()
+
+    def block(_event: Event) -> None:
+        begun.set()
+        let_go.wait(10)
+
+    subscriber = Subscriber(stream.open(), block)
+    emit(stream, 1)
+    stream.close()
+    assert begun.wait(5)
+    assert not subscriber.join(0.01)
+    let_go.set()
+    assert subscriber.join(5)
+
+
+def test_a_subscriber_may_wait_for_itself(stream):
+    subscribers, joined = queue.SimpleQueue(), queue.SimpleQueue()
+    subscriber = Subscriber(stream.open(), lambda _event: joined.put(subscribers.get(timeout=5).join(0)))
+    subscribers.put(subscriber)
+    emit(stream, 1)
+    assert joined.get(timeout=5) is True
+    stream.close()
+    assert subscriber.join(5)

@@ -1,0 +1,36 @@
+"""Which threads are ours."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from callboard.actors.runtime import mark_own_thread, refuse_own_thread
+from callboard.messages import WouldDeadlockError
+
+
+def test_a_thread_of_the_host_program_may_block():
+    refuse_own_thread("stop")
+    assert threading.current_thread() is threading.main_thread()
+
+
+def test_a_thread_of_ours_may_not_block_and_the_error_says_where():
+    def ours():
+        mark_own_thread()
+        refuse_own_thread("result")
+
+    with (
+        ThreadPoolExecutor(1, thread_name_prefix="ours") as pool,
+        pytest.raises(WouldDeadlockError, match="result blocks, and was called from ours"),
+    ):
+        pool.submit(ours).result(5)
+
+
+def test_marking_one_thread_does_not_mark_others():
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(mark_own_thread).result(5)
+    refuse_own_thread("stop")
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(refuse_own_thread, "stop").result(5)
