@@ -1012,3 +1012,13 @@ def test_row_24_under_a_host_agent_every_agents_finish_and_fail_return_to_its_co
         ("ASSIGN", "CONTINUE", "system"),
         ("CONTINUE", "FINISH", "model"),
     ]
+
+
+@pytest.mark.parametrize(("kind", "target"), [("mobile", "phone"), ("linux", "box"), ("app", "memo:one")])
+def test_row_11_the_last_look_after_a_failure_is_kept_in_the_result(start, kind, target):
+    surface = MemoryServer(MemoryServer.window(), MemoryServer.device("phone"), MemoryServer.shell("box"))
+    supervisor = start(**{kind: [{"Status": "FAIL", "Comment": "no"}]}, servers=[surface])
+    result = supervisor.submit(Task(request="x", target=target)).result(10)
+    seen = result.subtasks[0].last_seen
+    assert seen is not None
+    assert [control.id for control in seen.controls] == ["field-1"]

@@ -1,0 +1,222 @@
+"""A dispatcher on a server in memory, and third-party MCP servers that really run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard.actors.commands import Dispatcher
+from callboard.actors.runtime import EventStream, Lanes, Lease, VirtualClock
+from callboard.messages import Command, Target
+from callboard.testing import MemoryServer
+
+NOTES = '''
+"""A third-party MCP server, as an operator would configure it."""
+
+import json
+import os
+import socket
+import sys
+
+import anyio
+import uvicorn
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+
+server = MCPServer("notes", log_level="ERROR")
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@server.tool(annotations=ToolAnnotations(idempotent_hint=True))
+def put(key: str) -> dict[str, object]:
+    """Put a note."""
+    return {"key": key, "success": True}
+
+
+@server.tool()
+def lock() -> str:
+    """Fail with a text."""
+    raise ToolError("the shelf is locked")
+
+
+@server.tool()
+def refuse() -> dict[str, object]:
+    """Say no with a success flag."""
+    return {"success": False, "error": "no paper"}
+
+
+@server.tool(structured_output=False)
+def refuse_in_text() -> str:
+    """Say no with a success flag, in text alone."""
+    return json.dumps({"success": False, "error": "no ink"})
+
+
+@server.tool(structured_output=False)
+def words() -> str:
+    """Say something in words."""
+    return "just words"
+
+
+@server.tool()
+def pid() -> int:
+    """Say which process this is."""
+    return os.getpid()
+
+
+@server.tool()
+def environment(name: str) -> str:
+    """Read a variable."""
+    return os.environ.get(name, "")
+
+
+@server.tool()
+def folder() -> str:
+    """Say where it works."""
+    return os.getcwd()
+
+
+@server.tool()
+def header(name: str, ctx: Context) -> str:
+    """Read a header of the request."""
+    return ctx.request_context.request.headers.get(name, "")
+
+
+@server.tool()
+async def hang(port: int) -> str:
+    """Say on a socket that it began, and never end."""
+    with socket.create_connection(("127.0.0.1", port)) as line:
+        line.sendall(b"begun\\n")
+        try:
+            await anyio.sleep_forever()
+        finally:
+            line.sendall(b"left\\n")
+
+
+@server.tool()
+def leave() -> None:
+    """End the process in the middle of a call."""
+    os._exit(3)
+
+
+if sys.argv[1:] == ["http"]:
+    listening = socket.create_server(("127.0.0.1", 0))
+    print(listening.getsockname()[1], flush=True)
+    app = server.streamable_http_app()
+    uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listening])
+else:
+    server.run("stdio")
+'''
+
+
+@pytest.fixture
+def lanes() -> Iterator[Lanes]:
+    """Give lanes; all calls must have returned at the end."""
+    made = Lanes()
+    yield made
+    assert made.close(5) == ()
+
+
+@pytest.fixture
+def stream() -> EventStream:
+    """Give an event stream."""
+    return EventStream(VirtualClock(), kept=100, queue=100)
+
+
+@pytest.fixture
+def dispatcher(stream: EventStream) -> Dispatcher:
+    """Give a dispatcher."""
+    return Dispatcher(stream)
+
+
+@pytest.fixture
+def lease() -> Lease:
+    """Give a valid lease."""
+    return Lease("app/memo/one", 1)
+
+
+@pytest.fixture
+def window() -> Target:
+    """Give the window ``memo:one``."""
+    return MemoryServer.window()
+
+
+@pytest.fixture
+def command() -> Callable[..., Command]:
+    """Make commands: ``command("write", text="x")``."""
+
+    def make(tool: str, timeout: float = 5.0, /, **parameters: Any) -> Command:
+        return Command(
+            task_id="task-1",
+            run_id="task-1/1",
+            token=1,
+            call_id=f"1.{tool}",
+            tool=tool,
+            parameters=parameters,
+            timeout=timeout,
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the program of a third-party server."""
+    program = tmp_path_factory.mktemp("notes") / "notes.py"
+    program.write_text(NOTES, encoding="utf-8")
+    return program
+
+
+@pytest.fixture
+def over_stdio(notes: Path) -> dict[str, Any]:
+    """Give the settings of the server, started as a program."""
+    return {"command": sys.executable, "args": [str(notes)]}
+
+
+@pytest.fixture(scope="session")
+def url(notes: Path) -> Iterator[str]:
+    """Run the server on a free port and give its address."""
+    with subprocess.Popen([sys.executable, str(notes), "http"], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def over_http(url: str) -> dict[str, Any]:
+    """Give the settings of the server that runs."""
+    return {"url": url}
+
+
+@pytest.fixture(params=["stdio", "http"])
+def server(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Give the settings of the server in both of its ways."""
+    settings: dict[str, Any] = request.getfixturevalue(f"over_{request.param}")
+    return settings
+
+
+@pytest.fixture
+def is_gone() -> Callable[[int], bool]:
+    """Say whether a process is gone."""
+
+    def gone(pid: int) -> bool:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    return gone

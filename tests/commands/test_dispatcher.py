@@ -1,0 +1,283 @@
+"""The dispatcher: in order, in time, and honest about what came of each command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from mcp_types import CallToolResult, TextContent
+
+from callboard.actors.commands import Toolbox
+from callboard.actors.runtime import committing
+from callboard.actors.servers import ToolError, tool
+from callboard.messages import AgentKind, Effect, EventName, ResultStatus
+from callboard.testing import MemoryServer
+
+SUCCESS, FAILURE, SKIPPED = ResultStatus.SUCCESS, ResultStatus.FAILURE, ResultStatus.SKIPPED
+
+
+class Tricky(MemoryServer):
+    """Tools that answer, fail and hang in every way."""
+
+    def __init__(self):
+        super().__init__(self.window())
+        self.begun, self.let_go, self.returned = threading.Event(), threading.Event(), threading.Event()
+        self.calls = []
+        self.refused = None
+
+    @tool(effect=Effect.ONCE)
+    def note(self, target: str, word: str) -> str:
+        """Take note."""
+        self.calls.append(word)
+        return word
+
+    @tool(effect=Effect.ONCE)
+    def raises(self, target: str, how: str) -> str:
+        """Raise something."""
+        errors = {
+            "tool": ToolError("the drawer is stuck"),
+            "value": ValueError("three is too many"),
+            "empty": ValueError(),
+            "timeout": TimeoutError("the disk sleeps"),
+            "exit": SystemExit(1),
+            "next": StopIteration(),
+        }
+        raise errors[how]
+
+    @tool(effect=Effect.ONCE)
+    async def leaves(self, target: str) -> str:
+        """Try to leave the process, on the event loop."""
+        raise SystemExit
+
+    @tool(effect=Effect.ONCE)
+    def says(self, target: str, success: bool) -> dict[str, object]:  # noqa: FBT001 - as servers do
+        """Say how it went."""
+        return {"success": success, "error": "" if success else "no paper"}
+
+    @tool(effect=Effect.ONCE)
+    def maybe_says(self, target: str) -> dict[str, object] | None:
+        """Say how it went, or nothing: a result that the protocol wraps."""
+        return {"success": False, "message": "no ink"}
+
+    @tool(effect=Effect.ONCE)
+    def says_in_text(self, target: str) -> CallToolResult:
+        """Say how it went, in text alone."""
+        text = json.dumps({"success": False, "error": "no pens"})
+        return CallToolResult(content=[TextContent(type="text", text=text)])
+
+    @tool(effect=Effect.ONCE)
+    def is_error(self, target: str) -> CallToolResult:
+        """Answer with an error."""
+        return CallToolResult(content=[TextContent(type="text", text="the shelf is locked")], is_error=True)
+
+    @tool(effect=Effect.ONCE)
+    def saves(self, target: str, path: str) -> str:
+        """Write a file."""
+        with committing(Path(path)):
+            self.calls.append(path)
+        return path
+
+    @tool(effect=Effect.ONCE)
+    def saves_and_fails(self, target: str, path: str) -> str:
+        """Write a file, then fail."""
+        with committing(Path(path)):
+            self.calls.append(path)
+        message = "saved, but not closed"
+        raise ToolError(message)
+
+    @tool(effect=Effect.ONCE)
+    def saves_late(self, target: str, path: str) -> str:
+        """Block, then try to write."""
+        self.begun.set()
+        assert self.let_go.wait(10)
+        try:
+            with committing(Path(path)):
+                self.calls.append(path)
+        except Exception as error:
+            self.refused = error
+            raise
+        finally:
+            self.returned.set()
+        return path
+
+    @tool(effect=Effect.ONCE)
+    async def waits(self, target: str) -> str:
+        """Wait for ever, on the event loop."""
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.returned.set()
+        return ""
+
+    @tool(effect=Effect.READ)
+    async def where(self, target: str) -> str:
+        """Say on which thread it runs."""
+        return threading.current_thread().name
+
+    @tool(effect=Effect.READ)
+    def where_else(self, target: str) -> str:
+        """Say on which thread it runs."""
+        return threading.current_thread().name
+
+
+@pytest.fixture
+def tricky():
+    server = Tricky()
+    yield server
+    server.let_go.set()
+
+
+@pytest.fixture
+def run(tricky, lanes, dispatcher, lease, window):
+    tools = Toolbox([tricky], (), lanes).tools(AgentKind.APP, window)
+
+    async def run(*commands):
+        return await dispatcher.run(commands, tools, lease)
+
+    return run
+
+
+async def test_commands_run_in_order_and_say_what_their_tools_answered(run, command, tricky):
+    results = await run(*(command("note", word=word) for word in "abc"))
+    assert [(result.status, result.value) for result in results] == [(SUCCESS, "a"), (SUCCESS, "b"), (SUCCESS, "c")]
+    assert tricky.calls == ["a", "b", "c"]
+
+
+async def test_nothing_to_do_is_no_result(run):
+    assert await run() == ()
+
+
+async def test_after_a_failure_the_earlier_results_stand_and_the_later_commands_are_skipped(run, command, tricky):
+    results = await run(command("note", word="a"), command("raises", how="tool"), command("note", word="b"))
+    assert [result.status for result in results] == [SUCCESS, FAILURE, SKIPPED]
+    assert results[2].error == "skipped, because raises failed before it"
+    assert tricky.calls == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [
+        ("tool", "the drawer is stuck"),
+        ("value", "ValueError: three is too many"),
+        ("timeout", "TimeoutError: the disk sleeps"),
+    ],
+)
+async def test_what_a_tool_raises_is_its_failure_in_its_own_words(run, command, how, error):
+    (result,) = await run(command("raises", how=how))
+    assert (result.status, result.error, result.value) == (FAILURE, error, None)
+
+
+@pytest.mark.parametrize("how", ["empty", "exit", "next"])
+async def test_whatever_a_tool_raises_it_failed_at_once_and_not_in_silence(run, command, how):
+    (result,) = await run(command("raises", 1.0, how=how))
+    assert result.status is FAILURE
+    assert result.error
+    assert "took longer" not in result.error
+
+
+async def test_a_tool_on_the_event_loop_that_wants_to_leave_the_process_failed(run, command):
+    (result,) = await run(command("leaves"))
+    assert result.status is FAILURE
+    assert "SystemExit" in result.error
+
+
+async def test_an_unknown_tool_is_a_failure_that_names_the_known_ones(run, command):
+    (result,) = await run(command("reed"))
+    assert result.status is FAILURE
+    assert result.error.startswith("there is no tool 'reed'; there are: append, is_error, ")
+
+
+async def test_arguments_that_do_not_fit_are_a_failure(run, command):
+    (result,) = await run(command("note", words="a"))
+    assert result.status is FAILURE
+    assert "word" in result.error
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("says", "no paper"), ("maybe_says", "no ink"), ("says_in_text", "no pens"), ("is_error", "the shelf is locked")],
+)
+async def test_a_tool_that_says_it_did_not_succeed_failed(run, command, name, error):
+    arguments = {"success": False} if name == "says" else {}
+    (result,) = await run(command(name, **arguments))
+    assert (result.status, result.error) == (FAILURE, error)
+
+
+async def test_a_tool_that_says_it_succeeded_did(run, command):
+    (result,) = await run(command("says", success=True))
+    assert (result.status, result.value) == (SUCCESS, {"success": True, "error": ""})
+
+
+async def test_a_file_that_was_written_is_an_artifact_of_its_command_alone(run, command):
+    results = await run(command("saves", path="/w/a.docx"), command("note", word="a"), command("saves", path="/w/b"))
+    assert [result.artifacts for result in results] == [("/w/a.docx",), (), ("/w/b",)]
+
+
+async def test_a_failed_command_still_names_the_files_it_wrote(run, command):
+    (result,) = await run(command("saves_and_fails", path="/w/a.docx"))
+    assert (result.status, result.artifacts) == (FAILURE, ("/w/a.docx",))
+
+
+async def test_a_command_under_a_void_lease_changes_nothing(run, command, lease, tricky):
+    lease.void()
+    (result,) = await run(command("saves", path="/w/a.docx"))
+    assert result.status is FAILURE
+    assert "nothing was changed" in result.error
+    assert (tricky.calls, result.artifacts) == ([], ())
+
+
+async def test_a_blocking_tool_fails_at_its_timeout_and_its_late_commit_is_refused(run, command, tricky, lease):
+    results = await run(command("saves_late", 0.05, path="/w/a.docx"), command("note", word="a"))
+    assert tricky.begun.is_set()
+    assert not tricky.returned.is_set()
+    assert [result.status for result in results] == [FAILURE, SKIPPED]
+    assert results[0].error == "took longer than 0.05 s; if it still runs, what it does will be refused"
+    tricky.let_go.set()
+    assert await asyncio.to_thread(tricky.returned.wait, 5)
+    assert "nothing was changed" in str(tricky.refused)
+    assert tricky.calls == []
+    assert lease.valid
+
+
+async def test_a_tool_on_the_event_loop_is_cancelled_at_its_timeout(run, command, tricky):
+    (result,) = await run(command("waits", 0.01))
+    assert result.status is FAILURE
+    assert "took longer" in result.error
+    assert tricky.returned.is_set()
+
+
+async def test_a_cancel_is_no_result_and_reaches_the_tool(run, command, tricky):
+    running = asyncio.create_task(run(command("waits"), command("note", word="a")))
+    assert await asyncio.to_thread(tricky.begun.wait, 5)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert tricky.returned.is_set()
+    assert tricky.calls == []
+
+
+async def test_a_coroutine_tool_runs_on_the_event_loop_and_any_other_on_its_targets_lane(run, command):
+    results = await run(command("where"), command("where_else"))
+    assert [result.value for result in results] == [
+        threading.current_thread().name,
+        "callboard-lane-memory:memo:one",
+    ]
+
+
+async def test_each_command_is_told_to_the_stream(run, command, stream):
+    feed = stream.open()
+    await run(command("saves", path="/w/a"), command("raises", how="tool"), command("note", word="b"))
+    events = [feed.take() for _ in range(3)]
+    assert {event.name for event in events} == {EventName.COMMAND_ENDED}
+    assert [(event.data["tool"], event.data["status"]) for event in events] == [
+        ("saves", "success"),
+        ("raises", "failure"),
+        ("note", "skipped"),
+    ]
+    assert events[0].data["artifacts"] == ["/w/a"]
+    assert events[1].data["error"] == "the drawer is stuck"
+    assert {(event.task_id, event.run_id, event.agent) for event in events} == {("task-1", "task-1/1", "app/memo/one")}

@@ -1,0 +1,155 @@
+"""The toolbox: who is offered what, and what is bound, hidden and checked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pytest
+from pydantic import Field
+
+from callboard.actors.commands import Toolbox, find_target
+from callboard.actors.servers import Server, tool
+from callboard.messages import AgentKind, CommandType, Effect, Observation, SettingsError, Target, TargetKind
+from callboard.testing import MemoryServer
+
+
+def target(id_, name="memo", address="app/memo/x", server="memory"):
+    return Target(id=id_, name=name, kind=TargetKind.WINDOW, address=address, server=server)
+
+
+class Office(Server):
+    """Tools for several kinds of agent, and one that only the system uses."""
+
+    def __init__(self, name="office"):
+        self.name = name
+
+    def targets(self):
+        return (
+            Target(
+                id="a.docx",
+                name="a",
+                kind=TargetKind.WINDOW,
+                address="app/word/a",
+                server=self.name,
+                binds={"document": "a.docx"},
+            ),
+        )
+
+    def observe(self, target):
+        return Observation()
+
+    @tool(effect=Effect.READ, agents=(AgentKind.HOST,))
+    def start(self, name: str) -> str:
+        """Start something."""
+        return name
+
+    @tool(effect=Effect.ONCE, roots=("word",))
+    def type_text(
+        self, document: str, text: Annotated[str, Field(description="What to type.")], times: int = 1
+    ) -> list[str]:
+        """Type text.
+
+        More about it.
+        """
+        return [document, *[text] * times]
+
+    @tool(effect=Effect.ONCE, roots=("excel",))
+    def set_cell(self, document: str) -> str:
+        """Set a cell."""
+        return document
+
+    @tool(effect=Effect.READ, type=CommandType.DATA_COLLECTION)
+    def look(self, document: str) -> str:
+        """Look."""
+        return document
+
+
+@pytest.fixture
+def office():
+    return Office()
+
+
+@pytest.fixture
+def toolbox(office, lanes):
+    return Toolbox([office], (), lanes)
+
+
+@pytest.fixture
+def type_text(toolbox, office):
+    return toolbox.tools(AgentKind.APP, office.targets()[0])["type_text"]
+
+
+def test_an_agent_is_offered_the_tools_of_its_kind_and_application(toolbox, office):
+    (window,) = office.targets()
+    assert set(toolbox.tools(AgentKind.APP, window)) == {"type_text", "look"}
+    assert set(toolbox.tools(AgentKind.HOST, None)) == {"start"}
+    assert toolbox.tools(AgentKind.LINUX, window) == {}
+
+
+def test_a_model_is_offered_only_actions(toolbox, office):
+    assert set(toolbox.actions(AgentKind.APP, office.targets()[0])) == {"type_text"}
+
+
+def test_two_servers_of_one_name_are_refused(lanes):
+    with pytest.raises(SettingsError, match="'office'"):
+        Toolbox([Office(), Office()], (), lanes)
+
+
+def test_two_servers_that_offer_a_hostagent_tools_of_one_name_are_refused(lanes):
+    with pytest.raises(SettingsError, match="'start'"):
+        Toolbox([Office("one"), Office("two")], (), lanes)
+
+
+def test_a_target_of_an_unknown_server_is_no_silent_nothing(toolbox):
+    with pytest.raises(LookupError, match="'memory'"):
+        toolbox.tools(AgentKind.APP, target("memo:one"))
+
+
+def test_a_bound_argument_is_hidden_from_the_model(type_text):
+    assert list(type_text.info.schema["properties"]) == ["text", "times"]
+    assert type_text.info.schema["required"] == ["text"]
+    assert type_text.info.description == "Type text."
+    assert type_text.takes("text")
+    assert not type_text.takes("document")
+
+
+async def test_a_bound_argument_is_always_the_targets_own(type_text, command, dispatcher, lease):
+    (result,) = await dispatcher.run([command("type_text", text="x", document="other.docx")], {"type_text": type_text}, lease)
+    assert result.value == ["a.docx", "x"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"text": "x"}, None),
+        ({"text": "x", "times": 2}, None),
+        ({}, "type_text: text: Field required"),
+        ({"text": "x", "times": "often"}, "type_text: times: "),
+        ({"text": "x", "speed": 1}, "type_text has no argument 'speed'; it takes: text, times"),
+        ({"text": "x", "document": "other.docx"}, "type_text has no argument 'document'; it takes: text, times"),
+    ],
+)
+def test_arguments_are_checked_in_words_for_the_model(type_text, arguments, problem):
+    said = type_text.check(arguments)
+    assert said is None if problem is None else str(said).startswith(problem)
+
+
+def test_all_servers_are_asked_for_targets(office, lanes):
+    memory = MemoryServer(MemoryServer.window())
+    targets = Toolbox([office, memory], (), lanes).targets()
+    assert [found.id for found in targets] == ["a.docx", "memo:one"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [("one", "one"), ("app/memo/2", "two"), ("only", "two"), ("memo", None), ("", None), ("ONE", None)],
+)
+def test_a_target_is_found_by_id_address_or_a_name_that_only_it_has(wanted, found):
+    targets = [target("one", address="app/memo/1"), target("two", "only", "app/memo/2"), target("three")]
+    got = find_target([*targets[:1], targets[1], targets[2], target("four")], wanted)
+    assert (got.id if got else None) == found
+
+
+def test_an_id_beats_another_targets_address():
+    one, two = target("one", address="app/memo/1"), target("app/memo/1", address="app/memo/2")
+    assert find_target([one, two], "app/memo/1") is two
