@@ -162,28 +162,27 @@ class Supervisor:
         refuse_own_thread("stop")
         with self._stopping:
             if self._left is None:
-                self._left = tuple(self._stop(timeout))
+                self._left = self._stop(timeout)
             return self._left
 
-    def _stop(self, timeout: float) -> Iterator[str]:
+    def _stop(self, timeout: float) -> tuple[str, ...]:
         """Intake, agents, sessions, root, loop, lanes, clock, subscribers, log."""
+        left: list[str] = []
         with contextlib.suppress(SupervisorStoppedError):
             _, late = concurrent.futures.wait(self._ask(CloseIntake()), timeout)
-            if late:
-                yield f"{len(late)} tasks"
-            yield from _late("an agent", self._ask(StopAgents()), timeout)
-        yield from self._close_sessions(timeout)
+            left += [f"{len(late)} tasks"] if late else []
+            left += _late("an agent", self._ask(StopAgents()), timeout)
+        left += self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):
-            yield from _late("the switchboard", [self._root.stop(block=False)], timeout)
-        if not self._loop.stop(timeout):
-            yield self._loop.thread.name
-        yield from (f"lane {name}" for name in self._lanes.close(min(timeout, 1.0)))
-        if not self._clock.stop(timeout):
-            yield "the clock"
-        self._stream.emit(EventName.SUPERVISOR_STOPPED)
+            left += _late("the switchboard", [self._root.stop(block=False)], timeout)
+        left += [] if self._loop.stop(timeout) else [self._loop.thread.name]
+        left += [f"lane {name}" for name in self._lanes.close(min(timeout, 1.0))]
+        left += [] if self._clock.stop(timeout) else ["the clock"]
+        self._stream.emit(EventName.SUPERVISOR_STOPPED, left=list(left))
         self._stream.close()
-        yield from (subscriber.name for subscriber in self._subscribers if not subscriber.join(timeout))
+        left += [subscriber.name for subscriber in self._subscribers if not subscriber.join(timeout)]
         self._log.close()
+        return tuple(left)
 
     def _close_sessions(self, timeout: float) -> tuple[str, ...]:
         left = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -34,6 +35,7 @@ LEVELS = {
 """How important an event is; all others are ``info``."""
 
 _SHORTEST_SECRET = 4
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class EventLog:
@@ -49,7 +51,7 @@ class EventLog:
         Raises:
             SettingsError: If the file can't be opened.
         """
-        self._secrets = tuple(secrets_of(settings))
+        self._secrets = tuple(sorted(set(secrets_of(settings)), key=len, reverse=True))
         self._loggers: list[Any] = []
         self._file: TextIO | None = None
         self.lost = 0
@@ -95,7 +97,7 @@ class EventLog:
                 value = value.replace(secret, "**********")
             return value
         if isinstance(value, dict):
-            return {key: self._redact(item) for key, item in value.items()}
+            return {self._redact(key): self._redact(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self._redact(item) for item in value]
         return value
@@ -122,18 +124,33 @@ def _fields(event: Event) -> dict[str, Any]:
 
 
 def _logger(out: TextIO, level: str, *, pretty: bool) -> Any:  # noqa: ANN401 - a structlog bound logger
-    renderer = (
-        structlog.dev.ConsoleRenderer(colors=out.isatty(), event_key="event")
+    rendering: list[Any] = (
+        [_tame, structlog.dev.ConsoleRenderer(colors=out.isatty(), event_key="event")]
         if pretty
-        else structlog.processors.JSONRenderer(ensure_ascii=False)
+        else [structlog.processors.JSONRenderer(ensure_ascii=False)]
     )
     return structlog.wrap_logger(
         structlog.PrintLogger(out),
-        processors=[structlog.processors.add_log_level, renderer],
+        processors=[structlog.processors.add_log_level, *rendering],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         context_class=dict,
         cache_logger_on_first_use=True,
     ).bind()
+
+
+def _tame(_logger: object, _method: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Show control characters as escapes: what a model or a document says must not steer the terminal."""
+    return {key: _tamed(value) for key, value in fields.items()}
+
+
+def _tamed(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(value, str):
+        return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), value)
+    if isinstance(value, dict):
+        return {_tamed(key): _tamed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_tamed(item) for item in value]
+    return value
 
 
 def secrets_of(value: object) -> Iterator[str]:

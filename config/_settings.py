@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import os
+import threading
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
+import pydantic_settings
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, YamlConfigSettingsSource
 
 from callboard.messages import AgentKind, Effect, Seconds, SettingsError
@@ -20,7 +23,11 @@ if TYPE_CHECKING:
 class Section(BaseModel):
     """A frozen part of the settings; unknown keys are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
+
+
+Span = Annotated[Seconds, Field(gt=0, le=threading.TIMEOUT_MAX, allow_inf_nan=False)]
+"""A span of time that a clock can wait, in seconds."""
 
 
 class Limits(Section):
@@ -38,15 +45,15 @@ class Limits(Section):
     """Steps in a row that an AppAgent may spend in SCREENSHOT."""
     phase_retries: int = Field(default=1, ge=0)
     """How often DATA_COLLECTION is tried again after an error; the other phases are never repeated."""
-    command_seconds: Seconds = Field(default=60.0, gt=0)
+    command_seconds: Span = 60.0
     """The longest that one tool call may take."""
-    model_seconds: Seconds = Field(default=120.0, gt=0)
+    model_seconds: Span = 120.0
     """The longest that one model call may take."""
-    question_seconds: Seconds = Field(default=3600.0, gt=0)
+    question_seconds: Span = 3600.0
     """How long an agent waits for the answer to a question."""
-    approval_seconds: Seconds = Field(default=3600.0, gt=0)
+    approval_seconds: Span = 3600.0
     """How long an agent waits for an approval."""
-    task_seconds: Seconds | None = Field(default=None, gt=0)
+    task_seconds: Span | None = None
     """The longest that one task may take; none by default."""
 
 
@@ -116,7 +123,7 @@ class McpServer(Section):
     """Its address, for streamable HTTP."""
     headers: dict[str, SecretStr] = Field(default_factory=dict)
     """Headers for HTTP; never shown."""
-    start_seconds: Seconds = Field(default=30.0, gt=0)
+    start_seconds: Span = 30.0
     """The longest that connecting to it may take."""
     agents: tuple[AgentKind, ...] = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
     """The kinds of agent that are offered its tools."""
@@ -198,6 +205,7 @@ class Settings(BaseSettings):
         extra="forbid",
         frozen=True,
         use_attribute_docstrings=True,
+        hide_input_in_errors=True,
     )
 
     limits: Limits = Limits()
@@ -210,8 +218,8 @@ class Settings(BaseSettings):
     """Prompt files that replace the shipped ones."""
     documents: Documents = Documents()
     """The documents server."""
-    mcp_servers: dict[str, McpServer] = Field(default_factory=dict, alias="mcpServers")
-    """Third-party MCP servers, by name."""
+    mcp_servers: dict[str, McpServer] = Field(default_factory=dict)
+    """Third-party MCP servers, by name; `mcpServers`, as the ecosystem spells it, is read too."""
     policy: tuple[PolicyRule, ...] = ()
     """Rules for actions; the first that matches decides, and what none matches is allowed."""
     log: LogSettings = LogSettings()
@@ -220,8 +228,18 @@ class Settings(BaseSettings):
     """How much the blackboard keeps."""
     events: EventSettings = EventSettings()
     """How much the event stream keeps."""
-    base: Path = Field(default_factory=Path.cwd, exclude=True)
-    """The folder that relative paths start from: the settings file's, else the current one."""
+    _base: Path = PrivateAttr(default_factory=Path.cwd)
+
+    @property
+    def base(self) -> Path:
+        """The folder that relative paths start from: the settings file's, else the current one."""
+        return self._base
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Take the ecosystem's spelling, and an empty section for its defaults."""
+        return {_SPELLINGS.get(key, key): value for key, value in values.items() if value is not None}
 
     @classmethod
     def settings_customise_sources(
@@ -236,38 +254,47 @@ class Settings(BaseSettings):
         return init_settings, env_settings, YamlConfigSettingsSource(settings_cls)
 
     @classmethod
-    def load(cls, path: str | Path | None = None, **changes: Any) -> Settings:  # noqa: ANN401 - whatever the fields take
+    def load(cls, path: str | Path | None = None, *, base: Path | None = None, **changes: Any) -> Settings:  # noqa: ANN401 - whatever the fields take
         """Read a settings file (YAML) and the environment.
 
         Args:
             path: The file; without one there are only the environment and the defaults.
-            changes: Sections or values that beat both.
+            base: The folder that relative paths start from; by default the file's, else the current one.
+            changes: Sections that beat both.
 
         Raises:
             SettingsError: If the file can't be read, or something in it or in the environment is wrong. The text
                 names each wrong key, and the nearest known one.
         """
         source: type[Settings] = cls
-        where = "the environment"
+        where = "settings" if changes else "the environment"
         if path is not None:
             file = Path(path)
             _check_readable(file)
             where = str(file)
-            changes.setdefault("base", file.resolve().parent)
-            source = type(
-                cls.__name__, (cls,), {"model_config": SettingsConfigDict(yaml_file=file), "__doc__": cls.__doc__}
-            )
+            base = base or file.resolve().parent
+            config = SettingsConfigDict(yaml_file=file)
+            source = type(cls.__name__, (cls,), {"model_config": config, "__doc__": cls.__doc__})
+        _check_environment()
         try:
             loaded = source(**changes)
         except ValidationError as error:
             raise SettingsError(_explain(error, where)) from error
-        return cls.model_construct(
-            _fields_set=loaded.model_fields_set, **{n: getattr(loaded, n) for n in cls.model_fields}
+        except pydantic_settings.SettingsError as error:
+            msg = f"the environment: {error}"
+            raise SettingsError(msg) from error
+        settings = cls.model_construct(
+            _fields_set=loaded.model_fields_set, **{name: getattr(loaded, name) for name in cls.model_fields}
         )
+        settings._base = base or Path.cwd()  # noqa: SLF001 - its own class
+        return settings
 
     def path(self, path: str | Path) -> Path:
         """Place a path of the settings: a relative one starts at `base`."""
         return self.base / path
+
+
+_SPELLINGS = {"mcpServers": "mcp_servers"}
 
 
 def _check_readable(file: Path) -> None:
@@ -276,18 +303,42 @@ def _check_readable(file: Path) -> None:
     except OSError as error:
         msg = f"{file}: can't be read: {error.strerror}"
         raise SettingsError(msg) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        msg = f"{file}: is no YAML: {error}"
-        raise SettingsError(msg) from error
-    if content is not None and not isinstance(content, dict):
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
+        msg = f"{file}: is no YAML: {error.problem or error.context}{place}"
+        raise SettingsError(msg) from None  # its text quotes the line, which may hold a secret
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        msg = f"{file}: is no YAML: {type(error).__name__}"
+        raise SettingsError(msg) from None
+    if content is None:
+        return
+    if not isinstance(content, dict):
         msg = f"{file}: holds a {type(content).__name__}, not keys with values"
         raise SettingsError(msg)
+    odd = [key for key in content if not isinstance(key, str)]
+    if odd:
+        msg = f"{file}: {odd[0]!r}: a key must be text"
+        raise SettingsError(msg)
+
+
+def _check_environment() -> None:
+    """Refuse a variable that means a section that there is not: it would be ignored silently."""
+    prefix = Settings.model_config.get("env_prefix", "")
+    for name in os.environ:
+        section, nested, _ = name.upper().removeprefix(prefix).partition("__")
+        if name.upper().startswith(prefix) and nested and section.lower() not in Settings.model_fields:
+            near = difflib.get_close_matches(section.lower(), Settings.model_fields, n=1, cutoff=0.5)
+            hint = f"; did you mean {prefix}{near[0].upper()}__...?" if near else ""
+            msg = f"the environment: {name}: unknown section {section.lower()!r}{hint}"
+            raise SettingsError(msg)
 
 
 def _explain(error: ValidationError, where: str) -> str:
     lines: list[str] = []
+    shown = {name: spelling for spelling, name in _SPELLINGS.items()}
     for problem in error.errors():
-        path = [str(part) for part in problem["loc"]]
+        path = [shown.get(str(part), str(part)) for part in problem["loc"]]
         if problem["type"] == "extra_forbidden":
             near = difflib.get_close_matches(path[-1], _known_keys(path[:-1]), n=1, cutoff=0.5)
             hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(_known_keys(path[:-1]))}"
@@ -302,9 +353,9 @@ def _known_keys(path: list[str]) -> list[str]:
     for part in path:
         if model is None:
             return []
-        names = {field.alias or name: field for name, field in model.model_fields.items()}
-        model = next((c for c in _models_in(names[part].annotation)), None) if part in names else model
-    return [field.alias or name for name, field in model.model_fields.items()] if model else []
+        field = model.model_fields.get(_SPELLINGS.get(part, part))
+        model = next(iter(_models_in(field.annotation)), None) if field is not None else model
+    return list(model.model_fields) if model else []
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any annotation

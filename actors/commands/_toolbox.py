@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Tools = dict[str, BoundTool]
 
+KEPT = 1000
+"""How many targets' tools are kept bound."""
+
 
 class Toolbox:
     """Finds the server of a target, and the tools that an agent has on it. Thread-safe once made."""
@@ -65,6 +68,8 @@ class Toolbox:
         if tools is None:
             tools = self._bind(kind, target)
             self._bound[key] = tools
+            if len(self._bound) > KEPT:
+                self._bound.pop(next(iter(self._bound)), None)
         return tools
 
     def actions(self, kind: AgentKind, target: Target | None) -> Tools:

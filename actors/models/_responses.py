@@ -36,6 +36,11 @@ def _listed(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
+def _given(value: object) -> object:
+    """Take null for no arguments."""
+    return {} if value is None else value
+
+
 def _worded(value: object) -> object:
     return "" if value is None else str(value) if isinstance(value, int | float) else value
 
@@ -52,7 +57,7 @@ class ActionResponse(_Response):
     """One tool call in an answer."""
 
     function: Words = Field(default="", validation_alias=_names("Function", "function", "tool"))
-    arguments: dict[str, JsonValue] = Field(
+    arguments: Annotated[dict[str, JsonValue], BeforeValidator(_given)] = Field(
         default_factory=dict, validation_alias=_names("Args", "args", "Arguments", "arguments", "parameters")
     )
     label: Words = Field(default="", validation_alias=_names("ControlLabel", "control_label", "control_id"))
@@ -99,7 +104,7 @@ class AgentResponse(_Response):
         validation_alias=_names("Actions", "actions", "ActionList", "action_list", "Action", "action"),
     )
     function: Words = Field(default="", validation_alias=_names("Function", "function"))
-    arguments: dict[str, JsonValue] = Field(
+    arguments: Annotated[dict[str, JsonValue], BeforeValidator(_given)] = Field(
         default_factory=dict, validation_alias=_names("Args", "args", "Arguments", "arguments")
     )
     label: Words = Field(default="", validation_alias=_names("ControlLabel", "control_label"))
@@ -171,8 +176,7 @@ def read_response(kind: AgentKind, content: object) -> AgentResponse:
     Raises:
         InvalidAnswerError: If it is no JSON object of the schema; the text is fit to be sent back to the model.
     """
-    if isinstance(content, str):
-        content = _parsed(content)
+    content = _parsed(content)
     if not isinstance(content, dict):
         msg = f"the answer must be one JSON object, not a {type(content).__name__}"
         raise InvalidAnswerError(msg)
@@ -182,13 +186,17 @@ def read_response(kind: AgentKind, content: object) -> AgentResponse:
         raise InvalidAnswerError("; ".join(_problem(problem) for problem in error.errors())) from error
 
 
-def _parsed(text: str) -> Any:  # noqa: ANN401 - any JSON
-    fenced = _FENCED.match(text)
+def _parsed(content: object) -> object:
+    """Read JSON text, and refuse what can't be written down again: NaN, lone surrogates, endless nesting."""
     try:
-        return json.loads(fenced[1] if fenced else text)
-    except ValueError as error:
+        if isinstance(content, str):
+            fenced = _FENCED.match(content)
+            content = json.loads(fenced[1] if fenced else content)
+        json.dumps(content, allow_nan=False, ensure_ascii=False).encode("utf-8")
+    except (ValueError, TypeError, RecursionError) as error:
         msg = f"the answer is no JSON: {error}"
         raise InvalidAnswerError(msg) from error
+    return content
 
 
 def _problem(problem: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails

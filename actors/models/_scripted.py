@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-_REFERENCE = re.compile(r"(?<!\$)\$\{([^}]*)\}")
+_REFERENCE = re.compile(r"\$\{([^}]*)\}")
+_PART = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 _ANY_HOST = "host"
 
 
@@ -117,7 +118,7 @@ def _resolve(value: Any, visible: dict[str, Any]) -> Any:  # noqa: ANN401 - any 
     whole = _REFERENCE.fullmatch(value)
     if whole:
         return _look_up(whole[1], visible)
-    return _REFERENCE.sub(lambda match: str(_look_up(match[1], visible)), value).replace("$${", "${")
+    return _PART.sub(lambda part: "${" if part[1] is None else str(_look_up(part[1], visible)), value)
 
 
 def _look_up(path: str, visible: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON

@@ -87,6 +87,7 @@ class Root(pykka.ThreadingActor):
         self._recorder = Recorder(services.settings.blackboard, services.stream, services.clock)
         self._desk = Desk(self._children, self._recorder, services.clock, self._post)
         self._accepting = True
+        self._orderly = False
 
     def on_receive(self, message: object) -> Any:  # noqa: ANN401 - what is answered depends on what is asked
         """Handle one message. An edge: what Pykka would answer by stopping every actor must not escape."""
@@ -132,7 +133,7 @@ class Root(pykka.ThreadingActor):
             case CloseIntake():
                 return self._close_intake()
             case StopAgents():
-                return [*self._children.stop_all(), self._recorder.stop()]
+                return self._stop_agents()
             case _:
                 msg = f"the switchboard does not know {type(message).__name__}"
                 raise TypeError(msg)
@@ -342,6 +343,10 @@ class Root(pykka.ThreadingActor):
             self._cancel(Cancel(task_id=record.task.id, reason="the supervisor stops"))
         return tuple(record.done for record in records)
 
+    def _stop_agents(self) -> list[pykka.Future[Any]]:
+        self._orderly = True
+        return [*self._children.stop_all(), self._recorder.stop()]
+
     def on_stop(self) -> None:
         """Whoever still waits gets an error: also when the host program stops all actors."""
         for record in self._tasks.records:
@@ -350,7 +355,8 @@ class Root(pykka.ThreadingActor):
                 record.done.set_exception(SupervisorStoppedError(msg))
         self._children.stop_all()
         self._recorder.stop()
-        self._recorder.close()
+        if not self._orderly:  # otherwise the facade closes it, after its own last event
+            self._recorder.close()
 
     def on_failure(
         self,

@@ -129,18 +129,23 @@ class TaskRecord:
         )
 
 
+REMEMBERED = 10_000
+"""How many ended tasks' ids are remembered, to refuse a second use."""
+
+
 class TaskBook:
     """All tasks that are not over. Part of the switchboard; runs on its thread."""
 
     def __init__(self) -> None:
         self._open: dict[str, TaskRecord] = {}
-        self._ended: set[str] = set()
+        self._ended: dict[str, None] = {}  # the latest, in the order of their ends
+        self._count = 0
 
     def open(self, task: Task, target: Target | None, now: float) -> TaskRecord:
         """Take a task.
 
         Raises:
-            TaskRefusedError: If its id was used before.
+            TaskRefusedError: If its id is in use, or one of the latest tasks had it.
         """
         if task.id in self._open or task.id in self._ended:
             msg = f"the task id {task.id!r} was used before: give each task its own, or none"
@@ -157,7 +162,10 @@ class TaskBook:
         if record.alarm is not None:
             record.alarm.cancel()
         del self._open[record.task.id]
-        self._ended.add(record.task.id)
+        self._count += 1
+        self._ended[record.task.id] = None
+        if len(self._ended) > REMEMBERED:
+            del self._ended[next(iter(self._ended))]
 
     @property
     def records(self) -> tuple[TaskRecord, ...]:
@@ -167,7 +175,7 @@ class TaskBook:
     @property
     def ended(self) -> int:
         """How many are over."""
-        return len(self._ended)
+        return self._count
 
 
 def never_ran(assign: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> SubtaskResult:

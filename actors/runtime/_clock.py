@@ -108,7 +108,7 @@ class SystemClock(Clock):
                     return
                 if alarm is None:
                     ahead = self._alarms[0][0] - self.elapsed() if self._alarms else None
-                    self._changed.wait(ahead)
+                    self._changed.wait(ahead if ahead is None else min(ahead, threading.TIMEOUT_MAX))
                     continue
             alarm.callback()
 

@@ -7,6 +7,7 @@ import concurrent.futures
 import contextvars
 import queue
 import threading
+import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,36 +24,30 @@ calls_of_job: ContextVar[set[concurrent.futures.Future[Any]] | None] = ContextVa
 
 
 class Lane:
-    """Runs blocking calls one after the other. Its thread starts with the first call and leaves when idle."""
+    """Runs blocking calls one after the other. Its thread starts with the first call and leaves when idle.
 
-    def __init__(self, name: str) -> None:
+    `lock` guards all lanes of one `Lanes`, so that there are never two of one name.
+    """
+
+    def __init__(self, name: str, lock: threading.Lock, left: Callable[[Lane], None]) -> None:
         self.name = name
-        self._calls: queue.SimpleQueue[_Call] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._lock = lock
+        self._left = left
         self._waiting = 0
-        self._thread: threading.Thread | None = None
+        self.thread = threading.Thread(target=self._main, name=f"callboard-lane-{name}", daemon=True)
 
     @property
     def busy(self) -> bool:
         """Whether a call runs or waits."""
         return self._waiting > 0
 
-    @property
-    def thread(self) -> threading.Thread | None:
-        """The lane's thread, while there is one."""
-        return self._thread
-
-    def submit(self, function: Callable[[], _T]) -> concurrent.futures.Future[_T]:
-        """Queue a call, in a copy of the caller's context. Cancelling works only until it starts."""
-        future: concurrent.futures.Future[_T] = concurrent.futures.Future()
-        call = _Call(future, function, contextvars.copy_context())
-        with self._lock:
-            self._waiting += 1
-            self._calls.put(call)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._main, name=f"callboard-lane-{self.name}", daemon=True)
-                self._thread.start()
-        return future
+    def put(self, call: _Call) -> None:
+        """Queue a call. The lock must be held."""
+        self._waiting += 1
+        self._calls.put(call)
+        if self.thread.ident is None:
+            self.thread.start()
 
     def _main(self) -> None:
         mark_own_thread()
@@ -62,10 +57,10 @@ class Lane:
             except queue.Empty:
                 with self._lock:
                     if self._waiting == 0:
-                        self._thread = None
+                        self._left(self)
                         return
                 continue
-            if call.stop:
+            if call is None:
                 return
             call.run()
             with self._lock:
@@ -73,30 +68,19 @@ class Lane:
             call.settle()
 
     def close(self) -> None:
-        """Let the thread end after what it runs now; calls that wait are cancelled."""
-        with self._lock:
-            thread, waiting = self._thread, []
-            while not self._calls.empty():
-                waiting.append(self._calls.get())
-            if thread is not None:
-                self._calls.put(_Call(concurrent.futures.Future(), lambda: None, contextvars.copy_context(), stop=True))
-        for call in waiting:
-            call.future.cancel()
+        """Let the thread end after what it runs now; calls that wait are cancelled. The lock must be held."""
+        while not self._calls.empty():
+            call = self._calls.get()
+            if call is not None:
+                call.future.cancel()
+        self._calls.put(None)
 
 
 class _Call:
-    def __init__(
-        self,
-        future: concurrent.futures.Future[Any],
-        function: Callable[[], Any],
-        context: contextvars.Context,
-        *,
-        stop: bool = False,
-    ) -> None:
-        self.future = future
-        self.stop = stop
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.future: concurrent.futures.Future[Any] = concurrent.futures.Future()
         self._function = function
-        self._context = context
+        self._context = contextvars.copy_context()
         self._settle: Callable[[], None] = lambda: None
 
     def run(self) -> None:
@@ -121,16 +105,32 @@ class _Call:
 
 
 class Lanes:
-    """The lanes of one supervisor, by name."""
+    """The lanes of one supervisor, by name. Thread-safe."""
 
     def __init__(self) -> None:
         self._lanes: dict[str, Lane] = {}
         self._lock = threading.Lock()
 
-    def get(self, name: str) -> Lane:
-        """Give the lane of that name, made on first use."""
+    def submit(self, name: str, function: Callable[[], _T]) -> concurrent.futures.Future[_T]:
+        """Queue a blocking call on a lane, in a copy of the caller's context. Cancelling works only until it starts."""
+        call = _Call(function)
         with self._lock:
-            return self._lanes.setdefault(name, Lane(name))
+            lane = self._lanes.get(name)
+            if lane is None:
+                lane = self._lanes[name] = Lane(name, self._lock, self._forget)
+            lane.put(call)
+        return call.future
+
+    def _forget(self, lane: Lane) -> None:
+        """Drop a lane whose thread leaves; the lock is held."""
+        if self._lanes.get(lane.name) is lane:
+            del self._lanes[lane.name]
+
+    def busy(self, name: str) -> bool:
+        """Whether a call runs or waits on a lane."""
+        with self._lock:
+            lane = self._lanes.get(name)
+            return lane is not None and lane.busy
 
     async def run(self, name: str, function: Callable[[], _T]) -> _T:
         """Run a blocking call on a lane and wait for it.
@@ -138,7 +138,7 @@ class Lanes:
         A cancel stops the waiting, not the call: what has started goes on until it returns, and the job that started
         it does not count as ended before. An exception that would end the loop arrives wrapped in a RuntimeError.
         """
-        future = self.get(name).submit(function)
+        future = self.submit(name, function)
         calls = calls_of_job.get()
         if calls is not None:
             calls.add(future)
@@ -149,13 +149,9 @@ class Lanes:
         with self._lock:
             lanes = list(self._lanes.values())
             self._lanes.clear()
+            for lane in lanes:
+                lane.close()
+        end = time.monotonic() + timeout
         for lane in lanes:
-            lane.close()
-        left: list[str] = []
-        for lane in lanes:
-            thread = lane.thread
-            if thread is not None:
-                thread.join(timeout)
-                if thread.is_alive():
-                    left.append(lane.name)
-        return tuple(left)
+            lane.thread.join(max(0.0, end - time.monotonic()))
+        return tuple(lane.name for lane in lanes if lane.thread.is_alive())

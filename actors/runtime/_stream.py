@@ -144,8 +144,8 @@ class EventStream:
             self._kept.append(event)
             for feed in (*self._feeds[None], *self._feeds.get(event.task_id, ())):
                 feed.put(event)
-        for sink in self._sinks:
-            sink(event)
+            for sink in self._sinks:  # inside the lock: lines stand in the order of their numbers
+                sink(event)
 
     def open(self, task_id: str | None = None, after: int | None = None) -> Feed:
         """Open a feed: from now on, or after a sequence number as far back as events are kept.

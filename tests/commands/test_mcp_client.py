@@ -261,7 +261,7 @@ async def test_a_server_whose_tools_come_in_pages_is_listed_to_the_end(tmp_path:
         assert list(tools_of(session)) == ["notes.first", "notes.second"]
 
 
-PAGES = '''
+PAGES = """
 import anyio
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
@@ -281,7 +281,7 @@ async def main():
 
 
 anyio.run(main)
-'''
+"""
 
 
 def test_a_schema_that_is_none_is_a_problem_of_the_call_and_not_an_exception():
@@ -297,5 +297,3 @@ def test_a_schema_never_makes_us_fetch_anything(line):
         pass
     with pytest.raises(TimeoutError):
         line._listening.accept()
-
-

@@ -114,7 +114,9 @@ def test_a_bound_argument_is_hidden_from_the_model(type_text):
 
 
 async def test_a_bound_argument_is_always_the_targets_own(type_text, command, dispatcher, lease):
-    (result,) = await dispatcher.run([command("type_text", text="x", document="other.docx")], {"type_text": type_text}, lease)
+    (result,) = await dispatcher.run(
+        [command("type_text", text="x", document="other.docx")], {"type_text": type_text}, lease
+    )
     assert result.value == ["a.docx", "x"]
 
 

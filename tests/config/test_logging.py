@@ -217,7 +217,7 @@ def test_a_file_that_is_there_is_added_to(tmp_path):
 
 
 def test_a_relative_file_starts_from_the_folder_of_the_settings(tmp_path):
-    settings = Settings(base=tmp_path, log=LogSettings(file="logs/events.log", format="off"))
+    settings = Settings.load(base=tmp_path, log=LogSettings(file="logs/events.log", format="off"))
     EventLog(settings).close()
     assert (tmp_path / "logs" / "events.log").exists()
 

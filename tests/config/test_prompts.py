@@ -25,17 +25,17 @@ def test_a_prompt_explains_every_status_that_the_model_is_offered(kind):
 @pytest.mark.parametrize("kind", AgentKind)
 def test_a_prompt_is_replaced_by_a_file_of_the_operators(kind, tmp_path):
     (tmp_path / "mine.md").write_text("Be brief. Zähle.", encoding="utf-8")
-    replaced = load_prompts(Settings(base=tmp_path, prompts=Prompts(**{kind.value: "mine.md"})))
+    replaced = load_prompts(Settings.load(base=tmp_path, prompts=Prompts(**{kind.value: "mine.md"})))
     shipped = load_prompts(Settings())
     assert replaced == {**shipped, kind: "Be brief. Zähle."}
 
 
 def test_a_replacement_that_is_missing_is_a_matter_of_the_settings(tmp_path):
     with pytest.raises(SettingsError, match=r"prompts\.host: .*nowhere\.md can't be read"):
-        load_prompts(Settings(base=tmp_path, prompts=Prompts(host="nowhere.md")))
+        load_prompts(Settings.load(base=tmp_path, prompts=Prompts(host="nowhere.md")))
 
 
 def test_a_replacement_that_is_no_text_is_a_matter_of_the_settings(tmp_path):
     (tmp_path / "mine.md").write_bytes(b"\xff\xfe")
     with pytest.raises(SettingsError, match=r"prompts\.app: .* can't be read"):
-        load_prompts(Settings(base=tmp_path, prompts=Prompts(app="mine.md")))
+        load_prompts(Settings.load(base=tmp_path, prompts=Prompts(app="mine.md")))

@@ -85,7 +85,7 @@ def test_variables_without_our_prefix_are_not_read(write, monkeypatch):
 
 
 def test_mcp_servers_come_from_the_environment_under_our_prefix(monkeypatch):
-    monkeypatch.setenv("CALLBOARD_MCPSERVERS", '{"files": {"command": "mcp-files"}}')
+    monkeypatch.setenv("CALLBOARD_MCP_SERVERS", '{"files": {"command": "mcp-files"}}')
     assert Settings.load().mcp_servers == {"files": McpServer(command="mcp-files")}
 
 
@@ -149,7 +149,6 @@ def test_two_loads_know_nothing_of_each_other(write):
     ("text", "where", "near"),
     [
         ("limit: {steps: 7}", "limit", "limits"),
-        ("mcp_servers: {}", "mcp_servers", "mcpServers"),
         ("limits: {step: 7}", "limits.step", "steps"),
         ("log: {fille: a.log}", "log.fille", "file"),
         ("mcpServers: {files: {comand: x}}", "mcpServers.files.comand", "command"),

@@ -65,7 +65,7 @@ def test_settings_that_name_no_model_make_none():
 
 
 def test_a_script_is_named_from_the_folder_of_the_settings(script):
-    models = named_models(Settings(base=script.parent, models=Models(host="scripted:night.yaml")))
+    models = named_models(Settings.load(base=script.parent, models=Models(host="scripted:night.yaml")))
     assert [(kind, type(model)) for kind, model in models.items()] == [(AgentKind.HOST, ScriptedModel)]
 
 
@@ -84,7 +84,7 @@ def test_a_name_of_no_known_form_is_a_matter_of_the_settings(name):
 
 def test_a_script_that_is_missing_is_a_matter_of_the_settings(tmp_path):
     with pytest.raises(SettingsError, match=r"models\.linux: the script .*nowhere\.yaml can't be read"):
-        named_models(Settings(base=tmp_path, models=Models(linux="scripted:nowhere.yaml")))
+        named_models(Settings.load(base=tmp_path, models=Models(linux="scripted:nowhere.yaml")))
 
 
 def test_a_script_that_is_malformed_is_a_matter_of_the_settings(script):
