@@ -394,8 +394,7 @@ def _prepare(path: Path, settings: Path | None, output: Path | None, log: dict[s
         return _named(_read_task(path), path.stem), Settings.load(settings, log=log)
     if settings is not None:
         _fail(f"--settings belongs to a task file; the folder {path} has its own {SETTINGS_FILE}")
-    loaded = Settings.load(path / SETTINGS_FILE, log=log)
-    named_models(loaded)
+    named_models(Settings.load(path / SETTINGS_FILE, log=log))
     task = _read_task(path / TASK_FILE)
     place = _place(path, output)
 
@@ -403,7 +402,7 @@ def _prepare(path: Path, settings: Path | None, output: Path | None, log: dict[s
         return [name for name in names if place.is_relative_to(Path(folder, name))]
 
     shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
-    return _named(task, place.name), loaded.model_copy(update={"base": place})
+    return _named(task, place.name), Settings.load(path / SETTINGS_FILE, base=place, log=log)
 
 
 def _place(path: Path, output: Path | None) -> Path:
