@@ -2,6 +2,7 @@
 
 from callboard.actors.models import FunctionModel, Model, ModelAnswer, ModelRequest, ScriptedModel
 from callboard.actors.root import TaskHandle
+from callboard.actors.runtime import run_process
 from callboard.actors.servers import Server, ToolError, tool
 from callboard.config import Settings
 from callboard.messages import CallboardError, Event, EventName, Outcome, PlanStep, Task, TaskResult
@@ -25,5 +26,6 @@ __all__ = [
     "TaskHandle",
     "TaskResult",
     "ToolError",
+    "run_process",
     "tool",
 ]

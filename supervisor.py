@@ -15,11 +15,12 @@ import callboard.actors.app
 import callboard.actors.host
 import callboard.actors.linux
 import callboard.actors.mobile  # noqa: F401 - the four kinds of agent register themselves with their machines
-from callboard.actors.commands import Dispatcher, McpSession, Policy, Toolbox, find_target
+from callboard.actors.commands import Approved, Dispatcher, McpSession, Policy, Toolbox, find_target
 from callboard.actors.models import named_models
 from callboard.actors.processing import Services
-from callboard.actors.root import CloseIntake, GetStatus, Root, StopAgents, Submit, TaskHandle
+from callboard.actors.root import CloseIntake, GetStatus, Line, Root, StopAgents, Submit, TaskHandle
 from callboard.actors.runtime import (
+    Budgets,
     Clock,
     EventLoop,
     EventStream,
@@ -109,7 +110,9 @@ class Supervisor:
                 models=named,
                 toolbox=self._toolbox,
                 dispatcher=Dispatcher(self._stream),
-                policy=Policy(settings.policy),
+                policy=Policy(settings.policy.all_rules),
+                approved=Approved(),
+                budgets=Budgets(settings.budget),
                 lanes=self._lanes,
                 stream=self._stream,
                 clock=self._clock,
@@ -208,7 +211,7 @@ class Supervisor:
         target = self._target(task)
         before = self._stream.seq
         done: concurrent.futures.Future[TaskResult] = self._ask(Submit(task, target))
-        return TaskHandle(task.id, done, self._ask, self._stream, before)
+        return TaskHandle(task, done, Line(self._ask, self.submit, self._stream), before)
 
     def _target(self, task: Task) -> Target | None:
         """Find a lone task's target. A plan's are looked up when their round begins: an earlier step may make them."""

@@ -10,7 +10,7 @@ import pykka
 
 from callboard.actors.processing import MACHINES
 from callboard.actors.runtime import mark_own_thread
-from callboard.actors.states import Run
+from callboard.actors.states import Run, memory_key
 from callboard.messages import (
     AgentCrashedError,
     AgentKind,
@@ -26,8 +26,10 @@ from callboard.messages import (
     EventName,
     IllegalMoveError,
     Message,
+    Pause,
     Question,
     RequestExpired,
+    Resume,
     RoundEnded,
     Step,
     StepDone,
@@ -71,7 +73,19 @@ class JobReturned:
     said: Message | BaseException
 
 
-Inbox = Assign | Step | JobReturned | SubtaskEnded | Answer | ApprovalAnswer | RequestExpired | Cancel | TaskForgotten
+Inbox = (
+    Pause
+    | Resume
+    | Assign
+    | Step
+    | JobReturned
+    | SubtaskEnded
+    | Answer
+    | ApprovalAnswer
+    | RequestExpired
+    | Cancel
+    | TaskForgotten
+)
 
 
 class Agent(pykka.ThreadingActor):
@@ -128,7 +142,7 @@ class Agent(pykka.ThreadingActor):
                 self._hear(message)
 
     def _begin(self, assign: Assign) -> None:
-        before = self._past.get(assign.task_id)
+        before = self._past.get(memory_key(assign))
         self._run = Run.begin(assign, self._backstage.limits, self.machine.initial, before)
         self._tell(EventName.STATE_CHANGED, source="", target=self._run.status, by="system")
         self._go()
@@ -138,7 +152,7 @@ class Agent(pykka.ThreadingActor):
         if self._run is not None and self._run.over and self._run.assign.task_id == task_id:
             self._run = None
 
-    def _hear(self, message: SubtaskEnded | Answer | ApprovalAnswer | RequestExpired | Cancel) -> None:
+    def _hear(self, message: SubtaskEnded | Answer | ApprovalAnswer | RequestExpired | Cancel | Pause | Resume) -> None:
         run = self._run
         if run is None or run.over or run.assign.task_id != message.task_id or not run.expects(message):
             self._backstage.stream.emit(
@@ -151,12 +165,13 @@ class Agent(pykka.ThreadingActor):
         self._go()
 
     def _start_job(self, step: Step) -> None:
-        run = self._run
-        if run is None or run.over or run.busy or (step.token, step.job) != (run.assign.token, run.job):
+        run, backstage = self._run, self._backstage
+        if run is None or run.over or run.busy or run.paused or (step.token, step.job) != (run.assign.token, run.job):
             return  # cancelled or answered meanwhile: its own next step is on the way
-        run = self._run = replace(run, busy=True, job=run.job + 1)
-        backstage = self._backstage
         lease = backstage.leases.get(run.assign.token)
+        if lease.paused and lease.valid:
+            return  # the word of the pause is on the way, and of the resume after it
+        run = self._run = replace(run, busy=True, job=run.job + 1)
         state = self.machine.get_state(run.status)
         processing = backstage.pipelines[self.kind].under(lease)
         token, job, ref = run.assign.token, run.job, self.actor_ref
@@ -181,15 +196,16 @@ class Agent(pykka.ThreadingActor):
         if isinstance(said, RoundEnded | SubtaskEnded):
             self._end(run, said)
             return
-        self._report(run, said)
-        self._run = run.apply(said)  # type: ignore[arg-type]  # states return nothing but what can be applied
+        applied = run.apply(said)  # type: ignore[arg-type]  # states return nothing but what can be applied
+        self._report(run, said, applied)
+        self._run = applied
         if isinstance(said, Assign | Question | ApprovalRequest):
             self._backstage.post(said)
         self._go()
 
     def _end(self, run: Run, ending: RoundEnded | SubtaskEnded) -> None:
         self._run = replace(run, over=True, busy=False)
-        self._past[run.assign.task_id] = self._run
+        self._past[memory_key(run.assign)] = self._run
         self._backstage.post(ending)
 
     def _go(self) -> None:
@@ -200,7 +216,7 @@ class Agent(pykka.ThreadingActor):
             if move is None:
                 break
             self._move(run, move)
-        if self._run is not None and not (self._run.busy or self._run.waiting):
+        if self._run is not None and not (self._run.busy or self._run.waiting or self._run.paused):
             run = self._run
             self.actor_ref.tell(
                 Step(task_id=run.assign.task_id, run_id=run.assign.run_id, token=run.assign.token, job=run.job)
@@ -216,7 +232,7 @@ class Agent(pykka.ThreadingActor):
         self._run = run.moved(move, reannotating=move.target == "SCREENSHOT")
         self._tell(EventName.STATE_CHANGED, source=run.status, target=move.target, by=str(move.by))
 
-    def _report(self, run: Run, said: Message) -> None:
+    def _report(self, run: Run, said: Message, applied: Run) -> None:
         match said:
             case StepDone(record=record):
                 self._tell(
@@ -230,6 +246,9 @@ class Agent(pykka.ThreadingActor):
                     results=[result.status.value for result in record.results],
                 )
                 self._backstage.post(trajectory(run, self.address, record))
+                count = applied.repeats
+                if count >= run.limits.repeats:
+                    self._tell(EventName.LOOP_NOTICED, step=record.step, count=count)
             case StepFailed():
                 phase = said.phase.value if said.phase is not None else ""
                 causes = [cause.reason for cause in said.causes]
@@ -254,4 +273,4 @@ def trajectory(run: Run, address: str, record: StepRecord) -> BlackboardPost:
     """Make a step's row for the blackboard."""
     content = record.model_dump(mode="json", exclude={"observation"}, exclude_defaults=True)
     entry = BlackboardEntry(at=time.time(), author=address, content=content)
-    return BlackboardPost(task_id=run.assign.task_id, board=Board.TRAJECTORIES, entry=entry)
+    return BlackboardPost(task_id=run.assign.session or run.assign.task_id, board=Board.TRAJECTORIES, entry=entry)

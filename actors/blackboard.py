@@ -56,6 +56,7 @@ class Blackboard(pykka.ThreadingActor):
 
     def _post(self, post: BlackboardPost) -> None:
         page = self._pages.setdefault(post.task_id, _Page())
+        page.ended = False
         page.rows.append((post.board, post.entry))
         while len(page.rows) > self._settings.rows:
             page.rows.popleft()

@@ -1,24 +1,25 @@
 """Settings (typed), defaults, prompts, logging set-up."""
 
+from callboard.config._limits import Budget, BudgetSettings, Limits
 from callboard.config._logging import EventLog
+from callboard.config._policy import PolicyRule, PolicySettings, Verdict
 from callboard.config._prompts import load_prompts
-from callboard.config._settings import (
+from callboard.config._sections import (
     BlackboardSettings,
     Documents,
     EventSettings,
-    Limits,
     LogSettings,
     McpServer,
     Models,
-    PolicyRule,
     Prompts,
-    Settings,
     SystemSettings,
-    Verdict,
 )
+from callboard.config._settings import Settings
 
 __all__ = [
     "BlackboardSettings",
+    "Budget",
+    "BudgetSettings",
     "Documents",
     "EventLog",
     "EventSettings",
@@ -27,6 +28,7 @@ __all__ = [
     "McpServer",
     "Models",
     "PolicyRule",
+    "PolicySettings",
     "Prompts",
     "Settings",
     "SystemSettings",

@@ -4,193 +4,30 @@ from __future__ import annotations
 
 import difflib
 import os
-import threading
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pydantic_settings
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, YamlConfigSettingsSource
 
-from callboard.messages import AgentKind, Effect, Seconds, SettingsError
+from callboard.config._limits import BudgetSettings, Limits
+from callboard.config._policy import PolicySettings, as_rules
+from callboard.config._sections import (
+    BlackboardSettings,
+    Documents,
+    EventSettings,
+    LogSettings,
+    McpServer,
+    Models,
+    Prompts,
+    SystemSettings,
+)
+from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
     from pydantic_settings import PydanticBaseSettingsSource
-
-
-class Section(BaseModel):
-    """A frozen part of the settings; unknown keys are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
-
-
-Span = Annotated[Seconds, Field(gt=0, le=threading.TIMEOUT_MAX, allow_inf_nan=False)]
-"""A span of time that a clock can wait, in seconds."""
-
-
-class Limits(Section):
-    """How much, how often, how long."""
-
-    steps: int = Field(default=50, ge=1)
-    """Steps of one subtask, or of one round of a HostAgent; past that it ends as `out_of_budget`."""
-    repairs: int = Field(default=2, ge=0)
-    """How often an invalid answer goes back to its model before the step fails."""
-    subtask_retries: int = Field(default=2, ge=0)
-    """How often a HostAgent may assign a failed subtask again: the same request to the same target."""
-    action_failures: int = Field(default=3, ge=1)
-    """Failed actions in a row that end a subtask."""
-    reannotations: int = Field(default=3, ge=1)
-    """Steps in a row that an AppAgent may spend in SCREENSHOT."""
-    phase_retries: int = Field(default=1, ge=0)
-    """How often DATA_COLLECTION is tried again after an error; the other phases are never repeated."""
-    command_seconds: Span = 60.0
-    """The longest that one tool call may take."""
-    model_seconds: Span = 120.0
-    """The longest that one model call may take."""
-    question_seconds: Span = 3600.0
-    """How long an agent waits for the answer to a question."""
-    approval_seconds: Span = 3600.0
-    """How long an agent waits for an approval."""
-    task_seconds: Span | None = None
-    """The longest that one task may take; none by default."""
-
-
-class SystemSettings(Section):
-    """Whether people are asked."""
-
-    ask_question: bool = True
-    """Whether PENDING asks; otherwise the model is told that nobody will answer."""
-    safe_guard: bool = True
-    """Whether approvals are asked for; otherwise what would need one runs. Denials always hold."""
-
-
-class Models(Section):
-    """The model of each kind of agent: `scripted:FILE`, or one that the host program passes in."""
-
-    host: str | None = None
-    """The HostAgents' model."""
-    app: str | None = None
-    """The AppAgents' model."""
-    mobile: str | None = None
-    """The MobileAgents' model."""
-    linux: str | None = None
-    """The LinuxAgents' model."""
-
-    def of(self, kind: AgentKind) -> str | None:
-        """Give the model's name for a kind of agent."""
-        name: str | None = getattr(self, kind.value)
-        return name
-
-
-class Prompts(Section):
-    """Prompt files that replace the shipped ones."""
-
-    host: Path | None = None
-    """The HostAgents' prompt."""
-    app: Path | None = None
-    """The AppAgents' prompt."""
-    mobile: Path | None = None
-    """The MobileAgents' prompt."""
-    linux: Path | None = None
-    """The LinuxAgents' prompt."""
-
-
-class Documents(Section):
-    """The documents server: a folder of Word and Excel files."""
-
-    enabled: bool = True
-    """Whether the folder is offered to the agents at all."""
-    workspace: Path | None = None
-    """The folder. Nothing outside of it is ever read or written. None: there are no documents."""
-    max_bytes: int = Field(default=50_000_000, ge=1)
-    """The largest document that is opened, in bytes."""
-
-
-class McpServer(Section):
-    """A third-party MCP server, as in the ecosystem's `mcpServers` form."""
-
-    command: str | None = None
-    """The program to start, for stdio."""
-    args: tuple[str, ...] = ()
-    """Its arguments."""
-    env: dict[str, SecretStr] = Field(default_factory=dict)
-    """Variables added to its environment; never shown."""
-    cwd: Path | None = None
-    """The folder it starts in."""
-    url: str | None = None
-    """Its address, for streamable HTTP."""
-    headers: dict[str, SecretStr] = Field(default_factory=dict)
-    """Headers for HTTP; never shown."""
-    start_seconds: Span = 30.0
-    """The longest that connecting to it may take."""
-    agents: tuple[AgentKind, ...] = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
-    """The kinds of agent that are offered its tools."""
-    trusted: bool = False
-    """Whether its annotations are believed; otherwise each of its tools counts as `once`."""
-
-    @model_validator(mode="after")
-    def _one_transport(self) -> Self:
-        if (self.command is None) == (self.url is None):
-            msg = "needs either `command` (stdio) or `url` (HTTP)"
-            raise ValueError(msg)
-        return self
-
-
-class Verdict(StrEnum):
-    """What a policy rule says of an action."""
-
-    ALLOW = "allow"
-    """It may run."""
-    APPROVE = "approve"
-    """A person must approve it first."""
-    DENY = "deny"
-    """It never runs; the model is told why."""
-
-
-class PolicyRule(Section):
-    """One rule; it matches when all that it names matches. Patterns are globs."""
-
-    verdict: Verdict
-    """What it says of the actions that it matches."""
-    agent: str = "*"
-    """The agent's address."""
-    tool: str = "*"
-    """The tool's name."""
-    effects: tuple[Effect, ...] = ()
-    """The tool's effect; empty for any."""
-    reason: str = ""
-    """Told to the model on a denial, and to the person on an approval."""
-
-
-class LogSettings(Section):
-    """Where the log goes."""
-
-    file: Path | None = None
-    """A file that gets one JSON object a line; none by default."""
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least important level that is written."""
-    format: Literal["auto", "json", "pretty", "off"] = "auto"
-    """For the standard error stream: pretty on a terminal, JSON elsewhere; `off` writes nothing there."""
-
-
-class BlackboardSettings(Section):
-    """How much the blackboard keeps."""
-
-    rows: int = Field(default=1000, ge=1)
-    """Rows of one task's board; past that the oldest are dropped, and counted."""
-    tasks: int = Field(default=100, ge=1)
-    """Ended tasks whose boards are kept; past that the oldest go."""
-
-
-class EventSettings(Section):
-    """How much the event stream keeps."""
-
-    kept: int = Field(default=10_000, ge=1)
-    """Events that a late subscriber can still read."""
-    queue: int = Field(default=1000, ge=1)
-    """Events that wait for one slow subscriber; past that it is told how many it missed."""
 
 
 class Settings(BaseSettings):
@@ -220,8 +57,10 @@ class Settings(BaseSettings):
     """The documents server."""
     mcp_servers: dict[str, McpServer] = Field(default_factory=dict)
     """Third-party MCP servers, by name; `mcpServers`, as the ecosystem spells it, is read too."""
-    policy: tuple[PolicyRule, ...] = ()
-    """Rules for actions; the first that matches decides, and what none matches is allowed."""
+    policy: Annotated[PolicySettings, BeforeValidator(as_rules)] = PolicySettings()
+    """Rules for actions; a plain list is taken as `rules`."""
+    budget: BudgetSettings = BudgetSettings()
+    """What a task, a subtask and a step may use."""
     log: LogSettings = LogSettings()
     """Where the log goes."""
     blackboard: BlackboardSettings = BlackboardSettings()

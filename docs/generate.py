@@ -167,7 +167,7 @@ def event_fields() -> str:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                 told[name] = first_line(text)
     rows = [
-        [f"`{name}`", type_name(field.annotation), told.get(name, "")]
+        [f"`{name}`", field_type(name, field), told.get(name, "")]
         for name, field in Event.model_fields.items()
         if name not in {"kind", "schema_version"}
     ]
@@ -179,11 +179,12 @@ def event_fields() -> str:
 _WORDS: dict[Any, str] = {
     str: "text",
     int: "whole number",
-    float: "seconds",
+    float: "number",
     bool: "true or false",
     Path: "path",
     types.NoneType: "nothing",
 }
+_TIMES = {"at", "duration"}
 
 
 def type_name(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - any annotation, a line a form
@@ -201,7 +202,15 @@ def type_name(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - any annotation
         return type_name(arguments[0])
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum) and annotation is not EventName:
         return " or ".join(f"`{member.value}`" for member in annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "section"
     return _WORDS.get(annotation, f"`{getattr(annotation, '__name__', annotation)}`")
+
+
+def field_type(name: str, field: FieldInfo) -> str:
+    """Say a field's type in words; a number is one of seconds where the field's name says so."""
+    said = type_name(field.annotation)
+    return said.replace("number", "seconds") if name.endswith("seconds") or name in _TIMES else said
 
 
 def _bounds(field: FieldInfo) -> str:
@@ -210,7 +219,7 @@ def _bounds(field: FieldInfo) -> str:
     return f", {', '.join(found)}" if found else ""
 
 
-def _default(field: FieldInfo) -> str:
+def _default(field: FieldInfo) -> str:  # noqa: PLR0911 - a line a form
     if field.is_required():
         return "**required**"
     if field.default is PydanticUndefined:
@@ -220,6 +229,8 @@ def _default(field: FieldInfo) -> str:
     match value:
         case None | () | "":
             return "none"
+        case BaseModel():
+            return "its defaults"
         case bool():
             return f"`{str(value).lower()}`"
         case tuple():
@@ -229,12 +240,18 @@ def _default(field: FieldInfo) -> str:
 
 
 def setting_sections() -> Iterator[tuple[str, type[BaseModel]]]:
-    """Give all sections with the key under which they stand, in the order of `Settings`."""
-    for name, field in Settings.model_fields.items():
+    """Give all sections, those within others too, with the key under which they stand, in the order of `Settings`."""
+    yield from _sections_of(Settings, "")
+
+
+def _sections_of(owner: type[BaseModel], prefix: str) -> Iterator[tuple[str, type[BaseModel]]]:
+    for name, field in owner.model_fields.items():
         for model in _models_in(field.annotation):
-            key = field.alias or name
+            key = f"{prefix}{field.alias or name}"
             origin = get_origin(field.annotation)
-            yield {dict: f"{key}.NAME", tuple: f"{key}[]"}.get(origin, key) if origin else key, model
+            key = {dict: f"{key}.NAME", tuple: f"{key}[]"}.get(origin, key) if origin else key
+            yield key, model
+            yield from _sections_of(model, f"{key}.")
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any annotation
@@ -250,7 +267,7 @@ def settings() -> str:
         rows = [
             [
                 f"`{key}.{field.alias or name}`",
-                f"{type_name(field.annotation)}{_bounds(field)}",
+                f"{field_type(name, field)}{_bounds(field)}",
                 _default(field),
                 first_line(field.description),
             ]

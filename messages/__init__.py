@@ -13,7 +13,7 @@ from callboard.messages._base import (
     agent_kind,
 )
 from callboard.messages._blackboard import BlackboardEntry, BlackboardPost, BlackboardQuery, BlackboardView, Board
-from callboard.messages._command import Action, Command, CommandResult, CommandType, Effect, ResultStatus
+from callboard.messages._command import Action, Command, CommandResult, CommandType, Effect, Hazard, ResultStatus
 from callboard.messages._errors import (
     AgentCrashedError,
     AnswerRefusedError,
@@ -25,9 +25,11 @@ from callboard.messages._errors import (
     ModelError,
     ModelTimeoutError,
     NotWaitingError,
+    OutOfBudgetError,
     PhaseError,
     ScriptError,
     SettingsError,
+    StepTimeoutError,
     SupervisorStoppedError,
     TaskRefusedError,
     ToolTimeoutError,
@@ -38,6 +40,8 @@ from callboard.messages._event import Event, EventName
 from callboard.messages._handoff import (
     Assign,
     Cancel,
+    Pause,
+    Resume,
     RoundEnded,
     SubtaskEnded,
     SubtaskErrored,
@@ -47,9 +51,27 @@ from callboard.messages._handoff import (
     subtask_ended,
 )
 from callboard.messages._outcome import Cause, Outcome, Usage
-from callboard.messages._person import Answer, ApprovalAnswer, ApprovalRequest, Question, RequestExpired, RequestId
+from callboard.messages._person import (
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    AtDeadline,
+    Question,
+    RequestExpired,
+    RequestId,
+)
 from callboard.messages._status import RunStatus, SupervisorStatus, TaskStatus
-from callboard.messages._step import AskedQuestion, Captured, Decision, Phase, Step, StepDone, StepFailed, StepRecord
+from callboard.messages._step import (
+    AskedQuestion,
+    Captured,
+    Decision,
+    Held,
+    Phase,
+    Step,
+    StepDone,
+    StepFailed,
+    StepRecord,
+)
 from callboard.messages._target import Control, ControlRef, Observation, Target, TargetKind
 from callboard.messages._task import PlanStep, SubtaskResult, Task, TaskResult, new_task_id
 
@@ -64,6 +86,7 @@ __all__ = [
     "ApprovalRequest",
     "AskedQuestion",
     "Assign",
+    "AtDeadline",
     "BlackboardEntry",
     "BlackboardPost",
     "BlackboardQuery",
@@ -83,6 +106,8 @@ __all__ = [
     "Effect",
     "Event",
     "EventName",
+    "Hazard",
+    "Held",
     "IllegalMoveError",
     "InvalidAnswerError",
     "LeaseVoidError",
@@ -91,7 +116,9 @@ __all__ = [
     "ModelTimeoutError",
     "NotWaitingError",
     "Observation",
+    "OutOfBudgetError",
     "Outcome",
+    "Pause",
     "Phase",
     "PhaseError",
     "PlanStep",
@@ -99,6 +126,7 @@ __all__ = [
     "RequestExpired",
     "RequestId",
     "ResultStatus",
+    "Resume",
     "RoundEnded",
     "RunId",
     "RunStatus",
@@ -109,6 +137,7 @@ __all__ = [
     "StepDone",
     "StepFailed",
     "StepRecord",
+    "StepTimeoutError",
     "SubtaskEnded",
     "SubtaskErrored",
     "SubtaskFailed",

@@ -22,6 +22,29 @@ class Effect(StrEnum):
     """Must not be repeated; also every tool of which nothing better is known."""
 
 
+class Hazard(StrEnum):
+    """What makes an action one that a person may want to see first."""
+
+    DELETES = "deletes"
+    """Something is gone afterwards."""
+    OVERWRITES = "overwrites"
+    """Something that the task did not make is replaced."""
+    SENDS = "sends"
+    """Something leaves for somebody else: a mail, a message, an upload."""
+    INSTALLS = "installs"
+    """Software is added."""
+    SPENDS = "spends"
+    """Money is spent."""
+    LAUNCHES = "launches"
+    """A program is started; opening a document of the workspace is none."""
+    CONFIGURES = "configures"
+    """The system's configuration is changed."""
+    LEAVES = "leaves"
+    """Something outside the workspace is touched."""
+    UNKNOWN = "unknown"
+    """Nothing is known of the tool but that it must not be repeated."""
+
+
 class CommandType(StrEnum):
     """What a command is for."""
 
@@ -81,4 +104,6 @@ class CommandResult(Message):
     """Why it failed or was skipped, in words for the model."""
     artifacts: tuple[str, ...] = ()
     """Files that the call wrote, as absolute paths."""
+    made: tuple[str, ...] = ()
+    """Those of them that were not there before."""
     seconds: Seconds = Field(default=0.0, ge=0)

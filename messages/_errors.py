@@ -14,7 +14,9 @@
     ├── ModelError               the model's: no answer
     │   ├── InvalidAnswerError   it answered, but not what was asked for, after all repairs
     │   └── ModelTimeoutError    it took too long
+    ├── OutOfBudgetError         the task's: what it may use is used up
     ├── ToolTimeoutError         the tool's: it took too long
+    ├── StepTimeoutError         the step's: it took too long
     ├── BrokenMachineError       the author's of a state machine: refused when the class is made
     ├── IllegalMoveError         ours: a move that the transition table does not have
     ├── LeaseVoidError           nobody's: a deed came too late, and was refused
@@ -94,6 +96,26 @@ class ModelTimeoutError(ModelError):
 
 class ToolTimeoutError(CallboardError):
     """A tool took too long."""
+
+
+class OutOfBudgetError(CallboardError):
+    """What may be used is used up; nothing was called.
+
+    Attributes:
+        node: What the budget is for: a task, a subtask, a step.
+        kind: What ran out: steps, rounds, model_calls, tokens or cost.
+        limit: How much there was of it.
+    """
+
+    def __init__(self, node: str, kind: str, limit: float) -> None:
+        self.node = node
+        self.kind = kind
+        self.limit = limit
+        super().__init__(f"{node} has used its {limit:g} {kind.replace('_', ' ')}")
+
+
+class StepTimeoutError(CallboardError):
+    """A step took too long."""
 
 
 class BrokenMachineError(CallboardError, TypeError):

@@ -33,8 +33,12 @@ class Assign(Message):
     """The HostAgent that hears of its end; None for a HostAgent's own round, and without one."""
     plan_step: PlanStep | None = None
     """Follower mode: the step of the plan that this round follows."""
+    session: TaskId | None = None
+    """The conversation that it belongs to; None: its task's own."""
     subtasks: tuple[SubtaskResult, ...] = ()
     """What the task's earlier subtasks left."""
+    made: tuple[str, ...] = ()
+    """Files that the task has made so far."""
 
 
 class SubtaskEnded(Message):
@@ -108,6 +112,20 @@ class Cancel(Message):
     """One run, or ``*`` for all of the task."""
     outcome: Literal[Outcome.CANCELLED, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET] = Outcome.CANCELLED
     reason: str = "cancelled by the host program"
+
+
+class Pause(Message):
+    """Stop a task before its next action; a model call that runs is finished."""
+
+    kind: Literal["pause"] = "pause"
+    task_id: TaskId
+
+
+class Resume(Message):
+    """Let a paused task go on from where it stopped."""
+
+    kind: Literal["resume"] = "resume"
+    task_id: TaskId
 
 
 class TaskForgotten(Message):

@@ -61,6 +61,14 @@ class Usage(Value):
     """Commands that were really sent to a tool; skipped ones do not count."""
     repairs: int = Field(default=0, ge=0)
     """Answers of a model that had to be sent back."""
+    calls_saved: int = Field(default=0, ge=0)
+    """Model calls that action lists saved: one for each action after the first of its list that ran."""
+    cuts: int = Field(default=0, ge=0)
+    """Action lists that were cut, because what an action was meant for was no longer the same."""
+    cost: float = Field(default=0.0, ge=0)
+    """What the model calls cost, as far as their price is known."""
+    unpriced_calls: int = Field(default=0, ge=0)
+    """Model calls whose price is not known; they are not in `cost`."""
     seconds: Seconds = Field(default=0.0, ge=0)
     """Time spent in jobs, not in queues or in waiting for a person."""
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
 from callboard.messages._base import Address, Message, RunId, TaskId, Timestamp, Token
 from callboard.messages._command import Action
+from callboard.messages._outcome import Usage
 from callboard.messages._step import AskedQuestion
 from callboard.messages._target import Observation, Target
 
 RequestId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """Names one question or approval: ``<run>/ask-<job>``."""
+
+
+class AtDeadline(StrEnum):
+    """What happens to an approval that nobody decides on in time."""
+
+    DENY = "deny"
+    """As if it were rejected."""
+    FAIL = "fail"
+    """The work fails as timed out."""
+    ALLOW = "allow"
+    """The actions run; never if one of them must not be repeated (effect `once`)."""
 
 
 class Question(Message):
@@ -27,6 +40,8 @@ class Question(Message):
     questions: tuple[AskedQuestion, ...] = Field(min_length=1)
     deadline: Timestamp | None = None
     """When the agent gives up; None: never."""
+    usage: Usage = Field(default_factory=Usage)
+    """What the step used that was broken off to ask; at the limit of a budget."""
 
 
 class Answer(Message):
@@ -59,6 +74,7 @@ class ApprovalRequest(Message):
     observation: Observation
     """What the agent sees, collected when asking."""
     deadline: Timestamp | None = None
+    at_deadline: AtDeadline = AtDeadline.DENY
 
 
 class ApprovalAnswer(Message):
@@ -71,6 +87,8 @@ class ApprovalAnswer(Message):
     reason: str = ""
     by: str = ""
     """Who decided; for the record."""
+    remember: bool = False
+    """Whether the same tool with the same target and arguments is approved for the rest of the task."""
     unattended: bool = False
     """Approvals are switched off (``safe_guard = false``): no person decided."""
 
@@ -81,3 +99,5 @@ class RequestExpired(Message):
     kind: Literal["request_expired"] = "request_expired"
     id: RequestId
     task_id: TaskId
+    at_deadline: AtDeadline = AtDeadline.FAIL
+    """For an approval: what happens now."""

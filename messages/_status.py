@@ -29,6 +29,7 @@ class TaskStatus(Value):
     runs: tuple[RunStatus, ...] = ()
     ended_subtasks: int = 0
     cancelling: bool = False
+    paused: bool = False
 
 
 class SupervisorStatus(Message):

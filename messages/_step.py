@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 
 from callboard.messages._base import Message, RunId, Seconds, TaskId, Token, Value
 from callboard.messages._command import Action, CommandResult
-from callboard.messages._outcome import Cause, Usage
+from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation, Target
 
 
@@ -32,6 +32,19 @@ class AskedQuestion(Value):
     text: str = Field(min_length=1)
     choices: tuple[str, ...] = ()
     """The possible answers; empty for free text."""
+
+
+class Held(StrEnum):
+    """Why actions were not run yet."""
+
+    NOT = ""
+    """Nothing is held."""
+    MODEL = "model"
+    """The model itself asked for approval."""
+    POLICY = "policy"
+    """A rule wants approval."""
+    PAUSE = "pause"
+    """The task was paused."""
 
 
 class Decision(Value):
@@ -64,11 +77,18 @@ class StepRecord(Value):
     observation: Observation
     decision: Decision
     results: tuple[CommandResult, ...] = ()
+    resumed: bool = False
+    """Whether it ran actions that an earlier step had decided on, and that were held."""
 
     @property
     def failures(self) -> int:
         """How many actions of this step failed."""
         return sum(result.status == "failure" for result in self.results)
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether an action of this step failed, or was not run."""
+        return any(result.status in {"failure", "skipped"} for result in self.results)
 
 
 class Step(Message):
@@ -87,9 +107,10 @@ class StepDone(Message):
     kind: Literal["step_done"] = "step_done"
     record: StepRecord
     held: tuple[Action, ...] = ()
-    """Actions that were not run because they need approval; empty when nothing is held."""
-    held_by_policy: str = ""
-    """The rule that wants the approval; empty when the model itself asked for it."""
+    """Actions that were not run yet; empty when nothing is held."""
+    held_by: Held = Held.NOT
+    held_why: str = ""
+    """The rule that wants an approval."""
     usage: Usage = Field(default_factory=Usage)
 
 
@@ -100,6 +121,10 @@ class StepFailed(Message):
     phase: Phase | None
     """The phase that failed; None for an exception outside the phases."""
     causes: tuple[Cause, ...] = Field(min_length=1)
+    outcome: Literal[Outcome.ERROR, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET] = Outcome.ERROR
+    """What the failure means for the work: an error, or that its time or budget is used up."""
+    results: tuple[CommandResult, ...] = ()
+    """What was done before it failed."""
     usage: Usage = Field(default_factory=Usage)
 
 

@@ -56,6 +56,8 @@ class Task(Message):
     """The id, name or address of one target that does it alone."""
     plan: Annotated[tuple[Annotated[PlanStep, BeforeValidator(_as_plan_step)], ...], AnySequence] = ()
     """Steps to follow; plain strings are taken as requests."""
+    session: TaskId | None = None
+    """The first task of a conversation that this one goes on with: the same HostAgent, its memory, the blackboard."""
     labels: dict[str, str] = Field(default_factory=dict)
     """The host program's own keys; carried along, never interpreted."""
 
@@ -64,8 +66,12 @@ class Task(Message):
         if self.plan and self.target is not None:
             msg = "a task has a plan or a target, not both: give each step of the plan its target"
             raise ValueError(msg)
-        if not self.plan:
-            _not_blank(self.request)
+        if self.session is not None and self.target is not None:
+            msg = "a follow-up goes on with a HostAgent, and has no target of its own"
+            raise ValueError(msg)
+        if not self.plan and not self.request.strip():
+            msg = "request is empty: say in words what is to be done"
+            raise ValueError(msg)
         return self
 
 
@@ -86,6 +92,8 @@ class SubtaskResult(Value):
     """What the agent's model said last."""
     artifacts: tuple[str, ...] = ()
     """Files it made or changed, as absolute paths, in order."""
+    made: tuple[str, ...] = ()
+    """Those of them that were not there before the task."""
     last_seen: Observation | None = None
     """What there was to see after a failure, for those who look into it."""
     usage: Usage = Field(default_factory=Usage)

@@ -29,6 +29,7 @@ LAYERS = [
     {"root"},
     {"supervisor"},
     {"public"},
+    {"console"},
     {"command line"},
 ]
 """From the bottom to the top: a part may import those of lower layers."""
@@ -237,15 +238,19 @@ def test_nobody_touches_the_actors_of_the_host_program():
     assert against == []
 
 
+def in_terminal(module: str) -> bool:
+    return part_of(module) in {"console", "command line"}
+
+
 def test_nobody_but_the_command_line_handles_signals_or_reads_the_standard_input():
-    against = [str(found) for found in IMPORTS if found.imported == "signal" and "__main__" not in found.importer]
-    against += [
+    against = [
         f"{module}:{node.lineno}"
         for module, tree in TREES.items()
         for node in ast.walk(tree)
-        if module != "callboard.__main__"
+        if not in_terminal(module)
         and (
             (isinstance(node, ast.Name) and node.id == "input" and isinstance(node.ctx, ast.Load))
+            or (isinstance(node, ast.Attribute) and ast.unparse(node) == "signal.signal")
             or (isinstance(node, ast.Attribute) and node.attr == "stdin")
         )
     ]

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
+import signal
+import sys
 import threading
+import time
 
 import pytest
 
-from callboard import EventName, FunctionModel, Outcome, Task
-from callboard.messages import NotWaitingError
+from callboard import EventName, FunctionModel, Outcome, Task, tool
+from callboard.actors.runtime import committing
+from callboard.messages import Effect, LeaseVoidError, NotWaitingError
 from callboard.testing import MemoryServer, VirtualClock
 
 FINISH = {"Status": "FINISH"}
@@ -145,3 +151,364 @@ def test_a_task_deadline_ends_it_as_timed_out(start):
     result = handle.result(10)
     assert result.outcome is Outcome.TIMED_OUT
     assert "60 s" in result.causes[0].reason
+
+
+# In every state
+
+
+class _Curtain(MemoryServer):
+    """A window, a device and a shell that nobody can see while the curtain is closed."""
+
+    def __init__(self):
+        super().__init__(self.window(), self.device("phone"), self.shell("box"))
+        self.closed, self.open = threading.Event(), threading.Event()
+        self.looked = threading.Event()
+
+    def _look(self):
+        if self.closed.is_set():
+            self.looked.set()
+            assert self.open.wait(20)
+
+    def targets(self):
+        self._look()
+        return super().targets()
+
+    def observe(self, target):
+        self._look()
+        return super().observe(target)
+
+
+@pytest.fixture
+def curtain():
+    made = _Curtain()
+    yield made
+    made.open.set()
+
+
+STATES = {
+    "host": ("CONTINUE", "ASSIGN", "PENDING", "CONFIRM", "FAIL", "ERROR", "FINISH"),
+    "app": ("CONTINUE", "SCREENSHOT", "PENDING", "CONFIRM", "FAIL", "ERROR", "FINISH"),
+    "mobile": ("CONTINUE", "FAIL", "FINISH"),
+    "linux": ("CONTINUE", "FAIL", "FINISH"),
+}
+TARGETS = {"host": None, "app": "memo:one", "mobile": "phone", "linux": "box"}
+ANSWERS = {
+    "ASSIGN": ASSIGN,
+    "SCREENSHOT": {"Status": "SCREENSHOT", "ControlReannotate": ["field-1"]},
+    "PENDING": {"Status": "PENDING", "Comment": "which one?"},
+    "CONFIRM": {"Status": "CONFIRM", "Comment": "may I?"},
+    "FAIL": {"Status": "FAIL"},
+    "FINISH": FINISH,
+}
+
+
+class _Into:
+    """A model that leads its agent into a state; once there it is in the middle of a call, if it is asked again."""
+
+    def __init__(self, state, curtain):
+        self.state, self.curtain = state, curtain
+        self.endless = _Endless()
+        self.asked, self.let_go = threading.Event(), threading.Event()
+
+    async def __call__(self, request):
+        if request.call > 1 or self.state == "CONTINUE":
+            return await self.endless(request)
+        if self.state in {"FAIL", "ERROR"}:
+            self.curtain.closed.set()
+        if self.state == "ERROR":
+            msg = "the line is down"
+            raise ConnectionError(msg)
+        if self.state == "FINISH":
+            self.asked.set()
+            await asyncio.to_thread(self.let_go.wait, 10)
+        return ANSWERS[self.state]
+
+
+def _led_into(supervisor, kind, state, model, until, worker):
+    """Submit a task, and wait until its agent is in a state and stays there."""
+    handle = supervisor.submit(Task(request="x", target=TARGETS[kind]))
+    if state == "FINISH":  # stays there only while the task is paused
+        assert model.asked.wait(10)
+        handle.pause()
+        model.let_go.set()
+    until(handle, EventName.STATE_CHANGED, target=state)
+    match state:
+        case "CONTINUE" | "SCREENSHOT":
+            assert model.endless.asked.wait(10)
+        case "ASSIGN":
+            assert worker.asked.wait(10)
+        case "PENDING":
+            until(handle, EventName.QUESTION_ASKED)
+        case "CONFIRM":
+            until(handle, EventName.APPROVAL_REQUESTED)
+        case "FAIL" | "ERROR":
+            assert model.curtain.looked.wait(10)
+    return handle
+
+
+@pytest.mark.parametrize(("kind", "state"), [(kind, state) for kind, states in STATES.items() for state in states])
+def test_cancel_in_every_state_ends_within_a_second(start, until, curtain, kind, state):
+    model, worker = _Into(state, curtain), _Endless()
+    models = {"app": FunctionModel(worker), kind: FunctionModel(model)}
+    supervisor = start(**models, servers=[curtain])
+    handle = _led_into(supervisor, kind, state, model, until, worker)
+    begin = time.monotonic()
+    assert handle.cancel("enough")
+    result = handle.result(10)
+    assert time.monotonic() - begin < 1
+    assert (result.outcome, result.causes[0].reason) == (Outcome.CANCELLED, "enough")
+    (task,) = [event for event in handle.events() if event.name is EventName.TASK_ENDED]
+    assert task.data["outcome"] == "cancelled"
+    assert supervisor.status().approvals == supervisor.status().questions == ()
+
+
+@pytest.mark.parametrize(("state", "outcome"), [("FAIL", Outcome.FAILED), ("ERROR", Outcome.ERROR)])
+def test_cancel_in_a_cleanup_leaves_what_the_subtask_had_come_to(start, until, curtain, state, outcome):
+    model = _Into(state, curtain)
+    supervisor = start(app=FunctionModel(model), servers=[curtain])
+    handle = _led_into(supervisor, "app", state, model, until, None)
+    handle.cancel()
+    assert [done.outcome for done in handle.result(10).subtasks] == [outcome]
+
+
+def test_cancel_at_any_moment_ends_the_task_once_and_keeps_what_was_done(start):
+    """Each time a little later: after so many events of the task."""
+    surface = MemoryServer(MemoryServer.window())
+
+    def host(request):
+        return ASSIGN if len(request.subtasks) < 2 else FINISH
+
+    supervisor = start(host=host, app=lambda _request: WRITE, servers=[surface])
+    for moment in range(1, 60, 2):
+        handle = supervisor.submit(Task(request="two things"))
+        for number, _ in enumerate(handle.events()):
+            if number == moment:
+                stopped = handle.cancel()
+                break
+        else:
+            stopped = handle.cancel()
+        result = handle.result(10)
+        assert result.outcome is (Outcome.CANCELLED if stopped else Outcome.FINISHED)
+        finished = [done for done in result.subtasks if done.outcome is Outcome.FINISHED]
+        assert len(finished) <= len(surface.deeds) <= len(finished) + 1
+        surface.deeds.clear()
+    assert supervisor.status().tasks == ()
+
+
+# What is really stopped
+
+
+class _Tools(MemoryServer):
+    """A window with tools that take their time."""
+
+    def __init__(self, pipe=None):
+        super().__init__(self.window())
+        self.pipe = pipe
+        self.begun, self.let_go, self.ended = threading.Event(), threading.Event(), threading.Event()
+        self.refused = None
+
+    @tool(effect=Effect.ONCE)
+    async def wait(self, target: str) -> str:
+        """Wait for ever, then do something."""
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+            self.deeds.append((target, "wait", "done"))
+        finally:
+            self.ended.set()
+        return target
+
+    @tool(effect=Effect.ONCE)
+    async def resist(self, target: str) -> str:
+        """Wait, and do not listen when told to stop."""
+        self.begun.set()
+        waiting = asyncio.ensure_future(asyncio.to_thread(self.let_go.wait, 20))
+        while not waiting.done():
+            try:
+                await asyncio.shield(waiting)
+            except asyncio.CancelledError:
+                continue
+        with committing():
+            self.deeds.append((target, "resist", "done"))
+        return target
+
+    @tool(effect=Effect.ONCE)
+    def block(self, target: str) -> str:
+        """Block a thread, then do something."""
+        self.begun.set()
+        try:
+            assert self.let_go.wait(20)
+            with committing():
+                self.deeds.append((target, "block", "done"))
+        except LeaseVoidError as error:
+            self.refused = error
+            raise
+        finally:
+            self.ended.set()
+        return target
+
+    @tool(effect=Effect.ONCE)
+    async def program(self, target: str) -> str:
+        """Run a program that starts another one; both hold the pipe open while they live."""
+        script = f"(echo child >&{self.pipe}; exec sleep 1000) & echo parent >&{self.pipe}; wait"
+        process = await asyncio.create_subprocess_exec(
+            "/bin/sh", "-c", script, pass_fds=[self.pipe], start_new_session=True
+        )
+        try:
+            await process.wait()
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+        return target
+
+
+@pytest.fixture
+def tools():
+    made = _Tools()
+    yield made
+    made.let_go.set()
+
+
+def _doing(supervisor, tools):
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    assert tools.begun.wait(10)
+    return handle
+
+
+def _calling(name):
+    return lambda request: {"Status": "FINISH", "Function": name} if request.request == "x" else WRITE
+
+
+def test_an_async_tool_is_really_stopped(start, tools):
+    supervisor = start(app=_calling("wait"), servers=[tools])
+    handle = _doing(supervisor, tools)
+    handle.cancel()
+    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert tools.ended.wait(10)
+    assert supervisor.submit(Task(request="next", target="memo:one")).result(10).ok
+    assert tools.deeds == [("memo:one", "field-1", "hello")]
+
+
+def _read(pipe):
+    """Wait for what comes out of a pipe; empty once nobody holds its other end any more."""
+    readable, _, _ = select.select([pipe], [], [], 10)
+    assert readable, "nothing comes, and somebody still holds the other end"
+    return os.read(pipe, 1000)
+
+
+def test_a_program_and_its_children_are_really_stopped(start):
+    ours, theirs = os.pipe()
+    supervisor = start(app=_calling("program"), servers=[_Tools(theirs)])
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    said = b""
+    while not {b"parent", b"child"} <= set(said.split()):
+        said += _read(ours)
+    os.close(theirs)
+    handle.cancel()
+    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert _read(ours) == b""
+    os.close(ours)
+
+
+REMOTE = """
+import os
+
+import anyio
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("remote", log_level="ERROR")
+
+
+@server.tool()
+async def hang(pipe: str) -> str:
+    with open(pipe, "w") as line:
+        print("begun", file=line, flush=True)
+        try:
+            await anyio.sleep_forever()
+        finally:
+            print("left", file=line, flush=True)
+
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+server.run("stdio")
+"""
+
+
+def test_an_mcp_call_is_really_stopped_and_its_server_goes_on(start, tmp_path):
+    program, pipe = tmp_path / "remote.py", tmp_path / "pipe"
+    program.write_text(REMOTE, encoding="utf-8")
+    os.mkfifo(pipe)
+    ours = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    def app(request):
+        calls = {"x": ("remote.hang", {"pipe": str(pipe)}), "y": ("remote.add", {"a": 1, "b": 2})}
+        function, args = calls[request.request]
+        return {"Status": "FINISH", "Function": function, "Args": args}
+
+    servers = {"remote": {"command": sys.executable, "args": [str(program)]}}
+    supervisor = start(app=app, mcpServers=servers, policy=[{"verdict": "allow", "tool": "remote.*"}])
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    assert _read(ours) == b"begun\n"
+    handle.cancel()
+    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert _read(ours) == b"left\n"
+    os.close(ours)
+    assert supervisor.submit(Task(request="y", target="memo:one")).result(10).output == {"result": 3}
+
+
+STOPS = {
+    "a cancel": ({}, lambda handle, _clock: handle.cancel()),
+    "a task deadline": ({"task_seconds": 60}, lambda _handle, clock: clock.advance(60)),
+    "a subtask deadline": ({"subtask_seconds": 60}, lambda _handle, clock: clock.advance(60)),
+    "a step deadline": ({"step_seconds": 0.05}, lambda _handle, _clock: None),
+    "a command deadline": ({"command_seconds": 0.05, "action_failures": 1, "phase_retries": 0}, lambda *_: None),
+}
+
+
+@pytest.mark.parametrize(("limits", "stop"), STOPS.values(), ids=STOPS)
+def test_a_tool_in_a_thread_goes_on_but_its_commit_is_refused(start, tools, limits, stop):
+    clock = VirtualClock()
+    handle = _doing(start(app=_calling("block"), servers=[tools], clock=clock, limits=limits), tools)
+    stop(handle, clock)
+    assert not handle.result(10).ok
+    assert not tools.ended.is_set()
+    tools.let_go.set()
+    assert tools.ended.wait(10)
+    assert "nothing was changed" in str(tools.refused)
+    assert tools.deeds == []
+
+
+@pytest.mark.parametrize("name", ["block", "resist"])
+@pytest.mark.parametrize(("limits", "stop"), list(STOPS.values())[:3], ids=list(STOPS)[:3])
+def test_the_target_of_what_can_not_be_stopped_is_leased_to_nobody_until_it_returns(
+    start, until, tools, name, limits, stop
+):
+    clock = VirtualClock()
+    supervisor = start(app=_calling(name), servers=[tools], clock=clock, limits=limits)
+    abandoned, freed = threading.Event(), threading.Event()
+    signals = {EventName.TARGET_ABANDONED: abandoned, EventName.TARGET_FREED: freed}
+    supervisor.subscribe(lambda event: signals[event.name].set() if event.name in signals else None)
+    handle = _doing(supervisor, tools)
+    stop(handle, clock)
+    assert not handle.result(10).ok
+    assert abandoned.wait(10)
+    assert supervisor.status().abandoned == ("app/memo/one",)
+    second = supervisor.submit(Task(request="second", target="memo:one"))
+    until(second, EventName.SUBTASK_QUEUED)
+    tools.let_go.set()
+    assert second.result(10).ok
+    assert freed.wait(10)
+    assert tools.deeds == [("memo:one", "field-1", "hello")]
+
+
+def test_a_command_that_was_stopped_is_in_the_events_as_in_doubt(start, tools):
+    handle = _doing(start(app=_calling("block"), servers=[tools]), tools)
+    handle.cancel()
+    handle.result(10)
+    (ended,) = [event for event in handle.events() if event.name is EventName.COMMAND_ENDED]
+    assert ended.data["tool"] == "block"
+    assert "in doubt" in ended.data["error"]

@@ -214,7 +214,7 @@ def test_a_task_that_takes_too_long_exits_with_its_own_code(
     result = call("run", folder(limits={"task_seconds": 0.01}))
     assert result.exit_code == EXIT_CODES[Outcome.TIMED_OUT]
     assert "timed out in" in result.stdout
-    assert "because took longer than 0.01 s" in result.stdout
+    assert "because the task took longer than 0.01 s" in result.stdout
 
 
 def test_ctrl_c_cancels_the_task(call: Call, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,21 +254,49 @@ def test_a_question_is_shown_and_its_task_cancelled(call: Call, folder: Callable
     result = call("run", folder(ASK))
     assert result.exit_code == EXIT_CODES[Outcome.CANCELLED]
     assert "host/job-1 asks: Which year? (last / this)" in result.stdout
-    assert "Nobody can answer on the command line yet, so the task is cancelled." in result.stdout
+    assert "answered by --no-input" in result.stdout
 
 
 def test_an_approval_is_shown_and_what_it_is_for_not_done(call: Call, here: Path, folder: Callable[..., Path]) -> None:
     rule = {"verdict": "approve", "tool": "create_document", "reason": "new files need a nod"}
     result = call("run", folder(CREATE, policy=[rule]))
-    assert result.exit_code == EXIT_CODES[Outcome.CANCELLED]
+    assert result.exit_code == EXIT_CODES[Outcome.REJECTED]
     said = " ".join(result.stdout.split())
-    assert 'wants an approval (new files need a nod) for: create_document {"path": "new.xlsx"}' in said
+    assert 'wants an approval: new files need a nod create_document {"path": "new.xlsx"}' in said
     assert not (here / "runs/job-1/workspace/new.xlsx").exists()
 
 
 def test_what_waited_stands_in_the_json_too(call: Call, folder: Callable[..., Path]) -> None:
     (cause,) = TaskResult.model_validate_json(call("run", folder(ASK), "--json").stdout).causes
-    assert cause.reason == "nobody could answer: host/job-1 asks: Which year? (last / this)"
+    assert cause.reason == "nobody is here to answer (--no-input): Which year? (last / this)"
+
+
+def test_yes_approves_what_asks_and_says_so(call: Call, here: Path, folder: Callable[..., Path]) -> None:
+    rule = {"verdict": "approve", "tool": "create_document", "reason": "new files need a nod"}
+    log = here / "events.log"
+    result = call("run", folder(CREATE, FINISH, policy=[rule]), "--yes", "--log-file", str(log))
+    assert result.exit_code == EXIT_CODES[Outcome.FINISHED]
+    assert (here / "runs/job-1/workspace/new.xlsx").exists()
+    answers = [json.loads(line) for line in log.read_text().splitlines() if "approval.answered" in line]
+    assert [entry["answer"]["by"] for entry in answers] == ["--yes"]
+
+
+def test_yes_and_no_input_exclude_each_other(call: Call, folder: Callable[..., Path]) -> None:
+    assert call("run", folder(CREATE), "--yes", "--no-input").exit_code == 2
+
+
+def test_policy_check_shows_each_verdict_and_leaves_nothing(
+    call: Call, here: Path, folder: Callable[..., Path]
+) -> None:
+    rules = [{"verdict": "approve", "tool": "create_document", "reason": "new files need a nod"}]
+    result = call("policy", "check", folder(CREATE, policy=rules), "--json")
+    (verdict,) = json.loads(result.stdout)
+    assert (verdict["tool"], verdict["verdict"], verdict["reason"]) == (
+        "create_document",
+        "approve",
+        "new files need a nod",
+    )
+    assert not (here / "runs").exists()
 
 
 # Mistakes

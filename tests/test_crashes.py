@@ -13,7 +13,8 @@ from callboard import FunctionModel, Outcome, Server, Task, tool
 from callboard.actors.agent import Agent
 from callboard.actors.app import AppAgent
 from callboard.actors.host import HostAgent
-from callboard.messages import AgentKind, Assign, Effect, Observation
+from callboard.actors.root import Root
+from callboard.messages import AgentKind, Assign, Effect, Observation, SubtaskEnded, SupervisorStoppedError
 from callboard.testing import MemoryServer
 
 FINISH = {"Status": "FINISH"}
@@ -119,7 +120,8 @@ def test_a_crash_of_one_agent_does_not_disturb_another(start, monkeypatch):
 
     def crash(self, message):
         if isinstance(message, Assign) and self.address == "app/memo/one":
-            raise ValueError("a bug")
+            msg = "a bug"
+            raise ValueError(msg)
         original(self, message)
 
     async def app(_request):
@@ -142,7 +144,8 @@ def test_work_that_was_queued_behind_a_crash_is_done_by_a_new_agent(start, monke
 
     def crash(self, message):
         if type(message).__name__ == "JobReturned" and self._run.assign.task_id == "first":
-            raise ValueError("a bug")
+            msg = "a bug"
+            raise ValueError(msg)
         original(self, message)
 
     async def app(_request):
@@ -162,7 +165,8 @@ def test_work_that_was_queued_behind_a_crash_is_done_by_a_new_agent(start, monke
 
 def test_an_agent_that_cannot_be_started_ends_its_task_as_an_error(start, monkeypatch):
     def refuse(*_args):
-        raise RuntimeError("can't start new thread")
+        msg = "can't start new thread"
+        raise RuntimeError(msg)
 
     supervisor = start(host=[FINISH])
     with monkeypatch.context() as patch:
@@ -174,14 +178,12 @@ def test_an_agent_that_cannot_be_started_ends_its_task_as_an_error(start, monkey
 
 
 def test_if_the_switchboard_itself_breaks_whoever_waits_gets_an_error(start, monkeypatch):
-    from callboard.actors.root import Root
-    from callboard.messages import SubtaskEnded, SupervisorStoppedError
-
     original = Root._receive
 
     def broken(self, message):
         if isinstance(message, SubtaskEnded):
-            raise ValueError("a bug of ours")
+            msg = "a bug of ours"
+            raise TypeError(msg)
         return original(self, message)
 
     monkeypatch.setattr(Root, "_receive", broken)

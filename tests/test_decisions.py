@@ -286,7 +286,10 @@ def test_row_05_an_approved_action_whose_control_is_gone_does_not_run_and_the_mo
     handle.approve(handle.approvals()[0].id)
     assert handle.result(10).ok
     assert surface.deeds == []
-    assert "approved, but field field-1 (field-1) is gone" in requests[1].observation.notes[0]
+    told = requests[1].observation.notes[0]
+    assert told.startswith("write was not run: ")
+    assert "field field-1 (field-1) is gone or another one by now; nothing was done" in told
+    assert [event.data["ran"] for event in handle.events() if event.name is EventName.LIST_CUT] == [0]
 
 
 # 6
@@ -294,10 +297,18 @@ def test_row_05_an_approved_action_whose_control_is_gone_does_not_run_and_the_mo
 
 def test_row_06_screenshot_runs_all_four_phases_on_a_fresh_capture(start):
     surface = Surface()
-    handle = start(app=[SCREENSHOT, write(), FINISH], servers=[surface]).submit(alone())
+    looks = []
+
+    def app(request):
+        looks.append(surface.looks["memo:one"])
+        return [SCREENSHOT, write(), FINISH][request.call - 1]
+
+    handle = start(app=app, servers=[surface]).submit(alone())
     assert handle.result(10).ok
     assert phases(handle, "SCREENSHOT") == ["data_collection", "llm_interaction", "action_execution", "memory_update"]
-    assert surface.looks["memo:one"] == 3
+    before_the_action, after_it = 1, 2  # its control is looked for; then two equal looks say that all is quiet
+    assert looks == [1, 2, 2 + before_the_action + after_it]
+    assert surface.looks["memo:one"] == looks[-1]
     assert surface.deeds == [("memo:one", "field-1", "hello")]
 
 
@@ -792,20 +803,116 @@ def test_row_21_a_tasks_deadline_fails_it_as_timed_out(start):
     assert begun.wait(10)
     clock.advance(60)
     result = handle.result(10)
-    assert (result.outcome, text_of(result.causes)) == (Outcome.TIMED_OUT, "took longer than 60 s")
+    assert (result.outcome, text_of(result.causes)) == (Outcome.TIMED_OUT, "the task took longer than 60 s")
     assert app_moves(handle) == [("CONTINUE", "FAIL", "system"), ("FAIL", "FINISH", "system")]
 
 
-@pytest.mark.parametrize("kind", ["host", "app"])
-def test_row_21_an_approval_that_nobody_gives_in_time_fails_by_timeout(start, until, kind):
+TIMEOUT_FAILS = [("CONFIRM", "FAIL", "timeout"), ("FAIL", "FINISH", "system")]
+HOST_DENIED = Outcome.REJECTED, TIMEOUT_FAILS
+APP_DENIED = Outcome.REJECTED, [("CONFIRM", "FINISH", "timeout")]
+EITHER_FAILS = Outcome.TIMED_OUT, TIMEOUT_FAILS
+
+
+@pytest.mark.parametrize(
+    ("kind", "then", "expected"),
+    [
+        pytest.param("host", {}, HOST_DENIED, id="host-default"),
+        pytest.param("app", {}, APP_DENIED, id="app-default"),
+        pytest.param("host", {"at_approval_deadline": "deny"}, HOST_DENIED, id="host-deny"),
+        pytest.param("app", {"at_approval_deadline": "deny"}, APP_DENIED, id="app-deny"),
+        pytest.param("host", {"at_approval_deadline": "fail"}, EITHER_FAILS, id="host-fail"),
+        pytest.param("app", {"at_approval_deadline": "fail"}, EITHER_FAILS, id="app-fail"),
+    ],
+)
+def test_row_21_an_approval_that_nobody_gives_in_time_counts_as_rejected_or_fails(start, until, kind, then, expected):
     clock = VirtualClock()
-    supervisor = start(**{kind: [CONFIRM]}, clock=clock, limits={"approval_seconds": 30})
+    supervisor = start(**{kind: [CONFIRM]}, clock=clock, limits={"approval_seconds": 30, **then})
     handle = supervisor.submit(alone() if kind == "app" else Task(request="write"))
     until(handle, EventName.APPROVAL_REQUESTED)
-    clock.advance(30)
-    assert handle.result(10).outcome is Outcome.TIMED_OUT
+    clock.advance(29)
+    assert not handle.done()
+    clock.advance(1)
+    result = handle.result(10)
     agent = "app/memo/one" if kind == "app" else f"host/{handle.task_id}"
-    assert moves(handle, agent)[1:] == [("CONFIRM", "FAIL", "timeout"), ("FAIL", "FINISH", "system")]
+    assert (result.outcome, moves(handle, agent)[1:]) == expected
+    assert text_of(result.causes) == "nobody decided on the approval in time"
+
+
+def test_row_21_an_approval_that_the_clock_may_give_runs_what_may_be_repeated(start, until):
+    clock, surface = VirtualClock(), Surface()
+    limits = {"approval_seconds": 30, "at_approval_deadline": "allow"}
+    handle = start(app=[write(status="CONFIRM"), FINISH], servers=[surface], clock=clock, limits=limits).submit(alone())
+    until(handle, EventName.APPROVAL_REQUESTED)
+    assert surface.deeds == []
+    clock.advance(30)
+    assert handle.result(10).ok
+    assert surface.deeds == [("memo:one", "field-1", "hello")]
+    assert app_moves(handle)[1] == ("CONFIRM", "CONTINUE", "system")
+
+
+def test_row_21_the_clock_never_gives_an_approval_for_what_must_not_be_repeated(start, until):
+    clock, surface = VirtualClock(), Surface()
+    both = {
+        "Status": "CONFIRM",
+        "Actions": [
+            {"function": "write", "arguments": {"control_id": "field-1", "text": "a"}},
+            {"function": "append", "arguments": {"control_id": "field-1", "text": "b"}},
+        ],
+    }
+    limits = {"approval_seconds": 30, "at_approval_deadline": "allow"}
+    handle = start(app=[both], servers=[surface], clock=clock, limits=limits).submit(alone())
+    until(handle, EventName.APPROVAL_REQUESTED)
+    clock.advance(30)
+    assert handle.result(10).outcome is Outcome.REJECTED
+    assert surface.deeds == []
+    assert app_moves(handle)[-1] == ("CONFIRM", "FINISH", "timeout")
+
+
+@pytest.mark.parametrize("kind", ["host", "app", "mobile", "linux"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("stop", (Outcome.OUT_OF_BUDGET, [("CONTINUE", "FAIL", "user"), ("FAIL", "FINISH", "system")])),
+        ("go on", (Outcome.FINISHED, [("CONTINUE", "FINISH", "model")])),
+        (None, (Outcome.OUT_OF_BUDGET, [("CONTINUE", "FAIL", "timeout"), ("FAIL", "FINISH", "system")])),
+    ],
+    ids=["stop", "go-on", "nobody-answers"],
+)
+def test_row_21_at_the_limit_of_a_budget_a_person_may_be_asked_whether_to_go_on(start, until, kind, text, expected):
+    clock, target = VirtualClock(), TARGETS.get(kind, MemoryServer.window())
+    supervisor = start(
+        **{kind: [CONTINUE, CONTINUE, FINISH]},
+        servers=[Surface(target)],
+        clock=clock,
+        budget={"subtask": {"steps": 2}, "at_limit": "ask"},
+        limits={"question_seconds": 30},
+    )
+    handle = supervisor.submit(Task(request="write") if kind == "host" else alone(target.id))
+    until(handle, EventName.QUESTION_ASKED)
+    asked = handle.questions()[0]
+    assert asked.questions[0].choices == ("go on", "stop")
+    if text is None:
+        clock.advance(30)
+    else:
+        handle.answer(asked.id, text)
+    outcome = handle.result(10).outcome
+    agent = f"host/{handle.task_id}" if kind == "host" else target.address
+    before, after = moves(handle, agent)[:2], moves(handle, agent)[2:]
+    assert before == [("CONTINUE", "CONTINUE", "model")] * 2
+    assert (outcome, after) == expected
+
+
+@pytest.mark.parametrize("kind", ["host", "app", "mobile", "linux"])
+def test_row_21_at_the_limit_of_a_budget_the_work_ends_as_out_of_budget(start, kind):
+    target = TARGETS.get(kind, MemoryServer.window())
+    model = FunctionModel(lambda _: CONTINUE)
+    supervisor = start(**{kind: model}, servers=[Surface(target)], budget={"subtask": {"model_calls": 2}})
+    handle = supervisor.submit(Task(request="write") if kind == "host" else alone(target.id))
+    result = handle.result(10)
+    assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 2)
+    assert "has used its 2 model calls" in text_of(result.causes)
+    agent = f"host/{handle.task_id}" if kind == "host" else target.address
+    assert moves(handle, agent)[-2:] == [("CONTINUE", "FAIL", "system"), ("FAIL", "FINISH", "system")]
 
 
 def test_row_21_the_first_outcome_stays_when_a_deadline_follows_a_cancel(start):
@@ -928,13 +1035,48 @@ def test_row_22_a_denial_holds_although_the_list_that_it_stands_in_was_approved(
 
 
 @pytest.mark.parametrize(("kind", "target"), [("mobile", MemoryServer.device()), ("linux", MemoryServer.shell())])
-def test_row_22_an_agent_that_has_no_confirm_is_denied_what_needs_approval(start, kind, target):
+@pytest.mark.parametrize("approved", [True, False])
+def test_row_22_an_agent_that_has_no_confirm_asks_from_continue(start, until, kind, target, approved):
+    surface = Surface(target)
+    supervisor = start(**{kind: [write(status="FINISH")]}, servers=[surface], policy=APPROVE_WRITES)
+    handle = supervisor.submit(alone(target.id))
+    until(handle, EventName.APPROVAL_REQUESTED)
+    asked = handle.approvals()[0]
+    assert (asked.reason, asked.address, surface.deeds) == ("writes need a nod", target.address, [])
+    if approved:
+        handle.approve(asked.id)
+        expected = Outcome.FINISHED, [("CONTINUE", "FINISH", "model")], [(target.id, "field-1", "hello")]
+    else:
+        handle.reject(asked.id, "not today", by="ann")
+        expected = Outcome.REJECTED, [("CONTINUE", "FAIL", "user"), ("FAIL", "FINISH", "system")], []
+    result = handle.result(10)
+    assert (result.outcome, moves(handle, target.address), surface.deeds) == expected
+    assert text_of(result.causes) == ("" if approved else "rejected by ann: not today")
+
+
+@pytest.mark.parametrize("kind", ["mobile", "linux"])
+@pytest.mark.parametrize(("then", "outcome"), [("deny", Outcome.REJECTED), ("fail", Outcome.TIMED_OUT)])
+def test_row_22_an_agent_that_has_no_confirm_fails_by_timeout(start, until, kind, then, outcome):
+    target = TARGETS[kind]
+    clock, surface = VirtualClock(), Surface(target)
+    limits = {"approval_seconds": 30, "at_approval_deadline": then}
+    supervisor = start(**{kind: [write()]}, servers=[surface], policy=APPROVE_WRITES, clock=clock, limits=limits)
+    handle = supervisor.submit(alone(target.id))
+    until(handle, EventName.APPROVAL_REQUESTED)
+    clock.advance(30)
+    assert handle.result(10).outcome is outcome
+    assert moves(handle, target.address) == [("CONTINUE", "FAIL", "timeout"), ("FAIL", "FINISH", "system")]
+    assert surface.deeds == []
+
+
+@pytest.mark.parametrize(("kind", "target"), [("mobile", MemoryServer.device()), ("linux", MemoryServer.shell())])
+def test_row_22_what_is_denied_never_runs_without_confirm_either(start, kind, target):
     surface = Surface(target)
     requests, model = recorded([write(), FINISH])
-    supervisor = start(**{kind: model}, servers=[surface], policy=APPROVE_WRITES)
-    assert supervisor.submit(alone(target.id)).result(10).ok
+    policy = [{"verdict": "deny", "tool": "write", "reason": "read only"}]
+    assert start(**{kind: model}, servers=[surface], policy=policy).submit(alone(target.id)).result(10).ok
     assert surface.deeds == []
-    assert "denied, because it needs approval and this agent can't ask" in requests[1].observation.notes[0]
+    assert requests[1].observation.notes[0] == "write failed: denied: read only"
 
 
 # 23
@@ -965,6 +1107,19 @@ def test_row_23_repeated_action_failures_fail(start):
     result = handle.result(10)
     assert (result.outcome, app.calls) == (Outcome.FAILED, 3)
     assert text_of(result.causes) == "repeated action failures: 3 in a row"
+
+
+def test_row_23_the_same_step_without_a_change_is_told_to_the_model_and_then_fails(start):
+    requests, app = recorded([write()] * 5)
+    surface = Surface(controls={"field-1": "hello"})
+    handle = start(app=app, servers=[surface], limits={"repeats": 3}).submit(alone())
+    result = handle.result(10)
+    assert (result.outcome, len(requests)) == (Outcome.FAILED, 4)
+    assert text_of(result.causes) == "no progress: the same 4 times, and nothing changed"
+    told = "you did the same 3 times, and nothing changed: do something else, or say FAIL"
+    assert [told in request.observation.notes for request in requests] == [False, False, False, True]
+    counts = [event.data["count"] for event in handle.events() if event.name is EventName.LOOP_NOTICED]
+    assert counts == [3, 4]
 
 
 def test_row_23_repeated_failures_of_approved_actions_fail_too(start):

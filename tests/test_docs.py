@@ -91,6 +91,11 @@ def test_every_setting_is_listed():
     assert missing == []
 
 
+def test_sections_within_sections_are_listed_too():
+    keys = [key for key, _ in GENERATE.setting_sections()]
+    assert {"policy", "policy.rules[]", "budget", "budget.task", "budget.subtask", "budget.step"} <= set(keys)
+
+
 @every_document
 def test_links_to_other_files_lead_somewhere(document):
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8"))

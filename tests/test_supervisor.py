@@ -142,7 +142,7 @@ def test_the_blackboard_is_readable_while_and_after_a_task_runs(start):
 
 def test_the_blackboard_keeps_no_more_rows_than_the_settings_say(start):
     steps = [{"Status": "CONTINUE"}] * 5 + [FINISH]
-    supervisor = start(app=steps, blackboard={"rows": 3})
+    supervisor = start(app=steps, blackboard={"rows": 3}, limits={"repeats": 10})
     handle = supervisor.submit(Task(request="wander", target="memo:one"))
     handle.result(10)
     board = supervisor.blackboard(handle.task_id)
@@ -313,7 +313,8 @@ def test_a_subscriber_that_raises_is_logged_and_goes_on(start, caplog):
 
     def bad(event):
         heard.put(event)
-        raise RuntimeError("my own bug")
+        msg = "my own bug"
+        raise RuntimeError(msg)
 
     supervisor = start(host=[FINISH])
     with caplog.at_level(logging.ERROR, "callboard"):
@@ -359,7 +360,7 @@ def test_a_settings_error_leaves_nothing_running(tmp_path):
     before = threading.active_count()
     with pytest.raises(SettingsError, match="scripted:FILE"):
         Supervisor.start(Settings.load(models={"host": "crystal-ball"}, base=tmp_path))
-    with pytest.raises(SettingsError, match="missing.yaml"):
+    with pytest.raises(SettingsError, match=r"missing\.yaml"):
         Supervisor.start(Settings.load(models={"host": "scripted:missing.yaml"}, base=tmp_path))
     assert threading.active_count() == before
 

@@ -6,16 +6,21 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
+from pydantic import ConfigDict, JsonValue, TypeAdapter
+
 from callboard.actors.commands._tools import ToolFailure
 from callboard.actors.runtime import Deed
 from callboard.actors.servers import ToolError
-from callboard.messages import Command, CommandResult, EventName, LeaseVoidError, ResultStatus
+from callboard.messages import Command, CommandResult, CommandType, EventName, LeaseVoidError, ResultStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from callboard.actors.commands._toolbox import Tools
     from callboard.actors.runtime import EventStream, Lease
+
+
+_JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_inf_nan=False))
 
 
 class Dispatcher:
@@ -34,7 +39,7 @@ class Dispatcher:
             else:
                 result = await self._run_one(command, tools, lease)
                 failed = command.tool if result.status is ResultStatus.FAILURE else ""
-            self._report(command, lease, result)
+            self.report(command.task_id, command.run_id, lease, result, command.type)
             results.append(result)
         return tuple(results)
 
@@ -50,28 +55,43 @@ class Dispatcher:
         value, error = None, ""
         try:
             async with asyncio.timeout(command.timeout) as limit:
-                value = await tool.call(command.parameters, deed)
+                value = _JSON.validate_python(await tool.call(command.parameters, deed))
         except TimeoutError as failure:
             deed.void()
             late = f"took longer than {command.timeout:g} s; if it still runs, what it does will be refused"
             error = late if limit.expired() else f"{type(failure).__name__}: {failure}"
+        except asyncio.CancelledError:
+            deed.void()
+            doubt = "was stopped while it ran: whether it was done is in doubt"
+            stopped = _result(command, ResultStatus.FAILURE, error=doubt, artifacts=tuple(deed.artifacts))
+            self.report(command.task_id, command.run_id, lease, stopped, command.type)
+            raise
         except (ToolFailure, ToolError, LeaseVoidError) as failure:
-            error = str(failure)
-        except Exception as failure:  # noqa: BLE001 - an edge: whatever a tool raises is its failure, for the model
+            error = str(failure) or "it failed without saying why"
+        except BaseException as failure:  # noqa: BLE001 - an edge: whatever a tool raises is its failure, for the model
             error = f"{type(failure).__name__}: {failure}"
         status = ResultStatus.FAILURE if error else ResultStatus.SUCCESS
         seconds = time.perf_counter() - start
-        return _result(command, status, value=value, error=error, artifacts=tuple(deed.artifacts), seconds=seconds)
+        wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made)}
+        return _result(command, status, value=value, error=error, seconds=seconds, **wrote)
 
-    def _report(self, command: Command, lease: Lease, result: CommandResult) -> None:
+    def report(
+        self,
+        task_id: str,
+        run_id: str,
+        lease: Lease,
+        result: CommandResult,
+        type: CommandType = CommandType.ACTION,  # noqa: A002 - the specification's word for it
+    ) -> None:
+        """Tell how a command ended, also one that was not run."""
         self._stream.emit(
             EventName.COMMAND_ENDED,
-            task_id=command.task_id,
-            run_id=command.run_id,
+            task_id=task_id,
+            run_id=run_id,
             agent=lease.target,
             duration=result.seconds,
-            tool=command.tool,
-            type=command.type.value,
+            tool=result.tool,
+            type=type.value,
             status=result.status.value,
             error=result.error,
             artifacts=list(result.artifacts),

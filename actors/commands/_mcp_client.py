@@ -15,10 +15,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from callboard.actors.commands._tools import BoundTool, effect_of, schema_problem, value_of
 from callboard.actors.models import ToolInfo
-from callboard.messages import CommandType, SettingsError
+from callboard.messages import CommandType, Effect, Hazard, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Collection, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from mcp_types import Tool
@@ -52,11 +52,12 @@ class McpSession:
         """
         self._ready = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._own(), name=f"mcp-{self.name}")
-        try:
-            await asyncio.wait_for(asyncio.shield(self._ready), self._server.start_seconds)
-        except Exception as error:
+        seconds = self._server.start_seconds
+        done, _ = await asyncio.wait([self._ready], timeout=seconds)
+        error = self._ready.exception() if done else TimeoutError(f"no answer within {seconds:g} s")
+        if error is not None:
             await self.close()
-            msg = f"mcpServers.{self.name}: no connection: {str(error) or type(error).__name__}"
+            msg = f"mcpServers.{self.name}: no connection: {_reason(error)}"
             raise SettingsError(msg) from error
 
     async def close(self) -> None:
@@ -75,13 +76,14 @@ class McpSession:
         try:
             async with AsyncExitStack() as stack:
                 self._client = await stack.enter_async_context(Client(await self._transport(stack)))
-                listed = await self._client.list_tools()
-                self._tools = tuple(listed.tools)
+                self._tools = tuple([tool async for tool in _listed(self._client)])
                 if not ready.done():
                     ready.set_result(None)
                 await self._stop.wait()
         except BaseException as error:  # noqa: BLE001 - an edge: who waits for the session must hear of it
-            if not ready.done():
+            if isinstance(error, asyncio.CancelledError):
+                ready.cancel()
+            elif not ready.done():
                 ready.set_exception(error if isinstance(error, Exception) else ConnectionError(repr(error)))
         finally:
             self._client = None
@@ -119,6 +121,24 @@ class McpSession:
         return value_of(await self._client.call_tool(tool, dict(arguments)), wrapped=False)
 
 
+async def _listed(client: Client) -> AsyncIterator[Tool]:
+    """List a server's tools, page by page."""
+    page = await client.list_tools()
+    while True:
+        for tool in page.tools:
+            yield tool
+        if page.next_cursor is None:
+            return
+        page = await client.list_tools(cursor=page.next_cursor)
+
+
+def _reason(error: BaseException) -> str:
+    """Say why, in the words of the exception that a group holds."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__
+
+
 class RemoteTool(BoundTool):
     """A tool of a third-party server. It has no surface; nothing can be bound or re-checked."""
 
@@ -133,6 +153,13 @@ class RemoteTool(BoundTool):
             schema={"additionalProperties": True, **tool.input_schema},
             effect=effect_of(tool.annotations, trusted=session.trusted),
         )
+
+    async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:  # noqa: ARG002 - the interface
+        """A tool that a trusted server calls destructive is a hazard, and so is an unknown one with effect `once`."""
+        said = self._tool.annotations
+        if self._session.trusted and said is not None and said.destructive_hint and self.info.effect is not Effect.READ:
+            return frozenset({Hazard.DELETES})
+        return frozenset({Hazard.UNKNOWN}) if self.info.effect is Effect.ONCE else frozenset()
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         problem = schema_problem(self._tool.input_schema, arguments)

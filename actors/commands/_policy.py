@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import fnmatch
+import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.config import PolicyRule, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from pydantic import JsonValue
+
     from callboard.actors.models import ToolInfo
-    from callboard.messages import Address
+    from callboard.messages import Address, Hazard
 
 
 @dataclass(frozen=True)
@@ -27,13 +33,47 @@ class Policy:
     def __init__(self, rules: tuple[PolicyRule, ...]) -> None:
         self._rules = rules
 
-    def rule(self, agent: Address, tool: ToolInfo) -> Ruling:
+    def rule(
+        self,
+        agent: Address,
+        tool: ToolInfo,
+        arguments: Mapping[str, JsonValue] | None = None,
+        hazards: Collection[Hazard] = (),
+    ) -> Ruling:
         """Give the ruling on a call of a tool by an agent."""
         for number, rule in enumerate(self._rules, 1):
-            if (
-                fnmatch.fnmatchcase(agent, rule.agent)
-                and fnmatch.fnmatchcase(tool.name, rule.tool)
-                and (not rule.effects or tool.effect in rule.effects)
-            ):
-                return Ruling(rule.verdict, rule.reason or f"rule {number} of the policy")
+            if _matches(rule, agent, tool, arguments or {}, hazards):
+                why = rule.reason or f"rule {number} of the policy"
+                known = sorted(hazard.value for hazard in hazards)
+                return Ruling(rule.verdict, f"{why} ({tool.name} {', '.join(known)})" if known else why)
         return Ruling(Verdict.ALLOW, "no rule matches")
+
+
+def _matches(
+    rule: PolicyRule,
+    agent: Address,
+    tool: ToolInfo,
+    arguments: Mapping[str, JsonValue],
+    hazards: Collection[Hazard],
+) -> bool:
+    kind, _, rest = agent.partition("/")
+    application = rest.partition("/")[0] if kind == "app" else ""
+    return (
+        fits(rule.agent, agent)
+        and fits(rule.application, application)
+        and fits(rule.tool, tool.name)
+        and (not rule.effects or tool.effect in rule.effects)
+        and (not rule.hazards or not set(rule.hazards).isdisjoint(hazards))
+        and all(name in arguments and fits(pattern, _text(arguments[name])) for name, pattern in rule.arguments.items())
+    )
+
+
+def fits(pattern: str, text: str) -> bool:
+    """Say whether a pattern of a rule fits: a glob, or ``re:`` and a regular expression for the whole text."""
+    if pattern.startswith("re:"):
+        return re.fullmatch(pattern.removeprefix("re:"), text, re.DOTALL) is not None
+    return fnmatch.fnmatchcase(text, pattern)
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

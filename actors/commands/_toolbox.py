@@ -27,7 +27,7 @@ class Toolbox:
         """Collect the servers' tools.
 
         Raises:
-            SettingsError: If two servers have the same name.
+            SettingsError: If two servers have the same name, or offer HostAgents tools of the same name.
         """
         self._servers: dict[str, Server] = {}
         self._tools: dict[str, tuple[ServerTool, ...]] = {}
@@ -40,6 +40,15 @@ class Toolbox:
                 raise SettingsError(msg)
             self._servers[server.name] = server
             self._tools[server.name] = server.tools()
+        self._check_host_tools()
+
+    def _check_host_tools(self) -> None:
+        owners: dict[str, str] = {}
+        for server, tools in self._tools.items():
+            for tool in tools:
+                if AgentKind.HOST in tool.agents and not tool.roots and owners.setdefault(tool.name, server) != server:
+                    msg = f"{owners[tool.name]!r} and {server!r} both offer HostAgents a tool called {tool.name!r}"
+                    raise SettingsError(msg)
 
     @property
     def servers(self) -> tuple[Server, ...]:
@@ -93,7 +102,10 @@ class Toolbox:
 def find_target(targets: Sequence[Target], wanted: str) -> Target | None:
     """Find a target by id, else by address, else by name if only one has it."""
     for target in targets:
-        if wanted in {target.id, target.address}:
+        if target.id == wanted:
+            return target
+    for target in targets:
+        if target.address == wanted:
             return target
     named = [target for target in targets if target.name == wanted]
     return named[0] if len(named) == 1 else None

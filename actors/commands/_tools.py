@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import functools
+import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 from pydantic import JsonValue, ValidationError
+from referencing import Registry
 
 from callboard.actors.models import ToolInfo
-from callboard.messages import CommandType, Effect
+from callboard.messages import CommandType, Effect, Hazard
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from mcp_types import CallToolResult
 
@@ -46,6 +48,10 @@ class BoundTool(ABC):
             return f"{self.info.name} has no argument {', '.join(map(repr, unknown))}; it takes: {names}"
         return self._check({**arguments, **self.binds})
 
+    async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:  # noqa: ARG002 - the interface
+        """Say what a call would do that a person may want to see first. `made`: files that the task has made."""
+        return frozenset()
+
     @abstractmethod
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None: ...
 
@@ -64,6 +70,8 @@ class LocalTool(BoundTool):
 
     def __init__(self, server: Server, tool: ServerTool, target: Target | None, lanes: Lanes) -> None:
         self._server = server
+        self._target = target
+        self._hazards = tool.hazards
         self._tool = tool.tool
         self._lane = server.lane(target)
         self._lanes = lanes
@@ -79,6 +87,13 @@ class LocalTool(BoundTool):
             problems = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
             return f"{self.info.name}: {'; '.join(problems)}"
         return None
+
+    async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:
+        """Ask the tool's mark, and the server for this call; the server may look at its surface for it."""
+        if self._target is None or self.info.effect is Effect.READ:
+            return self._hazards
+        ask = functools.partial(self._server.hazards, self._target, self.info.name, arguments, made)
+        return self._hazards | await self._lanes.run(self._lane, ask)
 
     async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
         """Call it on its lane, or on the event loop if it is a coroutine function."""
@@ -109,17 +124,29 @@ def value_of(result: CallToolResult, *, wrapped: bool) -> JsonValue:
     content: JsonValue = result.structured_content if result.structured_content is not None else (text or None)
     if result.is_error:
         raise ToolFailure(text or "the tool failed without saying why")
-    if isinstance(content, dict):
-        if wrapped and content.keys() == {"result"}:
-            return content["result"]
-        if content.get("success") is False:
-            raise ToolFailure(str(content.get("error") or content.get("message") or text))
-    return content
+    inner = content["result"] if isinstance(content, dict) and content.keys() == {"result"} else content
+    said = _parsed(text) if result.structured_content is None else inner
+    if isinstance(said, dict) and said.get("success") is False:
+        raise ToolFailure(str(said.get("error") or said.get("message") or text))
+    return inner if wrapped else content
+
+
+def _parsed(text: str) -> JsonValue:
+    """Read a text that is JSON; many servers answer with nothing else."""
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        return None
+    return value
 
 
 def schema_problem(schema: dict[str, Any], arguments: Mapping[str, JsonValue]) -> str | None:
     """Say how arguments break a JSON Schema; None if they do not."""
-    problem = next(jsonschema.Draft202012Validator(schema).iter_errors(dict(arguments)), None)
+    validator = jsonschema.Draft202012Validator(schema, registry=Registry())  # nothing is fetched
+    try:
+        problem = next(validator.iter_errors(dict(arguments)), None)
+    except Exception as error:  # noqa: BLE001 - an edge: the schema is a third party's, and may be anything
+        return f"its schema can't be used: {error}"
     if problem is None:
         return None
     where = ".".join(map(str, problem.absolute_path))

@@ -1,6 +1,6 @@
 """The language model behind an agent: the interface, scripted and function models, the response schemas."""
 
-from callboard.actors.models._model import FunctionModel, Model, ModelAnswer, ModelRequest, ToolInfo
+from callboard.actors.models._model import Expected, FunctionModel, Model, ModelAnswer, ModelRequest, ToolInfo
 from callboard.actors.models._named import named_models
 from callboard.actors.models._responses import (
     ActionResponse,
@@ -19,6 +19,7 @@ __all__ = [
     "ActionResponse",
     "AgentResponse",
     "AppResponse",
+    "Expected",
     "FunctionModel",
     "HostResponse",
     "LinuxResponse",

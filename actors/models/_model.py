@@ -76,6 +76,15 @@ class ModelAnswer(Value):
     """JSON text, or the object itself, in the response schema of the agent's kind; whether it is, is checked later."""
     input_tokens: int = 0
     output_tokens: int = 0
+    cost: float | None = None
+    """What it cost, in the currency of the budgets; None: not known."""
+
+
+class Expected(Value):
+    """What a call is expected to use at most; reserved from the budgets before it is made."""
+
+    tokens: int = 0
+    cost: float = 0.0
 
 
 class Model(ABC):
@@ -88,6 +97,10 @@ class Model(ABC):
         Raises:
             ModelError: If there is no answer; the step fails with it.
         """
+
+    def estimate(self, request: ModelRequest) -> Expected:  # noqa: ARG002 - the interface
+        """Say what a call will use at most, for the budgets; nothing by default. Must be quick."""
+        return Expected()
 
 
 @dataclass

@@ -1,22 +1,21 @@
-"""ACTION_EXECUTION: do what was decided, as far as the policy allows."""
+"""ACTION_EXECUTION: do what was decided, as far as the policy, a pause and the surface allow."""
 
 from __future__ import annotations
 
-import functools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from callboard.actors.processing._collect import target_of
+from callboard.actors.processing._check import changed
+from callboard.actors.processing._permit import Permit, permit
 from callboard.actors.processing._phases import Acted
-from callboard.config import Verdict
 from callboard.messages import (
     Action,
     Command,
     CommandResult,
     Decision,
     EventName,
+    Held,
     Observation,
     ResultStatus,
     Target,
@@ -29,23 +28,21 @@ if TYPE_CHECKING:
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
 
+AFTER_FAILURE = "skipped, because an action failed before it"
+AFTER_CUT = "skipped, because the list was cut before it"
 
-async def act(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:  # noqa: ARG001 - a strategy's signature
-    """Run the actions of an answer in order, up to the first that is denied or needs approval.
+
+async def act(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
+    """Run the actions of an answer in order, up to the first that is denied, held, or meant for something else by now.
 
     With CONFIRM the model itself wants approval: then none runs yet. A denial holds whatever anybody approves.
     """
-    sorted_out = _sort_out(context, run, decision.actions)
-    if decision.status == "CONFIRM" and not sorted_out.denied:
-        return Acted(decision, held=decision.actions)
-    runnable = () if decision.status == "CONFIRM" else sorted_out.allowed
-    results = await dispatch(context, run, runnable)
-    if any(result.status is not ResultStatus.SUCCESS for result in results):
-        rest = decision.actions[len(runnable) :]
-        return Acted(decision, results=(*results, *_refused(run, len(results), rest, "")))
-    if sorted_out.denied:
-        return Acted(decision, results=(*results, *_refused(run, len(results), sorted_out.denied, sorted_out.why)))
-    return Acted(decision, results=results, held=sorted_out.held, held_by_policy=sorted_out.why)
+    allowed = await permit(context, run, observation, decision.actions)
+    if decision.status == "CONFIRM":
+        if not allowed.denied:
+            return Acted(decision, held=decision.actions, held_by=Held.MODEL)
+        return Acted(decision, results=tuple(_not_run(context, run, 0, decision.actions, allowed.why)))
+    return await _run_list(context, run, observation, decision, allowed)
 
 
 async def act_as_host(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
@@ -67,110 +64,107 @@ async def act_as_host(context: Context, run: Run, observation: Observation, deci
 
 
 async def act_held(context: Context, run: Run) -> Acted:
-    """Look again, then run exactly the held actions; if a control of one is gone or another one, run nothing."""
+    """Run exactly the held actions, after another look; if what one of them is meant for is not the same, run none."""
     record = run.memory[-1]
-    if run.assign.target is not None:
-        gone = await _gone(context, run, record.observation)
+    for action in run.held:
+        gone = await changed(context, run, record.observation, action)
         if gone:
-            return Acted(record.decision, results=tuple(_gone_result(run, i, a, gone) for i, a in enumerate(run.held)))
-    sorted_out = _sort_out(context, run, run.held, approved=True)
-    results = await dispatch(context, run, sorted_out.allowed)
-    if sorted_out.denied:
-        why = "" if any(result.status is not ResultStatus.SUCCESS for result in results) else sorted_out.why
-        results += tuple(_refused(run, len(results), sorted_out.denied, why))
-    return Acted(record.decision, results=results)
+            context.meter.add(cuts=1)
+            _tell_cut(context, run, 0, gone)
+            why = f"held back, but {gone}"
+            skipped = _not_run(context, run, 0, run.held, why, later=why, first=ResultStatus.SKIPPED)
+            return Acted(record.decision, results=tuple(skipped))
+    allowed = await permit(context, run, record.observation, run.held, approved=_approval(run))
+    return await _run_list(context, run, record.observation, record.decision, allowed)
 
 
-async def dispatch(context: Context, run: Run, actions: Sequence[Action]) -> tuple[CommandResult, ...]:
-    """Send actions to their tools."""
-    seconds = context.services.settings.limits.command_seconds
-    commands = [
-        Command(
-            task_id=run.assign.task_id,
-            run_id=run.assign.run_id,
-            token=run.assign.token,
-            call_id=_call_id(run, number),
-            tool=action.tool,
-            parameters=action.arguments,
-            timeout=seconds,
-        )
-        for number, action in enumerate(actions)
-    ]
+def _approval(run: Run) -> str:
+    """Say why held actions may run: a person approved them, or why none had to."""
+    if run.answer is None:
+        return ""
+    return run.answer.reason if run.answer.unattended else "approved"
+
+
+async def _run_list(context: Context, run: Run, observation: Observation, decision: Decision, allowed: Permit) -> Acted:
+    """Run actions one by one; before each: is the task paused, and is the control still the same one?"""
+    results: list[CommandResult] = []
+    rest = (*allowed.allowed, *allowed.denied, *allowed.held)
+
+    def acted(held_by: Held = Held.NOT, why: str = "", then: Iterator[CommandResult] | None = None) -> Acted:
+        held = rest[len(results) :] if held_by is not Held.NOT else ()
+        done = sum(result.status is ResultStatus.SUCCESS for result in results)
+        first = len(rest) == len(decision.actions)
+        context.meter.add(calls_saved=max(0, done - first))
+        return Acted(decision, results=(*results, *(then or ())), held=held, held_by=held_by, held_why=why)
+
+    for number, action in enumerate(allowed.allowed):
+        if context.lease.paused:
+            return acted(Held.PAUSE)
+        gone = await changed(context, run, observation, action)
+        if gone:
+            context.meter.add(cuts=1)
+            _tell_cut(context, run, number, gone)
+            return acted(
+                then=_not_run(context, run, number, rest[number:], gone, later=AFTER_CUT, first=ResultStatus.SKIPPED)
+            )
+        result = await _dispatch(context, run, number, action)
+        results.append(result)
+        if result.status is not ResultStatus.SUCCESS:
+            why = f"skipped, because {action.tool} failed before it"
+            return acted(
+                then=_not_run(context, run, number + 1, rest[number + 1 :], why, later=why, first=ResultStatus.SKIPPED)
+            )
+    if allowed.denied:
+        return acted(then=_not_run(context, run, len(results), allowed.denied, allowed.why))
+    return acted(Held.POLICY, allowed.why) if allowed.held else acted()
+
+
+async def _dispatch(context: Context, run: Run, number: int, action: Action) -> CommandResult:
+    command = Command(
+        task_id=run.assign.task_id,
+        run_id=run.assign.run_id,
+        token=run.assign.token,
+        call_id=_call_id(run, number),
+        tool=action.tool,
+        parameters=action.arguments,
+        timeout=context.services.settings.limits.command_seconds,
+    )
     tools = context.services.toolbox.actions(context.kind, run.assign.target)
-    results = await context.services.dispatcher.run(commands, tools, context.lease)
-    context.meter.add(commands=sum(result.status is not ResultStatus.SKIPPED for result in results))
-    return results
+    context.meter.add(commands=1)
+    (result,) = await context.services.dispatcher.run([command], tools, context.lease)
+    context.meter.results.append(result)
+    return result
 
 
-@dataclass(frozen=True)
-class _Sorted:
-    """A list of actions, split at the first that may not simply run."""
-
-    allowed: tuple[Action, ...]
-    denied: tuple[Action, ...] = ()
-    held: tuple[Action, ...] = ()
-    why: str = ""
-
-
-def _sort_out(context: Context, run: Run, actions: tuple[Action, ...], *, approved: bool = False) -> _Sorted:
-    tools = context.services.toolbox.actions(context.kind, run.assign.target)
-    for number, action in enumerate(actions):
-        ruling = context.services.policy.rule(run.assign.address, tools[action.tool].info)
-        _report(context, run, action, ruling.verdict, ruling.reason)
-        before, rest = actions[:number], actions[number:]
-        if ruling.verdict is Verdict.DENY:
-            return _Sorted(before, denied=rest, why=f"denied: {ruling.reason}")
-        if ruling.verdict is Verdict.APPROVE and not approved and context.services.settings.system.safe_guard:
-            if "CONFIRM" in context.manager.transitions:
-                return _Sorted(before, held=rest, why=ruling.reason)
-            why = f"denied, because it needs approval and this agent can't ask: {ruling.reason}"
-            return _Sorted(before, denied=rest, why=why)
-    return _Sorted(actions)
-
-
-def _report(context: Context, run: Run, action: Action, verdict: Verdict, reason: str) -> None:
+def _tell_cut(context: Context, run: Run, number: int, gone: str) -> None:
     context.services.stream.emit(
-        EventName.POLICY_DECIDED,
+        EventName.LIST_CUT,
         task_id=run.assign.task_id,
         run_id=run.assign.run_id,
         agent=run.assign.address,
         state=run.status,
         step=run.steps + 1,
-        tool=action.tool,
-        verdict=verdict.value,
-        reason=reason,
+        ran=number,
+        reason=gone,
     )
 
 
-async def _gone(context: Context, run: Run, observation: Observation) -> str:
-    """Say which control of the held actions is gone or another one; empty if all are still there."""
-    target = target_of(run)
-    server = context.services.toolbox.server(target)
-    for action in run.held:
-        control = observation.control(action.control) if action.control is not None else None
-        if control is None:
-            continue
-        now = await context.services.lanes.run(server.lane(target), functools.partial(server.resolve, target, control))
-        if now is None:
-            return f"{control.kind} {control.id} ({control.name})"
-    return ""
-
-
-def _gone_result(run: Run, number: int, action: Action, gone: str) -> CommandResult:
-    why = f"approved, but {gone} is gone or another one by now; nothing was done"
-    return CommandResult(call_id=_call_id(run, number), tool=action.tool, status=ResultStatus.SKIPPED, error=why)
-
-
-def _refused(run: Run, start: int, actions: tuple[Action, ...], why: str) -> Iterator[CommandResult]:
-    """Make the results of actions that are not run: the first one's reason, if any, and the others skipped."""
+def _not_run(  # noqa: PLR0913 - each says something else of what was not run
+    context: Context,
+    run: Run,
+    start: int,
+    actions: Sequence[Action],
+    why: str,
+    *,
+    later: str = AFTER_FAILURE,
+    first: ResultStatus = ResultStatus.FAILURE,
+) -> Iterator[CommandResult]:
+    """Make the results of actions that are not run: the first one's reason, and the later ones skipped."""
     for number, action in enumerate(actions):
-        first = number == 0 and why
-        yield CommandResult(
-            call_id=_call_id(run, start + number),
-            tool=action.tool,
-            status=ResultStatus.FAILURE if first else ResultStatus.SKIPPED,
-            error=why if first else "skipped, because an action failed before it",
-        )
+        status, error = (first, why) if number == 0 else (ResultStatus.SKIPPED, later)
+        result = CommandResult(call_id=_call_id(run, start + number), tool=action.tool, status=status, error=error)
+        context.services.dispatcher.report(run.assign.task_id, run.assign.run_id, context.lease, result)
+        yield result
 
 
 def _call_id(run: Run, number: int) -> str:

@@ -75,7 +75,7 @@ def _target(response: HostResponse, observation: Observation) -> Target:
 def _check_retries(run: Run, target: Target, request: str) -> None:
     failed = [
         done
-        for done in run.subtasks
+        for done in run.own_subtasks
         if done.outcome is not Outcome.FINISHED and done.address == target.address and done.request == request
     ]
     if len(failed) > run.limits.subtask_retries:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import hashlib
+import time
 from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.states import see
-from callboard.messages import Observation, ToolTimeoutError
+from callboard.messages import Observation, ResultStatus, ToolTimeoutError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from callboard.actors.processing._phases import Context
     from callboard.actors.servers import Server
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from callboard.messages import Target
 
 _T = TypeVar("_T")
+_FIRST_PAUSE = 0.02
 
 
 async def collect_targets(context: Context, run: Run) -> Observation:
@@ -26,17 +29,22 @@ async def collect_targets(context: Context, run: Run) -> Observation:
     notes: list[str] = []
     for server in context.services.toolbox.servers:
         try:
-            targets.extend(await _on_lane(context, server, None, server.targets))
+            targets.extend(await on_lane(context, server, None, server.targets))
         except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
             notes.append(f"the targets of {server.name} can't be listed: {error}")
-    return Observation(targets=tuple(targets), notes=(*notes, *run.notes))
+    done = [(result.run_id, result.outcome.value) for result in run.subtasks]
+    fingerprint = hashlib.sha256(repr(([target.id for target in targets], done)).encode()).hexdigest()
+    return Observation(targets=tuple(targets), fingerprint=fingerprint, notes=(*notes, *run.notes))
 
 
 async def collect_controls(context: Context, run: Run) -> Observation:
     """All others: look at the target. In SCREENSHOT only the controls are annotated that the model named."""
     target = target_of(run)
     server = context.services.toolbox.server(target)
-    seen = await _on_lane(context, server, target, functools.partial(server.observe, target))
+    look = functools.partial(on_lane, context, server, target, functools.partial(server.observe, target))
+    seen = await look()
+    if server.settles and _acted_last(run):
+        seen = await _settled(look, seen, run.limits.settle_seconds)
     if run.status == "SCREENSHOT" and run.records:
         named = set(run.records[-1].decision.reannotate)
         chosen = tuple(control for control in seen.controls if named & {control.id, control.name})
@@ -45,7 +53,30 @@ async def collect_controls(context: Context, run: Run) -> Observation:
     return see(seen, run.notes)
 
 
-async def _on_lane(context: Context, server: Server, target: Target | None, look: Callable[[], _T]) -> _T:
+def _acted_last(run: Run) -> bool:
+    return bool(run.records) and any(result.status is ResultStatus.SUCCESS for result in run.records[-1].results)
+
+
+async def _settled(look: Callable[[], Awaitable[Observation]], seen: Observation, seconds: float) -> Observation:
+    """Look again until two looks are equal: the surface is quiet. After `seconds` take what there is."""
+    end = time.monotonic() + seconds
+    pause = _FIRST_PAUSE
+    while time.monotonic() < end:
+        again = await look()
+        if again.fingerprint == seen.fingerprint:
+            return again
+        seen = again
+        await asyncio.sleep(min(pause, max(0.0, end - time.monotonic())))
+        pause *= 2
+    return seen
+
+
+async def on_lane(context: Context, server: Server, target: Target | None, look: Callable[[], _T]) -> _T:
+    """Call a server where it may block, with the time limit of a tool call.
+
+    Raises:
+        ToolTimeoutError: If it took longer.
+    """
     seconds = context.services.settings.limits.command_seconds
     try:
         async with asyncio.timeout(seconds) as limit:

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 async def ask_model(context: Context, run: Run, observation: Observation) -> Decision:
     """Ask the agent's model until its answer is valid, at most ``limits.repairs`` times more.
 
+    Each call is reserved from the budgets of step, subtask and task before it is made.
+
     Raises:
         InvalidAnswerError: If the last answer was invalid too.
         ModelTimeoutError: If the model took longer than ``limits.model_seconds``.
+        OutOfBudgetError: If a budget has not enough left for the call; it was not made.
         ModelError: If there is no model for this kind of agent, or it gave no answer.
     """
     model = context.services.models.get(context.kind)
@@ -34,7 +37,8 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         request = _request(context, run, observation, reasons)
         answer = await _ask(context, model, request)
         tokens = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
-        context.meter.add(repairs=1 if reasons else 0, **tokens)
+        context.meter.add(repairs=1 if reasons else 0, unpriced_calls=1 if answer.cost is None else 0, **tokens)
+        context.meter.add(cost=answer.cost or 0.0)
         try:
             decision = decision_of(context, run, observation, answer.content)
         except InvalidAnswerError as error:
@@ -51,15 +55,25 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
 async def _ask(context: Context, model: Model, request: ModelRequest) -> ModelAnswer:
     seconds = context.services.settings.limits.model_seconds
     start = time.perf_counter()
+    expected = model.estimate(request)
+    reserved = {"tokens": float(max(1, expected.tokens)), "cost": expected.cost}  # no call uses no token
+    if context.budget is not None:
+        context.budget.reserve(model_calls=1, **reserved)
     context.meter.add(model_calls=1)
+    used = {"tokens": 0.0, "cost": 0.0}
     try:
         async with asyncio.timeout(seconds) as limit:
-            return await model.answer(request)
+            answer = await model.answer(request)
+        used = {"tokens": float(answer.input_tokens + answer.output_tokens), "cost": answer.cost or 0.0}
     except TimeoutError as error:
         if not limit.expired():
             raise
         msg = f"the model gave no answer within {seconds:g} s (waited {time.perf_counter() - start:.1f} s)"
         raise ModelTimeoutError(msg) from error
+    finally:
+        if context.budget is not None:
+            context.budget.settle(**{kind: used[kind] - amount for kind, amount in reserved.items()})
+    return answer
 
 
 def _request(context: Context, run: Run, observation: Observation, reasons: tuple[str, ...]) -> ModelRequest:

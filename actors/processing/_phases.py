@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from callboard.messages import Usage
+from callboard.messages import Held, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from callboard.actors.commands import Dispatcher, Policy, Toolbox
+    from callboard.actors.commands import Approved, Dispatcher, Policy, Toolbox
     from callboard.actors.models import Model
-    from callboard.actors.runtime import Clock, EventStream, Lanes, Lease
+    from callboard.actors.runtime import BudgetNode, Budgets, Clock, EventStream, Lanes, Lease
     from callboard.actors.states import AgentStateManager, Run
     from callboard.config import Settings
     from callboard.messages import Action, AgentKind, CommandResult, Decision, Observation, StepRecord
@@ -27,6 +27,8 @@ class Services:
     toolbox: Toolbox
     dispatcher: Dispatcher
     policy: Policy
+    approved: Approved
+    budgets: Budgets
     lanes: Lanes
     stream: EventStream
     clock: Clock
@@ -38,10 +40,12 @@ class Meter:
     """Counts what one step uses, so that nothing is lost when a phase fails."""
 
     usage: Usage = field(default_factory=Usage)
+    results: list[CommandResult] = field(default_factory=list)
+    """What was done so far."""
 
-    def add(self, **amounts: int) -> None:
+    def add(self, **amounts: float) -> None:
         """Count more."""
-        self.usage += Usage(**amounts)
+        self.usage += Usage.model_validate(amounts)
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ class Context:
     manager: type[AgentStateManager]
     lease: Lease
     meter: Meter = field(default_factory=Meter)
+    budget: BudgetNode | None = None
+    """What this step may use; None outside a step."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,9 @@ class Acted:
     results: tuple[CommandResult, ...] = ()
     held: tuple[Action, ...] = ()
     """What was not run, because it needs approval."""
-    held_by_policy: str = ""
+    held_by: Held = Held.NOT
+    held_why: str = ""
+    """The rule that wants an approval."""
 
 
 class Collect(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -9,18 +10,26 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.processing._act import act_held
 from callboard.actors.processing._middleware import PhaseCall
 from callboard.actors.processing._phases import Meter
+from callboard.actors.states import GO_ON, STOP
 from callboard.messages import (
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
+    AskedQuestion,
+    AtDeadline,
+    CallboardError,
     Captured,
     Cause,
+    Effect,
     Message,
+    Outcome,
+    OutOfBudgetError,
     Phase,
     PhaseError,
     Question,
     StepDone,
     StepFailed,
+    StepTimeoutError,
     Usage,
 )
 
@@ -51,17 +60,47 @@ class Pipeline:
         return await self._metered(self._four_phases, run)
 
     async def process_resume(self, run: Run) -> Message:
-        """Look again, then run exactly the held actions."""
-        return await self._metered(self._held_actions, run)
+        """Look again, then run exactly the held actions; the step that decided on them was reserved for them."""
+        return await self._metered(self._held_actions, run, steps=0)
 
-    async def _metered(self, step: Callable[[Context, Run], Awaitable[StepDone]], run: Run) -> Message:
+    async def _metered(
+        self, step: Callable[[Context, Run], Awaitable[StepDone]], run: Run, *, steps: int = 1
+    ) -> Message:
+        """Run a step within its time and budget, and count what it used whether it fails or not."""
         start = time.perf_counter()
         meter = Meter(Usage(steps=1))
+        assign, seconds = run.assign, run.limits.step_seconds
+        budgets = self.context.services.budgets
+        budget = budgets.step(assign.task_id, assign.run_id)
+        budget.grant(assign.run_id, run.granted)
+        limit = asyncio.timeout(seconds)
         try:
-            done = await step(replace(self.context, meter=meter), run)
+            if steps:
+                budget.reserve(steps=steps)
+            async with limit:
+                done = await step(replace(self.context, meter=meter, budget=budget), run)
         except PhaseError as error:
-            return _failed(error, run, _timed(meter.usage, start))
+            spent = error.__cause__
+            if isinstance(spent, OutOfBudgetError) and self._may_ask():
+                return self._ask_to_go_on(run, spent, _timed(meter.usage, start))
+            return _failed(error, run, meter, start)
+        except OutOfBudgetError as error:
+            return self._ask_to_go_on(run, error, Usage()) if self._may_ask() else _failed(error, run, meter, start)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            late = StepTimeoutError(f"the step took longer than {seconds:g} s")
+            late.__cause__ = error
+            return _failed(late, run, meter, start)
         return done.model_copy(update={"usage": _timed(meter.usage, start)})
+
+    def _may_ask(self) -> bool:
+        settings = self.context.services.settings
+        return settings.budget.at_limit == "ask" and settings.system.ask_question
+
+    def _ask_to_go_on(self, run: Run, spent: OutOfBudgetError, usage: Usage) -> Question:
+        asked = AskedQuestion(text=f"{spent}. Go on with as much again?", choices=(GO_ON, STOP))
+        return self._question(run, (asked,)).model_copy(update={"usage": usage})
 
     async def _four_phases(self, context: Context, run: Run) -> StepDone:
         how = self.strategies
@@ -77,19 +116,23 @@ class Pipeline:
     async def _held_actions(self, context: Context, run: Run) -> StepDone:
         observation: Observation = await self._collect(context, run)
         acted: Acted = await self._phase(Phase.ACTION_EXECUTION, context, run, lambda: act_held(context, run))
-        return await self._remembered(context, run, observation, acted)
+        done = await self._remembered(context, run, observation, acted)
+        return done.model_copy(update={"record": done.record.model_copy(update={"resumed": True})})
 
     async def process_confirmation(self, run: Run) -> Message:
         """Collect what the agent sees and ask; or go on at once where approvals are switched off."""
         assign = run.assign
         request_id = _request_id(run)
-        if not self.context.services.settings.system.safe_guard:
-            reason = "safe_guard is off"
+        services = self.context.services
+        seen = run.memory[-1].observation if run.memory else None
+        remembered = run.held and all(services.approved.has(assign.task_id, assign.address, a, seen) for a in run.held)
+        if not services.settings.system.safe_guard or remembered:
+            reason = "approved for the rest of the task" if remembered else "safe_guard is off"
             return ApprovalAnswer(id=request_id, task_id=assign.task_id, approved=True, unattended=True, reason=reason)
         try:
             observation = await self._collect(self.context, run)
         except PhaseError as error:
-            return _failed(error, run, Usage())
+            return _failed(error, run, Meter())
         return ApprovalRequest(
             id=request_id,
             task_id=assign.task_id,
@@ -98,10 +141,18 @@ class Pipeline:
             address=assign.address,
             target=assign.target,
             actions=run.held,
-            reason=run.held_by_policy or run.decision_comment or "the agent's model asks for approval",
+            reason=run.held_why or run.decision_comment or "the agent's model asks for approval",
             observation=observation,
             deadline=self.context.services.clock.now() + run.limits.approval_seconds,
+            at_deadline=self._at_deadline(run),
         )
+
+    def _at_deadline(self, run: Run) -> AtDeadline:
+        """Give what the settings say; what must not be repeated is never allowed by a clock."""
+        said = run.limits.at_approval_deadline
+        tools = self.context.services.toolbox.actions(self.context.kind, run.assign.target)
+        once = any(tools[action.tool].info.effect is Effect.ONCE for action in run.held if action.tool in tools)
+        return AtDeadline.DENY if said is AtDeadline.ALLOW and once else said
 
     async def process_asker(self, run: Run) -> Message:
         """Ask the model's questions; or tell it at once that nobody will answer."""
@@ -109,13 +160,17 @@ class Pipeline:
         request_id = _request_id(run)
         if not self.context.services.settings.system.ask_question:
             return Answer(id=request_id, task_id=assign.task_id, nobody=True)
+        return self._question(run, run.records[-1].decision.questions)
+
+    def _question(self, run: Run, questions: tuple[AskedQuestion, ...]) -> Question:
+        assign = run.assign
         return Question(
-            id=request_id,
+            id=_request_id(run),
             task_id=assign.task_id,
             run_id=assign.run_id,
             token=assign.token,
             address=assign.address,
-            questions=run.records[-1].decision.questions,
+            questions=questions,
             deadline=self.context.services.clock.now() + run.limits.question_seconds,
         )
 
@@ -135,7 +190,7 @@ class Pipeline:
         record = await self._phase(
             Phase.MEMORY_UPDATE, context, run, lambda: self.strategies.remember(context, run, observation, acted)
         )
-        return StepDone(record=record, held=acted.held, held_by_policy=acted.held_by_policy)
+        return StepDone(record=record, held=acted.held, held_by=acted.held_by, held_why=acted.held_why)
 
     async def _phase(self, phase: Phase, context: Context, run: Run, work: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 - the phase's output
         call = PhaseCall(phase, context, run)
@@ -152,8 +207,18 @@ def _wrapped(wrap: Middleware, call: PhaseCall, proceed: Callable[[], Awaitable[
     return lambda: wrap(call, proceed)
 
 
-def _failed(error: PhaseError, run: Run, usage: Usage) -> StepFailed:
-    return StepFailed(phase=Phase(error.phase), causes=Cause.chain(error, where=run.assign.address), usage=usage)
+def _failed(error: CallboardError, run: Run, meter: Meter, start: float = 0.0) -> StepFailed:
+    cause = error.__cause__ if isinstance(error, PhaseError) else error
+    ran_out = {OutOfBudgetError: Outcome.OUT_OF_BUDGET, StepTimeoutError: Outcome.TIMED_OUT}
+    return StepFailed.model_validate(
+        {
+            "phase": Phase(error.phase) if isinstance(error, PhaseError) else None,
+            "causes": Cause.chain(error, where=run.assign.address),
+            "outcome": ran_out.get(type(cause), Outcome.ERROR),
+            "results": tuple(meter.results),
+            "usage": _timed(meter.usage, start) if start else meter.usage,
+        }
+    )
 
 
 def _timed(usage: Usage, start: float) -> Usage:

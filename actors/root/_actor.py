@@ -9,6 +9,7 @@ import pykka
 from callboard.actors.agent import Backstage
 from callboard.actors.processing import pipeline
 from callboard.actors.root._children import Children
+from callboard.actors.root._clocks import Stopwatches
 from callboard.actors.root._desk import Desk
 from callboard.actors.root._leases import LeaseBook
 from callboard.actors.root._recorder import Recorder
@@ -37,8 +38,11 @@ from callboard.messages import (
     Cause,
     EventName,
     Outcome,
+    OutOfBudgetError,
+    Pause,
     Question,
     RequestExpired,
+    Resume,
     RoundEnded,
     SubtaskEnded,
     SupervisorStatus,
@@ -46,6 +50,7 @@ from callboard.messages import (
     Target,
     Task,
     TaskForgotten,
+    TaskRefusedError,
     TaskResult,
     subtask_ended,
 )
@@ -81,11 +86,15 @@ class Root(pykka.ThreadingActor):
             limits=self._limits,
             pipelines={kind: pipeline(kind, services) for kind in AgentKind},
         )
+        self._approved = services.approved
+        self._budgets = services.budgets
+        self._clocks = Stopwatches(services.clock, self._post)
+        self._sessions: dict[str, None] = {}  # conversations whose HostAgents are kept, the oldest first
         self._tasks = TaskBook()
         self._leases = LeaseBook(leases)
         self._children = Children(backstage)
         self._recorder = Recorder(services.settings.blackboard, services.stream, services.clock)
-        self._desk = Desk(self._children, self._recorder, services.clock, self._post)
+        self._desk = Desk(self._children, self._recorder, services.clock, self._post, self._tasks.session)
         self._accepting = True
         self._orderly = False
 
@@ -115,13 +124,15 @@ class Root(pykka.ThreadingActor):
             case Question() | ApprovalRequest():
                 return self._ask_person(message)
             case Answer() | ApprovalAnswer():
-                return self._desk.answer(message)
+                return self._answered(message)
             case RequestExpired():
-                return self._desk.expire(message)
+                return self._watch_again(self._desk.expire(message))
+            case Pause() | Resume():
+                return self._pause(message)
             case BlackboardPost():
                 return self._recorder.post(message)
             case BlackboardQuery():
-                return self._recorder.read(message)
+                return self._recorder.read(message, self._tasks.session(message.task_id))
             case LeaseStuck():
                 return self._stuck(message.token)
             case LeaseIdle():
@@ -151,18 +162,28 @@ class Root(pykka.ThreadingActor):
         if not self._accepting:
             msg = "the supervisor is stopping and takes no more tasks"
             raise SupervisorStoppedError(msg)
+        if task.session is not None and not self._keeps(task.session):
+            msg = f"the conversation {task.session!r} is not kept (any more); limits.sessions says how many are"
+            raise TaskRefusedError(msg)
         record = self._tasks.open(task, target, self._clock.elapsed())
         self._recorder.emit(EventName.TASK_SUBMITTED, task_id=task.id, request=task.request, target=task.target or "")
-        seconds = self._limits.task_seconds
-        if seconds is not None:
-            late = Cancel(task_id=task.id, outcome=Outcome.TIMED_OUT, reason=f"took longer than {seconds:g} s")
-            record.alarm = self._clock.after(seconds, lambda: self._post(late))
+        self._clocks.start(task.id, self._limits.task_seconds, task.id)
         self._next_round(record)
         return record.done
 
+    def _keeps(self, session: str) -> bool:
+        running = (record for record in self._tasks.records if record.target is None)
+        return session in self._sessions or any(record.session == session for record in running)
+
     def _next_round(self, record: TaskRecord) -> None:
+        try:
+            self._budgets.task(record.task.id).reserve(rounds=1)
+        except OutOfBudgetError as error:
+            record.stopping = Cancel(task_id=record.task.id, outcome=Outcome.OUT_OF_BUDGET, reason=str(error))
+            self._end_if_over(record)
+            return
         assign = record.next_assign()
-        self._recorder.note(assign.task_id, Board.REQUESTS, "user", assign.request)
+        self._recorder.note(record.session, Board.REQUESTS, "user", assign.request)
         if not assign.number:
             self._recorder.emit_of(EventName.ROUND_STARTED, assign, round=record.round, request=assign.request)
         self._place(record, assign)
@@ -195,11 +216,12 @@ class Root(pykka.ThreadingActor):
         task_id = record.task.id
         self._tasks.close(record)
         self._desk.withdraw(task_id)
-        forgotten = TaskForgotten(task_id=task_id)
-        self._children.stop(record.host)
+        self._clocks.drop(task_id)
+        self._budgets.drop(task_id)
+        self._approved.drop(task_id)
         for address in record.agents - {record.host}:
-            self._children.tell_if_alive(address, forgotten)
-        self._recorder.post(forgotten)
+            self._children.tell_if_alive(address, TaskForgotten(task_id=task_id))
+        self._keep_session(record)
         result = record.result(self._clock.elapsed())
         self._recorder.emit(
             EventName.TASK_ENDED,
@@ -210,6 +232,18 @@ class Root(pykka.ThreadingActor):
             artifacts=list(result.artifacts),
         )
         record.done.set_result(result)
+
+    def _keep_session(self, record: TaskRecord) -> None:
+        """Keep the HostAgent for follow-ups, if it lives, up to the limit; the blackboard counts the page as ended."""
+        self._recorder.post(TaskForgotten(task_id=record.session))
+        self._sessions.pop(record.session, None)
+        if record.host in self._children.addresses:
+            self._sessions[record.session] = None
+        busy = {other.session for other in self._tasks.records}
+        idle = [session for session in self._sessions if session not in busy]
+        for session in idle[: max(0, len(idle) - self._limits.sessions)]:
+            del self._sessions[session]
+            self._children.stop(f"host/{session}")
 
     # Hand-offs and leases
 
@@ -233,8 +267,14 @@ class Root(pykka.ThreadingActor):
         record.agents.add(assign.address)
         if assign.number:
             self._recorder.emit_of(EventName.SUBTASK_ASSIGNED, assign, request=assign.request)
+            self._clocks.start(assign.run_id, self._limits.subtask_seconds, assign.task_id, assign.run_id)
+            if record.paused:
+                self._clocks.stop(assign.run_id, "pause")
+        self._leases.pause(assign.token, paused=record.paused)
         try:
             self._children.tell(assign.address, assign)
+            if record.paused:
+                self._children.tell(assign.address, Pause(task_id=assign.task_id))
         except Exception as error:  # noqa: BLE001 - an edge: an actor that can't be started ends its work, not ours
             self._crashed(AgentCrashed(assign.address, error))
 
@@ -243,7 +283,7 @@ class Root(pykka.ThreadingActor):
         if record is None:
             return
         result = ended.result
-        self._recorder.note(ended.task_id, Board.SUBTASKS, result.address, result.model_dump(mode="json"))
+        self._recorder.note(record.session, Board.SUBTASKS, result.address, result.model_dump(mode="json"))
         self._recorder.emit_of(
             EventName.SUBTASK_ENDED,
             record.runs[ended.run_id],
@@ -266,6 +306,8 @@ class Root(pykka.ThreadingActor):
     def _leave(self, record: TaskRecord, run_id: str, token: int) -> None:
         """End a run; its target is free once nothing works under the lease any more."""
         del record.runs[run_id]
+        self._withdraw(record, run_id)
+        self._clocks.drop(run_id)
         self._jobs.when_idle(token, lambda: self._post(LeaseIdle(token)), lambda: self._post(LeaseStuck(token)))
 
     def _stuck(self, token: int) -> None:
@@ -291,6 +333,8 @@ class Root(pykka.ThreadingActor):
         record = self._tasks.get(cancel.task_id)
         if record is None or record.stopping is not None:
             return False
+        if cancel.run_id != "*":
+            return self._cancel_run(record, cancel)
         record.stopping = cancel
         self._recorder.emit(
             EventName.TASK_CANCELLING, task_id=cancel.task_id, outcome=cancel.outcome.value, reason=cancel.reason
@@ -301,6 +345,32 @@ class Root(pykka.ThreadingActor):
         self._end_if_over(record)
         return True
 
+    def _cancel_run(self, record: TaskRecord, cancel: Cancel) -> bool:
+        run = record.runs.get(cancel.run_id)
+        if run is None:
+            return False
+        self._recorder.emit_of(EventName.TASK_CANCELLING, run, outcome=cancel.outcome.value, reason=cancel.reason)
+        self._withdraw(record, run.run_id)
+        self._stop_run(record, run, cancel)
+        return True
+
+    def _pause(self, wish: Pause | Resume) -> bool:
+        """Pause or resume a task. Returns whether this changed anything."""
+        record = self._tasks.get(wish.task_id)
+        paused = isinstance(wish, Pause)
+        if record is None or record.stopping is not None or record.paused is paused:
+            return False
+        record.paused = paused
+        self._recorder.emit(EventName.TASK_PAUSED if paused else EventName.TASK_RESUMED, task_id=wish.task_id)
+        move = self._clocks.stop if paused else self._clocks.go_on
+        move(wish.task_id, "pause")
+        for run in record.runs.values():
+            move(run.run_id, "pause")
+            if run.token:
+                self._leases.pause(run.token, paused=paused)
+                self._children.tell_if_alive(run.address, wish)
+        return True
+
     def _stop_run(self, record: TaskRecord, run: Assign, cancel: Cancel) -> None:
         if run.token:
             self._leases.void(run.token)
@@ -308,8 +378,9 @@ class Root(pykka.ThreadingActor):
             return
         self._leases.withdraw(run.run_id, run.address)
         del record.runs[run.run_id]
-        cause = Cause(reason=cancel.reason, where="supervisor")
-        record.end_subtask(never_ran(run, cancel.outcome, (cause,)))
+        if run.number:
+            cause = Cause(reason=cancel.reason, where="supervisor")
+            record.end_subtask(never_ran(run, cancel.outcome, (cause,)))
 
     def _crashed(self, crash: AgentCrashed) -> None:
         """End the work of an agent that died, with the chain of causes; its next work starts a new one."""
@@ -375,6 +446,27 @@ class Root(pykka.ThreadingActor):
         record = self._running(ask.task_id, ask.run_id, ask.token, type(ask).__name__)
         if record is not None and record.stopping is None:
             self._desk.ask(ask)
+            for key in (ask.task_id, ask.run_id):
+                self._clocks.stop(key, ask.id)
+
+    def _answered(self, answer: Answer | ApprovalAnswer) -> None:
+        """Settle what a person said: the first word wins, and the clocks go on."""
+        ask = self._desk.asked(answer)
+        if isinstance(answer, ApprovalAnswer) and answer.remember and isinstance(ask, ApprovalRequest):
+            for action in ask.actions if answer.approved else ():
+                self._approved.remember(ask.task_id, ask.address, action, ask.observation)
+        self._desk.answer(answer)
+        self._watch_again(ask)
+
+    def _withdraw(self, record: TaskRecord, run_id: str) -> None:
+        """Take away what a run that is stopped or over asked; the task's clock goes on."""
+        for ask in self._desk.withdraw(record.task.id, run_id):
+            self._watch_again(ask)
+
+    def _watch_again(self, ask: Question | ApprovalRequest | None) -> None:
+        if ask is not None:
+            for key in (ask.task_id, ask.run_id):
+                self._clocks.go_on(key, ask.id)
 
     def _status(self) -> SupervisorStatus:
         return SupervisorStatus(

@@ -10,6 +10,7 @@ from callboard.messages import (
     AnswerRefusedError,
     ApprovalAnswer,
     ApprovalRequest,
+    AtDeadline,
     Board,
     EventName,
     NotWaitingError,
@@ -39,8 +40,14 @@ class Desk:
     """What waits for a person. Part of the switchboard; runs on its thread, which decides all races."""
 
     def __init__(
-        self, children: Children, recorder: Recorder, clock: Clock, post: Callable[[RequestExpired], None]
+        self,
+        children: Children,
+        recorder: Recorder,
+        clock: Clock,
+        post: Callable[[RequestExpired], None],
+        session: Callable[[str], str],
     ) -> None:
+        self._session = session
         self._children = children
         self._recorder = recorder
         self._clock = clock
@@ -51,16 +58,17 @@ class Desk:
         """Put something on the desk, with an alarm for its deadline."""
         alarm = None
         if ask.deadline is not None:
-            expired = RequestExpired(id=ask.id, task_id=ask.task_id)
+            then = ask.at_deadline if isinstance(ask, ApprovalRequest) else AtDeadline.FAIL
+            expired = RequestExpired(id=ask.id, task_id=ask.task_id, at_deadline=then)
             alarm = self._clock.after(ask.deadline - self._clock.now(), lambda: self._post(expired))
         self._open[ask.id] = _Open(ask, alarm)
         name = EventName.QUESTION_ASKED if isinstance(ask, Question) else EventName.APPROVAL_REQUESTED
         content = ask.model_dump(mode="json", exclude={"observation", "token"}, exclude_defaults=True)
-        self._recorder.note(ask.task_id, Board.QUESTIONS, ask.address, content)
+        self._recorder.note(self._session(ask.task_id), Board.QUESTIONS, ask.address, content)
         self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, request=content)
 
-    def answer(self, answer: Answer | ApprovalAnswer) -> None:
-        """Close what an answer is for, and tell the agent.
+    def asked(self, answer: Answer | ApprovalAnswer) -> Ask:
+        """Give what an answer is for.
 
         Raises:
             NotWaitingError: If it is not open (any more).
@@ -71,24 +79,38 @@ class Desk:
             msg = f"{answer.id!r} is not open: it was answered, reached its deadline, was cancelled, or never was"
             raise NotWaitingError(msg)
         _check(entry.ask, answer)
-        self._settle(answer, answer.model_dump(mode="json", exclude_defaults=True))
+        return entry.ask
 
-    def expire(self, expired: RequestExpired) -> None:
-        """Close what reached its deadline, and tell the agent; nothing if it was answered just before."""
-        if expired.id in self._open:
-            self._settle(expired, {"id": expired.id, "expired": True})
+    def answer(self, answer: Answer | ApprovalAnswer) -> Ask:
+        """Close what an answer is for, tell the agent, and return what was asked.
 
-    def withdraw(self, task_id: str) -> None:
-        """Take away all of a task."""
-        for request_id in [key for key, entry in self._open.items() if entry.ask.task_id == task_id]:
-            self._close(request_id)
+        Raises:
+            NotWaitingError: If it is not open (any more).
+            AnswerRefusedError: If the answer does not fit; it stays open.
+        """
+        self.asked(answer)
+        return self._settle(answer, answer.model_dump(mode="json", exclude_defaults=True))
 
-    def _settle(self, answer: Answer | ApprovalAnswer | RequestExpired, content: dict[str, JsonValue]) -> None:
+    def expire(self, expired: RequestExpired) -> Ask | None:
+        """Close what reached its deadline, tell the agent, and return it; None if it was answered just before."""
+        if expired.id not in self._open:
+            return None
+        return self._settle(expired, {"id": expired.id, "expired": True, "then": expired.at_deadline.value})
+
+    def withdraw(self, task_id: str, run_id: str = "*") -> tuple[Ask, ...]:
+        """Take away all of a task, or of one run of it, and return what was asked."""
+        asks = [entry.ask for entry in self._open.values() if entry.ask.task_id == task_id]
+        return tuple(self._close(ask.id) for ask in asks if run_id in {"*", ask.run_id})
+
+    def _settle(self, answer: Answer | ApprovalAnswer | RequestExpired, content: dict[str, JsonValue]) -> Ask:
         ask = self._close(answer.id)
         name = EventName.QUESTION_ANSWERED if isinstance(ask, Question) else EventName.APPROVAL_ANSWERED
-        self._recorder.note(ask.task_id, Board.QUESTIONS, str(content.get("by") or "supervisor"), content)
+        self._recorder.note(
+            self._session(ask.task_id), Board.QUESTIONS, str(content.get("by") or "supervisor"), content
+        )
         self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, answer=content)
         self._children.tell_if_alive(ask.address, answer)
+        return ask
 
     def _close(self, request_id: str) -> Ask:
         entry = self._open.pop(request_id)

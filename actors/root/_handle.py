@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.root._requests import GetStatus
 from callboard.actors.runtime import refuse_own_thread
-from callboard.messages import Answer, ApprovalAnswer, ApprovalRequest, Cancel, Event, EventName, Question, TaskResult
+from callboard.messages import (
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    Cancel,
+    Event,
+    EventName,
+    Pause,
+    Question,
+    Resume,
+    Task,
+    TaskResult,
+)
 
 if TYPE_CHECKING:
     import concurrent.futures
@@ -17,21 +30,26 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import EventStream
 
 
+@dataclass(frozen=True)
+class Line:
+    """How a handle reaches its supervisor."""
+
+    ask: Callable[[object], Any]
+    submit: Callable[[Task], TaskHandle]
+    stream: EventStream
+
+
 class TaskHandle:
     """One task that was submitted. Everything here may be called from any thread."""
 
-    def __init__(
-        self,
-        task_id: str,
-        done: concurrent.futures.Future[TaskResult],
-        ask: Callable[[object], Any],
-        stream: EventStream,
-        before: int,
-    ) -> None:
-        self.task_id = task_id
+    def __init__(self, task: Task, done: concurrent.futures.Future[TaskResult], line: Line, before: int) -> None:
+        self.task_id = task.id
+        self.session = task.session or task.id
+        """The conversation that the task belongs to: its own id, unless it is a follow-up."""
         self._done = done
-        self._ask = ask
-        self._stream = stream
+        self._ask = line.ask
+        self._submit = line.submit
+        self._stream = line.stream
         self._before = before
 
     def done(self) -> bool:
@@ -99,6 +117,30 @@ class TaskHandle:
         stopped: bool = self._ask(Cancel(task_id=self.task_id, reason=reason))
         return stopped
 
+    def pause(self) -> bool:
+        """Stop before the next action; a model call that runs is finished. Clocks stand still. Idempotent.
+
+        Returns:
+            Whether this call paused it; False if it was paused, being stopped, or over already.
+        """
+        return not self._done.done() and bool(self._ask(Pause(task_id=self.task_id)))
+
+    def resume(self) -> bool:
+        """Go on from where `pause` stopped. Idempotent.
+
+        Returns:
+            Whether this call resumed it.
+        """
+        return not self._done.done() and bool(self._ask(Resume(task_id=self.task_id)))
+
+    def follow_up(self, request: str, **fields: Any) -> TaskHandle:  # noqa: ANN401 - the fields of `Task`
+        """Go on with another request: the same HostAgent, its memory and the blackboard. It waits for its turn.
+
+        Raises:
+            TaskRefusedError: If the conversation is not kept any more (``limits.sessions``), or has no HostAgent.
+        """
+        return self._submit(Task(request=request, session=self.session, **fields))
+
     def approvals(self) -> tuple[ApprovalRequest, ...]:
         """List the task's approvals that wait for a person."""
         return tuple(ask for ask in self._ask(GetStatus()).approvals if ask.task_id == self.task_id)
@@ -107,14 +149,19 @@ class TaskHandle:
         """List the task's questions that wait for a person."""
         return tuple(ask for ask in self._ask(GetStatus()).questions if ask.task_id == self.task_id)
 
-    def approve(self, request_id: str, *, by: str = "") -> None:
-        """Approve: the agent looks again and runs exactly the held actions.
+    def approve(self, request_id: str, *, by: str = "", remember: bool = False) -> None:
+        """Approve: the agent looks again and runs exactly the held actions, once.
+
+        Args:
+            request_id: Which approval.
+            by: Who decided, for the record.
+            remember: Whether the same tool, target and arguments are approved for the rest of this task.
 
         Raises:
             NotWaitingError: If it is not open (any more).
             AnswerRefusedError: If it is a question.
         """
-        self._ask(ApprovalAnswer(id=request_id, task_id=self.task_id, approved=True, by=by))
+        self._ask(ApprovalAnswer(id=request_id, task_id=self.task_id, approved=True, by=by, remember=remember))
 
     def reject(self, request_id: str, reason: str = "", *, by: str = "") -> None:
         """Reject: the held actions never run.

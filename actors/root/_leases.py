@@ -47,6 +47,10 @@ class LeaseBook:
         self._addresses[lease.token] = address
         return slot.queue.popleft().model_copy(update={"token": lease.token})
 
+    def pause(self, token: int, *, paused: bool) -> None:
+        """Let whoever acts under a lease stop before the next action, or go on."""
+        self._leases.get(token).paused = paused
+
     def void(self, token: int) -> None:
         """Take away the right to act; the target stays taken until `free`."""
         self._leases.get(token).void()

@@ -54,10 +54,10 @@ class Recorder:
         """Hand a message on to the blackboard."""
         self._blackboard.tell(message)
 
-    def read(self, query: BlackboardQuery) -> concurrent.futures.Future[BlackboardView]:
-        """Ask the blackboard; its answer comes into the future."""
+    def read(self, query: BlackboardQuery, session: str) -> concurrent.futures.Future[BlackboardView]:
+        """Ask the blackboard for the page of a task's conversation; its answer comes into the future."""
         future: concurrent.futures.Future[BlackboardView] = concurrent.futures.Future()
-        self._blackboard.tell(Read(query, future.set_result))
+        self._blackboard.tell(Read(query.model_copy(update={"task_id": session}), future.set_result))
         return future
 
     def stop(self) -> pykka.Future[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from callboard.actors.states import unique
 from callboard.messages import (
@@ -22,9 +21,6 @@ from callboard.messages import (
     TaskStatus,
     Usage,
 )
-
-if TYPE_CHECKING:
-    from callboard.actors.runtime import Alarm
 
 
 @dataclass
@@ -46,13 +42,18 @@ class TaskRecord:
     """What ended the last round, or the lone subtask."""
     round_usage: Usage = field(default_factory=Usage)
     artifacts: tuple[str, ...] = ()
-    alarm: Alarm | None = None
+    paused: bool = False
     agents: set[str] = field(default_factory=set)
+
+    @property
+    def session(self) -> str:
+        """The conversation that it belongs to: its own, unless it is a follow-up."""
+        return self.task.session or self.task.id
 
     @property
     def host(self) -> str:
         """Where its HostAgent lives."""
-        return f"host/{self.task.id}"
+        return f"host/{self.session}"
 
     @property
     def has_next_round(self) -> bool:
@@ -75,6 +76,7 @@ class TaskRecord:
             number=1 if alone else 0,
             target=self.target,
             plan_step=step,
+            session=self.session,
             subtasks=tuple(self.subtasks),
         )
         self.runs[assign.run_id] = assign
@@ -126,6 +128,7 @@ class TaskRecord:
             runs=runs,
             ended_subtasks=len(self.subtasks),
             cancelling=self.stopping is not None,
+            paused=self.paused,
         )
 
 
@@ -138,7 +141,7 @@ class TaskBook:
 
     def __init__(self) -> None:
         self._open: dict[str, TaskRecord] = {}
-        self._ended: dict[str, None] = {}  # the latest, in the order of their ends
+        self._ended: dict[str, str] = {}  # the latest and their sessions, in the order of their ends
         self._count = 0
 
     def open(self, task: Task, target: Target | None, now: float) -> TaskRecord:
@@ -159,13 +162,16 @@ class TaskBook:
 
     def close(self, record: TaskRecord) -> None:
         """Take a task off the books."""
-        if record.alarm is not None:
-            record.alarm.cancel()
         del self._open[record.task.id]
         self._count += 1
-        self._ended[record.task.id] = None
+        self._ended[record.task.id] = record.session
         if len(self._ended) > REMEMBERED:
             del self._ended[next(iter(self._ended))]
+
+    def session(self, task_id: str) -> str:
+        """Give the conversation that a task belongs or belonged to; itself for one that is not known."""
+        record = self._open.get(task_id)
+        return record.session if record is not None else self._ended.get(task_id, task_id)
 
     @property
     def records(self) -> tuple[TaskRecord, ...]:

@@ -1,21 +1,26 @@
-"""The machinery below the agents: event loop, jobs, clock, lanes, leases, event stream."""
+"""The machinery below the agents: event loop, jobs, clock, lanes, leases, budgets, event stream."""
 
+from callboard.actors.runtime._budget import BudgetNode, Budgets
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, VirtualClock
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
 from callboard.actors.runtime._lease import Deed, Lease, Leases, committing
 from callboard.actors.runtime._loop import EventLoop
+from callboard.actors.runtime._process import Finished, run_process
 from callboard.actors.runtime._stream import EventStream, Feed
 from callboard.actors.runtime._subscriber import Subscriber
 from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
 
 __all__ = [
     "Alarm",
+    "BudgetNode",
+    "Budgets",
     "Clock",
     "Deed",
     "EventLoop",
     "EventStream",
     "Feed",
+    "Finished",
     "Jobs",
     "Lane",
     "Lanes",
@@ -27,4 +32,5 @@ __all__ = [
     "committing",
     "mark_own_thread",
     "refuse_own_thread",
+    "run_process",
 ]

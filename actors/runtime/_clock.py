@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import logging
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from callboard.messages import Seconds, Timestamp
+
+
+_log = logging.getLogger("callboard")
 
 
 class Alarm:
@@ -110,7 +114,10 @@ class SystemClock(Clock):
                     ahead = self._alarms[0][0] - self.elapsed() if self._alarms else None
                     self._changed.wait(ahead if ahead is None else min(ahead, threading.TIMEOUT_MAX))
                     continue
-            alarm.callback()
+            try:
+                alarm.callback()
+            except Exception:  # noqa: BLE001 - an edge: one alarm that fails must not cost all others
+                _log.exception("an alarm failed")
 
 
 class VirtualClock(Clock):

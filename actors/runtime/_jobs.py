@@ -37,6 +37,8 @@ class _Job:
 class _Watch:
     on_idle: Callable[[], None]
     on_stuck: Callable[[], None]
+    stuck: bool = False
+    """Whether `on_stuck` was called."""
 
 
 class Jobs:
@@ -70,6 +72,7 @@ class Jobs:
             self._coroutine_ended(job)
             return
         job.task = asyncio.get_running_loop().create_task(self._run(job, work, done))
+        job.task.add_done_callback(lambda _task: self._coroutine_ended(job))  # also when it was cancelled unbegun
 
     async def _run(
         self, job: _Job, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
@@ -82,11 +85,8 @@ class Jobs:
             said = None if job.cancelled else RuntimeError("the job was cancelled from outside")
         except BaseException as error:  # noqa: BLE001 - an edge: SystemExit in a coroutine would end the loop for all
             said = error
-        try:
-            if said is not None and not job.cancelled:
-                done(said)
-        finally:
-            self._coroutine_ended(job)
+        if said is not None and not job.cancelled:
+            done(said)
 
     def _coroutine_ended(self, job: _Job) -> None:
         pending = [call for call in job.calls if not call.done()]
@@ -96,6 +96,9 @@ class Jobs:
         with self._lock:
             job.returned = True
             watch = self._watches.get(job.token)
+            tell = watch is not None and not watch.stuck
+            if watch is not None:
+                watch.stuck = True
         left = len(pending)
 
         def returned(_call: object) -> None:
@@ -106,7 +109,7 @@ class Jobs:
             if last:
                 self._ended(job)
 
-        if watch is not None:
+        if watch is not None and tell:
             watch.on_stuck()
         for call in pending:
             call.add_done_callback(returned)
@@ -140,8 +143,8 @@ class Jobs:
         with self._lock:
             jobs = self._running.get(token)
             if jobs:
-                self._watches[token] = _Watch(on_idle, on_stuck)
                 stuck = any(job.returned for job in jobs)
+                self._watches[token] = _Watch(on_idle, on_stuck, stuck)
         if not jobs:
             on_idle()
         elif stuck:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import contextvars
 import queue
 import threading
@@ -69,10 +70,11 @@ class Lane:
 
     def close(self) -> None:
         """Let the thread end after what it runs now; calls that wait are cancelled. The lock must be held."""
-        while not self._calls.empty():
-            call = self._calls.get()
-            if call is not None:
-                call.future.cancel()
+        with contextlib.suppress(queue.Empty):  # its thread takes calls meanwhile
+            while True:
+                call = self._calls.get_nowait()
+                if call is not None:
+                    call.future.cancel()
         self._calls.put(None)
 
 
@@ -88,6 +90,10 @@ class _Call:
             return
         try:
             value = self._context.run(self._function)
+        except StopIteration as error:  # a future can't carry it into a coroutine
+            failure = RuntimeError("a tool raised StopIteration")
+            failure.__cause__ = error
+            self._fail(failure)
         except Exception as error:  # noqa: BLE001 - an edge: it belongs to whoever waits for the call
             self._fail(error)
         except BaseException as error:  # noqa: BLE001 - a tool's SystemExit must end neither the lane nor the loop

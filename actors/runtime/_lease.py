@@ -25,7 +25,9 @@ class Lease:
     def __init__(self, target: str, token: int) -> None:
         self.target = target
         self.token = token
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a commit may be part of a larger one of the same call
+        self.paused = False
+        """Whether the task is paused: asked before each action."""
         self._valid = True
 
     @property
@@ -45,6 +47,8 @@ class Deed:
     def __init__(self, lease: Lease) -> None:
         self.lease = lease
         self.artifacts: list[str] = []
+        self.made: list[str] = []
+        """Those of the files that were not there before."""
         self._valid = True
 
     def void(self) -> None:
@@ -91,10 +95,13 @@ def committing(artifact: Path | None = None) -> Iterator[None]:
     if deed is None:
         yield
         return
+    new = artifact is not None and not artifact.exists()
     with deed.committing():
         yield
     if artifact is not None and str(artifact) not in deed.artifacts:
         deed.artifacts.append(str(artifact))
+        if new:
+            deed.made.append(str(artifact))
 
 
 class Leases:

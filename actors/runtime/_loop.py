@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +21,7 @@ class EventLoop:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
+        self._stopped = False
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
 
     def start(self) -> None:
@@ -30,7 +32,11 @@ class EventLoop:
         mark_own_thread()
         asyncio.set_event_loop(self._loop)
         try:
-            self._loop.run_forever()
+            while not self._stopped:
+                with contextlib.suppress(
+                    SystemExit, KeyboardInterrupt
+                ):  # a task's; it has them too, and they end only it
+                    self._loop.run_forever()
         finally:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
@@ -66,4 +72,5 @@ class EventLoop:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        self._stopped = True
         self._loop.stop()

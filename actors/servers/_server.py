@@ -12,10 +12,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 
-from callboard.messages import AgentKind, CommandType, Control, Effect, Observation, Target
+from callboard.messages import AgentKind, CommandType, Control, Effect, Hazard, Observation, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
+
+    from pydantic import JsonValue
 
 __all__ = ["Server", "ServerTool", "ToolError", "tool"]
 
@@ -29,7 +31,7 @@ class _Mark:
     effect: Effect
     agents: frozenset[AgentKind]
     roots: frozenset[str]
-    destructive: bool
+    hazards: frozenset[Hazard]
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class ServerTool:
     agents: frozenset[AgentKind]
     roots: frozenset[str]
     """The application roots it works in (``word``, ``excel``); empty for any."""
+    hazards: frozenset[Hazard] = frozenset()
+    """What every call of it does that a person may want to see first."""
 
     @property
     def name(self) -> str:
@@ -55,7 +59,7 @@ def tool(
     agents: Collection[AgentKind] = (AgentKind.APP,),
     roots: Collection[str] = (),
     type: CommandType = CommandType.ACTION,  # noqa: A002 - the specification's word for it
-    destructive: bool = False,
+    hazards: Collection[Hazard] = (),
 ) -> Callable[[_F], _F]:
     """Mark a method of a server as an MCP tool.
 
@@ -67,9 +71,10 @@ def tool(
         agents: The kinds of agent that are offered it.
         roots: The application roots in which it works; empty for any.
         type: Whether the system uses it to see, or a model to act.
-        destructive: Whether it can delete or overwrite; becomes MCP's ``destructiveHint``.
+        hazards: What every call does that a person may want to see first, by default with an approval. Deleting and
+            overwriting become MCP's ``destructiveHint``.
     """
-    mark = _Mark(type, effect, frozenset(agents), frozenset(roots), destructive)
+    mark = _Mark(type, effect, frozenset(agents), frozenset(roots), frozenset(hazards))
 
     def decorate(function: _F) -> _F:
         setattr(function, _MARK, mark)
@@ -86,6 +91,8 @@ class Server(ABC):
 
     name: str
     """Unique within one supervisor."""
+    settles: bool = True
+    """Whether the surface may go on changing after an action, so that an observation has to wait for it to be quiet."""
 
     @abstractmethod
     def targets(self) -> tuple[Target, ...]:
@@ -105,6 +112,23 @@ class Server(ABC):
             if (candidate.id, candidate.name, candidate.kind) == (control.id, control.name, control.kind):
                 return candidate
         return None
+
+    def hazards(
+        self,
+        target: Target,  # noqa: ARG002 - the interface
+        tool: str,  # noqa: ARG002 - the interface
+        arguments: Mapping[str, JsonValue],  # noqa: ARG002 - the interface
+        made: Collection[str],  # noqa: ARG002 - the interface
+    ) -> set[Hazard]:
+        """Say what one call would do that a person may want to see first, beyond what the tool's mark says.
+
+        Args:
+            target: The target that it is called on.
+            tool: The tool's name.
+            arguments: Its checked arguments, without what is bound.
+            made: Files that the task has made itself, as absolute paths.
+        """
+        return set()
 
     def lane(self, target: Target | None) -> str:
         """Name the lane on which calls for a target run one after the other; None for the server's own."""
@@ -128,11 +152,11 @@ def collect(owner: object) -> tuple[ServerTool, ...]:
             annotations = ToolAnnotations(
                 read_only_hint=mark.effect is Effect.READ,
                 idempotent_hint=mark.effect in {Effect.READ, Effect.IDEMPOTENT},
-                destructive_hint=mark.destructive,
+                destructive_hint=bool(mark.hazards & {Hazard.DELETES, Hazard.OVERWRITES}),
                 open_world_hint=False,
             )
             method = getattr(owner, attribute)
             summary = (inspect.getdoc(method) or "").partition("\n\n")[0]
             made = Tool.from_function(method, description=summary, annotations=annotations)
-            found.append(ServerTool(made, mark.type, mark.effect, mark.agents, mark.roots))
+            found.append(ServerTool(made, mark.type, mark.effect, mark.agents, mark.roots, mark.hazards))
     return tuple(found)

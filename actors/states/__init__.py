@@ -51,9 +51,11 @@ from callboard.actors.states._mobile import (
     MobileAgentStateManager,
     NoneMobileAgentState,
 )
-from callboard.actors.states._run import Applied, Run, see, unique
+from callboard.actors.states._run import GO_ON, STOP, Applied, Run, memory_key, see, unique
 
 __all__ = [
+    "GO_ON",
+    "STOP",
     "STOPPED",
     "AgentState",
     "AgentStateManager",
@@ -102,6 +104,7 @@ __all__ = [
     "Table",
     "WorkingState",
     "archive",
+    "memory_key",
     "mermaid",
     "see",
     "unique",

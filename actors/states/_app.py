@@ -26,12 +26,13 @@ class AppAgentStateManager(AgentStateManager):
     initial = "CONTINUE"
     transitions: ClassVar[Table] = {
         # CONTINUE by the system: a claim that does not hold, because an action failed. CONFIRM by the system: the
-        # policy wants an approval. ERROR by the model is legal, if rare.
+        # policy wants an approval. ERROR by the model is legal, if rare. FAIL by the user or a timeout: a budget is
+        # used up, and a person was asked whether to go on.
         "CONTINUE": {
             "CONTINUE": MODEL | SYSTEM,
             "SCREENSHOT": MODEL,
             "FINISH": MODEL,
-            "FAIL": MODEL | SYSTEM,
+            "FAIL": MODEL | SYSTEM | USER | TIMEOUT,
             "PENDING": MODEL,
             "CONFIRM": MODEL | SYSTEM,
             "ERROR": MODEL | SYSTEM,
@@ -41,12 +42,12 @@ class AppAgentStateManager(AgentStateManager):
             "SCREENSHOT": MODEL,
             "CONTINUE": MODEL | SYSTEM,
             "CONFIRM": MODEL | SYSTEM,
-            "FAIL": SYSTEM,
+            "FAIL": SYSTEM | USER | TIMEOUT,
             "ERROR": SYSTEM,
         },
         # CONTINUE by the system: questions, or approvals, are switched off.
         "PENDING": {"CONTINUE": USER | SYSTEM, "FAIL": TIMEOUT | SYSTEM, "ERROR": SYSTEM},
-        "CONFIRM": {"CONTINUE": USER | SYSTEM, "FINISH": USER, "FAIL": TIMEOUT | SYSTEM, "ERROR": SYSTEM},
+        "CONFIRM": {"CONTINUE": USER | SYSTEM, "FINISH": USER | TIMEOUT, "FAIL": TIMEOUT | SYSTEM, "ERROR": SYSTEM},
         "FAIL": {"FINISH": SYSTEM},
         "ERROR": {"FINISH": SYSTEM},
         "FINISH": {},

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from callboard.actors.states import _run
 from callboard.actors.states._machine import AgentState, By, Move, Processing
 from callboard.actors.states._run import CLAIMS
 from callboard.messages import (
     Answer,
     ApprovalAnswer,
+    AtDeadline,
     Cancel,
     Captured,
+    Held,
     Message,
     Outcome,
     RequestExpired,
@@ -37,36 +40,62 @@ class WorkingState(AgentState):
     """Where an exception in a phase leads."""
 
     async def handle(self, agent: Processing, context: Run) -> Message:
-        """Run the four phases."""
-        return await agent.process(context)
+        """Run the four phases; or go on with actions that were held, once nothing holds them any more.
 
-    def decide(self, run: Run) -> Move | None:
+        An agent whose machine has no CONFIRM asks for the policy's approval from here.
+        """
+        if not context.held:
+            return await agent.process(context)
+        if context.held_by is Held.PAUSE or context.answer is not None:
+            return await agent.process_resume(context)
+        return await agent.process_confirmation(context)
+
+    def decide(self, run: Run) -> Move | None:  # noqa: PLR0911 - one match, a case an event
         """Follow the model's status where it holds; exceptions, limits and the policy come before it."""
         match run.last:
             case Cancel():
                 return Move("FAIL", By.SYSTEM)
-            case StepFailed():
+            case StepFailed(outcome=Outcome.ERROR):
                 outcome = Outcome.ERROR if self.on_exception == "ERROR" else Outcome.FAILED
                 return Move(self.on_exception, By.SYSTEM, outcome)
+            case StepFailed(outcome=outcome):
+                return Move("FAIL", By.SYSTEM, outcome)
             case StepDone():
-                return self.after_step(run)
-            case _ if run.steps >= run.limits.steps:
+                return None if run.held_by is Held.PAUSE else self.after_step(run)
+            case Answer() | ApprovalAnswer() | RequestExpired():
+                return self.after_answer(run)
+            case None if run.steps >= run.limits.steps:
                 reason = f"the limit of {run.limits.steps} steps was reached"
                 return Move("FAIL", By.SYSTEM, Outcome.OUT_OF_BUDGET, reason)
             case _:
                 return None
 
-    def after_step(self, run: Run) -> Move:
+    def after_step(self, run: Run) -> Move | None:
         """Say where a step that ran leads."""
-        too_many = repeated_failures(run)
-        if too_many is not None:
-            return too_many
-        if run.held_by_policy:
-            return Move("CONFIRM", By.SYSTEM)
+        stuck = no_progress(run)
+        if stuck is not None:
+            return stuck
+        if run.held_by is Held.POLICY:
+            return Move("CONFIRM", By.SYSTEM) if "CONFIRM" in self.manager.transitions else None
         record = run.records[-1]
-        if record.failures and record.decision.status in CLAIMS:
+        if record.incomplete and record.decision.status in CLAIMS:
             return Move("CONTINUE", By.SYSTEM)
         return self.follow(record.decision.status, record.decision.comment)
+
+    def after_answer(self, run: Run) -> Move | None:
+        """Say where a person's word leads that was asked for without a state of its own."""
+        match run.last:
+            case ApprovalAnswer(approved=False):
+                return Move("FAIL", By.USER, Outcome.REJECTED, rejection(run.last))
+            case RequestExpired(at_deadline=AtDeadline.ALLOW) | ApprovalAnswer() | Answer(texts=(_run.GO_ON,)):
+                return None
+            case RequestExpired() if run.held:
+                return expired_approval(run.last, "FAIL")
+            case Answer():
+                return Move("FAIL", By.USER, Outcome.OUT_OF_BUDGET, "a person said stop at the limit of the budget")
+            case _:
+                reason = "the budget is used up, and nobody said in time whether to go on"
+                return Move("FAIL", By.TIMEOUT, Outcome.OUT_OF_BUDGET, reason)
 
     def follow(self, status: str, comment: str) -> Move:
         """Go where the model wants to, with the outcome that this means."""
@@ -93,7 +122,7 @@ class PendingState(AgentState):
             case RequestExpired():
                 return Move("FAIL", By.TIMEOUT, Outcome.TIMED_OUT, "nobody answered the question in time")
             case StepFailed():
-                return Move("ERROR", By.SYSTEM, Outcome.ERROR)
+                return failed_step(run.last)
             case _:
                 return None
 
@@ -118,22 +147,20 @@ class ConfirmState(AgentState):
             case Cancel():
                 return Move("FAIL", By.SYSTEM)
             case ApprovalAnswer(approved=False) as answer:
-                who = answer.by or "a person"
-                return Move(
-                    self.on_rejection,
-                    By.USER,
-                    Outcome.REJECTED,
-                    f"rejected by {who}: {answer.reason or 'no reason given'}",
-                )
-            case StepDone() if (too_many := repeated_failures(run)) is not None:
-                return too_many
+                return Move(self.on_rejection, By.USER, Outcome.REJECTED, rejection(answer))
+            case StepDone() if run.held_by is Held.PAUSE:
+                return None
+            case StepDone() if (stuck := no_progress(run)) is not None:
+                return stuck
             case StepDone():
                 unattended = run.answer is not None and run.answer.unattended
                 return Move("CONTINUE", By.SYSTEM if unattended else By.USER)
-            case RequestExpired():
-                return Move("FAIL", By.TIMEOUT, Outcome.TIMED_OUT, "nobody decided on the approval in time")
+            case RequestExpired(at_deadline=AtDeadline.ALLOW):
+                return None
+            case RequestExpired() as expired:
+                return expired_approval(expired, self.on_rejection)
             case StepFailed():
-                return Move("ERROR", By.SYSTEM, Outcome.ERROR)
+                return failed_step(run.last)
             case _:
                 return None
 
@@ -199,11 +226,32 @@ class NoneState(AgentState):
         return ""
 
 
-def repeated_failures(run: Run) -> Move | None:
-    """End the work when too many steps in a row had an action that failed."""
-    if run.failures < run.limits.action_failures:
+def no_progress(run: Run) -> Move | None:
+    """End the work when too many steps in a row had an action that failed, or the same step comes again and again."""
+    if run.failures >= run.limits.action_failures:
+        reason = f"repeated action failures: {run.failures} in a row"
+    elif run.repeats > run.limits.repeats:
+        reason = f"no progress: the same {run.repeats} times, and nothing changed"
+    else:
         return None
-    return Move("FAIL", By.SYSTEM, Outcome.FAILED, f"repeated action failures: {run.failures} in a row")
+    return Move("FAIL", By.SYSTEM, Outcome.FAILED, reason)
+
+
+def failed_step(failed: StepFailed) -> Move:
+    """Say where a failure outside the four phases leads: an error, unless time or budget ran out."""
+    return Move("ERROR" if failed.outcome is Outcome.ERROR else "FAIL", By.SYSTEM, failed.outcome)
+
+
+def rejection(answer: ApprovalAnswer) -> str:
+    """Say who rejected and why."""
+    return f"rejected by {answer.by or 'a person'}: {answer.reason or 'no reason given'}"
+
+
+def expired_approval(expired: RequestExpired, on_rejection: str) -> Move:
+    """Say where an approval leads that nobody decided on in time."""
+    if expired.at_deadline is AtDeadline.DENY:
+        return Move(on_rejection, By.TIMEOUT, Outcome.REJECTED, _run.TOO_LATE)
+    return Move("FAIL", By.TIMEOUT, Outcome.TIMED_OUT, _run.TOO_LATE)
 
 
 def archive(run: Run) -> Message:
@@ -232,6 +280,7 @@ def archive(run: Run) -> Message:
         output=run.output,
         comment=run.decision_comment,
         artifacts=run.artifacts,
+        made=run.made,
         last_seen=run.last_seen,
         usage=run.usage,
     )
@@ -242,5 +291,5 @@ def _round_output(run: Run) -> object:
     said = next((r.decision.result for r in reversed(run.records) if r.decision.result is not None), None)
     if said is not None:
         return said
-    finished = [result.output for result in run.subtasks if result.outcome is Outcome.FINISHED]
+    finished = [result.output for result in run.own_subtasks if result.outcome is Outcome.FINISHED]
     return finished[-1] if finished else run.output

@@ -27,12 +27,13 @@ class HostAgentStateManager(AgentStateManager):
     initial = "CONTINUE"
     transitions: ClassVar[Table] = {
         # CONTINUE by the system: a claim that does not hold, because an action failed. FAIL by the model: an
-        # impossible task, which could only be reported as a success otherwise.
+        # impossible task, which could only be reported as a success otherwise; by the user or a timeout: a budget
+        # is used up, and a person was asked whether to go on.
         "CONTINUE": {
             "CONTINUE": MODEL | SYSTEM,
             "ASSIGN": MODEL,
             "FINISH": MODEL,
-            "FAIL": MODEL | SYSTEM,
+            "FAIL": MODEL | SYSTEM | USER | TIMEOUT,
             "PENDING": MODEL,
             "CONFIRM": MODEL | SYSTEM,
             "ERROR": SYSTEM,
@@ -98,7 +99,9 @@ class AssignHostAgentState(HostAgentState):
             number=number,
             target=target,
             host=assign.address,
+            session=assign.session,
             subtasks=context.subtasks,
+            made=context.made,
         )
 
     def decide(self, run: Run) -> Move | None:

@@ -13,7 +13,12 @@ class LinuxAgentStateManager(AgentStateManager):
 
     initial = "CONTINUE"
     transitions: ClassVar[Table] = {
-        "CONTINUE": {"CONTINUE": By.MODEL | By.SYSTEM, "FINISH": By.MODEL, "FAIL": By.MODEL | By.SYSTEM},
+        # FAIL by the user or a timeout: an approval or a budget that a person was asked about.
+        "CONTINUE": {
+            "CONTINUE": By.MODEL | By.SYSTEM,
+            "FINISH": By.MODEL,
+            "FAIL": By.MODEL | By.SYSTEM | By.USER | By.TIMEOUT,
+        },
         "FAIL": {"FINISH": By.SYSTEM},
         "FINISH": {},
     }

@@ -10,16 +10,22 @@ from callboard.messages import (
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
+    AskedQuestion,
     Assign,
+    AtDeadline,
     Cancel,
     Captured,
     Cause,
+    CommandResult,
+    Held,
     Message,
     Observation,
     Outcome,
+    Pause,
     Question,
     RequestExpired,
     ResultStatus,
+    Resume,
     StepDone,
     StepFailed,
     StepRecord,
@@ -37,7 +43,9 @@ if TYPE_CHECKING:
     from callboard.config import Limits
 
 Applied = (
-    StepDone
+    Pause
+    | Resume
+    | StepDone
     | StepFailed
     | Captured
     | Assign
@@ -52,7 +60,12 @@ Applied = (
 """What can happen to a run."""
 
 CLAIMS = frozenset({"FINISH", "ASSIGN", "CONFIRM"})
-"""Statuses of an answer that hold only if all of its actions succeeded."""
+"""Statuses of an answer that hold only if all of its actions ran and succeeded."""
+
+TOO_LATE = "nobody decided on the approval in time"
+
+GO_ON, STOP = "go on", "stop"
+"""The answers to the question at the limit of a budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,15 +88,26 @@ class Run:
     notes: tuple[str, ...] = ()
     """What the model has to be told at the next step."""
     held: tuple[Action, ...] = ()
-    """Actions that wait for an approval."""
-    held_by_policy: str = ""
-    """The rule that holds them; empty when the model itself asked."""
+    """Actions that wait for an approval, or for the end of a pause."""
+    held_by: Held = Held.NOT
+    held_why: str = ""
+    """The rule that holds them."""
+    paused: bool = False
+    """Whether no job may start."""
+    asked_person: tuple[AskedQuestion, ...] = ()
+    """The questions that were put last."""
+    granted: int = 0
+    """How often a person said "go on" at the limit of a budget."""
+    repeats: int = 0
+    """How often a step like the last one was taken since the surface changed, that one included."""
     waiting: str = ""
     """The id of the question, approval or subtask that is waited for."""
     answer: ApprovalAnswer | None = None
     """The approval that was given and is not used up yet."""
     last: Applied | None = None
     """What was applied last; what the state decides on."""
+    lost: tuple[CommandResult, ...] = ()
+    """What was done in steps that failed later: files that it wrote are there all the same."""
     plan: tuple[str, ...] = ()
     asked: int = 0
     """Calls to the model at this address within the task, those of earlier assignments included."""
@@ -104,12 +128,12 @@ class Run:
     @classmethod
     def begin(cls, assign: Assign, limits: Limits, initial: str, before: Run | None = None) -> Run:
         """Begin an assignment; memory of the same task goes on, that of any other does not."""
-        known = before if before is not None and before.assign.task_id == assign.task_id else None
+        known = before if before is not None and memory_key(before.assign) == memory_key(assign) else None
         return cls(
             assign=assign,
             limits=limits,
             status=initial,
-            subtasks=assign.subtasks,
+            subtasks=known.subtasks if known and not assign.number else assign.subtasks,
             memory=known.memory if known else (),
             plan=known.plan if known else (),
             asked=known.asked if known else 0,
@@ -127,6 +151,16 @@ class Run:
         return None
 
     @property
+    def at_limit(self) -> bool:
+        """Whether the question that waits, or was answered last, is the one at the limit of a budget."""
+        return self.status != "PENDING"
+
+    @property
+    def own_subtasks(self) -> tuple[SubtaskResult, ...]:
+        """Those of the task itself, not of the conversation before it."""
+        return tuple(done for done in self.subtasks if done.run_id.rpartition("/")[0] == self.assign.task_id)
+
+    @property
     def records(self) -> tuple[StepRecord, ...]:
         """The steps of this assignment alone."""
         return self.memory[len(self.memory) - self.steps :] if self.steps else ()
@@ -139,13 +173,25 @@ class Run:
     @property
     def artifacts(self) -> tuple[str, ...]:
         """The files that were written, each once, in order."""
-        return unique(path for record in self.records for result in record.results for path in result.artifacts)
+        return unique(path for result in self._done for path in result.artifacts)
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """Those of them that were not there before, and what the task had made already."""
+        new = (path for result in self._done for path in result.made)
+        theirs = (path for done in self.subtasks for path in done.made)
+        return unique((*self.assign.made, *theirs, *new))
+
+    @property
+    def _done(self) -> tuple[CommandResult, ...]:
+        return (*(result for record in self.records for result in record.results), *self.lost)
 
     def expects(self, message: Message) -> bool:
         """Say whether a message still concerns this run; otherwise it came too late."""
         match message:
             case Cancel():
-                return self.outcome is None or self.status != "FINISH"
+                mine = message.run_id in {"*", self.assign.run_id}
+                return mine and (self.outcome is None or self.status != "FINISH" or self.paused)
             case Answer() | ApprovalAnswer() | RequestExpired():
                 return self.waiting == message.id
             case SubtaskEnded():
@@ -153,22 +199,36 @@ class Run:
             case _:
                 return True
 
-    def apply(self, message: Applied) -> Run:  # noqa: PLR0911 - one match, a case a message
+    def apply(self, message: Applied) -> Run:  # noqa: C901, PLR0911, PLR0912 - one match, a case a message
         """Make the run that follows a message. Pure; the status does not change here."""
         run = replace(self, last=message, busy=False)
         match message:
             case StepDone():
                 return replace(run, **self._remembered(message))
             case StepFailed(usage=usage):
-                return replace(run, usage=run.usage + usage, asked=run.asked + usage.model_calls)
-            case Question(id=awaited) | ApprovalRequest(id=awaited) | Assign(run_id=awaited):
+                lost = (*self.lost, *message.results)
+                return replace(run, usage=run.usage + usage, asked=run.asked + usage.model_calls, lost=lost)
+            case Question(usage=usage):
+                asked = run.asked + usage.model_calls
+                return replace(
+                    run, waiting=message.id, asked_person=message.questions, usage=run.usage + usage, asked=asked
+                )
+            case ApprovalRequest(id=awaited) | Assign(run_id=awaited):
                 return replace(run, waiting=awaited)
             case Answer():
-                return replace(run, waiting="", notes=(*run.notes, *_answer_notes(self, message)))
+                granted = self.granted + (self.at_limit and message.texts == (GO_ON,))
+                return replace(run, waiting="", granted=granted, notes=(*run.notes, *_answer_notes(self, message)))
             case ApprovalAnswer():
                 return replace(run, waiting="", answer=message)
+            case RequestExpired(at_deadline=AtDeadline.ALLOW):
+                allowed = ApprovalAnswer(
+                    id=message.id, task_id=message.task_id, approved=True, unattended=True, reason=TOO_LATE
+                )
+                return replace(run, waiting="", answer=allowed)
             case RequestExpired():
-                return replace(run, waiting="", held=())
+                return replace(run, waiting="")
+            case Pause() | Resume():
+                return replace(self, paused=isinstance(message, Pause))
             case SubtaskEnded(result=result):
                 return replace(run, waiting="", subtasks=(*run.subtasks, result))
             case Cancel():
@@ -179,7 +239,7 @@ class Run:
                 assert_never(message)
 
     def _stopped(self, cancel: Cancel) -> dict[str, Any]:
-        stopped = {"waiting": "", "held": (), "job": self.job + 1}
+        stopped = {"waiting": "", "held": (), "held_by": Held.NOT, "paused": False, "job": self.job + 1}
         if self.outcome is not None:  # it ended before; only the last look is given up
             return stopped
         cause = Cause(reason=cancel.reason, where=self.assign.address)
@@ -189,14 +249,18 @@ class Run:
         record = done.record
         ran = [result.status for result in record.results]
         failed = ResultStatus.FAILURE in ran
+        same = self.repeats if record.resumed else repeats(self.records, record)
         return {
             "memory": (*self.memory, record),
             "steps": self.steps + 1,
             "plan": record.decision.plan or self.plan,
             "held": done.held,
-            "held_by_policy": done.held_by_policy,
+            "held_by": done.held_by,
+            "held_why": done.held_why,
+            "answer": self.answer if self.status == "CONFIRM" or done.held_by is Held.PAUSE else None,
+            "repeats": same,
             "failures": self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),
-            "notes": tuple(_failure_notes(record)),
+            "notes": (*_failure_notes(record), *_loop_notes(same, self.limits.repeats)),
             "usage": self.usage + done.usage,
             "asked": self.asked + done.usage.model_calls,
         }
@@ -208,6 +272,7 @@ class Run:
             status=move.target,
             last=None,
             answer=None,
+            held=self.held if move.target == "CONFIRM" else (),
             reannotations=self.reannotations + 1 if reannotating else 0,
         )
         if move.outcome is None or run.outcome is not None:
@@ -229,6 +294,11 @@ class Run:
                 return (Cause(reason=move.reason or "the agent gave up", where=here),)
 
 
+def memory_key(assign: Assign) -> str:
+    """Name what an assignment goes on with: a HostAgent's conversation, any other agent's task alone."""
+    return assign.task_id if assign.number else (assign.session or assign.task_id)
+
+
 def unique(items: Iterable[str]) -> tuple[str, ...]:
     """Drop repeated items, keeping the order."""
     return tuple(dict.fromkeys(items))
@@ -240,17 +310,43 @@ def _failure_notes(record: StepRecord) -> Iterable[str]:
             yield f"{result.tool} failed: {result.error}"
         elif result.status is ResultStatus.SKIPPED:
             yield f"{result.tool} was not run: {result.error}"
-    if record.failures and record.decision.status in CLAIMS and record.status != "CONFIRM":
-        yield f"{record.decision.status} does not hold, because an action of the same answer failed"
+    if record.incomplete and record.decision.status in CLAIMS and record.status != "CONFIRM":
+        how = "failed" if record.failures else "was not run"
+        yield f"{record.decision.status} does not hold, because an action of the same answer {how}"
 
 
 def _answer_notes(run: Run, answer: Answer) -> Iterable[str]:
     if answer.nobody:
         yield "nobody will answer questions: decide yourself, or say FAIL"
         return
-    asked = run.memory[-1].decision.questions if run.memory else ()
-    for question, text in zip(asked, answer.texts, strict=False):
+    if run.at_limit:
+        return
+    for question, text in zip(run.asked_person, answer.texts, strict=False):
         yield f"asked {question.text!r}, a person answered {text!r}"
+
+
+def _loop_notes(count: int, allowed: int) -> Iterable[str]:
+    if count >= allowed:
+        yield f"you did the same {count} times, and nothing changed: do something else, or say FAIL"
+
+
+def repeats(before: tuple[StepRecord, ...], record: StepRecord) -> int:
+    """Count how often a step like this one was taken since the surface changed last.
+
+    Statuses that go round in a circle without a change are noticed in the same way: each comes again and again.
+    """
+    count = 1
+    for earlier in reversed(before):
+        if earlier.observation.fingerprint != record.observation.fingerprint:
+            break
+        count += not earlier.resumed and _signature(earlier) == _signature(record)
+    return count
+
+
+def _signature(record: StepRecord) -> tuple[str, str, str]:
+    actions = [action.model_dump(mode="json") for action in record.decision.actions]
+    questions = [question.text for question in record.decision.questions]
+    return record.status, record.decision.status, repr((actions, questions))
 
 
 def see(observation: Observation, notes: tuple[str, ...]) -> Observation:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
-from callboard.actors.commands import Dispatcher
+from callboard.actors.commands import Dispatcher, McpSession
 from callboard.actors.runtime import EventStream, Lanes, Lease, VirtualClock
-from callboard.messages import Command, Target
+from callboard.messages import Command, CommandResult, Target
 from callboard.testing import MemoryServer
 
 NOTES = '''
@@ -105,11 +106,20 @@ async def hang(port: int) -> str:
 
 
 @server.tool()
+def leak(name: str) -> str:
+    """Fail with a variable in the text."""
+    raise ToolError("the key " + os.environ[name] + " is wrong")
+
+
+@server.tool()
 def leave() -> None:
     """End the process in the middle of a call."""
     os._exit(3)
 
 
+if "NOTES_PID" in os.environ:
+    with open(os.environ["NOTES_PID"], "w") as file:
+        file.write(str(os.getpid()))
 if sys.argv[1:] == ["http"]:
     listening = socket.create_server(("127.0.0.1", 0))
     print(listening.getsockname()[1], flush=True)
@@ -118,6 +128,49 @@ if sys.argv[1:] == ["http"]:
 else:
     server.run("stdio")
 '''
+
+
+class Line:
+    """Where the tool ``hang`` says that it began and that it was told to leave."""
+
+    def __init__(self) -> None:
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._listening.settimeout(10)
+        self._file: TextIO | None = None
+        self.port = self._listening.getsockname()[1]
+
+    def read(self) -> str:
+        """Wait for the tool's next word."""
+        if self._file is None:
+            caller, _ = self._listening.accept()
+            caller.settimeout(10)
+            with caller:
+                self._file = caller.makefile("r")
+        return self._file.readline().strip()
+
+    @property
+    def silent(self) -> bool:
+        """Whether no tool has called so far."""
+        self._listening.settimeout(0)
+        try:
+            self._listening.accept()[0].close()
+        except BlockingIOError:
+            return True
+        return False
+
+    def close(self) -> None:
+        """Close everything."""
+        self._listening.close()
+        if self._file is not None:
+            self._file.close()
+
+
+@pytest.fixture
+def line() -> Iterator[Line]:
+    """Give a line for the tool ``hang``."""
+    made = Line()
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -144,6 +197,16 @@ def dispatcher(stream: EventStream) -> Dispatcher:
 def lease() -> Lease:
     """Give a valid lease."""
     return Lease("app/memo/one", 1)
+
+
+@pytest.fixture
+def dispatch(dispatcher: Dispatcher, lease: Lease) -> Callable[..., Awaitable[tuple[CommandResult, ...]]]:
+    """Run commands with the tools of an MCP session."""
+
+    def run(session: McpSession, *commands: Command) -> Awaitable[tuple[CommandResult, ...]]:
+        return dispatcher.run(commands, {tool.info.name: tool for tool in session.tools()}, lease)
+
+    return run
 
 
 @pytest.fixture

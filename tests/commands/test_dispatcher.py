@@ -41,6 +41,7 @@ class Tricky(MemoryServer):
             "tool": ToolError("the drawer is stuck"),
             "value": ValueError("three is too many"),
             "empty": ValueError(),
+            "silent": ToolError(""),
             "timeout": TimeoutError("the disk sleeps"),
             "exit": SystemExit(1),
             "next": StopIteration(),
@@ -67,6 +68,11 @@ class Tricky(MemoryServer):
         """Say how it went, in text alone."""
         text = json.dumps({"success": False, "error": "no pens"})
         return CallToolResult(content=[TextContent(type="text", text=text)])
+
+    @tool(effect=Effect.ONCE)
+    def says_no_number(self, target: str) -> dict[str, float]:
+        """Answer with what JSON does not have."""
+        return {"mean": float("nan")}
 
     @tool(effect=Effect.ONCE)
     def is_error(self, target: str) -> CallToolResult:
@@ -171,7 +177,7 @@ async def test_what_a_tool_raises_is_its_failure_in_its_own_words(run, command, 
     assert (result.status, result.error, result.value) == (FAILURE, error, None)
 
 
-@pytest.mark.parametrize("how", ["empty", "exit", "next"])
+@pytest.mark.parametrize("how", ["empty", "silent", "exit", "next"])
 async def test_whatever_a_tool_raises_it_failed_at_once_and_not_in_silence(run, command, how):
     (result,) = await run(command("raises", 1.0, how=how))
     assert result.status is FAILURE
@@ -205,6 +211,12 @@ async def test_a_tool_that_says_it_did_not_succeed_failed(run, command, name, er
     arguments = {"success": False} if name == "says" else {}
     (result,) = await run(command(name, **arguments))
     assert (result.status, result.error) == (FAILURE, error)
+
+
+async def test_an_answer_that_is_no_json_is_the_tools_failure(run, command):
+    (result,) = await run(command("says_no_number"))
+    assert result.status is FAILURE
+    assert "finite number" in result.error
 
 
 async def test_a_tool_that_says_it_succeeded_did(run, command):

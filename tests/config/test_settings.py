@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from callboard.config import Limits, McpServer, PolicyRule, Settings, Verdict
-from callboard.messages import AgentKind, Effect, SettingsError
+from callboard.config import Budget, Limits, McpServer, PolicyRule, PolicySettings, Settings, Verdict
+from callboard.messages import AgentKind, AtDeadline, Effect, Hazard, SettingsError
 
 
 def refused(file: Path) -> str:
@@ -45,7 +45,7 @@ FIELDS = [
 
 def test_without_a_file_everything_has_its_default():
     loaded = Settings.load()
-    assert (loaded.limits, loaded.policy, loaded.mcp_servers) == (Limits(), (), {})
+    assert (loaded.limits, loaded.policy, loaded.mcp_servers) == (Limits(), PolicySettings(), {})
 
 
 def test_an_empty_file_is_all_defaults(write):
@@ -75,7 +75,7 @@ def test_the_environment_alone_is_enough(monkeypatch):
     monkeypatch.setenv("CALLBOARD_POLICY", '[{"verdict": "deny", "tool": "delete_*"}]')
     loaded = Settings.load()
     assert loaded.system.safe_guard is False
-    assert loaded.policy == (PolicyRule(verdict=Verdict.DENY, tool="delete_*"),)
+    assert loaded.policy.rules == (PolicyRule(verdict=Verdict.DENY, tool="delete_*"),)
 
 
 def test_variables_without_our_prefix_are_not_read(write, monkeypatch):
@@ -102,10 +102,39 @@ def test_mcp_servers_have_the_usual_form(write):
 
 def test_policy_rules_stand_in_order(write):
     text = "policy: [{verdict: approve, effects: [once]}, {verdict: deny, agent: 'linux/*', reason: not here}]"
-    assert Settings.load(write(text)).policy == (
+    assert Settings.load(write(text)).policy.rules == (
         PolicyRule(verdict=Verdict.APPROVE, effects=(Effect.ONCE,)),
         PolicyRule(verdict=Verdict.DENY, agent="linux/*", reason="not here"),
     )
+
+
+def test_a_plain_list_of_rules_is_the_rules_and_keeps_the_defaults(write):
+    plain = Settings.load(write("policy: [{verdict: deny, tool: 'delete_*'}]")).policy
+    assert plain == Settings.load(write("policy: {rules: [{verdict: deny, tool: 'delete_*'}]}")).policy
+    assert plain.defaults is True
+
+
+def test_the_default_policy_asks_for_every_hazard_after_the_operators_rules(write):
+    own, default = Settings.load(write("policy: [{verdict: allow, hazards: [launches]}]")).policy.all_rules
+    assert own == PolicyRule(verdict=Verdict.ALLOW, hazards=(Hazard.LAUNCHES,))
+    assert (default.verdict, set(default.hazards)) == (Verdict.APPROVE, set(Hazard))
+    assert (default.agent, default.application, default.tool, default.effects) == ("*", "*", "*", ())
+
+
+def test_without_the_defaults_the_operators_rules_stand_alone(write):
+    policy = Settings.load(write("policy: {rules: [{verdict: allow, tool: read}], defaults: false}")).policy
+    assert policy.all_rules == policy.rules == (PolicyRule(verdict=Verdict.ALLOW, tool="read"),)
+
+
+def test_budgets_are_open_by_default_and_set_one_by_one(write):
+    loaded = Settings.load(write("budget: {task: {tokens: 1000, cost: 0.5}, at_limit: ask}")).budget
+    assert (loaded.task, loaded.subtask, loaded.step) == (Budget(tokens=1000, cost=0.5), Budget(), Budget())
+    assert loaded.at_limit == "ask"
+    assert set(Budget().model_dump().values()) == {None}
+
+
+def test_an_approval_that_nobody_decides_on_is_denied_by_default(write):
+    assert Settings.load(write("")).limits.at_approval_deadline is AtDeadline.DENY
 
 
 def test_relative_paths_start_from_the_folder_of_the_file(write, tmp_path, monkeypatch):
@@ -152,7 +181,10 @@ def test_two_loads_know_nothing_of_each_other(write):
         ("limits: {step: 7}", "limits.step", "steps"),
         ("log: {fille: a.log}", "log.fille", "file"),
         ("mcpServers: {files: {comand: x}}", "mcpServers.files.comand", "command"),
-        ("policy: [{verdict: deny}, {verdict: deny, tol: x}]", "policy.1.tol", "tool"),
+        ("policy: [{verdict: deny}, {verdict: deny, tol: x}]", "policy.rules.1.tol", "tool"),
+        ("policy: {rules: [{verdict: deny, tol: x}]}", "policy.rules.0.tol", "tool"),
+        ("policy: {rule: []}", "policy.rule", "rules"),
+        ("budget: {task: {token: 5}}", "budget.task.token", "tokens"),
     ],
 )
 def test_an_unknown_key_is_named_with_the_nearest_known_one(write, text, where, near):
@@ -180,8 +212,15 @@ def test_the_file_is_named(write):
         ("limits: {steps: many}", "limits.steps"),
         ("limits: {command_seconds: 0}", "limits.command_seconds"),
         ("log: {level: loud}", "log.level"),
-        ("policy: [{verdict: perhaps}]", "policy.0.verdict"),
-        ("policy: [{}]", "policy.0.verdict"),
+        ("policy: [{verdict: perhaps}]", "policy.rules.0.verdict"),
+        ("policy: [{}]", "policy.rules.0.verdict"),
+        ("policy: [{verdict: deny, tool: 're:('}]", "policy.rules.0.tool"),
+        ("policy: [{verdict: deny, hazards: [explodes]}]", "policy.rules.0.hazards.0"),
+        ("policy: 7", "policy"),
+        ("budget: {task: {cost: -1}}", "budget.task.cost"),
+        ("budget: {task: {cost: .inf}}", "budget.task.cost"),
+        ("budget: {at_limit: beg}", "budget.at_limit"),
+        ("limits: {at_approval_deadline: wait}", "limits.at_approval_deadline"),
         ("mcpServers: {files: {agents: [butler], command: x}}", "mcpServers.files.agents.0"),
         ("models: {host: [a]}", "models.host"),
         ("limits: 7", "limits"),

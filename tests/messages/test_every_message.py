@@ -88,8 +88,10 @@ def instances(model: type[BaseModel]) -> st.SearchStrategy[Any]:
         )
     if model is Task:
         shared = {"id": fields["id"], "labels": fields["labels"]}
-        planned = st.builds(Task, request=WORDS, plan=st.lists(instances(PlanStep), min_size=1, max_size=3), **shared)
-        return planned | st.builds(Task, request=work, target=fields["target"], **shared)
+        plans, session = st.lists(instances(PlanStep), min_size=1, max_size=3), fields["session"]
+        planned = st.builds(Task, request=WORDS, plan=plans, session=session, **shared)
+        followed = st.builds(Task, request=work, session=session, **shared)
+        return planned | followed | st.builds(Task, request=work, target=fields["target"], **shared)
     return st.builds(model, **fields)
 
 

@@ -52,6 +52,20 @@ def test_a_task_has_a_plan_or_a_target_but_not_both():
         Task(plan=["open the report"], target="report.docx")
 
 
+@pytest.mark.parametrize("work", [{"request": "and print it"}, {"plan": ["print it"]}], ids=repr)
+def test_a_task_may_go_on_with_a_conversation(work):
+    assert Task(session="task-1", **work).session == "task-1"
+
+
+def test_a_task_of_its_own_has_no_session():
+    assert Task(request="count the rows").session is None
+
+
+def test_a_follow_up_has_no_target_of_its_own():
+    with pytest.raises(ValidationError, match="a follow-up goes on with a HostAgent"):
+        Task(request="print it", session="task-1", target="report.docx")
+
+
 def test_a_task_has_an_id_of_its_own_when_none_is_given():
     assert Task(request="count the rows").id != Task(request="count the rows").id
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from callboard import FunctionModel, Settings, ToolError, tool
-from callboard.actors.commands import Dispatcher, Policy, Toolbox
+from callboard.actors.commands import Approved, Dispatcher, Policy, Toolbox
 from callboard.actors.processing import Pipeline, Services, pipeline
-from callboard.actors.runtime import EventStream, Feed, Lanes, Lease, VirtualClock
+from callboard.actors.runtime import Budgets, EventStream, Feed, Lanes, Lease, VirtualClock
 from callboard.actors.states import Run
 from callboard.messages import AgentKind, Assign, Effect, Event, EventName, Target, agent_kind
 from callboard.testing import MemoryServer
@@ -34,7 +34,7 @@ class Surface(MemoryServer):
 class Stage:
     """One agent's level 2, and what can be seen of it."""
 
-    surface: Surface
+    surface: MemoryServer
     services: Services
     pipeline: Pipeline
     lease: Lease
@@ -64,12 +64,22 @@ class Stage:
 
 @pytest.fixture
 def stage() -> Iterator[Callable[..., Stage]]:
-    """Set a stage: ``stage(model, policy=[...])``; a model is a function or a list of answers."""
+    """Set a stage: ``stage(model, policy=[...])``; a model is a function or a list of answers.
+
+    ``surface`` is the class of what it shows.
+    """
     lanes = Lanes()
 
-    def build(model: Any = None, *, target: Target | None = WINDOW, controls: Any = None, **sections: Any) -> Stage:
+    def build(
+        model: Any = None,
+        *,
+        target: Target | None = WINDOW,
+        controls: Any = None,
+        surface: type[MemoryServer] = Surface,
+        **sections: Any,
+    ) -> Stage:
         settings = Settings.load(**{"documents": {"enabled": False}, "log": {"format": "off"}, **sections})
-        surface = Surface(target or WINDOW, controls=controls)
+        shown = surface(target or WINDOW, controls=controls)
         clock = VirtualClock(1000.0)
         stream = EventStream(clock, kept=1000, queue=1000)
         address = target.address if target else "host/t"
@@ -78,16 +88,18 @@ def stage() -> Iterator[Callable[..., Stage]]:
         services = Services(
             settings=settings,
             models={} if model is None else {kind: answers},
-            toolbox=Toolbox([surface], (), lanes),
+            toolbox=Toolbox([shown], (), lanes),
             dispatcher=Dispatcher(stream),
-            policy=Policy(settings.policy),
+            policy=Policy(settings.policy.all_rules),
+            approved=Approved(),
+            budgets=Budgets(settings.budget),
             lanes=lanes,
             stream=stream,
             clock=clock,
             prompts=dict.fromkeys(AgentKind, "the prompt"),
         )
         lease = Lease(address, 7)
-        return Stage(surface, services, pipeline(kind, services).under(lease), lease, target, stream.open())
+        return Stage(shown, services, pipeline(kind, services).under(lease), lease, target, stream.open())
 
     yield build
     assert lanes.close(5) == ()

@@ -2,13 +2,61 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from callboard import EventName
-from callboard.messages import Action, ControlRef, ResultStatus, StepDone
+from callboard import EventName, tool
+from callboard.actors.runtime import Lease
+from callboard.messages import (
+    Action,
+    AgentKind,
+    ApprovalAnswer,
+    ControlRef,
+    Effect,
+    Hazard,
+    Held,
+    Observation,
+    ResultStatus,
+    StepDone,
+    Target,
+)
 from callboard.testing import MemoryServer
 
+WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
 SUCCESS, FAILURE, SKIPPED = ResultStatus.SUCCESS, ResultStatus.FAILURE, ResultStatus.SKIPPED
+
+
+class Restless(MemoryServer):
+    """Controls look different from the second look on where a test wants it; tools change what is there."""
+
+    def __init__(self, *targets: Target, **more: Any) -> None:
+        super().__init__(*targets, **more)
+        self.looks = 0
+        self.changes: dict[str, dict[str, Any]] = {}
+        self.lease: Lease | None = None
+
+    def observe(self, target: Target) -> Observation:
+        seen = super().observe(target)
+        self.looks += 1
+        if self.looks == 1:
+            return seen
+        now = tuple(control.model_copy(update=self.changes.get(control.id, {})) for control in seen.controls)
+        return seen.model_copy(update={"controls": now})
+
+    @tool(effect=Effect.ONCE, agents=WORKERS)
+    def vanish(self, target: str, victim: str) -> None:
+        """Take a control away."""
+        self.remove(target, victim)
+
+    @tool(effect=Effect.ONCE, agents=WORKERS, hazards=(Hazard.DELETES, Hazard.LEAVES))
+    def wipe(self, target: str) -> None:
+        """Do what a person may want to see first."""
+
+    @tool(effect=Effect.ONCE, agents=WORKERS)
+    def halt(self, target: str) -> None:
+        """Let the task be paused in the middle of a list."""
+        self.lease.paused = True
 
 
 def write(text):
@@ -18,6 +66,11 @@ def write(text):
 EXPLODE = {"function": "explode"}
 APPEND = {"function": "append", "arguments": {"control_id": "field-1", "text": "more"}}
 READ = {"function": "read", "arguments": {"control_id": "field-1"}}
+VANISH = {"function": "vanish", "arguments": {"victim": "field-2"}}
+AT_2 = {"function": "write", "arguments": {"control_id": "field-2", "text": "b"}}
+TWO = {"field-1": "", "field-2": ""}
+WIPE, HALT = {"function": "wipe"}, {"function": "halt"}
+APPROVE_ALL = [{"verdict": "approve"}]
 
 
 def answer(*actions, status="CONTINUE"):
@@ -145,7 +198,7 @@ async def test_actions_before_one_that_needs_approval_run_and_the_rest_is_held_w
     here = stage(answer(write("a"), APPEND, READ), policy=[{"verdict": "approve", "tool": "append", "reason": "ask"}])
     done = await acted(here)
     assert statuses(done) == [("write", SUCCESS)]
-    assert ([action.tool for action in done.held], done.held_by_policy) == (["append", "read"], "ask")
+    assert ([action.tool for action in done.held], done.held_why) == (["append", "read"], "ask")
     assert here.surface.deeds == [("memo:one", "field-1", "a")]
 
 
@@ -153,13 +206,13 @@ async def test_after_a_failed_action_nothing_is_held_and_the_rest_is_skipped(sta
     here = stage(answer(EXPLODE, APPEND, READ), policy=[{"verdict": "approve", "tool": "append"}])
     done = await acted(here)
     assert statuses(done) == [("explode", FAILURE), ("append", SKIPPED), ("read", SKIPPED)]
-    assert (done.held, done.held_by_policy) == ((), "")
+    assert (done.held, done.held_why) == ((), "")
 
 
 async def test_a_models_confirm_holds_all_actions(stage):
     here = stage(answer(write("a"), APPEND, status="CONFIRM"))
     done = await acted(here)
-    assert (done.record.results, done.held_by_policy) == ((), "")
+    assert (done.record.results, done.held_why) == ((), "")
     assert [action.tool for action in done.held] == ["write", "append"]
     assert here.surface.deeds == []
 
@@ -170,24 +223,127 @@ async def test_each_verdict_is_told(stage):
     await acted(here)
     told = [event.data for event in here.events(EventName.POLICY_DECIDED)]
     assert told == [
-        {"tool": "write", "verdict": "allow", "reason": "rule 1 of the policy"},
-        {"tool": "append", "verdict": "deny", "reason": "no"},
+        {"tool": "write", "verdict": "allow", "reason": "rule 1 of the policy", "hazards": [], "waived": ""},
+        {"tool": "append", "verdict": "deny", "reason": "no", "hazards": [], "waived": ""},
     ]
 
 
-async def test_an_agent_that_can_not_ask_is_denied_what_needs_approval(stage):
-    here = stage(answer(write("a")), target=MemoryServer.device(), policy=[{"verdict": "approve", "reason": "ask"}])
+async def test_the_default_asks_for_what_is_hazardous_and_the_verdict_names_the_hazards(stage):
+    here = stage(answer(WIPE), surface=Restless)
     done = await acted(here)
-    assert statuses(done) == [("write", FAILURE)]
-    assert done.record.results[0].error == "denied, because it needs approval and this agent can't ask: ask"
-    assert (done.held, here.surface.deeds) == ((), [])
+    why = "the default asks before what may do harm (wipe deletes, leaves)"
+    assert ([action.tool for action in done.held], done.held_by, done.held_why) == (["wipe"], Held.POLICY, why)
+    [told] = here.events(EventName.POLICY_DECIDED)
+    assert (told.data["verdict"], told.data["hazards"]) == ("approve", ["deletes", "leaves"])
+    assert here.surface.deeds == []
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param({"defaults": False}, id="no-defaults"),
+        pytest.param([{"verdict": "allow", "hazards": ["deletes"]}], id="a-rule-of-the-operators-comes-first"),
+    ],
+)
+async def test_without_the_default_what_is_hazardous_runs(stage, policy):
+    assert statuses(await acted(stage(answer(WIPE), policy=policy, surface=Restless))) == [("wipe", SUCCESS)]
+
+
+async def test_where_approvals_are_switched_off_the_verdict_says_that_it_was_waived(stage):
+    here = stage(answer(write("a")), policy=APPROVE_ALL, system={"safe_guard": False})
+    assert statuses(await acted(here)) == [("write", SUCCESS)]
+    [told] = here.events(EventName.POLICY_DECIDED)
+    assert (told.data["verdict"], told.data["waived"]) == ("approve", "safe_guard is off")
+
+
+async def test_what_was_approved_for_the_rest_of_the_task_runs_and_nothing_else(stage):
+    here = stage(answer(write("a"), write("b")), policy=APPROVE_ALL)
+    same = Action(tool="write", arguments=write("a")["arguments"], control=ControlRef(id="field-1"))
+    seen = here.surface.observe(here.surface.targets()[0])
+    here.services.approved.remember("t", "app/memo/one", same, seen)
+    done = await acted(here)
+    assert statuses(done) == [("write", SUCCESS)]
+    assert [action.arguments["text"] for action in done.held] == ["b"]
+    waived = [event.data["waived"] for event in here.events(EventName.POLICY_DECIDED)]
+    assert waived == ["approved for the rest of the task", ""]
+
+
+@pytest.mark.parametrize("target", [MemoryServer.device(), MemoryServer.shell()], ids=["mobile", "linux"])
+async def test_an_agent_without_confirm_holds_what_needs_approval_as_well(stage, target):
+    here = stage(answer(write("a")), target=target, policy=[{"verdict": "approve", "reason": "ask"}])
+    done = await acted(here)
+    assert (done.record.results, here.surface.deeds) == ((), [])
+    assert ([action.tool for action in done.held], done.held_by, done.held_why) == (["write"], Held.POLICY, "ask")
+
+
+# The look before each action
+
+
+async def test_what_is_gone_before_its_action_cuts_the_list_there(stage):
+    here = stage(answer(write("a"), VANISH, AT_2, READ), controls=TWO, surface=Restless)
+    done = await acted(here)
+    assert statuses(done) == [("write", SUCCESS), ("vanish", SUCCESS), ("write", SKIPPED), ("read", SKIPPED)]
+    assert [result.error for result in done.record.results[2:]] == [
+        "field field-2 (field-2) is gone or another one by now; nothing was done",
+        "skipped, because the list was cut before it",
+    ]
+    assert here.surface.deeds == [("memo:one", "field-1", "a")]
+    assert (done.usage.commands, done.usage.cuts, done.usage.calls_saved) == (2, 1, 1)
+    [told] = here.events(EventName.LIST_CUT)
+    assert (told.data["ran"], told.data["reason"]) == (2, done.record.results[2].error)
+
+
+@pytest.mark.parametrize(
+    ("now", "why"),
+    [
+        ({"name": "Send"}, "is gone or another one by now"),
+        ({"kind": "button"}, "is gone or another one by now"),
+        ({"enabled": False}, "is disabled now"),
+        ({"visible": False}, "is hidden now"),
+    ],
+)
+async def test_a_control_that_is_not_the_same_any_more_is_left_alone(stage, now, why):
+    here = stage(answer(write("a")), surface=Restless)
+    here.surface.changes["field-1"] = now
+    done = await acted(here)
+    [result] = done.record.results
+    assert (result.status, result.error) == (SKIPPED, f"field field-1 (field-1) {why}; nothing was done")
+    assert here.surface.deeds == []
+
+
+async def test_an_action_that_names_no_control_needs_no_look(stage):
+    here = stage(answer(WIPE), policy={"defaults": False}, surface=Restless)
+    here.surface.changes["field-1"] = {"enabled": False}
+    assert statuses(await acted(here)) == [("wipe", SUCCESS)]
+
+
+# A pause
+
+
+async def test_a_pause_holds_all_actions_that_did_not_run_yet(stage):
+    here = stage(answer(write("a"), HALT, APPEND), surface=Restless)
+    here.surface.lease = here.lease
+    done = await acted(here)
+    assert statuses(done) == [("write", SUCCESS), ("halt", SUCCESS)]
+    assert ([action.tool for action in done.held], done.held_by) == (["append"], Held.PAUSE)
+    assert here.surface.deeds == [("memo:one", "field-1", "a")]
+
+
+async def test_after_a_pause_exactly_the_held_actions_run_and_the_policy_is_asked(stage):
+    here = stage(answer(HALT, write("a"), APPEND), policy=[{"verdict": "approve", "tool": "append"}], surface=Restless)
+    here.surface.lease = here.lease
+    run = await held(here)
+    here.lease.paused = False
+    done = await here.pipeline.process_resume(run)
+    assert statuses(done) == [("write", SUCCESS)]
+    assert ([action.tool for action in done.held], done.held_by) == (["append"], Held.POLICY)
 
 
 # After an approval
 
 
 async def held(here):
-    """Let the model ask for approval of what it wants, and give the run that holds it."""
+    """Let a step run up to what it holds, and give the run that holds it."""
     run = here.run()
     return run.apply(await here.pipeline.process(run))
 
@@ -208,7 +364,14 @@ async def test_if_a_control_of_one_held_action_is_gone_none_of_them_runs(stage):
     done = await here.pipeline.process_resume(run)
     assert statuses(done) == [("write", SKIPPED)] * 2
     assert here.surface.deeds == []
-    assert done.usage.commands == 0
+    assert (done.usage.commands, done.usage.cuts) == (0, 1)
+
+
+async def test_if_one_held_action_takes_away_the_control_of_a_later_one_the_list_is_cut_there(stage):
+    here = stage(answer(write("a"), VANISH, AT_2, APPEND, status="CONFIRM"), controls=TWO, surface=Restless)
+    done = await here.pipeline.process_resume(await held(here))
+    assert statuses(done) == [("write", SUCCESS), ("vanish", SUCCESS), ("write", SKIPPED), ("append", SKIPPED)]
+    assert here.surface.deeds == [("memo:one", "field-1", "a")]
 
 
 async def test_after_a_failed_held_action_the_later_are_skipped(stage):
@@ -221,4 +384,5 @@ async def test_an_approved_action_runs_without_another_verdict_that_wants_approv
     here = stage(answer(write("a")), policy=[{"verdict": "approve"}])
     run = await held(here)
     assert run.held == (Action(tool="write", arguments=write("a")["arguments"], control=ControlRef(id="field-1")),)
-    assert statuses(await here.pipeline.process_resume(run)) == [("write", SUCCESS)]
+    approved = run.apply(ApprovalAnswer(id="ask", task_id="t", approved=True))
+    assert statuses(await here.pipeline.process_resume(approved)) == [("write", SUCCESS)]

@@ -14,12 +14,15 @@ from callboard.messages import (
     ApprovalAnswer,
     ApprovalRequest,
     AskedQuestion,
+    AtDeadline,
     Captured,
     Cause,
     CommandResult,
     Decision,
     EventName,
+    Held,
     Observation,
+    Outcome,
     Phase,
     Question,
     ResultStatus,
@@ -34,7 +37,7 @@ RESULTS = tuple(
     CommandResult(call_id=str(number), tool="write", status=status)
     for number, status in enumerate((ResultStatus.SUCCESS, ResultStatus.FAILURE, ResultStatus.SKIPPED))
 )
-ACTED = Acted(DECISION, results=RESULTS, held=(Action(tool="write"),), held_by_policy="rule 1")
+ACTED = Acted(DECISION, results=RESULTS, held=(Action(tool="write"),), held_by=Held.POLICY, held_why="rule 1")
 RECORD = StepRecord(step=1, status="CONTINUE", observation=SEEN, decision=DECISION, results=RESULTS)
 
 
@@ -93,7 +96,7 @@ async def test_a_step_that_ran_gives_its_record_what_is_held_and_what_it_used(st
     here = stage()
     done = await with_phases(here, Phases()).process(here.run())
     assert isinstance(done, StepDone)
-    assert (done.record, done.held, done.held_by_policy) == (RECORD, ACTED.held, "rule 1")
+    assert (done.record, done.held, done.held_why) == (RECORD, ACTED.held, "rule 1")
     used = done.usage
     assert (used.steps, used.model_calls, used.repairs, used.commands) == (1, 2, 1, 2)
     assert used.seconds > 0
@@ -181,19 +184,135 @@ async def test_middleware_that_raises_fails_the_phase_that_it_wraps(stage):
     assert len(phases.ran) == 2
 
 
+# Budgets and time
+
+
+CONTINUES = {"Status": "CONTINUE"}
+
+
+@pytest.mark.parametrize("node", ["task", "subtask", "step"])
+async def test_a_model_is_not_called_past_any_budget_above_it(stage, node):
+    asked = []
+    here = stage(lambda request: asked.append(request) or CONTINUES, budget={node: {"model_calls": 0}})
+    failed = await here.pipeline.process(here.run())
+    assert isinstance(failed, StepFailed)
+    assert (failed.phase, failed.outcome) == (Phase.LLM_INTERACTION, Outcome.OUT_OF_BUDGET)
+    assert failed.causes[-1].exception == "OutOfBudgetError"
+    assert asked == []
+
+
+async def test_a_step_past_its_budget_does_nothing(stage):
+    here, phases = stage(budget={"subtask": {"steps": 1}}), Phases()
+    here_with = with_phases(here, phases)
+    assert isinstance(await here_with.process(here.run()), StepDone)
+    ran = len(phases.ran)
+    failed = await here_with.process(here.run())
+    assert (type(failed), failed.phase, failed.outcome) == (StepFailed, None, Outcome.OUT_OF_BUDGET)
+    assert len(phases.ran) == ran
+
+
+async def test_what_was_decided_on_within_the_budget_may_still_be_resumed(stage):
+    here = stage([{**CONTINUES, "Function": "read", "Args": {"control_id": "field-1"}}], budget={"task": {"steps": 1}})
+    run = here.run(held=(Action(tool="read", arguments={"control_id": "field-1"}),))
+    run = run.apply(await here.pipeline.process(run))
+    held = dataclasses.replace(run, held=run.records[-1].decision.actions)
+    done = await here.pipeline.process_resume(held)
+    assert isinstance(done, StepDone)
+    assert [result.status for result in done.record.results] == [ResultStatus.SUCCESS]
+    assert done.record.resumed
+
+
+async def test_at_the_limit_of_a_budget_a_person_is_asked_where_the_settings_say_so(stage):
+    budget = {"subtask": {"model_calls": 0}, "at_limit": "ask"}
+    here = stage([CONTINUES], budget=budget, limits={"question_seconds": 60})
+    asked = await here.pipeline.process(here.run(job=3))
+    assert isinstance(asked, Question)
+    [question] = asked.questions
+    assert "has used its 0 model calls" in question.text
+    assert (asked.id, asked.deadline, question.choices) == ("t/1/ask-3", 1060.0, ("go on", "stop"))
+
+
+async def test_where_nobody_is_asked_the_limit_of_a_budget_is_the_end(stage):
+    budget = {"subtask": {"model_calls": 0}, "at_limit": "ask"}
+    here = stage([CONTINUES], budget=budget, system={"ask_question": False})
+    failed = await here.pipeline.process(here.run())
+    assert (type(failed), failed.outcome) == (StepFailed, Outcome.OUT_OF_BUDGET)
+
+
+async def test_going_on_gives_as_much_again_and_no_more(stage):
+    here = stage([CONTINUES] * 9, budget={"subtask": {"model_calls": 2}, "at_limit": "ask"})
+    ended = []
+    run = here.run()
+    for _ in range(7):
+        said = await here.pipeline.process(run)
+        ended.append(type(said))
+        if isinstance(said, StepDone):
+            run = run.apply(said)
+        else:
+            answer = Answer(id=said.id, task_id="t", texts=("go on",))
+            run = run.apply(said).apply(answer)
+    assert ended == [StepDone, StepDone, Question, StepDone, StepDone, Question, StepDone]
+
+
+async def test_a_step_that_takes_too_long_is_timed_out_and_keeps_what_was_done(stage):
+    here = stage(
+        [{**CONTINUES, "Function": "write", "Args": {"control_id": "field-1", "text": "a"}}],
+        limits={"step_seconds": 0.2},
+    )
+
+    async def never(context, run, observation, acted):
+        await asyncio.Event().wait()
+
+    strategies = dataclasses.replace(here.pipeline.strategies, remember=never)
+    failed = await dataclasses.replace(here.pipeline, strategies=strategies).process(here.run())
+    assert (type(failed), failed.outcome) == (StepFailed, Outcome.TIMED_OUT)
+    assert failed.causes[0].reason == "the step took longer than 0.2 s"
+    assert [(result.tool, result.status) for result in failed.results] == [("write", ResultStatus.SUCCESS)]
+    assert failed.usage.commands == 1
+
+
 # What the other states ask
 
 
 async def test_an_approval_is_asked_for_with_what_the_agent_sees_and_holds(stage):
     here = stage(limits={"approval_seconds": 60})
     held = (Action(tool="write", arguments={"text": "a"}),)
-    run = here.run("CONFIRM", held=held, held_by_policy="rule 1", job=4)
+    run = here.run("CONFIRM", held=held, held_by=Held.POLICY, held_why="rule 1", job=4)
     asked = await here.pipeline.process_confirmation(run)
     assert isinstance(asked, ApprovalRequest)
     assert (asked.id, asked.task_id, asked.run_id, asked.token) == ("t/1/ask-4", "t", "t/1", 7)
     assert (asked.address, asked.target, asked.actions) == ("app/memo/one", here.target, held)
     assert (asked.reason, asked.deadline) == ("rule 1", 1060.0)
     assert [control.id for control in asked.observation.controls] == ["field-1"]
+
+
+@pytest.mark.parametrize(
+    ("said", "tools", "then"),
+    [
+        ("deny", ("write",), AtDeadline.DENY),
+        ("fail", ("write", "append"), AtDeadline.FAIL),
+        ("allow", ("write", "read"), AtDeadline.ALLOW),
+        ("allow", ("write", "append"), AtDeadline.DENY),
+    ],
+)
+async def test_an_approval_says_what_its_deadline_does_and_never_allows_what_must_not_be_repeated(
+    stage, said, tools, then
+):
+    here = stage(limits={"at_approval_deadline": said})
+    held = tuple(Action(tool=name) for name in tools)
+    asked = await here.pipeline.process_confirmation(here.run("CONFIRM", held=held, held_by=Held.POLICY))
+    assert asked.at_deadline is then
+
+
+async def test_what_was_approved_for_the_rest_of_the_task_is_not_asked_for_again(stage):
+    here = stage()
+    once, again = (Action(tool="write", arguments={"text": text}) for text in "ab")
+    here.services.approved.remember("t", "app/memo/one", once)
+    said = await here.pipeline.process_confirmation(here.run("CONFIRM", held=(once,)))
+    assert isinstance(said, ApprovalAnswer)
+    assert (said.approved, said.unattended, said.reason) == (True, True, "approved for the rest of the task")
+    asked = await here.pipeline.process_confirmation(here.run("CONFIRM", held=(once, again)))
+    assert isinstance(asked, ApprovalRequest)
 
 
 async def test_an_approval_that_the_model_wants_gives_its_comment_as_the_reason(stage):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 import time
@@ -55,7 +56,7 @@ def test_an_alarm_that_another_one_sets_goes_off_in_the_same_move_if_it_falls_du
 def test_an_alarm_may_cancel_another_one_that_is_due_with_it(clock):
     heard = []
     alarms = []
-    clock.after(1, lambda: alarms[0].cancel())
+    clock.after(1, lambda: [alarm.cancel() for alarm in alarms])
     alarms.append(clock.after(1, lambda: heard.append(1)))
     clock.advance(1)
     assert heard == []
@@ -93,6 +94,18 @@ def test_the_machines_clock_wakes_for_a_deadline_that_is_nearer_than_the_one_it_
     machine.after(0.01, lambda: told.put("early"))
     assert told.get(timeout=5) == "early"
     assert told.empty()
+
+
+def test_a_callback_that_fails_does_not_end_the_machines_clock(machine, caplog):
+    def fail():
+        raise LookupError
+
+    told = queue.SimpleQueue()
+    machine.after(0, fail)
+    machine.after(0.01, lambda: told.put("later"))
+    with caplog.at_level(logging.ERROR, "callboard"):
+        assert told.get(timeout=2) == "later"
+    assert [record.exc_info[0] for record in caplog.records] == [LookupError]
 
 
 def test_the_machines_clock_never_goes_off_early(machine):

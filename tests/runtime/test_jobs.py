@@ -89,10 +89,20 @@ def word():
 
 
 @pytest.fixture
-def blocking():
-    call = Blocking()
-    yield call
-    call.let_go.set()
+def block(jobs, lanes, lease, word):
+    """Start a job with a call that blocks a lane; all of them return at the end."""
+    calls = []
+
+    def start(lane):
+        call = Blocking()
+        calls.append(call)
+        jobs.start(lease, lambda: lanes.run(lane, call), word)
+        assert call.begun.wait(5)
+        return call
+
+    yield start
+    for call in calls:
+        call.let_go.set()
 
 
 def settle(loop):
@@ -218,29 +228,25 @@ def test_a_lease_is_idle_only_when_all_of_its_jobs_have_ended(loop, jobs, lease,
     assert idle.told == ["idle"]
 
 
-def test_a_lease_is_stuck_and_not_idle_until_a_blocking_call_that_outlives_its_job_returns(
-    jobs, lanes, lease, word, blocking
-):
-    jobs.start(lease, lambda: lanes.run("one", blocking), word)
-    assert blocking.begun.wait(5)
+def test_a_lease_is_stuck_and_not_idle_until_a_blocking_call_that_outlives_its_job_returns(jobs, lease, word, block):
+    call = block("one")
     jobs.cancel(lease.token)
     idle = Idle(jobs, lease.token)
     assert idle.is_stuck.wait(5)
     assert not idle.is_idle.is_set()
-    blocking.let_go.set()
+    call.let_go.set()
     assert idle.is_idle.wait(5)
     assert idle.told == ["stuck", "idle"]
     assert word.silent
 
 
-def test_one_who_asks_after_the_job_got_stuck_is_told_so(loop, jobs, lanes, lease, word, blocking):
-    jobs.start(lease, lambda: lanes.run("one", blocking), word)
-    assert blocking.begun.wait(5)
+def test_one_who_asks_after_the_job_got_stuck_is_told_so(loop, jobs, lease, block):
+    call = block("one")
     jobs.cancel(lease.token)
     settle(loop)
     idle = Idle(jobs, lease.token)
     assert idle.told == ["stuck"]
-    blocking.let_go.set()
+    call.let_go.set()
     assert idle.is_idle.wait(5)
 
 
@@ -270,39 +276,32 @@ def test_one_who_asks_just_as_the_job_gets_stuck_is_told_so(jobs, lease, word):
     assert asked[0].told == ["stuck", "idle"]
 
 
-def test_two_blocking_calls_of_one_lease_make_it_stuck_once(loop, jobs, lanes, lease, word, blocking):
-    second = Blocking()
-    jobs.start(lease, lambda: lanes.run("one", blocking), word)
-    jobs.start(lease, lambda: lanes.run("two", second), word)
-    assert blocking.begun.wait(5)
-    assert second.begun.wait(5)
+def test_two_blocking_calls_of_one_lease_make_it_stuck_once(loop, jobs, lease, block):
+    calls = block("one"), block("two")
     idle = Idle(jobs, lease.token)
     jobs.cancel(lease.token)
     settle(loop)
-    blocking.let_go.set()
-    second.let_go.set()
+    for call in calls:
+        call.let_go.set()
     assert idle.is_idle.wait(5)
     assert idle.told == ["stuck", "idle"]
 
 
-def test_a_job_that_goes_on_without_its_blocking_call_speaks_at_once_and_keeps_the_lease(
-    jobs, lanes, lease, word, blocking
-):
+def test_a_job_that_goes_on_without_its_blocking_call_speaks_at_once_and_keeps_the_lease(jobs, lanes, lease, word):
+    call = Blocking()
+
     async def give_up():
-        try:
-            async with asyncio.timeout(0):
-                await lanes.run("one", blocking)
-        except TimeoutError:
-            return WORD
+        waiting = asyncio.create_task(lanes.run("one", call))
+        await asyncio.to_thread(call.begun.wait, 5)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        return WORD
 
     jobs.start(lease, give_up, word)
     assert word.get() == WORD
-    if not blocking.begun.is_set():  # taken back before the lane had begun it: nothing is left behind
-        assert Idle(jobs, lease.token).is_idle.wait(5)
-        return
     idle = Idle(jobs, lease.token)
     assert idle.is_stuck.wait(5)
-    blocking.let_go.set()
+    call.let_go.set()
     assert idle.is_idle.wait(5)
 
 

@@ -9,20 +9,10 @@ from contextvars import ContextVar
 
 import pytest
 
-from callboard.actors.runtime import Lane, Lanes, _lanes, refuse_own_thread
+from callboard.actors.runtime import Lanes, _lanes, refuse_own_thread
 from callboard.messages import WouldDeadlockError
 
 WORD = ContextVar("WORD", default="none")
-
-
-@pytest.fixture
-def lane():
-    made = Lane("test")
-    yield made
-    made.close()
-    if made.thread is not None:
-        made.thread.join(5)
-        assert not made.thread.is_alive()
 
 
 class Held:
@@ -45,10 +35,10 @@ def held():
     call.let_go.set()
 
 
-def test_calls_of_a_lane_run_one_after_the_other_in_order(lane, held):
+def test_calls_of_a_lane_run_one_after_the_other_in_order(lanes, held):
     order = []
-    first = lane.submit(held)
-    rest = [lane.submit(lambda number=number: order.append(number)) for number in range(20)]
+    first = lanes.submit("one", held)
+    rest = [lanes.submit("one", lambda number=number: order.append(number)) for number in range(20)]
     assert held.begun.wait(5)
     assert order == []
     held.let_go.set()
@@ -60,16 +50,11 @@ def test_calls_of_a_lane_run_one_after_the_other_in_order(lane, held):
 
 def test_lanes_of_different_names_run_side_by_side(lanes):
     meet = threading.Barrier(2, timeout=5)
-    calls = [lanes.get(name).submit(meet.wait) for name in ("one", "two")]
+    calls = [lanes.submit(name, meet.wait) for name in ("one", "two")]
     assert sorted(call.result(5) for call in calls) == [0, 1]
 
 
-def test_one_name_is_one_lane(lanes):
-    assert lanes.get("one") is lanes.get("one")
-    assert lanes.get("one") is not lanes.get("two")
-
-
-def test_a_call_runs_in_a_copy_of_its_callers_context(lane):
+def test_a_call_runs_in_a_copy_of_its_callers_context(lanes):
     WORD.set("the caller's")
 
     def change():
@@ -77,32 +62,32 @@ def test_a_call_runs_in_a_copy_of_its_callers_context(lane):
         WORD.set("the call's")
         return seen
 
-    assert lane.submit(change).result(5) == "the caller's"
+    assert lanes.submit("one", change).result(5) == "the caller's"
     assert WORD.get() == "the caller's"
 
 
-def test_a_lanes_thread_is_one_of_ours(lane):
+def test_a_lanes_thread_is_one_of_ours(lanes):
     with pytest.raises(WouldDeadlockError):
-        lane.submit(lambda: refuse_own_thread("result")).result(5)
+        lanes.submit("one", lambda: refuse_own_thread("result")).result(5)
 
 
-def test_what_a_call_raises_goes_to_its_future_and_the_lane_lives_on(lane):
+def test_what_a_call_raises_goes_to_its_future_and_the_lane_lives_on(lanes):
     def fail():
         raise LookupError
 
     with pytest.raises(LookupError):
-        lane.submit(fail).result(5)
-    assert lane.submit(lambda: "alive").result(5) == "alive"
+        lanes.submit("one", fail).result(5)
+    assert lanes.submit("one", lambda: "alive").result(5) == "alive"
 
 
 @pytest.mark.parametrize("how", [SystemExit, KeyboardInterrupt, GeneratorExit])
-def test_a_call_that_wants_to_leave_the_process_is_an_ordinary_error_and_the_lane_lives_on(lane, how):
+def test_a_call_that_wants_to_leave_the_process_is_an_ordinary_error_and_the_lane_lives_on(lanes, how):
     def leave():
         raise how
 
     with pytest.raises(RuntimeError, match=how.__name__):
-        lane.submit(leave).result(5)
-    assert lane.submit(lambda: "alive").result(5) == "alive"
+        lanes.submit("one", leave).result(5)
+    assert lanes.submit("one", lambda: "alive").result(5) == "alive"
 
 
 async def test_a_call_that_raises_stop_iteration_is_an_ordinary_error(lanes):
@@ -113,33 +98,33 @@ async def test_a_call_that_raises_stop_iteration_is_an_ordinary_error(lanes):
         await asyncio.wait_for(lanes.run("one", stop), 5)
 
 
-def test_a_lane_is_busy_while_a_call_runs_or_waits(lane, held):
-    assert not lane.busy
-    first, second = lane.submit(held), lane.submit(lambda: None)
+def test_a_lane_is_busy_while_a_call_runs_or_waits(lanes, held):
+    assert not lanes.busy("one")
+    first, second = lanes.submit("one", held), lanes.submit("one", lambda: None)
     assert held.begun.wait(5)
-    assert lane.busy
+    assert lanes.busy("one")
     held.let_go.set()
     first.result(5)
     second.result(5)
-    assert not lane.busy
+    assert not lanes.busy("one")
 
 
-def test_a_call_that_was_cancelled_while_it_waited_never_runs(lane, held):
+def test_a_call_that_was_cancelled_while_it_waited_never_runs(lanes, held):
     ran = []
-    first, second = lane.submit(held), lane.submit(lambda: ran.append(1))
+    first, second = lanes.submit("one", held), lanes.submit("one", lambda: ran.append(1))
     assert held.begun.wait(5)
     assert second.cancel()
     assert not first.cancel()
     held.let_go.set()
     first.result(5)
-    lane.submit(lambda: None).result(5)
+    lanes.submit("one", lambda: None).result(5)
     assert ran == []
-    assert not lane.busy
+    assert not lanes.busy("one")
 
 
 async def test_a_cancelled_wait_takes_a_waiting_call_back(lanes, held):
     ran = []
-    first = lanes.get("one").submit(held)
+    first = lanes.submit("one", held)
     waiting = asyncio.create_task(lanes.run("one", lambda: ran.append(1)))
     await asyncio.sleep(0)
     waiting.cancel()
@@ -151,40 +136,62 @@ async def test_a_cancelled_wait_takes_a_waiting_call_back(lanes, held):
     assert ran == []
 
 
-def test_an_idle_lane_lets_its_thread_go_and_the_next_call_starts_another(lane, monkeypatch):
+def test_a_lane_that_was_never_used_is_not_busy(lanes):
+    assert not lanes.busy("one")
+
+
+def test_an_idle_lane_lets_its_thread_go_and_the_next_call_starts_another(lanes, monkeypatch):
     monkeypatch.setattr(_lanes, "_IDLE_SECONDS", 0.01)
-    lane.submit(lambda: None).result(5)
-    thread = lane.thread
-    if thread is not None:
-        thread.join(5)
-        assert not thread.is_alive()
-    assert lane.thread is None
-    assert lane.submit(lambda: "again").result(5) == "again"
+    first = lanes.submit("one", threading.current_thread).result(5)
+    first.join(5)
+    assert not first.is_alive()
+    second = lanes.submit("one", threading.current_thread).result(5)
+    assert second is not first
+
+
+def test_a_lanes_thread_never_keeps_the_process_alive(lanes):
+    thread = lanes.submit("one", threading.current_thread).result(5)
+    assert thread.daemon
+    assert thread.name == "callboard-lane-one"
+
+
+def test_many_calls_of_many_threads_all_run_once_while_lanes_come_and_go(lanes, monkeypatch):
+    monkeypatch.setattr(_lanes, "_IDLE_SECONDS", 0.0001)
+    counts = dict.fromkeys(range(5), 0)
+
+    def count(number):
+        counts[number] += 1  # without a lock: a lane runs one call at a time
+
+    def call_all():
+        for turn in range(500):
+            lanes.submit(f"lane-{turn % 5}", lambda number=turn % 5: count(number)).result(5)
+
+    threads = [threading.Thread(target=call_all) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert counts == dict.fromkeys(range(5), 400)
 
 
 def test_closing_cancels_what_waits_and_lets_the_running_call_return(held):
-    lane = Lane("closed")
-    first, second = lane.submit(held), lane.submit(lambda: None)
+    lanes = Lanes()
+    first, second = lanes.submit("one", held), lanes.submit("one", lambda: None)
     assert held.begun.wait(5)
-    lane.close()
+    assert lanes.close(0) == ("one",)
     assert second.cancelled()
-    assert lane.thread is not None
     held.let_go.set()
     assert first.result(5) == "returned"
-    lane.thread.join(5)
-    assert not lane.thread.is_alive()
 
 
-def test_closing_names_the_lanes_whose_call_does_not_return(held):
+def test_closing_names_the_lanes_whose_call_does_not_return_and_no_other(held):
     lanes = Lanes()
-    lanes.get("quick").submit(lambda: None).result(5)
-    stuck = lanes.get("stuck")
-    stuck.submit(held)
+    lanes.submit("quick", lambda: None).result(5)
+    stuck = lanes.submit("stuck", held)
     assert held.begun.wait(5)
-    assert lanes.close(0.01) == ("stuck",)
+    assert lanes.close(0.1) == ("stuck",)
     held.let_go.set()
-    assert stuck.thread is not None
-    stuck.thread.join(5)
+    assert stuck.result(5) == "returned"
 
 
 def test_closing_does_not_wait_for_a_call_that_the_lane_took_meanwhile():
@@ -197,9 +204,13 @@ def test_closing_does_not_wait_for_a_call_that_the_lane_took_meanwhile():
             before, self.asked = self.asked, True
             return before and super().empty()
 
-    lane = Lane("raced")
+    lanes = Lanes()
+    lanes.submit("one", lambda: None).result(5)
+    lane = lanes._lanes["one"]
+    lane._calls.put(None)  # the thread leaves the queue that it waits on
+    lane.thread.join(5)
     lane._calls = TakenMeanwhile()
-    closing = threading.Thread(target=lane.close, daemon=True)
+    closing = threading.Thread(target=lanes.close, args=(0,), daemon=True)
     closing.start()
     closing.join(2)
     assert not closing.is_alive()

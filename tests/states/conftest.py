@@ -16,6 +16,7 @@ from callboard.messages import (
     Cause,
     CommandResult,
     Decision,
+    Held,
     Observation,
     Outcome,
     ResultStatus,
@@ -69,7 +70,8 @@ def make_step(status: str = "CONTINUE", *results: str, held: int = 0, by_policy:
     return StepDone(
         record=record,
         held=decided.actions[len(results) :],
-        held_by_policy=by_policy,
+        held_by=(Held.POLICY if by_policy else Held.MODEL) if held else Held.NOT,
+        held_why=by_policy,
         usage=Usage(steps=1, model_calls=1, commands=len(results)),
     )
 

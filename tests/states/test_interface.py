@@ -13,11 +13,13 @@ from callboard.actors.mobile import MobileAgent
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import AppAgentStateManager, HostAgentStateManager, MobileAgentStateManager
 from callboard.messages import (
+    Action,
     AgentKind,
     ApprovalAnswer,
     Assign,
     Captured,
     Cause,
+    Held,
     Outcome,
     RoundEnded,
     StepFailed,
@@ -138,6 +140,25 @@ async def test_handling_asks_level_2_for_what_the_state_is_about_and_returns_its
     said = await MACHINES[kind].get_state(status).handle(level2, context)
     assert level2.asked == ([asked] if asked else [])
     assert (said is level2.said) is (asked is not None)
+
+
+APPROVED = ApprovalAnswer(id="ask", task_id="t", approved=True)
+
+
+@pytest.mark.parametrize(
+    ("held_by", "answer", "asked"),
+    [
+        pytest.param(Held.POLICY, None, "process_confirmation", id="asks-where-there-is-no-confirm"),
+        pytest.param(Held.POLICY, APPROVED, "process_resume", id="approved"),
+        pytest.param(Held.PAUSE, None, "process_resume", id="paused"),
+    ],
+)
+@pytest.mark.parametrize("kind", AgentKind)
+async def test_in_continue_held_actions_are_asked_for_or_run_before_the_next_step(kind, held_by, answer, asked, run):
+    level2 = Level2()
+    context = run(address=ADDRESSES[kind], held=(Action(tool="write"),), held_by=held_by, answer=answer)
+    await MACHINES[kind].get_state("CONTINUE").handle(level2, context)
+    assert level2.asked == [asked]
 
 
 @EVERY_STATE

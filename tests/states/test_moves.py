@@ -7,17 +7,20 @@ import itertools
 import pytest
 
 from callboard.actors.processing import MACHINES
-from callboard.actors.states import By, Move
+from callboard.actors.states import GO_ON, STOP, By, Move
 from callboard.messages import (
+    Action,
     AgentKind,
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
     AskedQuestion,
     Assign,
+    AtDeadline,
     Cancel,
     Captured,
     Cause,
+    Held,
     Observation,
     Outcome,
     PlanStep,
@@ -43,6 +46,14 @@ APPROVED = ApprovalAnswer(id="ask", task_id="t", approved=True)
 UNATTENDED = ApprovalAnswer(id="ask", task_id="t", approved=True, unattended=True)
 REJECTED = ApprovalAnswer(id="ask", task_id="t", approved=False, by="ann", reason="too risky")
 EXPIRED = RequestExpired(id="ask", task_id="t")
+DENIED, FAILS, ALLOWED = (
+    RequestExpired(id="ask", task_id="t", at_deadline=then)
+    for then in (AtDeadline.DENY, AtDeadline.FAIL, AtDeadline.ALLOW)
+)
+GOES_ON = Answer(id="ask", task_id="t", texts=(GO_ON,))
+STOPS = Answer(id="ask", task_id="t", texts=(STOP,))
+SPENT = StepFailed(phase=None, causes=(Cause(reason="no tokens"),), outcome=Outcome.OUT_OF_BUDGET)
+LATE = StepFailed(phase=None, causes=(Cause(reason="too slow"),), outcome=Outcome.TIMED_OUT)
 QUESTION = Question(
     id="ask", task_id="t", run_id="t/1", token=7, address="app/a/b", questions=(AskedQuestion(text="which?"),)
 )
@@ -90,6 +101,30 @@ def test_an_exception_leads_to_error_by_the_system_or_to_fail_where_there_is_no_
     assert (move.target, move.outcome, move.by) == (*expected, By.SYSTEM)
 
 
+@pytest.mark.parametrize("failed", [SPENT, LATE])
+@pytest.mark.parametrize(("kind", "status"), WORKING + ASKING)
+def test_a_step_whose_time_or_budget_is_used_up_leads_to_fail_by_the_system_with_that_outcome(
+    kind, status, failed, run
+):
+    context = run(status, address=ADDRESSES[kind]).apply(failed)
+    assert decide(kind, context) == Move("FAIL", By.SYSTEM, failed.outcome)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        pytest.param(QUESTION, None, id="asked"),
+        pytest.param(GOES_ON, None, id="go-on"),
+        pytest.param(STOPS, ("FAIL", By.USER, Outcome.OUT_OF_BUDGET), id="stop"),
+        pytest.param(EXPIRED, ("FAIL", By.TIMEOUT, Outcome.OUT_OF_BUDGET), id="expired"),
+    ],
+)
+@pytest.mark.parametrize(("kind", "status"), WORKING)
+def test_at_the_limit_of_a_budget_a_person_says_whether_to_go_on(kind, status, message, expected, run):
+    context = run(status, address=ADDRESSES[kind]).apply(message)
+    assert ending(decide(kind, context)) == expected
+
+
 @pytest.mark.parametrize(("kind", "status"), WORKING)
 def test_the_last_allowed_step_leads_to_fail_as_out_of_budget(kind, status, run):
     context = run(status, address=ADDRESSES[kind], limits={"steps": 2})
@@ -118,6 +153,51 @@ def test_what_the_policy_holds_leads_to_confirm_by_the_system_whatever_the_model
         assert decide(kind, context) == Move("CONFIRM", By.SYSTEM)
 
 
+@pytest.mark.parametrize("kind", [MOBILE, LINUX])
+def test_without_confirm_what_the_policy_holds_stays_where_it_is_whatever_the_model_said(kind, run, make):
+    for said in MACHINES[kind].offered("CONTINUE"):
+        context = run(address=ADDRESSES[kind]).apply(make.step(said, held=1, by_policy="rule 1"))
+        assert decide(kind, context) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        pytest.param(REQUEST, None, id="asked"),
+        pytest.param(APPROVED, None, id="approved-but-not-run-yet"),
+        pytest.param(REJECTED, ("FAIL", By.USER, Outcome.REJECTED), id="rejected"),
+        pytest.param(DENIED, ("FAIL", By.TIMEOUT, Outcome.REJECTED), id="expired-deny"),
+        pytest.param(FAILS, ("FAIL", By.TIMEOUT, Outcome.TIMED_OUT), id="expired-fail"),
+        pytest.param(ALLOWED, None, id="expired-allow"),
+    ],
+)
+@pytest.mark.parametrize("kind", [MOBILE, LINUX])
+def test_without_confirm_an_approval_is_waited_for_in_continue(kind, message, expected, run, make):
+    held = run(address=ADDRESSES[kind]).apply(make.step("FINISH", held=1, by_policy="rule 1"))
+    assert ending(decide(kind, held.apply(message))) == expected
+
+
+@pytest.mark.parametrize("kind", [MOBILE, LINUX])
+def test_without_confirm_the_models_status_is_followed_once_the_approved_actions_ran(kind, run, make):
+    held = run(address=ADDRESSES[kind]).apply(make.step("FINISH", held=1, by_policy="rule 1"))
+    ran = held.apply(REQUEST).apply(APPROVED).apply(make.step("FINISH", "success"))
+    assert ending(decide(kind, ran)) == ("FINISH", By.MODEL, Outcome.FINISHED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [pair for pair in STATES if pair[1] in {"CONTINUE", "SCREENSHOT", "CONFIRM"}]
+)
+def test_what_a_pause_holds_stays_where_it_is(kind, status, run, make):
+    step = make.step("CONTINUE", held=1).model_copy(update={"held_by": Held.PAUSE})
+    assert decide(kind, run(status, address=ADDRESSES[kind]).apply(step)) is None
+
+
+@pytest.mark.parametrize(("kind", "said"), CLAIMS)
+def test_a_claim_does_not_hold_if_an_action_of_its_answer_was_not_run(kind, said, run, make):
+    context = run(address=ADDRESSES[kind]).apply(make.step(said, "success", "skipped"))
+    assert decide(kind, context) == Move("CONTINUE", By.SYSTEM)
+
+
 @pytest.mark.parametrize(("kind", "said"), CLAIMS)
 def test_a_claim_does_not_hold_if_an_action_of_its_answer_failed(kind, said, run, make):
     context = run(address=ADDRESSES[kind]).apply(make.step(said, "success", "failure", "skipped"))
@@ -139,6 +219,27 @@ def test_repeated_action_failures_lead_to_fail_by_the_system(kind, status, run, 
     assert decide(kind, once).target != "FAIL"
     expected = Move("FAIL", By.SYSTEM, Outcome.FAILED, "repeated action failures: 2 in a row")
     assert decide(kind, twice) == expected
+
+
+NO_PROGRESS = Move("FAIL", By.SYSTEM, Outcome.FAILED, "no progress: the same 3 times, and nothing changed")
+
+
+@pytest.mark.parametrize(("kind", "status"), WORKING)
+def test_the_same_step_again_after_the_model_was_told_leads_to_fail_by_the_system(kind, status, run, make):
+    told = run(status, address=ADDRESSES[kind], limits={"repeats": 2})
+    for _ in range(2):
+        told = told.apply(make.step("CONTINUE", "success"))
+    assert decide(kind, told).target == "CONTINUE"
+    assert decide(kind, told.apply(make.step("CONTINUE", "success"))) == NO_PROGRESS
+
+
+@pytest.mark.parametrize("kind", [HOST, APP])
+def test_the_same_approved_step_again_after_the_model_was_told_leads_to_fail_by_the_system(kind, run, make):
+    told = run("CONFIRM", address=ADDRESSES[kind], limits={"repeats": 2}, answer=APPROVED)
+    for _ in range(2):
+        told = told.apply(make.step("CONTINUE", "success"))
+    assert decide(kind, told) == Move("CONTINUE", By.USER)
+    assert decide(kind, told.apply(make.step("CONTINUE", "success"))) == NO_PROGRESS
 
 
 @pytest.mark.parametrize(
@@ -178,13 +279,16 @@ def test_pending_goes_on_with_the_answer_or_its_absence(kind, message, expected,
     [
         pytest.param(HOST, REJECTED, ("FAIL", By.USER, Outcome.REJECTED), id="host-rejected"),
         pytest.param(APP, REJECTED, ("FINISH", By.USER, Outcome.REJECTED), id="app-rejected"),
+        pytest.param(HOST, DENIED, ("FAIL", By.TIMEOUT, Outcome.REJECTED), id="host-expired-deny"),
+        pytest.param(APP, DENIED, ("FINISH", By.TIMEOUT, Outcome.REJECTED), id="app-expired-deny"),
         *(
             pytest.param(kind, message, expected, id=f"{kind}-{name}")
             for kind in (HOST, APP)
             for name, message, expected in (
                 ("asked", REQUEST, None),
                 ("approved-but-not-run-yet", APPROVED, None),
-                ("expired", EXPIRED, ("FAIL", By.TIMEOUT, Outcome.TIMED_OUT)),
+                ("expired-fail", FAILS, ("FAIL", By.TIMEOUT, Outcome.TIMED_OUT)),
+                ("expired-allow", ALLOWED, None),
             )
         ),
     ],
@@ -195,7 +299,7 @@ def test_confirm_waits_for_a_verdict(kind, message, expected, run):
 
 
 @pytest.mark.parametrize("kind", [HOST, APP])
-@pytest.mark.parametrize(("answer", "by"), [(APPROVED, By.USER), (UNATTENDED, By.SYSTEM)])
+@pytest.mark.parametrize(("answer", "by"), [(APPROVED, By.USER), (UNATTENDED, By.SYSTEM), (ALLOWED, By.SYSTEM)])
 def test_confirm_goes_on_once_the_approved_actions_ran(kind, answer, by, run, make):
     context = run("CONFIRM", address=ADDRESSES[kind]).apply(answer).apply(make.step("CONFIRM", "success"))
     assert decide(kind, context) == Move("CONTINUE", by)
@@ -234,19 +338,24 @@ def test_no_state_decides_a_move_that_the_table_does_not_have(kind, status, run,
     context = run(status, address=ADDRESSES[kind], limits={"steps": 3, "action_failures": 2, "reannotations": 2})
     runs = [context, run(status, address=ADDRESSES[kind], limits={"steps": 1}, steps=1)]
     runs += [context.apply(message) for message in (CANCEL, FAILED, CAPTURED)]
+    if status in {"CONTINUE", "SCREENSHOT"}:
+        heard = (QUESTION, GOES_ON, STOPS, REQUEST, APPROVED, UNATTENDED, REJECTED, DENIED, FAILS, ALLOWED, SPENT, LATE)
+        for held in ((), (Action(tool="write"),)):
+            asking = run(status, address=ADDRESSES[kind], held=held, held_by=Held.POLICY if held else Held.NOT)
+            runs += [asking.apply(message) for message in heard]
     if status == "PENDING":
-        runs += [context.apply(message) for message in (QUESTION, ANSWER, NOBODY, EXPIRED)]
+        runs += [context.apply(message) for message in (QUESTION, ANSWER, NOBODY, EXPIRED, SPENT, LATE)]
     if status == "CONFIRM":
-        runs += [context.apply(message) for message in (REQUEST, APPROVED, UNATTENDED, REJECTED, EXPIRED)]
-        runs += [context.apply(answer).apply(make.step("CONFIRM", "failure")) for answer in (APPROVED, UNATTENDED)]
+        heard = (REQUEST, APPROVED, UNATTENDED, REJECTED, DENIED, FAILS, ALLOWED, SPENT, LATE)
+        runs += [context.apply(message) for message in heard]
+        runs += [context.apply(one).apply(make.step("CONFIRM", "failure")) for one in (APPROVED, UNATTENDED, ALLOWED)]
     if status == "ASSIGN":
         runs += [context.apply(make.end(outcome)) for outcome in Outcome]
     results = ((), ("success",), ("failure",), ("skipped",), ("success", "failure", "skipped"))
     for said, ran, named, times in itertools.product(machine.offered(status), results, ((), ("a",)), range(3)):
         worn = run(status, address=ADDRESSES[kind], reannotations=times, failures=times, limits={"action_failures": 2})
         runs.append(worn.apply(make.step(said, *ran, reannotate=named)))
-        if "CONFIRM" in machine.transitions:
-            runs.append(worn.apply(make.step(said, *ran, held=1, by_policy="rule 1", reannotate=named)))
+        runs.append(worn.apply(make.step(said, *ran, held=1, by_policy="rule 1", reannotate=named)))
     moves = [move for one in runs if (move := decide(kind, one)) is not None]
     for move in moves:
         machine.check(status, move.target, move.by)
@@ -256,5 +365,5 @@ def test_no_state_decides_a_move_that_the_table_does_not_have(kind, status, run,
 @pytest.mark.parametrize(("kind", "status"), FINAL)
 def test_finish_leads_nowhere_whatever_happens(kind, status, run, make):
     context = run(status, address=ADDRESSES[kind])
-    messages = (CANCEL, FAILED, CAPTURED, ANSWER, APPROVED, REJECTED, EXPIRED, make.step("CONTINUE"))
+    messages = (CANCEL, FAILED, CAPTURED, ANSWER, APPROVED, REJECTED, DENIED, FAILS, ALLOWED, make.step("CONTINUE"))
     assert [decide(kind, context.apply(message)) for message in messages] == [None] * len(messages)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.states import By, Move, Run, see
+from callboard.actors.states import GO_ON, AppAgentStateManager, By, Move, Run, see
 from callboard.config import Limits
 from callboard.messages import (
     Action,
@@ -18,16 +18,20 @@ from callboard.messages import (
     ApprovalRequest,
     AskedQuestion,
     Assign,
+    AtDeadline,
     Cancel,
     Captured,
     Cause,
     CommandResult,
     Decision,
+    Held,
     Observation,
     Outcome,
+    Pause,
     Question,
     RequestExpired,
     ResultStatus,
+    Resume,
     StepDone,
     StepFailed,
     StepRecord,
@@ -38,6 +42,7 @@ from callboard.messages import (
 
 APPROVED = ApprovalAnswer(id="ask", task_id="t", approved=True)
 EXPIRED = RequestExpired(id="ask", task_id="t")
+ALLOWED = RequestExpired(id="ask", task_id="t", at_deadline=AtDeadline.ALLOW)
 QUESTION = Question(
     id="ask", task_id="t", run_id="t/1", token=7, address="app/a/b", questions=(AskedQuestion(text="which?"),)
 )
@@ -122,17 +127,33 @@ def test_a_claim_that_does_not_hold_is_told_to_the_model(claim, run, make):
     assert after.notes[-1] == f"{claim} does not hold, because an action of the same answer failed"
 
 
+@pytest.mark.parametrize("claim", ["FINISH", "ASSIGN", "CONFIRM"])
+def test_a_claim_beside_an_action_that_was_not_run_is_told_to_the_model(claim, run, make):
+    after = run().apply(make.step(claim, "success", "skipped"))
+    assert after.notes[-1] == f"{claim} does not hold, because an action of the same answer was not run"
+
+
 def test_what_is_held_is_kept_with_its_rule_until_the_next_step(run, make):
     held = run().apply(make.step("FINISH", held=2, by_policy="rule 1"))
-    assert (held.held, held.held_by_policy) == ((Action(tool="write"), Action(tool="write")), "rule 1")
+    assert (held.held, held.held_why) == ((Action(tool="write"), Action(tool="write")), "rule 1")
+    assert held.held_by is Held.POLICY
     after = held.apply(make.step("CONTINUE", "success"))
-    assert (after.held, after.held_by_policy) == ((), "")
+    assert (after.held, after.held_by, after.held_why) == ((), Held.NOT, "")
 
 
 def test_a_failed_step_is_used_up_but_not_remembered(run):
     used = Usage(steps=1, model_calls=2)
     after = run(steps=0).apply(StepFailed(phase=None, causes=(Cause(reason="boom"),), usage=used))
     assert (after.memory, after.steps, after.usage, after.asked) == ((), 0, used, 2)
+
+
+def test_what_a_failed_step_wrote_is_there_all_the_same(run, make):
+    wrote = CommandResult(
+        call_id="1", tool="save", status=ResultStatus.SUCCESS, artifacts=("/new", "/old"), made=("/new",)
+    )
+    failed = StepFailed(phase=None, causes=(Cause(reason="boom"),), results=(wrote,))
+    after = run().apply(failed).apply(make.step("CONTINUE", "success"))
+    assert (after.artifacts, after.made) == (("/new", "/old"), ("/new",))
 
 
 def test_a_capture_changes_nothing_else(run):
@@ -188,8 +209,10 @@ def test_an_assigned_subtask_is_waited_for_by_its_run(run):
 
 
 def test_an_answer_becomes_a_note_beside_its_question(run, make):
-    asked = run().apply(make.step("PENDING", questions=(AskedQuestion(text="which?"), AskedQuestion(text="why?"))))
-    after = asked.apply(QUESTION).apply(Answer(id="ask", task_id="t", texts=("this", "that")))
+    questions = (AskedQuestion(text="which?"), AskedQuestion(text="why?"))
+    asked = run("PENDING").apply(make.step("PENDING", questions=questions))
+    put = QUESTION.model_copy(update={"questions": questions})
+    after = asked.apply(put).apply(Answer(id="ask", task_id="t", texts=("this", "that")))
     assert after.waiting == ""
     assert after.notes == ("asked 'which?', a person answered 'this'", "asked 'why?', a person answered 'that'")
 
@@ -206,10 +229,132 @@ def test_an_approval_is_kept_until_the_status_changes(run):
     assert approved.moved(Move("CONTINUE", By.USER), reannotating=False).answer is None
 
 
-@pytest.mark.parametrize("message", [EXPIRED, Cancel(task_id="t")])
+DEADLINES = [EXPIRED.model_copy(update={"at_deadline": then}) for then in (AtDeadline.DENY, AtDeadline.FAIL)]
+
+
+@pytest.mark.parametrize("message", [*DEADLINES, Cancel(task_id="t")])
 def test_what_was_held_never_runs_after_a_deadline_or_a_cancel(message, run):
-    after = run("CONFIRM", waiting="ask", held=(Action(tool="write"),)).apply(message)
-    assert (after.waiting, after.held) == ("", ())
+    after = run("CONFIRM", waiting="ask", held=(Action(tool="write"),), held_by=Held.POLICY).apply(message)
+    assert (after.waiting, after.answer) == ("", None)
+    move = AppAgentStateManager.get_state("CONFIRM").decide(after)
+    assert move.target in {"FAIL", "FINISH"}
+    assert after.moved(move, reannotating=False).held == ()
+
+
+def test_a_cancel_drops_at_once_what_was_held_and_ends_a_pause(run):
+    after = run(held=(Action(tool="write"),), held_by=Held.PAUSE, paused=True).apply(Cancel(task_id="t"))
+    assert (after.held, after.held_by, after.paused) == ((), Held.NOT, False)
+
+
+def test_a_deadline_that_allows_is_an_approval_that_no_person_gave(run):
+    held = (Action(tool="write"),)
+    after = run("CONFIRM", waiting="ask", held=held).apply(ALLOWED)
+    assert (after.waiting, after.held) == ("", held)
+    assert (after.answer.approved, after.answer.unattended, after.answer.by) == (True, True, "")
+
+
+def test_a_pause_and_its_end_change_nothing_else(run, make):
+    before = run(busy=True).apply(make.step("CONTINUE", "success"))
+    paused = before.apply(Pause(task_id="t"))
+    assert paused == dataclasses.replace(before, paused=True)
+    assert paused.apply(Resume(task_id="t")) == before
+
+
+def test_an_approval_outlives_a_pause_of_the_approved_actions(run, make):
+    approved = run(held=(Action(tool="write"),), held_by=Held.POLICY, waiting="ask").apply(APPROVED)
+    step = make.step("CONTINUE", held=1)
+    paused = approved.apply(step.model_copy(update={"held_by": Held.PAUSE}))
+    assert (paused.answer, len(paused.held)) == (APPROVED, 1)
+    assert paused.apply(make.step("CONTINUE", "success")).answer is None
+
+
+def test_going_on_at_a_limit_is_counted_and_is_no_note(run):
+    asked = run().apply(QUESTION)
+    once = asked.apply(Answer(id="ask", task_id="t", texts=(GO_ON,)))
+    twice = once.apply(QUESTION).apply(Answer(id="ask", task_id="t", texts=(GO_ON,)))
+    assert [one.granted for one in (asked, once, twice)] == [0, 1, 2]
+    assert twice.notes == ()
+
+
+def test_the_same_words_as_the_answer_to_a_models_question_grant_nothing(run):
+    after = run("PENDING").apply(QUESTION).apply(Answer(id="ask", task_id="t", texts=(GO_ON,)))
+    assert (after.granted, after.notes) == (0, (f"asked 'which?', a person answered {GO_ON!r}",))
+
+
+def test_what_a_step_used_that_was_broken_off_at_a_limit_is_counted(run):
+    asked = run().apply(QUESTION.model_copy(update={"usage": Usage(model_calls=2)}))
+    assert (asked.usage, asked.asked, asked.steps) == (Usage(model_calls=2), 2, 0)
+
+
+# Loops
+
+
+def looked(step, fingerprint):
+    """Give the same step on another surface."""
+    seen = step.record.observation.model_copy(update={"fingerprint": fingerprint})
+    return step.model_copy(update={"record": step.record.model_copy(update={"observation": seen})})
+
+
+def counts(context, *steps):
+    found = []
+    for step in steps:
+        context = context.apply(step)
+        found.append(context.repeats)
+    return found
+
+
+def test_the_same_step_on_the_same_surface_is_counted(run, make):
+    step = make.step("CONTINUE", "success")
+    assert counts(run(), step, step, step) == [1, 2, 3]
+
+
+def test_a_surface_that_changed_begins_the_count_anew(run, make):
+    step = make.step("CONTINUE", "success")
+    assert counts(run(), step, step, looked(step, "other"), looked(step, "other")) == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"said": "PENDING"}, id="status"),
+        pytest.param({"ran": ("success",)}, id="actions"),
+        pytest.param({"decision": {"questions": (AskedQuestion(text="which?"),)}}, id="questions"),
+    ],
+)
+def test_another_step_on_the_same_surface_is_counted_apart(other, run, make):
+    step = make.step("CONTINUE")
+    apart = make.step(other.get("said", "CONTINUE"), *other.get("ran", ()), **other.get("decision", {}))
+    assert counts(run(), step, apart, step, apart) == [1, 1, 2, 2]
+
+
+def test_a_step_in_another_state_is_counted_apart(run, make):
+    step = make.step("CONTINUE")
+    there = step.model_copy(update={"record": step.record.model_copy(update={"status": "SCREENSHOT"})})
+    assert counts(run(), step, there, step) == [1, 1, 2]
+
+
+def test_what_was_held_and_then_run_is_no_repetition(run, make):
+    step = make.step("CONTINUE")
+    resumed = step.model_copy(update={"record": step.record.model_copy(update={"resumed": True})})
+    assert counts(run(), step, resumed, step, resumed, resumed) == [1, 1, 2, 2, 2]
+
+
+def test_steps_of_an_earlier_assignment_do_not_count_as_repeated(run, make):
+    step = make.step("CONTINUE")
+    before = run().apply(step).apply(step)
+    assert Run.begin(before.assign, Limits(), "CONTINUE", before).apply(step).repeats == 1
+
+
+def test_the_model_is_told_at_the_limit_that_it_goes_round_in_a_circle(run, make):
+    context, told = run(limits={"repeats": 2}), []
+    for _ in range(3):
+        context = context.apply(make.step("CONTINUE"))
+        told.append(context.notes)
+    assert told == [
+        (),
+        ("you did the same 2 times, and nothing changed: do something else, or say FAIL",),
+        ("you did the same 3 times, and nothing changed: do something else, or say FAIL",),
+    ]
 
 
 def test_a_subtasks_result_joins_those_before_it(run, make):
@@ -332,6 +477,7 @@ def messages():
                 Answer(id="ask", task_id="t", nobody=True),
                 APPROVED,
                 EXPIRED,
+                ALLOWED,
                 SubtaskFinished(task_id="t", run_id="t/1", token=9, result=subtask),
                 Assign(task_id="t", run_id="t/1", address="app/a/b", request="write", number=1),
             ]

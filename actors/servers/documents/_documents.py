@@ -15,12 +15,14 @@ from callboard.actors.servers.documents._excel import ExcelTools
 from callboard.actors.servers.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
 from callboard.actors.servers.documents._word import WordTools
 from callboard.actors.servers.documents._workspace import ROOTS, Snapshot, Workspace
-from callboard.messages import AgentKind, CommandType, Control, Effect, Observation, Target, TargetKind
+from callboard.messages import AgentKind, CommandType, Control, Effect, Hazard, Observation, Target, TargetKind
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from pydantic import JsonValue
+
 
 HOST = (AgentKind.HOST,)
 _NAMES = {"word": "Word", "excel": "Excel"}
@@ -46,6 +48,21 @@ class Application(Protocol):
         """Make a new document."""
 
 
+OVERWRITING = frozenset(
+    {
+        "edit_paragraph",
+        "rename_sheet",
+        "reorder_columns",
+        "replace_text",
+        "set_formula",
+        "sort_range",
+        "write_cell",
+        "write_range",
+    }
+)
+"""Tools that replace or move what stands in a document; the others add to it, or change how it looks."""
+
+
 class DocumentServer(Server):
     """Documents in a workspace folder, for any operating system and no display.
 
@@ -62,6 +79,7 @@ class DocumentServer(Server):
     """
 
     name = "documents"
+    settles = False  # a document changes only by a call, and is quiet when that returns
 
     def __init__(self, workspace: Path, *, max_bytes: int = 50_000_000) -> None:
         self._workspace = Workspace(workspace, max_bytes)
@@ -94,6 +112,17 @@ class DocumentServer(Server):
             if (candidate.id, candidate.name, candidate.kind) == (control.id, control.name, control.kind):
                 return candidate
         return None
+
+    def hazards(
+        self, target: Target, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
+    ) -> set[Hazard]:
+        """Say that a call overwrites, when it replaces what stands in a document that the task did not make."""
+        document = _document_of(target)
+        if tool not in OVERWRITING or str(self._workspace.path(document)) in made:
+            return set()
+        if tool in {"write_range", "set_formula"} and not self._excel.overwrites(document, tool, arguments):
+            return set()
+        return {Hazard.OVERWRITES}
 
     def tools(self) -> tuple[ServerTool, ...]:
         """Build the tools of the host, of both applications, and of each; names are unique within an application."""

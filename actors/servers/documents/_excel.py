@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from openpyxl.styles import Font
 from pydantic import Field
@@ -31,10 +31,10 @@ from callboard.actors.servers.documents._excel_formulas import checked, fill
 from callboard.actors.servers.documents._excel_move import SortKey, reorder, sort_rows
 from callboard.actors.servers.documents._excel_references import holders, mentions, renamed
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, width_of
-from callboard.messages import Control, Effect
+from callboard.messages import Control, Effect, Hazard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from openpyxl.worksheet.worksheet import Worksheet
 
@@ -73,6 +73,25 @@ class ExcelTools:
     def empty(self) -> bytes:
         """Make a new workbook."""
         return ExcelFile.new().to_bytes()
+
+    def overwrites(self, document: str, tool_name: str, arguments: Mapping[str, Any]) -> bool:
+        """Say whether a call that writes cells finds something in them. What it would refuse overwrites nothing."""
+        given = {key: arguments.get(key, "") for key in ("cell", "cells", "sheet", "control_id", "control_name")}
+        named = (given["control_id"], given["control_name"])
+        try:
+            file = self._load(self._workspace.read(document))
+            if tool_name == "write_range":
+                values = arguments["values"]
+                found = start_of(file, given["sheet"], given["cell"], *named)
+                cells = spread(found, len(values), width_of(values))
+            else:
+                found = writable(place(file, given["sheet"], given["cells"], *named))
+                cells = bounded(found.need())
+        except ToolError:
+            return False
+        left, top, right, bottom = cells.bounds
+        rows = found.sheet.iter_rows(top, bottom, left, right, values_only=True)
+        return any(value is not None for row in rows for value in row)
 
     @tool(effect=Effect.READ, roots=EXCEL)
     def read_range(
@@ -297,7 +316,7 @@ class ExcelTools:
             found.title = title
             return {"sheet": title, "before": old}
 
-    @tool(effect=Effect.ONCE, roots=EXCEL, destructive=True)
+    @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES])
     def delete_sheet(
         self,
         document: Document,

@@ -25,7 +25,7 @@ from callboard.actors.servers.documents._tables import (
 )
 from callboard.actors.servers.documents._word_controls import Found, find, find_all, tree
 from callboard.actors.servers.documents._word_file import WordFile, visible_text
-from callboard.messages import Control, Effect
+from callboard.messages import Control, Effect, Hazard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -253,7 +253,7 @@ class WordTools:
             )
             return {"control_id": control_id, "runs": count}
 
-    @tool(effect=Effect.ONCE, roots=WORD, destructive=True)
+    @tool(effect=Effect.ONCE, roots=WORD, hazards=[Hazard.DELETES])
     def delete_control(self, document: Document, control_id: ControlId, *, control_name: ControlName = "") -> Answer:
         """Delete a paragraph, a heading (without what is below it) or a table."""
         with self._editing(document) as file:

@@ -1,0 +1,42 @@
+"""What a person approved for the rest of a task."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from callboard.messages import Action, Address, Observation
+
+
+class Approved:
+    """Approvals that are remembered, by task: the same tool, target and arguments. Thread-safe.
+
+    The target includes the control that was meant: another one that has its id by now is not approved.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tasks: dict[str, set[str]] = {}
+
+    def remember(self, task_id: str, agent: Address, action: Action, seen: Observation | None = None) -> None:
+        """Approve an action, on what was seen when it was approved, for the rest of the task."""
+        with self._lock:
+            self._tasks.setdefault(task_id, set()).add(_key(agent, action, seen))
+
+    def has(self, task_id: str, agent: Address, action: Action, seen: Observation | None = None) -> bool:
+        """Say whether an action, on what is seen now, was approved for the rest of the task."""
+        with self._lock:
+            return _key(agent, action, seen) in self._tasks.get(task_id, ())
+
+    def drop(self, task_id: str) -> None:
+        """Forget a task."""
+        with self._lock:
+            self._tasks.pop(task_id, None)
+
+
+def _key(agent: Address, action: Action, seen: Observation | None) -> str:
+    control = seen.control(action.control) if seen is not None and action.control is not None else None
+    meant = [control.id, control.name, control.kind] if control is not None else None
+    return json.dumps([agent, action.tool, action.arguments, meant], sort_keys=True)

@@ -1,0 +1,70 @@
+"""Clocks: how long a task and its subtasks may still work. They stand still while a person is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from callboard.messages import Cancel, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.runtime import Alarm, Clock
+
+
+@dataclass
+class _Watch:
+    left: float
+    cancel: Cancel
+    since: float
+    alarm: Alarm | None
+    stops: set[str] = field(default_factory=set)
+
+
+class Stopwatches:
+    """Deadlines in seconds used, not in wall time. Part of the switchboard; runs on its thread.
+
+    A watch has a key: a task's id, or a run's. Several reasons may stop it; it goes on when the last is gone.
+    """
+
+    def __init__(self, clock: Clock, post: Callable[[Cancel], None]) -> None:
+        self._clock = clock
+        self._post = post
+        self._watches: dict[str, _Watch] = {}
+
+    def start(self, key: str, seconds: float | None, task_id: str, run_id: str = "*") -> None:
+        """Start a watch that cancels a task, or one run of it, after so many seconds of work; None: no deadline."""
+        if seconds is None:
+            return
+        reason = f"the {'task' if run_id == '*' else 'subtask'} took longer than {seconds:g} s"
+        late = Cancel(task_id=task_id, run_id=run_id, outcome=Outcome.TIMED_OUT, reason=reason)
+        watch = _Watch(seconds, late, self._clock.elapsed(), None)
+        self._watches[key] = watch
+        watch.alarm = self._clock.after(seconds, lambda: self._post(late))
+
+    def stop(self, key: str, reason: str) -> None:
+        """Let a watch stand still, for a reason."""
+        watch = self._watches.get(key)
+        if watch is None:
+            return
+        if not watch.stops and watch.alarm is not None:
+            watch.alarm.cancel()
+            watch.left -= self._clock.elapsed() - watch.since
+        watch.stops.add(reason)
+
+    def go_on(self, key: str, reason: str) -> None:
+        """Take a reason away; with the last one the watch goes on."""
+        watch = self._watches.get(key)
+        if watch is None or reason not in watch.stops:
+            return
+        watch.stops.discard(reason)
+        if not watch.stops:
+            watch.since = self._clock.elapsed()
+            watch.alarm = self._clock.after(max(0.0, watch.left), lambda: self._post(watch.cancel))
+
+    def drop(self, key: str) -> None:
+        """Forget a watch."""
+        watch = self._watches.pop(key, None)
+        if watch is not None and watch.alarm is not None:
+            watch.alarm.cancel()

@@ -1,0 +1,117 @@
+"""Budgets: one tree from task to subtask to step. What a call may use is reserved before it is made."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from callboard.messages import OutOfBudgetError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from callboard.config import Budget, BudgetSettings
+
+ROUNDING = 1e-9
+"""What sums of money may be off by, because 0.1 has no exact binary form."""
+
+
+@dataclass(eq=False)
+class BudgetNode:
+    """One node of a task's tree. Thread-safe: all nodes of a tree share one lock.
+
+    Agents of one task that work side by side reserve from the same task node, so that they can't overspend together.
+    """
+
+    name: str
+    limits: Budget
+    parent: BudgetNode | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    used: dict[str, float] = field(default_factory=dict)
+    """What is spent or reserved, by kind."""
+    grants: dict[str, int] = field(default_factory=dict)
+    """How often a person said "go on", by the run that asked."""
+
+    def child(self, name: str, limits: Budget) -> BudgetNode:
+        """Make a node below this one."""
+        return BudgetNode(name, limits, self, self.lock)
+
+    def reserve(self, **amounts: float) -> None:
+        """Reserve from this node and all above it, or from none.
+
+        Raises:
+            OutOfBudgetError: If one of them has not enough left; it names which, and of what.
+        """
+        with self.lock:
+            for node in self._chain():
+                for kind, amount in amounts.items():
+                    limit = node.limit(kind)
+                    if limit is not None and not node.has(kind, amount, limit):
+                        raise OutOfBudgetError(node.name, kind, limit)
+            self._book(amounts)
+
+    def has(self, kind: str, amount: float, limit: float) -> bool:
+        """Say whether so much is left; nothing is enough for a call of unknown price, once there was something."""
+        used = self.used.get(kind, 0)
+        left = limit - used
+        return amount <= left + ROUNDING and (left > ROUNDING or not used)
+
+    def settle(self, **more: float) -> None:
+        """Book the difference between what was reserved and what was really used; it may go over a limit."""
+        with self.lock:
+            self._book(more)
+
+    def grant(self, run_id: str, times: int) -> None:
+        """Let this node and all above it have as much again, as often as a person said so. Idempotent."""
+        with self.lock:
+            for node in self._chain():
+                node.grants[run_id] = times
+
+    def _book(self, amounts: dict[str, float]) -> None:
+        for node in self._chain():
+            for kind, amount in amounts.items():
+                node.used[kind] = node.used.get(kind, 0) + amount
+
+    def limit(self, kind: str) -> float | None:
+        """Give how much of a kind may be used, with what a person granted; None: as much as is needed."""
+        limit: float | None = getattr(self.limits, kind)
+        return None if limit is None else limit * (1 + sum(self.grants.values()))
+
+    def _chain(self) -> Iterator[BudgetNode]:
+        node: BudgetNode | None = self
+        while node is not None:
+            yield node
+            node = node.parent
+
+
+class Budgets:
+    """The budget trees of the tasks that are not over. Thread-safe."""
+
+    def __init__(self, settings: BudgetSettings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._tasks: dict[str, BudgetNode] = {}
+        self._runs: dict[str, BudgetNode] = {}
+
+    def task(self, task_id: str) -> BudgetNode:
+        """Give a task's node, made on first use."""
+        with self._lock:
+            return self._tasks.setdefault(task_id, BudgetNode(f"the task {task_id}", self._settings.task))
+
+    def run(self, task_id: str, run_id: str) -> BudgetNode:
+        """Give the node of a subtask, or of a HostAgent's rounds, made on first use."""
+        task = self.task(task_id)
+        with self._lock:
+            return self._runs.setdefault(run_id, task.child(f"the subtask {run_id}", self._settings.subtask))
+
+    def step(self, task_id: str, run_id: str) -> BudgetNode:
+        """Make a node for one step."""
+        return self.run(task_id, run_id).child(f"a step of {run_id}", self._settings.step)
+
+    def drop(self, task_id: str) -> None:
+        """Forget a task."""
+        with self._lock:
+            self._tasks.pop(task_id, None)
+            for run_id in [key for key in self._runs if key.rpartition("/")[0] == task_id]:
+                del self._runs[run_id]

@@ -1,0 +1,87 @@
+"""The policy's rules: what the operator says of actions, and what is asked before if the operator says nothing."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from callboard.config._section import Section
+from callboard.messages import Effect, Hazard
+
+
+def _checked_pattern(pattern: str) -> str:
+    if pattern.startswith("re:"):
+        try:
+            re.compile(pattern.removeprefix("re:"))
+        except re.error as error:
+            msg = f"is no regular expression: {error}"
+            raise ValueError(msg) from None
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_checked_pattern)]
+"""A glob, or `re:` and a regular expression that must match the whole text."""
+
+
+class Verdict(StrEnum):
+    """What a policy rule says of an action."""
+
+    ALLOW = "allow"
+    """It may run."""
+    APPROVE = "approve"
+    """A person must approve it first."""
+    DENY = "deny"
+    """It never runs; the model is told why."""
+
+
+class PolicyRule(Section):
+    """One rule; it matches when all that it names matches.
+
+    A pattern is a glob, or a regular expression after `re:` that must match the whole text.
+    """
+
+    verdict: Verdict
+    """What it says of the actions that it matches."""
+    agent: Pattern = "*"
+    """The agent's address."""
+    application: Pattern = "*"
+    """The application's root: `word`, `excel`; empty for agents without one."""
+    tool: Pattern = "*"
+    """The tool's name."""
+    effects: tuple[Effect, ...] = ()
+    """The tool's effect; empty for any."""
+    hazards: tuple[Hazard, ...] = ()
+    """What makes the action one that a person may want to see; one of them is enough; empty for any action."""
+    arguments: dict[str, Pattern] = Field(default_factory=dict)
+    """Patterns for arguments, by name; what is no text is matched as JSON. A missing argument never matches."""
+    reason: str = ""
+    """Told to the model on a denial, and to the person on an approval."""
+
+
+DEFAULT_RULES = (
+    PolicyRule(verdict=Verdict.APPROVE, hazards=tuple(Hazard), reason="the default asks before what may do harm"),
+)
+"""What is asked for approval if no rule of the operator's says otherwise: every hazard that there is."""
+
+
+class PolicySettings(Section):
+    """Rules for actions; the first that matches decides, and what none matches is allowed."""
+
+    rules: tuple[PolicyRule, ...] = ()
+    """The operator's rules, in order; they come before the default."""
+    defaults: bool = True
+    """Whether what deletes, overwrites, sends, installs, spends, launches, configures, leaves the workspace, or is
+    unknown, needs approval if no rule says otherwise."""
+
+    @property
+    def all_rules(self) -> tuple[PolicyRule, ...]:
+        """The rules in force, in order."""
+        return (*self.rules, *DEFAULT_RULES) if self.defaults else self.rules
+
+
+def as_rules(value: object) -> object:
+    """Take a plain list for the rules alone."""
+    return {"rules": value} if isinstance(value, list | tuple) else value

@@ -1,0 +1,121 @@
+"""The parts of the settings that say what there is, and where things go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, SecretStr, model_validator
+
+from callboard.config._section import Section, Span
+from callboard.messages import AgentKind
+
+
+class SystemSettings(Section):
+    """Whether people are asked."""
+
+    ask_question: bool = True
+    """Whether PENDING asks; otherwise the model is told that nobody will answer."""
+    safe_guard: bool = True
+    """Whether approvals are asked for; otherwise what would need one runs. Denials always hold."""
+
+
+class Models(Section):
+    """The model of each kind of agent: `scripted:FILE`, or one that the host program passes in."""
+
+    host: str | None = None
+    """The HostAgents' model."""
+    app: str | None = None
+    """The AppAgents' model."""
+    mobile: str | None = None
+    """The MobileAgents' model."""
+    linux: str | None = None
+    """The LinuxAgents' model."""
+
+    def of(self, kind: AgentKind) -> str | None:
+        """Give the model's name for a kind of agent."""
+        name: str | None = getattr(self, kind.value)
+        return name
+
+
+class Prompts(Section):
+    """Prompt files that replace the shipped ones."""
+
+    host: Path | None = None
+    """The HostAgents' prompt."""
+    app: Path | None = None
+    """The AppAgents' prompt."""
+    mobile: Path | None = None
+    """The MobileAgents' prompt."""
+    linux: Path | None = None
+    """The LinuxAgents' prompt."""
+
+
+class Documents(Section):
+    """The documents server: a folder of Word and Excel files."""
+
+    enabled: bool = True
+    """Whether the folder is offered to the agents at all."""
+    workspace: Path | None = None
+    """The folder. Nothing outside of it is ever read or written. None: there are no documents."""
+    max_bytes: int = Field(default=50_000_000, ge=1)
+    """The largest document that is opened, in bytes."""
+
+
+class McpServer(Section):
+    """A third-party MCP server, as in the ecosystem's `mcpServers` form."""
+
+    command: str | None = None
+    """The program to start, for stdio."""
+    args: tuple[str, ...] = ()
+    """Its arguments."""
+    env: dict[str, SecretStr] = Field(default_factory=dict)
+    """Variables added to its environment; never shown."""
+    cwd: Path | None = None
+    """The folder it starts in."""
+    url: str | None = None
+    """Its address, for streamable HTTP."""
+    headers: dict[str, SecretStr] = Field(default_factory=dict)
+    """Headers for HTTP; never shown."""
+    start_seconds: Span = 30.0
+    """The longest that connecting to it may take."""
+    agents: tuple[AgentKind, ...] = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
+    """The kinds of agent that are offered its tools."""
+    trusted: bool = False
+    """Whether its annotations are believed; otherwise each of its tools counts as `once`."""
+
+    @model_validator(mode="after")
+    def _one_transport(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            msg = "needs either `command` (stdio) or `url` (HTTP)"
+            raise ValueError(msg)
+        return self
+
+
+class LogSettings(Section):
+    """Where the log goes."""
+
+    file: Path | None = None
+    """A file that gets one JSON object a line; none by default."""
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least important level that is written."""
+    format: Literal["auto", "json", "pretty", "off"] = "auto"
+    """For the standard error stream: pretty on a terminal, JSON elsewhere; `off` writes nothing there."""
+
+
+class BlackboardSettings(Section):
+    """How much the blackboard keeps."""
+
+    rows: int = Field(default=1000, ge=1)
+    """Rows of one task's board; past that the oldest are dropped, and counted."""
+    tasks: int = Field(default=100, ge=1)
+    """Ended tasks whose boards are kept; past that the oldest go."""
+
+
+class EventSettings(Section):
+    """How much the event stream keeps."""
+
+    kept: int = Field(default=10_000, ge=1)
+    """Events that a late subscriber can still read."""
+    queue: int = Field(default=1000, ge=1)
+    """Events that wait for one slow subscriber; past that it is told how many it missed."""

@@ -1,0 +1,117 @@
+"""The display of a task: a row for each piece of work, and the last lines; made from its events alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from callboard.console._text import BAD, GOOD, listed, plain
+from callboard.messages import Event, EventName, Outcome
+
+_SHOWN_LINES = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """One agent's work as the display shows it."""
+
+    agent: str
+    subtask: str
+    started: float
+    state: str = ""
+    step: int = 0
+    ended: float | None = None
+    ok: bool | None = None
+
+
+@dataclass
+class Board:
+    """What is shown of a task: a row for each piece of work, and the last lines; made from its events alone."""
+
+    task_id: str
+    request: str
+    rows: dict[str, Row] = field(default_factory=dict)
+    lines: list[Text] = field(default_factory=list)
+    started: float | None = None
+
+    def see(self, event: Event) -> Text | None:
+        """Take an event in; returns the line that tells of it, if it deserves one."""
+        self.started = event.at if self.started is None else self.started
+        if event.agent:
+            run_id = event.run_id or f"{self.task_id}/0"
+            row = self.rows.get(run_id) or Row(event.agent, self.request, event.at)
+            self.rows[run_id] = _advanced(row, event)
+        told = _told(event)
+        if not told:
+            return None
+        line = Text(f"{event.at - self.started:8.2f} s  ", style="dim")
+        line.append(f"{event.agent or 'supervisor'}  ", style="cyan").append(plain(told))
+        self.lines = [*self.lines, line][-_SHOWN_LINES:]
+        return line
+
+    def table(self, now: float) -> Table:
+        """Draw the rows."""
+        table = Table(box=box.SIMPLE, pad_edge=False)
+        table.add_column("agent", style="cyan", overflow="fold", no_wrap=True)
+        table.add_column("state", no_wrap=True)
+        table.add_column("subtask")  # the one column that gives way on a narrow terminal
+        table.add_column("step", justify="right")
+        table.add_column("elapsed", justify="right", no_wrap=True)
+        for row in self.rows.values():
+            style = {None: "", True: GOOD, False: BAD}[row.ok]
+            elapsed = f"{(row.ended or now) - row.started:.1f} s"
+            subtask = Text(plain(row.subtask), no_wrap=True, overflow="ellipsis")
+            table.add_row(plain(row.agent), Text(row.state, style), subtask, str(row.step), elapsed)
+        return table
+
+    def picture(self, now: float) -> Group:
+        """Draw the rows and the last lines."""
+        return Group(self.table(now), *self.lines)
+
+
+def _advanced(row: Row, event: Event) -> Row:
+    data = event.data
+    match event.name:
+        case EventName.ROUND_STARTED | EventName.SUBTASK_ASSIGNED:
+            return replace(row, subtask=str(data["request"]), ended=None, ok=None)
+        case EventName.SUBTASK_QUEUED:
+            return replace(row, state="QUEUED")
+        case EventName.STATE_CHANGED:
+            return replace(row, state=str(data["target"]))
+        case EventName.STEP_STARTED if event.step is not None:
+            return replace(row, step=event.step)
+        case EventName.ROUND_ENDED | EventName.SUBTASK_ENDED:
+            outcome = str(data["outcome"])
+            return replace(row, state=outcome, ended=event.at, ok=outcome == Outcome.FINISHED.value)
+        case _:
+            return row
+
+
+def _told(event: Event) -> str:  # noqa: PLR0911 - one match, a case an event
+    """Tell of an event in a few words; empty for those of no interest on a terminal."""
+    data = event.data
+    match event.name:
+        case EventName.ROUND_STARTED | EventName.SUBTASK_ASSIGNED:
+            return f"starts: {data['request']}"
+        case EventName.SUBTASK_QUEUED:
+            return f"waits for its target, {data['ahead']} before it"
+        case EventName.STATE_CHANGED if data["source"] not in {"", data["target"]}:
+            return f"{data['source']} → {data['target']}"
+        case EventName.COMMAND_ENDED:
+            return f"{data['tool']}: {data['status']}" + (f", {data['error']}" if data["error"] else "")
+        case EventName.MODEL_REPAIRED:
+            return f"its model's answer was sent back: {data['reason']}"
+        case EventName.STEP_FAILED | EventName.AGENT_CRASHED:
+            return f"{event.name.value}: {next(iter(listed(data['causes'])), '')}"
+        case EventName.TASK_CANCELLING:
+            return f"stopping: {data['reason']}"
+        case EventName.ROUND_ENDED | EventName.SUBTASK_ENDED:
+            return str(data["outcome"])
+        case EventName.EVENTS_MISSED:
+            return f"{data['count']} events were missed here"
+        case _:
+            return ""

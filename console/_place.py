@@ -1,0 +1,93 @@
+"""What a run works on: the task and its settings, in a fresh copy of their folder."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from callboard.actors.models import named_models
+from callboard.config import Settings
+from callboard.console._mistakes import fail
+from callboard.messages import Task
+
+SETTINGS_FILE, TASK_FILE = "callboard.yaml", "task.yaml"
+
+
+def prepare(path: Path, settings: Path | None, output: Path | None, changes: dict[str, Any]) -> tuple[Task, Settings]:
+    """Read the task and the settings, and place them: in a fresh copy of their folder, or where the task file is.
+
+    Everything is read before anything is copied, so that a mistake is named where it can be mended.
+    """
+    if path.is_file():
+        if output is not None:
+            fail("--output belongs to a folder; a task file runs where it is")
+        return _named(_read_task(path), path.stem), Settings.load(settings, **changes)
+    if settings is not None:
+        fail(f"--settings belongs to a task file; the folder {path} has its own {SETTINGS_FILE}")
+    named_models(Settings.load(path / SETTINGS_FILE, **changes))
+    task = _read_task(path / TASK_FILE)
+    place = _place(path, output)
+
+    def skipped(folder: str, names: list[str]) -> list[str]:
+        return [name for name in names if place.is_relative_to(Path(folder, name))]
+
+    shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
+    return _named(task, place.name), Settings.load(path / SETTINGS_FILE, base=place, **changes)
+
+
+def _place(path: Path, output: Path | None) -> Path:
+    """Make the folder of one run."""
+    if output is not None:
+        place = output.resolve()
+        place.mkdir(parents=True)
+        return place
+    runs, name = Path("runs").resolve(), path.resolve().name
+    runs.mkdir(exist_ok=True)
+    return next(place for number in itertools.count(1) if _made(place := runs / f"{name}-{number}"))
+
+
+def _made(place: Path) -> bool:
+    try:
+        place.mkdir()
+    except FileExistsError:
+        return False
+    return True
+
+
+def _read_task(file: Path) -> Task:
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        fail(f"{file}: is no YAML: {error}")
+    if not isinstance(content, dict):
+        fail(f"{file}: holds no keys with values; a task needs at least: request: what is to be done")
+    try:
+        return Task.model_validate(content)
+    except ValidationError as error:
+        fail("\n".join(f"{file}: {_problem(problem)}" for problem in error.errors()))
+
+
+def _named(task: Task, name: str) -> Task:
+    """Call a task without an id of its own as its run is called, for people who read addresses."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:100]
+    return task if "id" in task.model_fields_set or not name else task.model_copy(update={"id": name})
+
+
+def _problem(problem: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails
+    where = ".".join(map(str, problem["loc"]))
+    what = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(str(problem["loc"][-1]), Task.model_fields, n=1, cutoff=0.5)
+        what = (
+            f"unknown key; did you mean {near[0]!r}?"
+            if near
+            else f"unknown key; known are {', '.join(Task.model_fields)}"
+        )
+    return f"{where}: {what}" if where else what

@@ -1,0 +1,53 @@
+"""How a task ended, for a person."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from callboard.console._text import BAD, GOOD, plain, short
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from callboard.messages import Event, TaskResult
+
+_SHOWN_OUTPUT = 400
+
+
+def print_result(console: Console, result: TaskResult) -> None:
+    """Say how a task ended, why, and what it left."""
+    ended = Text(result.outcome.value.replace("_", " "), style=GOOD if result.ok else BAD)
+    ended.append(f" in {result.seconds:.1f} s", style="default")
+    console.print(ended.append(f": {plain(result.comment)}" if result.comment else "", style="default"))
+    facts: list[tuple[str, str]] = []
+    for number, cause in enumerate(result.causes):
+        if not any(cause.reason in nearer.reason for nearer in result.causes[:number]):
+            facts.append(("because", f"{cause.reason} ({cause.where})" if cause.where else cause.reason))
+    if result.ok and result.output is not None:
+        said = result.output if isinstance(result.output, str) else json.dumps(result.output, ensure_ascii=False)
+        facts.append(("output", said if len(said) <= _SHOWN_OUTPUT else f"{said[:_SHOWN_OUTPUT]} …"))
+    used = result.usage
+    facts.append(("used", f"steps {used.steps}, model calls {used.model_calls}, tool calls {used.commands}"))
+    facts += [("made", short(Path(artifact))) for artifact in result.artifacts]
+    for name, text in facts:
+        console.print(Text(f"{name:<8}", style="dim").append(plain(text), style="default"), soft_wrap=name == "made")
+
+
+def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) -> None:
+    """Say what the policy's rules said, an action a line."""
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for name in ("agent", "step", "tool", "verdict", "reason"):
+        table.add_column(name)
+    styles = {"allow": GOOD, "approve": "yellow", "deny": BAD}
+    for event in verdicts:
+        verdict = str(event.data["verdict"])
+        cells = (event.agent, str(event.step), str(event.data["tool"]))
+        table.add_row(*map(plain, cells), Text(verdict, styles[verdict]), plain(str(event.data["reason"])))
+    console.print(table)
+    console.print(f"{len(verdicts)} actions; the trial run ended as {result.outcome.value.replace('_', ' ')}")

@@ -1,0 +1,100 @@
+"""People in the loop, by HTTP: a task is sent, what waits is listed, and answered from any browser or program."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request  # noqa: TC002 - an example shows all of its imports
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from callboard import FunctionModel, ModelRequest, Settings, Supervisor, Task, TaskHandle
+from callboard.messages import AnswerRefusedError, NotWaitingError
+from callboard.testing import MemoryServer
+
+POLICY = [{"verdict": "approve", "tool": "append", "reason": "what is appended stays"}]
+
+
+def work(request: ModelRequest) -> dict[str, object]:
+    """Ask, append, and finish."""
+    if not request.memory:
+        return {"Status": "PENDING", "Questions": ["Which greeting?"]}
+    if any(result.tool == "append" for record in request.memory for result in record.results):
+        return {"Status": "FINISH"}
+    return {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": request.request}}
+
+
+class Counter:
+    """Where people look at what waits, and say what they want. A supervisor's calls get a thread, and no loop waits."""
+
+    def __init__(self, supervisor: Supervisor, target: str) -> None:
+        self.supervisor = supervisor
+        self.target = target
+        self.handles: dict[str, TaskHandle] = {}
+
+    def application(self) -> Starlette:
+        """Make the web application."""
+        return Starlette(
+            routes=[
+                Route("/tasks", self.submit, methods=["POST"]),
+                Route("/tasks/{task}", self.result),
+                Route("/waiting", self.waiting),
+                Route("/waiting", self.decide, methods=["POST"]),
+            ]
+        )
+
+    async def submit(self, request: Request) -> JSONResponse:
+        """Send a task: ``{"request": ...}``."""
+        task = Task(request=(await request.json())["request"], target=self.target)
+        self.handles[task.id] = await asyncio.to_thread(self.supervisor.submit, task)
+        return JSONResponse({"task": task.id}, 201)
+
+    async def result(self, request: Request) -> JSONResponse:
+        """Wait for the end of a task."""
+        result = await self.handles[request.path_params["task"]]
+        return JSONResponse(result.model_dump(mode="json"))
+
+    async def waiting(self, _request: Request) -> JSONResponse:
+        """List what waits for a person, with what the agents see."""
+        status = await asyncio.to_thread(self.supervisor.status)
+        return JSONResponse([ask.model_dump(mode="json") for ask in (*status.questions, *status.approvals)])
+
+    async def decide(self, request: Request) -> JSONResponse:
+        """Answer: ``{"task", "id", "by"}`` with ``"answers": [...]``, or with ``"approve": true`` or ``false``."""
+        said = await request.json()
+        handle, wanted, by = self.handles[said["task"]], said["id"], said["by"]
+        try:
+            if "answers" in said:
+                await asyncio.to_thread(handle.answer, wanted, *said["answers"], by=by)
+            elif said["approve"]:
+                await asyncio.to_thread(handle.approve, wanted, by=by, remember=said.get("remember", False))
+            else:
+                await asyncio.to_thread(handle.reject, wanted, said.get("reason", ""), by=by)
+        except NotWaitingError as error:  # somebody was faster, its time is over, or the task was cancelled
+            return JSONResponse({"error": str(error)}, 409)
+        except AnswerRefusedError as error:  # it still waits
+            return JSONResponse({"error": str(error)}, 422)
+        return JSONResponse({})
+
+
+def main(port: int = 8000) -> None:
+    """Serve until Ctrl-C."""
+    window = MemoryServer.window()
+    settings = Settings.load(policy=POLICY, log={"format": "off"})
+    models = {"app": FunctionModel(work)}
+    with (
+        Supervisor.start(settings, models=models, servers=[MemoryServer(window)]) as supervisor,
+        socket.create_server(("127.0.0.1", port)) as listening,
+    ):
+        print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
+        counter = Counter(supervisor, window.id)
+        config = uvicorn.Config(counter.application(), log_level="warning", timeout_graceful_shutdown=1)
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,134 @@
+"""Third-party MCP servers as a host program configures them."""
+
+from __future__ import annotations
+
+import json
+import queue
+
+import pytest
+
+from callboard import EventName, Outcome, Settings, Supervisor, Task
+from callboard.messages import SettingsError
+
+SECRET = "xyzzy-4711"  # noqa: S105 - a test's
+UNUSED = "http://127.0.0.1:9/mcp"
+
+
+def call(tool, status="FINISH", **arguments):
+    return {"Status": status, "Function": f"notes.{tool}", "Args": arguments}
+
+
+ALLOWED = [{"verdict": "allow", "tool": "notes.*"}]
+
+
+def on_the_window(request="work"):
+    return Task(request=request, target="memo:one")
+
+
+def test_an_agent_works_with_a_third_party_tool(start, server):
+    supervisor = start(app=[call("add", a=2, b=3)], mcpServers={"notes": server}, policy=ALLOWED)
+    result = supervisor.submit(on_the_window()).result(20)
+    assert (result.outcome, result.output) == (Outcome.FINISHED, {"result": 5})
+
+
+def test_a_tools_error_text_reaches_the_model(start, over_http):
+    notes = []
+
+    def answer(request):
+        notes.extend(request.observation.notes)
+        return call("lock", "CONTINUE") if request.call == 1 else {"Status": "FAIL"}
+
+    supervisor = start(app=answer, mcpServers={"notes": over_http}, policy=ALLOWED)
+    assert supervisor.submit(on_the_window()).result(20).outcome is Outcome.FAILED
+    assert any("notes.lock failed: " in note and "the shelf is locked" in note for note in notes)
+
+
+def test_a_tool_is_offered_only_to_the_kinds_of_agent_that_are_named(start, over_http):
+    offered = {}
+
+    def host(request):
+        offered["host"] = {tool.name for tool in request.tools}
+        return {"Status": "FINISH"}
+
+    def app(request):
+        offered["app"] = {tool.name for tool in request.tools}
+        return {"Status": "FINISH"}
+
+    supervisor = start(host=host, app=app, mcpServers={"notes": {**over_http, "agents": ["host"]}})
+    supervisor.submit(Task(request="plan")).result(20)
+    supervisor.submit(on_the_window()).result(20)
+    assert "notes.add" in offered["host"]
+    assert not any(name.startswith("notes.") for name in offered["app"])
+
+
+def test_a_denied_tool_of_a_third_party_never_runs(start, over_http, line):
+    answers = [call("hang", "CONTINUE", port=line.port), {"Status": "FAIL"}]
+    policy = [{"verdict": "deny", "tool": "notes.*", "reason": "not today"}]
+    supervisor = start(app=answers, mcpServers={"notes": over_http}, policy=policy)
+    assert supervisor.submit(on_the_window()).result(20).outcome is Outcome.FAILED
+    assert line.silent
+
+
+def test_a_cancel_in_the_middle_of_a_call_ends_the_task_and_tells_the_server(start, server, line):
+    def answer(request):
+        return call("hang", port=line.port) if request.request == "hang" else call("add", a=1, b=1)
+
+    supervisor = start(app=answer, mcpServers={"notes": server}, policy=ALLOWED)
+    handle = supervisor.submit(on_the_window("hang"))
+    assert line.read() == "begun"
+    assert handle.cancel("enough")
+    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert line.read() == "left"
+    assert supervisor.submit(on_the_window("add")).result(20).output == {"result": 2}
+
+
+def test_a_program_is_gone_after_stop(start, over_stdio, is_gone):
+    supervisor = start(app=[call("pid")], mcpServers={"notes": over_stdio}, policy=ALLOWED)
+    pid = supervisor.submit(on_the_window()).result(20).output["result"]
+    assert not is_gone(pid)
+    assert supervisor.stop() == ()
+    assert is_gone(pid)
+
+
+def test_a_program_is_gone_after_stop_in_the_middle_of_a_call(start, over_stdio, is_gone, line, tmp_path):
+    env = {"NOTES_PID": str(tmp_path / "pid")}
+    notes = {**over_stdio, "env": env}
+    supervisor = start(app=[call("hang", port=line.port)], mcpServers={"notes": notes}, policy=ALLOWED)
+    handle = supervisor.submit(on_the_window())
+    assert line.read() == "begun"
+    assert supervisor.stop() == ()
+    assert handle.result(0).outcome is Outcome.CANCELLED
+    assert is_gone(int((tmp_path / "pid").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("broken", [{"command": "no-such-program-anywhere"}, {"url": UNUSED}], ids=["stdio", "http"])
+def test_a_server_that_can_not_start_is_named_and_what_was_started_before_it_is_gone(
+    over_stdio, is_gone, tmp_path, broken
+):
+    pid = tmp_path / "pid"
+    notes = {**over_stdio, "env": {"NOTES_PID": str(pid)}}
+    settings = Settings.load(
+        mcpServers={"notes": notes, "broken": broken}, documents={"enabled": False}, log={"format": "off"}
+    )
+    with pytest.raises(SettingsError, match=r"mcpServers\.broken"):
+        Supervisor.start(settings)
+    assert is_gone(int(pid.read_text(encoding="utf-8")))
+
+
+def test_a_secret_does_not_reach_the_log(start, over_stdio, tmp_path):
+    log = tmp_path / "callboard.log"
+    supervisor = start(
+        app=[call("leak", "CONTINUE", name="NOTES_KEY"), {"Status": "FAIL"}],
+        mcpServers={"notes": {**over_stdio, "env": {"NOTES_KEY": SECRET}}},
+        policy=ALLOWED,
+        log={"file": str(log), "format": "off", "level": "debug"},
+    )
+    ended = queue.SimpleQueue()
+    supervisor.subscribe(lambda event: ended.put(event) if event.name is EventName.COMMAND_ENDED else None)
+    supervisor.submit(on_the_window()).result(20)
+    assert SECRET in ended.get(timeout=5).data["error"]
+    supervisor.stop()
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    (line,) = [line for line in lines if line["event"] == "command.ended"]
+    assert "the key ********** is wrong" in line["error"]
+    assert SECRET not in log.read_text(encoding="utf-8")

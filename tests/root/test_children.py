@@ -1,0 +1,159 @@
+"""The children: who lives at which address."""
+
+from __future__ import annotations
+
+import queue
+import threading
+
+import pykka
+import pytest
+
+from callboard.actors.agent import Backstage
+from callboard.actors.app import AppAgent
+from callboard.actors.host import HostAgent
+from callboard.actors.linux import LinuxAgent
+from callboard.actors.mobile import MobileAgent
+from callboard.actors.root._children import Children
+from callboard.actors.runtime import EventLoop, EventStream, Jobs, Leases, VirtualClock
+from callboard.config import Limits
+from callboard.messages import Cancel, EventName, TaskForgotten
+
+ONE = "app/memo/one"
+KINDS = {"host/task-1": HostAgent, ONE: AppAgent, "mobile/emulator": MobileAgent, "linux/local": LinuxAgent}
+STALE = Cancel(task_id="task-9")
+"""A message that an agent without work notes as stale, and nothing more."""
+
+
+class Stage:
+    """Children, the events they cause, and the crashes they report."""
+
+    def __init__(self):
+        self.stream = EventStream(VirtualClock(), kept=100, queue=100)
+        self.feed = self.stream.open()
+        self.crashed = queue.SimpleQueue()
+        self.loop = EventLoop("never-started")
+        backstage = Backstage(
+            post=lambda _message: None,
+            crashed=lambda address, error: self.crashed.put((address, error)),
+            jobs=Jobs(self.loop),
+            leases=Leases(),
+            stream=self.stream,
+            limits=Limits(),
+            pipelines={},
+        )
+        self.children = Children(backstage)
+
+    def until(self, name):
+        while (event := self.feed.get(5)) is not None:
+            if event.name is name:
+                return event
+        return None
+
+    def events(self):
+        found = []
+        while (event := self.feed.take()) is not None:
+            found.append(event.name)
+        return found
+
+
+@pytest.fixture
+def stage():
+    made = Stage()
+    yield made
+    for stopped in made.children.stop_all():
+        stopped.get(timeout=5)
+    assert made.loop.stop(0)
+
+
+@pytest.mark.parametrize("address", KINDS)
+def test_a_message_to_an_address_starts_the_agent_of_its_kind(stage, address):
+    stage.children.tell(address, STALE)
+    assert stage.until(EventName.AGENT_STARTED).agent == address
+    assert stage.until(EventName.MESSAGE_STALE).agent == address
+    assert stage.children.addresses == (address,)
+    assert stage.children._refs[address].actor_class is KINDS[address]
+
+
+def test_an_agent_that_is_there_is_used_again(stage):
+    for _ in range(2):
+        stage.children.tell(ONE, STALE)
+        stage.until(EventName.MESSAGE_STALE)
+    assert EventName.AGENT_STARTED not in stage.events()
+    assert stage.children.addresses == (ONE,)
+
+
+def test_an_unknown_kind_of_agent_is_refused_and_nothing_is_kept(stage):
+    with pytest.raises(ValueError, match="robot"):
+        stage.children.tell("robot/one", STALE)
+    assert stage.children.addresses == ()
+
+
+def test_a_message_for_the_living_starts_nobody(stage):
+    stage.children.tell_if_alive(ONE, STALE)
+    assert stage.children.addresses == ()
+    assert stage.events() == []
+
+
+def test_a_message_for_the_living_reaches_them(stage):
+    stage.children.tell(ONE, TaskForgotten(task_id="task-1"))
+    stage.children.tell_if_alive(ONE, STALE)
+    assert stage.until(EventName.MESSAGE_STALE).agent == ONE
+
+
+def test_a_stopped_agent_is_gone_and_its_address_starts_another(stage):
+    stage.children.tell(ONE, STALE)
+    first = stage.children._refs[ONE]
+    stage.children.stop(ONE)
+    assert stage.until(EventName.AGENT_STOPPED).agent == ONE
+    assert stage.children.addresses == ()
+    stage.children.tell(ONE, STALE)
+    assert stage.children._refs[ONE].actor_urn != first.actor_urn
+
+
+def test_stopping_nobody_says_nothing(stage):
+    stage.children.stop(ONE)
+    assert stage.events() == []
+
+
+def test_an_agent_handles_what_is_in_its_inbox_before_it_stops(stage):
+    stage.children.tell(ONE, TaskForgotten(task_id="task-1"))
+    stage.children.tell(ONE, STALE)
+    stage.children.stop(ONE)
+    assert stage.until(EventName.MESSAGE_STALE).agent == ONE
+
+
+def test_a_crash_is_reported_and_the_forgotten_address_starts_another(stage):
+    stage.children.tell(ONE, STALE)
+    first = stage.children._refs[ONE]
+    stage.children.tell(ONE, "no message at all")
+    address, error = stage.crashed.get(timeout=5)
+    assert (address, type(error.__cause__)) == (ONE, AttributeError)
+    stage.children.remove(ONE)
+    stage.children.tell(ONE, STALE)
+    assert stage.children._refs[ONE].actor_urn != first.actor_urn
+
+
+def test_a_message_to_one_who_just_died_is_lost_in_silence(stage):
+    stage.children.tell(ONE, STALE)
+    ref = stage.children._refs[ONE]
+    ref.stop()
+    stage.children.tell(ONE, STALE)
+    stage.children.tell_if_alive(ONE, STALE)
+    with pytest.raises(pykka.ActorDeadError):
+        ref.tell(STALE)
+
+
+def test_all_are_stopped_and_can_be_waited_for(stage):
+    for address in KINDS:
+        stage.children.tell(address, STALE)
+    for stopped in stage.children.stop_all():
+        assert stopped.get(timeout=5)
+    assert stage.children.addresses == ()
+
+
+def test_an_agents_thread_never_keeps_the_process_alive(stage):
+    before = set(threading.enumerate())
+    stage.children.tell(ONE, STALE)
+    stage.until(EventName.MESSAGE_STALE)
+    (thread,) = set(threading.enumerate()) - before
+    assert thread.daemon

@@ -1,0 +1,201 @@
+"""The task book: what was asked for, how far it is, how it ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from callboard.actors.root import _tasks
+from callboard.actors.root._tasks import TaskBook, TaskRecord, never_ran
+from callboard.messages import (
+    Cancel,
+    Cause,
+    Outcome,
+    PlanStep,
+    RoundEnded,
+    SubtaskResult,
+    Task,
+    TaskRefusedError,
+    Usage,
+)
+from callboard.testing import MemoryServer
+
+WINDOW = MemoryServer.window()
+HOSTED = Task(id="task-1", request="the whole")
+ALONE = Task(id="task-1", request="the whole", target="memo:one")
+PLANNED = Task(id="task-1", plan=["first", PlanStep(request="second", target="memo:one")])
+
+
+def record(task=HOSTED, target=None):
+    return TaskRecord(task, target, started=100.0)
+
+
+def round_ended(outcome=Outcome.FINISHED, **fields):
+    return RoundEnded(task_id="task-1", run_id="task-1/0", token=1, outcome=outcome, **fields)
+
+
+def subtask(number=1, outcome=Outcome.FINISHED, **fields):
+    return SubtaskResult(
+        run_id=f"task-1/{number}", number=number, request="part", address=WINDOW.address, outcome=outcome, **fields
+    )
+
+
+@pytest.fixture
+def book():
+    return TaskBook()
+
+
+def test_an_id_is_used_once_even_when_its_task_is_over(book):
+    opened = book.open(HOSTED, None, 0.0)
+    with pytest.raises(TaskRefusedError, match="'task-1'"):
+        book.open(HOSTED, None, 0.0)
+    book.close(opened)
+    with pytest.raises(TaskRefusedError):
+        book.open(HOSTED, None, 0.0)
+
+
+def test_a_task_is_on_the_books_until_it_is_closed(book):
+    opened = book.open(HOSTED, None, 0.0)
+    assert book.get("task-1") is opened
+    assert (book.records, book.ended) == ((opened,), 0)
+    book.close(opened)
+    assert book.get("task-1") is None
+    assert (book.records, book.ended) == ((), 1)
+
+
+def test_a_follow_up_belongs_to_the_conversation_that_it_goes_on_with_even_when_both_are_over(book):
+    first = book.open(HOSTED, None, 0.0)
+    second = book.open(Task(id="task-2", request="more", session="task-1"), None, 0.0)
+    assert (first.session, second.session) == ("task-1", "task-1")
+    assert first.host == second.host == "host/task-1"
+    book.close(first)
+    book.close(second)
+    assert [book.session(task_id) for task_id in ("task-1", "task-2", "task-3")] == ["task-1", "task-1", "task-3"]
+
+
+def test_only_the_latest_ids_are_remembered(book, monkeypatch):
+    monkeypatch.setattr(_tasks, "REMEMBERED", 2)
+    for number in range(4):
+        book.close(book.open(Task(id=f"task-{number}", request="work"), None, 0.0))
+    assert book.ended == 4
+    assert book.open(Task(id="task-0", request="work"), None, 0.0).task.id == "task-0"
+    with pytest.raises(TaskRefusedError):
+        book.open(Task(id="task-3", request="work"), None, 0.0)
+
+
+def test_a_task_without_a_target_begins_with_its_hostagent():
+    assign = record().next_assign()
+    assert (assign.address, assign.run_id, assign.number, assign.round) == ("host/task-1", "task-1/0", 0, 1)
+    assert (assign.request, assign.task_request, assign.token) == ("the whole", "the whole", 0)
+
+
+def test_a_task_with_a_target_begins_with_that_targets_agent():
+    assign = record(ALONE, WINDOW).next_assign()
+    assert (assign.address, assign.run_id, assign.number) == (WINDOW.address, "task-1/1", 1)
+    assert assign.target == WINDOW
+
+
+def test_a_plan_is_followed_step_by_step_and_each_step_sees_what_was_done():
+    followed = record(PLANNED)
+    first = followed.next_assign()
+    followed.end_subtask(subtask())
+    assert followed.has_next_round
+    second = followed.next_assign()
+    assert not followed.has_next_round
+    assert [(assign.round, assign.request, assign.plan_step) for assign in (first, second)] == [
+        (1, "first", PLANNED.plan[0]),
+        (2, "second", PLANNED.plan[1]),
+    ]
+    assert (first.subtasks, second.subtasks) == ((), (subtask(),))
+
+
+def test_a_task_without_a_plan_has_one_round():
+    one = record()
+    one.next_assign()
+    assert not one.has_next_round
+
+
+def test_a_result_is_that_of_the_last_round():
+    ended = record()
+    ended.next_assign()
+    ended.end_round(round_ended(output={"rows": 3}, comment="done"))
+    result = ended.result(103.5)
+    assert (result.outcome, result.output, result.comment, result.rounds) == (
+        Outcome.FINISHED,
+        {"rows": 3},
+        "done",
+        1,
+    )
+    assert result.seconds == 3.5
+    assert result.ok
+
+
+def test_a_lone_subtasks_result_is_the_tasks():
+    ended = record(ALONE, WINDOW)
+    ended.next_assign()
+    causes = (Cause(reason="the drawer is stuck"),)
+    ended.end_subtask(subtask(outcome=Outcome.FAILED, causes=causes))
+    assert (ended.result(100.0).outcome, ended.result(100.0).causes) == (Outcome.FAILED, causes)
+
+
+def test_under_a_hostagent_a_subtasks_end_is_not_the_tasks():
+    ended = record()
+    ended.next_assign()
+    ended.end_subtask(subtask())
+    assert ended.ended is None
+    assert ended.result(100.0).outcome is Outcome.ERROR
+
+
+@pytest.mark.parametrize("outcome", [Outcome.CANCELLED, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET])
+def test_what_stopped_a_task_is_its_outcome_however_its_agents_ended(outcome):
+    stopped = record()
+    stopped.next_assign()
+    stopped.stopping = Cancel(task_id="task-1", outcome=outcome, reason="enough")
+    stopped.end_round(round_ended(Outcome.FINISHED, output="late"))
+    result = stopped.result(100.0)
+    assert result.outcome is outcome
+    assert [cause.reason for cause in result.causes] == ["enough"]
+
+
+def test_usage_is_that_of_all_rounds_and_subtasks():
+    used = record(PLANNED)
+    used.next_assign()
+    used.end_subtask(subtask(1, usage=Usage(steps=1, commands=2)))
+    used.end_round(round_ended(usage=Usage(steps=3)))
+    used.end_subtask(subtask(2, usage=Usage(steps=5, input_tokens=7)))
+    used.end_round(round_ended(usage=Usage(steps=9)))
+    assert used.result(100.0).usage == Usage(steps=18, commands=2, input_tokens=7)
+
+
+def test_each_artifact_is_named_once_in_the_order_in_which_it_was_made():
+    made = record()
+    made.next_assign()
+    made.end_subtask(subtask(1, artifacts=("/w/a", "/w/b")))
+    made.end_subtask(subtask(2, artifacts=("/w/b", "/w/c")))
+    made.end_round(round_ended(artifacts=("/w/a", "/w/d")))
+    assert made.result(100.0).artifacts == ("/w/a", "/w/b", "/w/c", "/w/d")
+
+
+def test_a_clock_that_goes_back_makes_no_negative_time():
+    ended = record()
+    ended.end_round(round_ended())
+    assert ended.result(99.0).seconds == 0.0
+
+
+def test_a_status_tells_what_runs_and_what_waits():
+    going = record()
+    assign = going.next_assign()
+    assert [run.leased for run in going.status().runs] == [False]
+    going.runs[assign.run_id] = assign.model_copy(update={"token": 4})
+    going.end_subtask(subtask())
+    status = going.status()
+    assert [run.leased for run in status.runs] == [True]
+    assert (status.task_id, status.request, status.round, status.ended_subtasks) == ("task-1", "the whole", 1, 1)
+    assert not status.cancelling
+
+
+def test_work_that_never_ran_has_an_ending_of_its_own():
+    assign = record(ALONE, WINDOW).next_assign()
+    causes = (Cause(reason="enough"),)
+    result = never_ran(assign, Outcome.CANCELLED, causes)
+    assert (result.run_id, result.number, result.address) == (assign.run_id, 1, WINDOW.address)
+    assert (result.outcome, result.causes, result.usage) == (Outcome.CANCELLED, causes, Usage())

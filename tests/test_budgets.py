@@ -1,0 +1,409 @@
+"""Budgets: steps, rounds, model calls, tokens and money, reserved before a call, from task to subtask to step."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard import EventName, FunctionModel, Model, ModelAnswer, Outcome, Task
+from callboard.actors.models import Expected
+from callboard.actors.runtime import Budgets
+from callboard.config import BudgetSettings
+from callboard.messages import OutOfBudgetError
+from callboard.testing import MemoryServer, VirtualClock
+
+FINISH = {"Status": "FINISH"}
+ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+
+
+def work(number, status="CONTINUE"):
+    return {"Status": status, "Function": "append", "Args": {"control_id": "field-1", "text": f"{number}"}}
+
+
+def busy(request):
+    """Never be done, and do something else each time."""
+    return work(request.call)
+
+
+class Priced(Model):
+    """A model whose calls have a size and a price, and that says before what they may have at most."""
+
+    def __init__(self, tokens=10, cost=0.25, expected=None, answer=busy):
+        self.tokens, self.cost, self.expected = tokens, cost, expected or Expected(tokens=tokens, cost=cost)
+        self.function = answer
+        self.calls = 0
+
+    def estimate(self, request):
+        return self.expected
+
+    async def answer(self, request):
+        self.calls += 1
+        content = self.function(request)
+        return ModelAnswer(content=content, input_tokens=self.tokens, output_tokens=0, cost=self.cost)
+
+
+def on_the_window(supervisor, request="x"):
+    return supervisor.submit(Task(request=request, target="memo:one"))
+
+
+LIMITS = [("steps", 3), ("model_calls", 3), ("tokens", 30), ("cost", 0.75)]
+"""Each lets three calls of a `Priced` model pass."""
+
+
+@pytest.mark.parametrize("node", ["task", "subtask"])
+@pytest.mark.parametrize(("kind", "limit"), LIMITS)
+def test_at_a_limit_the_work_ends_as_out_of_budget_and_nothing_more_is_called(start, node, kind, limit):
+    model = Priced()
+    supervisor = start(app=model, budget={node: {kind: limit}})
+    result = on_the_window(supervisor).result(10)
+    assert result.outcome is Outcome.OUT_OF_BUDGET
+    assert model.calls == 3
+    assert kind.replace("_", " ") in " ".join(cause.reason for cause in result.causes)
+    assert node in " ".join(cause.reason for cause in result.causes)
+
+
+@pytest.mark.parametrize(("kind", "limit"), LIMITS)
+def test_what_fits_exactly_is_not_stopped(start, kind, limit):
+    model = Priced(answer=lambda request: work(request.call, "FINISH" if request.call == 3 else "CONTINUE"))
+    assert on_the_window(start(app=model, budget={"task": {kind: limit}})).result(10).ok
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("model_calls", 2), ("tokens", 20), ("cost", 0.5)])
+def test_a_step_has_a_budget_of_its_own_that_its_repairs_use_up(start, kind, limit):
+    model = Priced(answer=lambda _request: {"Status": "NONSENSE"})
+    supervisor = start(app=model, budget={"step": {kind: limit}}, limits={"repairs": 10})
+    result = on_the_window(supervisor).result(10)
+    assert result.outcome is Outcome.OUT_OF_BUDGET
+    assert model.calls == 2
+    assert result.usage.model_calls == 2
+
+
+def test_the_next_step_has_its_own_budget_again(start):
+    supervisor = start(app=[work(1), work(2), FINISH], budget={"step": {"model_calls": 1}})
+    assert on_the_window(supervisor).result(10).usage.model_calls == 3
+
+
+def test_a_subtask_that_ran_out_is_told_to_its_host_agent_and_the_next_has_a_budget_of_its_own(start):
+    seen = []
+
+    def host(request):
+        seen[:] = [done.outcome for done in request.subtasks]
+        return [ASSIGN, {**ASSIGN, "Current Sub-Task": "less"}, FINISH][request.call - 1]
+
+    def app(request):
+        return busy(request) if request.request == "work" else FINISH
+
+    supervisor = start(host=host, app=app, budget={"subtask": {"model_calls": 3}})
+    result = supervisor.submit(Task(request="x")).result(10)
+    assert result.outcome is Outcome.FINISHED
+    assert seen == [Outcome.OUT_OF_BUDGET, Outcome.FINISHED]
+
+
+def test_a_task_and_its_subtasks_share_the_tasks_budget(start):
+    calls = itertools.count(1)
+
+    def host(request):
+        next(calls)
+        return [ASSIGN, FINISH][request.call - 1]
+
+    def app(request):
+        return work(next(calls), "FINISH" if request.call == 3 else "CONTINUE")
+
+    supervisor = start(host=host, app=app, budget={"task": {"model_calls": 4}})
+    result = supervisor.submit(Task(request="x")).result(10)
+    assert result.outcome is Outcome.OUT_OF_BUDGET
+    assert [done.outcome for done in result.subtasks] == [Outcome.FINISHED]
+    assert result.usage.model_calls == 4
+
+
+def test_tasks_do_not_share_their_budgets(start):
+    supervisor = start(app=[work(1), FINISH], budget={"task": {"model_calls": 2}})
+    assert all(on_the_window(supervisor).result(10).ok for _ in range(3))
+
+
+def test_rounds_have_a_budget(start):
+    supervisor = start(host=[FINISH] * 3, budget={"task": {"rounds": 2}})
+    result = supervisor.submit(Task(plan=["one", "two", "three"])).result(10)
+    assert result.outcome is Outcome.OUT_OF_BUDGET
+    assert result.rounds == 2
+    assert "2 rounds" in result.causes[0].reason
+
+
+def test_a_budget_of_nothing_calls_nothing(start):
+    model = Priced()
+    for kind in ("steps", "model_calls", "tokens", "cost", "rounds"):
+        supervisor = start(app=model, budget={"task": {kind: 0}})
+        assert on_the_window(supervisor).result(10).outcome is Outcome.OUT_OF_BUDGET
+    assert model.calls == 0
+
+
+def test_a_call_that_may_become_too_large_is_not_made(start):
+    model = Priced(tokens=10, expected=Expected(tokens=100))
+    result = on_the_window(start(app=model, budget={"task": {"tokens": 99}})).result(10)
+    assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 0)
+
+
+def test_what_was_reserved_but_not_used_is_given_back(start):
+    model = Priced(tokens=10, expected=Expected(tokens=60))
+    result = on_the_window(start(app=model, budget={"task": {"tokens": 100}})).result(10)
+    assert result.outcome is Outcome.OUT_OF_BUDGET
+    assert model.calls == 5
+    assert result.usage.input_tokens == 50
+
+
+def test_a_call_that_used_more_than_it_said_is_booked_as_it_was(start):
+    model = Priced(tokens=70, expected=Expected(tokens=10))
+    result = on_the_window(start(app=model, budget={"task": {"tokens": 100}})).result(10)
+    assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 2)
+
+
+def test_a_model_that_says_nothing_beforehand_is_stopped_once_the_tokens_are_used_up(start):
+    model = FunctionModel(lambda request: ModelAnswer(content=busy(request), input_tokens=6, output_tokens=4, cost=0.0))
+    result = on_the_window(start(app=model, budget={"task": {"tokens": 20}})).result(10)
+    assert result.outcome is Outcome.OUT_OF_BUDGET
+    assert model.calls == 2
+
+
+def test_a_model_that_says_nothing_beforehand_is_stopped_once_the_money_is_used_up(start):
+    model = FunctionModel(lambda request: ModelAnswer(content=busy(request), cost=0.25))
+    result = on_the_window(start(app=model, budget={"task": {"cost": 0.5}})).result(10)
+    assert result.outcome is Outcome.OUT_OF_BUDGET
+    assert model.calls == 2
+
+
+def test_without_any_money_models_that_cost_nothing_can_be_asked(start):
+    model = FunctionModel(lambda _request: ModelAnswer(content=FINISH, cost=0.0))
+    assert on_the_window(start(app=model, budget={"task": {"cost": 0}})).result(10).ok
+
+
+def test_money_is_counted_without_the_errors_of_binary_fractions(start):
+    model = Priced(cost=0.1)
+    assert on_the_window(start(app=model, budget={"task": {"cost": 0.3}})).result(10).outcome is Outcome.OUT_OF_BUDGET
+    assert model.calls == 3
+
+
+def test_a_call_that_failed_gives_back_what_was_reserved(start):
+    fails = iter([True, False])
+
+    def answer(_request):
+        if next(fails):
+            msg = "the line is down"
+            raise ConnectionError(msg)
+        return FINISH
+
+    hosts = [ASSIGN, FINISH]
+
+    def host(request):
+        return FINISH if request.subtasks else hosts[0]
+
+    model = Priced(tokens=60, answer=answer)
+    supervisor = start(app=model, host=host, budget={"task": {"tokens": 100}})
+    assert on_the_window(supervisor).result(10).outcome is Outcome.ERROR
+    assert on_the_window(supervisor).result(10).ok
+
+
+def test_what_was_done_before_the_limit_is_in_the_result(start):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=busy, servers=[surface], budget={"task": {"model_calls": 2}})
+    result = on_the_window(supervisor).result(10)
+    assert [text for _, _, text in surface.deeds] == ["1", "2"]
+    assert result.usage.commands == 2
+
+
+def test_an_approved_action_needs_no_second_step_of_the_budget(start, until):
+    supervisor = start(
+        app=[work(1, "FINISH")], policy=[{"verdict": "approve", "tool": "*"}], budget={"task": {"steps": 1}}
+    )
+    handle = on_the_window(supervisor)
+    until(handle, EventName.APPROVAL_REQUESTED)
+    handle.approve(handle.approvals()[0].id)
+    result = handle.result(10)
+    assert result.usage.commands == 1
+    assert result.outcome is Outcome.OUT_OF_BUDGET
+
+
+# At the limit a person may be asked
+
+
+def asking(**budget):
+    return {"at_limit": "ask", **budget}
+
+
+def nth_question(handle, number):
+    """Wait until the task has asked so many questions, and give the open one."""
+    asked = (event for event in handle.events() if event.name is EventName.QUESTION_ASKED)
+    next(itertools.islice(asked, number - 1, None))
+    (question,) = handle.questions()
+    return question
+
+
+@pytest.mark.parametrize("node", ["task", "subtask"])
+@pytest.mark.parametrize(("kind", "limit"), LIMITS)
+def test_where_the_settings_say_so_a_person_is_asked_and_go_on_gives_as_much_again(start, node, kind, limit):
+    model = Priced(answer=lambda request: work(request.call, "FINISH" if request.call == 6 else "CONTINUE"))
+    handle = on_the_window(start(app=model, budget=asking(**{node: {kind: limit}})))
+    question = nth_question(handle, 1)
+    assert question.questions[0].choices == ("go on", "stop")
+    assert kind.replace("_", " ") in question.questions[0].text
+    assert model.calls == 3
+    handle.answer(question.id, "go on")
+    assert handle.result(10).ok
+    assert model.calls == 6
+
+
+def test_a_step_at_its_limit_goes_on_with_as_much_again(start):
+    answers = [{"Status": "NONSENSE"}, {"Status": "NONSENSE"}, FINISH]
+    calls = itertools.count()
+    supervisor = start(app=lambda _request: answers[next(calls)], budget=asking(step={"model_calls": 1}))
+    handle = on_the_window(supervisor)
+    handle.answer(nth_question(handle, 1).id, "go on")
+    result = handle.result(10)
+    assert result.ok
+    assert result.usage.model_calls == 3
+
+
+def test_the_limit_is_asked_about_again_when_it_is_reached_again(start):
+    model = Priced()
+    handle = on_the_window(start(app=model, budget=asking(task={"model_calls": 2})))
+    for number in (1, 2, 3):
+        question = nth_question(handle, number)
+        assert model.calls == 2 * number
+        handle.answer(question.id, "go on")
+    handle.answer(nth_question(handle, 4).id, "stop")
+    assert handle.result(10).outcome is Outcome.OUT_OF_BUDGET
+    assert model.calls == 8
+
+
+def test_stop_ends_the_work_as_out_of_budget(start):
+    model = Priced()
+    handle = on_the_window(start(app=model, budget=asking(task={"steps": 2})))
+    handle.answer(nth_question(handle, 1).id, "stop")
+    result = handle.result(10)
+    assert result.outcome is Outcome.OUT_OF_BUDGET
+    assert "stop" in result.causes[0].reason
+    assert model.calls == 2
+
+
+def test_nobodys_answer_ends_the_work_as_out_of_budget(start):
+    clock = VirtualClock()
+    handle = on_the_window(start(app=busy, clock=clock, budget=asking(task={"steps": 2})))
+    nth_question(handle, 1)
+    clock.advance(3600)
+    assert handle.result(10).outcome is Outcome.OUT_OF_BUDGET
+
+
+def test_nobody_is_asked_where_questions_are_switched_off(start):
+    supervisor = start(app=busy, budget=asking(task={"steps": 2}), system={"ask_question": False})
+    assert on_the_window(supervisor).result(10).outcome is Outcome.OUT_OF_BUDGET
+
+
+def test_a_host_agent_asks_at_its_limit_too(start):
+    def host(request):
+        return FINISH if request.call == 3 else {"Status": "CONTINUE", "Thought": f"{request.call}"}
+
+    handle = start(host=host, budget=asking(task={"model_calls": 2})).submit(Task(request="x"))
+    handle.answer(nth_question(handle, 1).id, "go on")
+    assert handle.result(10).ok
+
+
+@pytest.mark.parametrize("kind", ["mobile", "linux"])
+def test_agents_without_pending_ask_at_their_limit_too(start, kind):
+    surface = MemoryServer(MemoryServer.device("it"), name="memory")
+    if kind == "linux":
+        surface = MemoryServer(MemoryServer.shell("it"))
+    answers = [work(1), work(2), FINISH]
+    supervisor = start(**{kind: answers}, servers=[surface], budget=asking(task={"model_calls": 2}))
+    handle = supervisor.submit(Task(request="x", target="it"))
+    handle.answer(nth_question(handle, 1).id, "go on")
+    assert handle.result(10).ok
+
+
+def test_the_calls_of_a_step_that_was_broken_off_to_ask_are_counted(start):
+    answers = [{"Status": "NONSENSE"}, FINISH]
+    calls = itertools.count()
+    supervisor = start(app=lambda _request: answers[next(calls)], budget=asking(task={"model_calls": 1}))
+    handle = on_the_window(supervisor)
+    handle.answer(nth_question(handle, 1).id, "go on")
+    assert handle.result(10).usage.model_calls == 2
+
+
+def test_go_on_as_the_answer_to_a_models_own_question_reaches_the_model_and_grants_nothing(start):
+    seen = []
+
+    def app(request):
+        seen.extend(request.observation.notes)
+        return {"Status": "PENDING", "Comment": "There is a draft. Go on?"} if request.call == 1 else busy(request)
+
+    supervisor = start(app=app, budget={"task": {"model_calls": 4}})
+    handle = on_the_window(supervisor)
+    handle.answer(nth_question(handle, 1).id, "go on")
+    result = handle.result(10)
+    assert any("go on" in note for note in seen)
+    assert (result.outcome, result.usage.model_calls) == (Outcome.OUT_OF_BUDGET, 4)
+
+
+def test_a_task_can_be_cancelled_while_it_asks_whether_to_go_on(start):
+    handle = on_the_window(start(app=busy, budget=asking(task={"steps": 1})))
+    nth_question(handle, 1)
+    handle.cancel()
+    assert handle.result(10).outcome is Outcome.CANCELLED
+
+
+# The tree itself
+
+
+def test_agents_that_work_side_by_side_can_not_overspend_together():
+    budgets = Budgets(BudgetSettings.model_validate({"task": {"tokens": 1000}}))
+    begin = threading.Barrier(8)
+    passed = []
+
+    def agent(number):
+        step = budgets.step("t", f"t/{number}")
+        begin.wait(10)
+        for _ in range(100):
+            try:
+                step.reserve(tokens=7)
+            except OutOfBudgetError:
+                return
+            passed.append(7)
+
+    threads = [threading.Thread(target=agent, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert sum(passed) == 994
+
+
+def test_a_refused_reservation_reserves_nothing_anywhere():
+    settings = {"task": {"model_calls": 5, "tokens": 100}, "subtask": {"tokens": 50}}
+    budgets = Budgets(BudgetSettings.model_validate(settings))
+    with pytest.raises(OutOfBudgetError, match="subtask t/1"):
+        budgets.run("t", "t/1").reserve(model_calls=1, tokens=60)
+    budgets.run("t", "t/2").reserve(model_calls=5, tokens=50)
+
+
+@given(
+    limits=st.tuples(*[st.integers(0, 40)] * 3),
+    calls=st.lists(st.tuples(st.integers(1, 2), st.integers(0, 15), st.integers(0, 15)), max_size=30),
+)
+def test_whatever_is_called_no_node_of_the_tree_is_over_its_limit(limits, calls):
+    """Each call uses at most what was reserved for it."""
+    nodes = dict(zip(("task", "subtask", "step"), ({"tokens": limit} for limit in limits), strict=True))
+    budgets = Budgets(BudgetSettings.model_validate(nodes))
+    steps = {1: budgets.step("t", "t/1"), 2: budgets.step("t", "t/2")}
+    used = {1: 0, 2: 0}
+    for who, expected, really in calls:
+        try:
+            steps[who].reserve(tokens=expected)
+        except OutOfBudgetError:
+            continue
+        unused = max(0, expected - really)
+        steps[who].settle(tokens=-unused)
+        used[who] += expected - unused
+    assert sum(used.values()) <= limits[0]
+    assert all(amount <= min(limits) for amount in used.values())

@@ -1,0 +1,339 @@
+"""Clocks: task, subtask, step, model and command have deadlines, which stand still while a person is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from callboard import EventName, FunctionModel, Outcome, Task, tool
+from callboard.messages import Effect
+from callboard.testing import MemoryServer, VirtualClock
+
+FINISH = {"Status": "FINISH"}
+ASK = {"Status": "PENDING", "Comment": "which one?"}
+CONFIRM = {"Status": "CONFIRM", "Function": "write", "Args": {"control_id": "field-1", "text": "x"}}
+ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+QUESTION_SECONDS = 1234.0
+
+
+class Endless:
+    """A model that is in the middle of its call until it is cancelled; before that it gives some answers."""
+
+    def __init__(self, *answers):
+        self.answers = answers
+        self.asked, self.cancelled = threading.Event(), threading.Event()
+
+    async def __call__(self, request):
+        if request.call <= len(self.answers):
+            return self.answers[request.call - 1]
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+
+
+class Slow(MemoryServer):
+    """A window with a tool that never ends by itself."""
+
+    def __init__(self):
+        super().__init__(self.window())
+        self.cancelled = threading.Event()
+
+    @tool(effect=Effect.ONCE)
+    async def wait(self, target: str) -> str:
+        """Wait for ever."""
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        return target
+
+
+class Sudden(VirtualClock):
+    """A clock that moves on by a minute in the very moment in which the switchboard puts a question on the desk."""
+
+    def after(self, seconds, callback):
+        alarm = super().after(seconds, callback)
+        if seconds == QUESTION_SECONDS:
+            self.advance(60)
+        return alarm
+
+
+def late(supervisor):
+    """Say which tasks are being stopped, once the switchboard has heard of every deadline so far."""
+    return [task.task_id for task in supervisor.status().tasks if task.cancelling]
+
+
+def settle(handle):
+    """Do what the task waits for."""
+    for question in handle.questions():
+        handle.answer(question.id, "this one")
+    for approval in handle.approvals():
+        handle.approve(approval.id)
+
+
+def waits(until, handle):
+    """Wait until a person is asked."""
+    asking = {EventName.QUESTION_ASKED, EventName.APPROVAL_REQUESTED}
+    return next(event for event in handle.events() if event.name in asking)
+
+
+def test_a_task_deadline_cancels_what_runs_and_ends_as_timed_out(start):
+    clock, model = VirtualClock(), Endless()
+    supervisor = start(app=FunctionModel(model), clock=clock, limits={"task_seconds": 60})
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    assert model.asked.wait(10)
+    clock.advance(59)
+    assert late(supervisor) == []
+    clock.advance(1)
+    result = handle.result(10)
+    assert result.outcome is Outcome.TIMED_OUT
+    assert [done.outcome for done in result.subtasks] == [Outcome.TIMED_OUT]
+    assert model.cancelled.wait(10)
+
+
+def test_a_subtask_deadline_ends_the_subtask_alone_and_its_host_agent_goes_another_way(start):
+    clock, model = VirtualClock(), Endless()
+    seen = []
+
+    def host(request):
+        seen.extend(done.outcome for done in request.subtasks)
+        return FINISH if request.subtasks else ASSIGN
+
+    supervisor = start(host=host, app=FunctionModel(model), clock=clock, limits={"subtask_seconds": 60})
+    handle = supervisor.submit(Task(request="x"))
+    assert model.asked.wait(10)
+    clock.advance(60)
+    result = handle.result(10)
+    assert model.cancelled.wait(10)
+    assert result.outcome is Outcome.FINISHED
+    assert seen == [Outcome.TIMED_OUT]
+    assert "60 s" in result.subtasks[0].causes[0].reason
+
+
+def test_each_subtask_has_a_clock_of_its_own(start):
+    clock, model = VirtualClock(), Endless(FINISH)
+    moved = []
+
+    def host(request):
+        if len(request.subtasks) == 1 and not moved:
+            moved.append(clock.advance(59))
+        return ASSIGN if len(request.subtasks) < 2 else FINISH
+
+    supervisor = start(host=host, app=FunctionModel(model), clock=clock, limits={"subtask_seconds": 60})
+    handle = supervisor.submit(Task(request="x"))
+    assert model.asked.wait(10)
+    clock.advance(59)
+    supervisor.status()
+    assert not model.cancelled.is_set()
+    clock.advance(1)
+    assert [done.outcome for done in handle.result(10).subtasks] == [Outcome.FINISHED, Outcome.TIMED_OUT]
+
+
+def test_a_step_deadline_cancels_the_model_call_and_ends_as_timed_out(start):
+    model = Endless()
+    supervisor = start(app=FunctionModel(model), limits={"step_seconds": 0.05})
+    result = supervisor.submit(Task(request="x", target="memo:one")).result(10)
+    assert result.outcome is Outcome.TIMED_OUT
+    assert "the step took longer than 0.05 s" in result.causes[0].reason
+    assert model.cancelled.wait(10)
+
+
+def test_a_step_deadline_cancels_an_async_tool(start):
+    surface = Slow()
+    supervisor = start(app=[{"Status": "FINISH", "Function": "wait"}], servers=[surface], limits={"step_seconds": 0.05})
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).outcome is Outcome.TIMED_OUT
+    assert surface.cancelled.wait(10)
+
+
+def test_what_a_step_did_before_its_deadline_is_counted(start):
+    write = {"Function": "write", "Args": {"control_id": "field-1", "text": "x"}}
+    answer = {"Status": "FINISH", "Actions": [write, {"Function": "wait"}]}
+    supervisor = start(app=[answer], servers=[Slow()], limits={"step_seconds": 0.1})
+    usage = supervisor.submit(Task(request="x", target="memo:one")).result(10).usage
+    assert (usage.steps, usage.model_calls, usage.commands) == (1, 1, 2)
+
+
+def test_a_model_deadline_is_an_error_and_cancels_the_call(start):
+    model = Endless()
+    supervisor = start(app=FunctionModel(model), limits={"model_seconds": 0.05})
+    result = supervisor.submit(Task(request="x", target="memo:one")).result(10)
+    assert result.outcome is Outcome.ERROR
+    assert any("no answer within 0.05 s" in cause.reason for cause in result.causes)
+    assert model.cancelled.wait(10)
+
+
+def test_a_command_deadline_is_a_failed_result_that_the_model_sees(start):
+    surface = Slow()
+    answers = [{"Status": "FINISH", "Function": "wait"}, {"Status": "FAIL"}]
+    notes = []
+
+    def app(request):
+        notes.extend(request.observation.notes)
+        return answers[request.call - 1]
+
+    supervisor = start(app=app, servers=[surface], limits={"command_seconds": 0.05})
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).outcome is Outcome.FAILED
+    assert surface.cancelled.wait(10)
+    assert any("took longer than 0.05 s" in note for note in notes)
+
+
+@pytest.mark.parametrize("limit", ["task_seconds", "subtask_seconds"])
+@pytest.mark.parametrize("ask", [ASK, CONFIRM], ids=["question", "approval"])
+def test_a_clock_stands_still_while_a_person_is_asked_and_goes_on_after(start, until, limit, ask):
+    clock, model = VirtualClock(), Endless(ask)
+    supervisor = start(app=FunctionModel(model), clock=clock, limits={limit: 60})
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    waits(until, handle)
+    clock.advance(3000)
+    assert late(supervisor) == []
+    settle(handle)
+    assert model.asked.wait(10)
+    clock.advance(59)
+    assert late(supervisor) == []
+    clock.advance(1)
+    assert handle.result(10).outcome is Outcome.TIMED_OUT
+
+
+def test_only_the_time_before_and_after_the_question_counts(start, until):
+    clock = VirtualClock()
+    asked, release = threading.Event(), threading.Event()
+    model = Endless()
+
+    async def app(request):
+        if request.call > 1:
+            return await model(request)
+        asked.set()
+        await asyncio.to_thread(release.wait, 10)
+        return ASK
+
+    supervisor = start(app=FunctionModel(app), clock=clock, limits={"task_seconds": 60})
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    assert asked.wait(10)
+    clock.advance(40)
+    release.set()
+    waits(until, handle)
+    clock.advance(1000)
+    settle(handle)
+    assert model.asked.wait(10)
+    clock.advance(19)
+    assert late(supervisor) == []
+    clock.advance(1)
+    assert handle.result(10).outcome is Outcome.TIMED_OUT
+
+
+def test_a_host_agents_question_stops_the_clock_of_its_task(start, until):
+    clock, model = VirtualClock(), Endless(ASK)
+    supervisor = start(host=FunctionModel(model), clock=clock, limits={"task_seconds": 60})
+    handle = supervisor.submit(Task(request="x"))
+    waits(until, handle)
+    clock.advance(3000)
+    settle(handle)
+    assert model.asked.wait(10)
+    assert late(supervisor) == []
+
+
+def test_a_question_stops_the_clocks_of_its_own_task_only(start, until):
+    clock, model = VirtualClock(), Endless()
+    supervisor = start(host=FunctionModel(model), app=[ASK], clock=clock, limits={"task_seconds": 60})
+    asking = supervisor.submit(Task(id="asks", request="x", target="memo:one"))
+    waits(until, asking)
+    working = supervisor.submit(Task(id="works", request="y"))
+    assert model.asked.wait(10)
+    clock.advance(60)
+    assert working.result(10).outcome is Outcome.TIMED_OUT
+    assert not asking.done()
+
+
+def test_a_deadline_that_falls_while_a_question_is_on_its_way_wins_and_takes_the_question_away(start):
+    """The switchboard has the question in its hands when the clock strikes."""
+    model = Endless()
+
+    async def host(request):
+        return await model(request) if request.subtasks else ASSIGN
+
+    clock = Sudden()
+    limits = {"task_seconds": 100, "subtask_seconds": 60, "question_seconds": QUESTION_SECONDS}
+    supervisor = start(host=FunctionModel(host), app=[ASK], clock=clock, limits=limits)
+    handle = supervisor.submit(Task(request="x"))
+    assert model.asked.wait(10)
+    assert handle.questions() == ()
+    clock.advance(39)
+    assert late(supervisor) == []
+    clock.advance(1)
+    result = handle.result(10)
+    assert result.outcome is Outcome.TIMED_OUT
+    assert [done.outcome for done in result.subtasks] == [Outcome.TIMED_OUT]
+
+
+@pytest.mark.parametrize("limit", ["task_seconds", "subtask_seconds"])
+def test_clocks_stand_still_in_a_pause(start, limit):
+    clock, model = VirtualClock(), Endless()
+    supervisor = start(app=FunctionModel(model), clock=clock, limits={limit: 60})
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    assert model.asked.wait(10)
+    clock.advance(30)
+    handle.pause()
+    clock.advance(1000)
+    assert late(supervisor) == []
+    handle.resume()
+    clock.advance(29)
+    supervisor.status()
+    assert not model.cancelled.is_set()
+    clock.advance(1)
+    assert handle.result(10).outcome is Outcome.TIMED_OUT
+
+
+def test_a_subtask_that_gets_its_target_in_a_pause_starts_with_a_clock_that_stands_still(start, until):
+    clock, first_done, model = VirtualClock(), threading.Event(), Endless()
+
+    async def app(request):
+        if request.request == "second":
+            return await model(request)
+        await asyncio.to_thread(first_done.wait, 10)
+        return FINISH
+
+    supervisor = start(app=FunctionModel(app), clock=clock, limits={"subtask_seconds": 60})
+    first = supervisor.submit(Task(request="first", target="memo:one"))
+    second = supervisor.submit(Task(request="second", target="memo:one"))
+    second.pause()
+    first_done.set()
+    until(second, EventName.SUBTASK_ASSIGNED)
+    supervisor.status()
+    clock.advance(1000)
+    supervisor.status()
+    second.resume()
+    assert model.asked.wait(10)
+    assert first.result(10).ok
+    clock.advance(60)
+    assert second.result(10).outcome is Outcome.TIMED_OUT
+
+
+def test_a_clock_that_two_reasons_stop_goes_on_when_both_are_gone(start, until):
+    clock, model = VirtualClock(), Endless(ASK)
+    supervisor = start(app=FunctionModel(model), clock=clock, limits={"task_seconds": 60})
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    waits(until, handle)
+    handle.pause()
+    settle(handle)
+    clock.advance(1000)
+    assert late(supervisor) == []
+    handle.resume()
+    assert model.asked.wait(10)
+    clock.advance(60)
+    assert handle.result(10).outcome is Outcome.TIMED_OUT
+
+
+def test_a_deadline_after_the_end_changes_nothing(start):
+    clock = VirtualClock()
+    supervisor = start(app=[FINISH], clock=clock, limits={"task_seconds": 60, "subtask_seconds": 60})
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    assert handle.result(10).ok
+    clock.advance(1000)
+    assert supervisor.status().ended_tasks == 1
+    assert handle.result(0).ok

@@ -1,0 +1,220 @@
+"""Loops: the same again on an unchanged surface is noticed by code; first the model is told, then the work fails."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from callboard import EventName, Outcome, Task, tool
+from callboard.messages import Effect
+from callboard.testing import MemoryServer
+
+FINISH = {"Status": "FINISH"}
+READ = {"Status": "CONTINUE", "Function": "read", "Args": {"control_id": "field-1"}}
+TOLD = "you did the same"
+
+
+class Model:
+    """A model that says the same for ever, or in turn, and keeps the notes that it was shown."""
+
+    def __init__(self, *answers):
+        self.turns = itertools.cycle(answers)
+        self.notes = []
+
+    def __call__(self, request):
+        self.notes.append(tuple(note for note in request.observation.notes if TOLD in note))
+        return next(self.turns)
+
+    @property
+    def told(self):
+        """In which calls it was told, from 1."""
+        return [number for number, notes in enumerate(self.notes, 1) if notes]
+
+
+class Ticking(MemoryServer):
+    """A window that looks different each time."""
+
+    settles = False
+
+    def __init__(self):
+        super().__init__(self.window())
+        self.ticks = itertools.count()
+
+    def observe(self, target):
+        return super().observe(target).model_copy(update={"fingerprint": str(next(self.ticks))})
+
+
+class Deaf(MemoryServer):
+    """A window with a bell that does nothing, and a device and a shell with one."""
+
+    def __init__(self):
+        super().__init__(self.window(), self.device("phone"), self.shell("box"))
+
+    @tool(effect=Effect.ONCE, agents=("app", "mobile", "linux"))
+    def ring(self, target: str, how: str = "softly") -> str:
+        """Ring."""
+        self.deeds.append((target, "bell", how))
+        return "ring"
+
+
+RING = {"Status": "CONTINUE", "Function": "ring"}
+
+
+def on_the_window(supervisor):
+    return supervisor.submit(Task(request="x", target="memo:one"))
+
+
+def reasons(result):
+    return " ".join(cause.reason for cause in result.causes)
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 3, 5])
+def test_the_same_action_on_the_same_observation_is_told_after_repeats_and_fails_once_more(start, repeats):
+    model = Model(READ)
+    result = on_the_window(start(app=model, limits={"repeats": repeats})).result(10)
+    assert result.outcome is Outcome.FAILED
+    assert model.told == [repeats + 1]
+    assert result.usage.steps == repeats + 1
+    assert "no progress" in reasons(result)
+
+
+def test_the_default_is_three(start):
+    model = Model(READ)
+    assert on_the_window(start(app=model)).result(10).usage.steps == 4
+    assert model.told == [4]
+
+
+def test_a_model_that_listens_goes_on(start):
+    answers = [READ] * 3 + [FINISH]
+    assert on_the_window(start(app=answers)).result(10).ok
+
+
+def test_a_step_without_an_action_is_a_repeat_too(start):
+    model = Model({"Status": "CONTINUE", "Thought": "hm"})
+    assert on_the_window(start(app=model)).result(10).outcome is Outcome.FAILED
+
+
+def test_other_words_for_the_same_action_change_nothing(start):
+    model = Model(*({**READ, "Thought": f"{number}", "Comment": f"try {number}"} for number in range(10)))
+    assert on_the_window(start(app=model)).result(10).usage.steps == 4
+
+
+def test_the_same_action_on_a_surface_that_changes_is_no_loop(start):
+    append = {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": "."}}
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=[*[append] * 10, FINISH], servers=[surface], limits={"repeats": 1})
+    assert on_the_window(supervisor).result(10).ok
+    assert len(surface.deeds) == 10
+
+
+def test_waiting_for_a_surface_that_changes_by_itself_is_no_loop(start):
+    supervisor = start(app=[*[READ] * 10, FINISH], servers=[Ticking()], limits={"repeats": 1})
+    assert on_the_window(supervisor).result(10).ok
+
+
+def test_other_arguments_are_another_action(start):
+    rings = [{**RING, "Args": {"how": how}} for how in ("softly", "loudly")]
+    supervisor = start(app=[*rings, FINISH], servers=[Deaf()], limits={"repeats": 1})
+    assert on_the_window(supervisor).result(10).ok
+
+
+def test_actions_that_take_turns_without_a_change_are_a_loop(start):
+    model = Model(*({**RING, "Args": {"how": how}} for how in ("softly", "loudly")))
+    result = on_the_window(start(app=model, servers=[Deaf()])).result(10)
+    assert result.outcome is Outcome.FAILED
+    assert result.usage.steps == 7
+
+
+def test_states_that_take_turns_without_a_change_are_a_loop(start):
+    answers = [{"Status": "SCREENSHOT", "ControlReannotate": ["field-1"]}, {"Status": "CONTINUE"}]
+    model = Model(*answers)
+    result = on_the_window(start(app=model)).result(10)
+    assert result.outcome is Outcome.FAILED
+    assert "no progress" in reasons(result)
+    assert model.told
+
+
+def test_the_same_question_again_and_again_is_a_loop(start):
+    handle = on_the_window(start(app=Model({"Status": "PENDING", "Comment": "which one?"})))
+    for event in handle.events():
+        if event.name is EventName.QUESTION_ASKED:
+            handle.answer(handle.questions()[0].id, "the red one")
+    assert handle.result(10).outcome is Outcome.FAILED
+    assert handle.result(0).usage.steps == 4
+
+
+def test_the_same_approved_action_again_and_again_is_a_loop(start):
+    supervisor = start(app=Model(RING), servers=[Deaf()], policy=[{"verdict": "approve", "tool": "ring"}])
+    handle = on_the_window(supervisor)
+    for event in handle.events():
+        if event.name is EventName.APPROVAL_REQUESTED:
+            handle.approve(handle.approvals()[0].id)
+    result = handle.result(10)
+    assert result.outcome is Outcome.FAILED
+    assert result.usage.model_calls == 4
+
+
+@pytest.mark.parametrize(("kind", "target"), [("app", "memo:one"), ("mobile", "phone"), ("linux", "box")])
+def test_an_approved_action_is_one_step_not_two(start, until, kind, target):
+    surface = Deaf()
+    supervisor = start(
+        **{kind: [RING, FINISH]},
+        servers=[surface],
+        policy=[{"verdict": "approve", "tool": "ring"}],
+        limits={"repeats": 1},
+    )
+    handle = supervisor.submit(Task(request="x", target=target))
+    until(handle, EventName.APPROVAL_REQUESTED)
+    handle.approve(handle.approvals()[0].id)
+    assert handle.result(10).ok
+    assert len(surface.deeds) == 1
+
+
+@pytest.mark.parametrize(("kind", "target"), [("mobile", "phone"), ("linux", "box")])
+def test_loops_of_mobile_and_linux_agents_are_noticed_too(start, kind, target):
+    supervisor = start(**{kind: Model(RING)}, servers=[Deaf()])
+    result = supervisor.submit(Task(request="x", target=target)).result(10)
+    assert (result.outcome, result.usage.steps) == (Outcome.FAILED, 4)
+
+
+def test_a_host_agent_that_goes_round_in_circles_fails(start):
+    result = start(host=Model({"Status": "CONTINUE"})).submit(Task(request="x")).result(10)
+    assert (result.outcome, result.usage.steps) == (Outcome.FAILED, 4)
+
+
+def test_assigning_again_after_a_subtask_is_no_loop(start):
+    assign = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+    supervisor = start(host=[*[assign] * 5, FINISH], app=lambda _request: FINISH, limits={"repeats": 1})
+    assert supervisor.submit(Task(request="x")).result(10).ok
+
+
+def test_the_subtask_fails_alone_and_its_host_agent_hears_why(start):
+    seen = []
+
+    def host(request):
+        seen.extend(cause.reason for done in request.subtasks for cause in done.causes)
+        assign = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+        return FINISH if request.subtasks else assign
+
+    result = start(host=host, app=Model(READ)).submit(Task(request="x")).result(10)
+    assert result.ok
+    assert result.subtasks[0].outcome is Outcome.FAILED
+    assert any("no progress" in reason for reason in seen)
+
+
+def test_a_loop_is_in_the_events_with_its_count(start):
+    handle = on_the_window(start(app=Model(READ)))
+    handle.result(10)
+    noticed = [event.data["count"] for event in handle.events() if event.name is EventName.LOOP_NOTICED]
+    assert noticed == [3, 4]
+
+
+def test_a_new_subtask_starts_to_count_anew(start):
+    assign = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+
+    def app(request):
+        return READ if request.step < 3 else FINISH
+
+    supervisor = start(host=[assign, assign, FINISH], app=app)
+    assert supervisor.submit(Task(request="x")).result(10).ok

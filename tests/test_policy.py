@@ -1,0 +1,455 @@
+"""The policy between a decision and its action: the operator's rules, whatever a model thinks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import docx
+import openpyxl
+import pytest
+
+from callboard import EventName, Outcome, Task, tool
+from callboard.messages import AgentKind, Effect, Hazard, NotWaitingError
+from callboard.testing import MemoryServer
+
+FINISH = {"Status": "FINISH"}
+READ = {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "read"}
+THEIRS = '''
+"""A third-party MCP server whose tools say of themselves what they like."""
+
+from mcp.server.mcpserver import MCPServer
+from mcp_types import ToolAnnotations
+
+server = MCPServer("theirs", log_level="ERROR")
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+@server.tool(annotations=ToolAnnotations(destructive_hint=True))
+def burn() -> str:
+    """Burn."""
+    return "ashes"
+
+
+@server.tool(annotations=ToolAnnotations(idempotent_hint=True, destructive_hint=True))
+def wipe() -> str:
+    """Wipe."""
+    return "clean"
+
+
+@server.tool(annotations=ToolAnnotations(idempotent_hint=True, destructive_hint=False))
+def mark() -> str:
+    """Mark."""
+    return "marked"
+
+
+@server.tool()
+def something() -> str:
+    """Do something."""
+    return "done"
+
+
+server.run("stdio")
+'''
+
+
+def alone(target="memo:one"):
+    return Task(request="write", target=target)
+
+
+def write(text="hello", status="CONTINUE", function="write"):
+    return {"Status": status, "ControlLabel": "field-1", "Function": function, "Args": {"text": text}}
+
+
+def call(function, status="CONTINUE", **arguments):
+    return {"Status": status, "Function": function, "Args": arguments}
+
+
+def told(answers, notes):
+    """Play answers, and keep what the model is told."""
+
+    def model(request):
+        notes.append(request.observation.notes)
+        return answers[request.call - 1]
+
+    return model
+
+
+def verdicts(handle):
+    """List the rules' verdicts on a task's actions, once it is over."""
+    decided = [event.data for event in handle.events() if event.name is EventName.POLICY_DECIDED]
+    return [(data["tool"], data["verdict"], data["waived"]) for data in decided]
+
+
+def asked_for(handle):
+    """List the tools that a person was asked about, saying yes to each."""
+    tools = []
+    for event in handle.events():
+        if event.name is EventName.APPROVAL_REQUESTED:
+            request = event.data["request"]
+            tools.extend(action["tool"] for action in request["actions"])
+            handle.approve(request["id"])
+    return tools
+
+
+def dangerous(hazard, target=None):
+    """Make a surface with one tool, ``danger``, that has a hazard."""
+
+    class Dangerous(MemoryServer):
+        @tool(effect=Effect.ONCE, agents=tuple(AgentKind), hazards=(hazard,))
+        def danger(self) -> str:
+            """Do what may do harm."""
+            self.deeds.append(("world", hazard.value, "harm"))
+            return hazard.value
+
+    return Dangerous(target or MemoryServer.window())
+
+
+# What a rule matches
+
+
+@pytest.mark.parametrize(
+    ("rule", "matches"),
+    [
+        ({}, True),
+        ({"agent": "app/memo/*"}, True),
+        ({"agent": "app/word/*"}, False),
+        ({"agent": "re:app/(memo|word)/.*"}, True),
+        ({"agent": "re:app"}, False),
+        ({"application": "memo"}, True),
+        ({"application": "excel"}, False),
+        ({"tool": "wri*"}, True),
+        ({"tool": "append"}, False),
+        ({"effects": ["idempotent"]}, True),
+        ({"effects": ["once", "read"]}, False),
+        ({"hazards": ["deletes"]}, False),
+        ({"arguments": {"text": "hel*"}}, True),
+        ({"arguments": {"text": "Hel*"}}, False),
+        ({"arguments": {"text": "re:h.*o"}}, True),
+        ({"arguments": {"text": "re:h"}}, False),
+        ({"arguments": {"control_id": "field-1", "text": "*"}}, True),
+        ({"arguments": {"control_id": "field-2", "text": "*"}}, False),
+        ({"arguments": {"path": "*"}}, False),
+        ({"agent": "app/*", "application": "memo", "tool": "write", "arguments": {"text": "hello"}}, True),
+        ({"agent": "app/*", "application": "memo", "tool": "write", "arguments": {"text": "bye"}}, False),
+    ],
+)
+def test_a_rule_matches_when_all_that_it_names_matches(start, rule, matches):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=[write(), FINISH], servers=[surface], policy=[{"verdict": "deny", **rule}])
+    assert supervisor.submit(alone()).result(10).ok
+    assert surface.deeds == ([] if matches else [("memo:one", "field-1", "hello")])
+
+
+def test_an_argument_that_is_no_text_is_matched_as_json(start):
+    class Heater(MemoryServer):
+        @tool(effect=Effect.IDEMPOTENT)
+        def heat(self, degrees: int, rooms: list[str]) -> int:
+            """Heat."""
+            self.deeds.append(("house", ",".join(rooms), str(degrees)))
+            return degrees
+
+    surface = Heater(MemoryServer.window())
+    policy = [{"verdict": "deny", "tool": "heat", "arguments": {"degrees": "re:[3-9][0-9]", "rooms": '*"bath"*'}}]
+    answers = [call("heat", degrees=30, rooms=["bath"]), call("heat", degrees=20, rooms=["bath"]), FINISH]
+    assert start(app=answers, servers=[surface], policy=policy).submit(alone()).result(10).ok
+    assert surface.deeds == [("house", "bath", "20")]
+
+
+@pytest.mark.parametrize("verdict", ["allow", "approve", "deny"])
+def test_the_first_rule_that_matches_decides(start, verdict):
+    rules = [{"verdict": "deny", "tool": "read"}, {"verdict": verdict, "tool": "w*"}]
+    rules += [{"verdict": later, "tool": "write"} for later in ("deny", "approve", "allow") if later != verdict]
+    handle = start(app=[write(), FINISH], policy=rules).submit(alone())
+    assert asked_for(handle) == (["write"] if verdict == "approve" else [])
+    assert verdicts(handle)[0] == ("write", verdict, "")
+
+
+def test_what_no_rule_matches_is_allowed(start):
+    handle = start(app=[write(), FINISH], policy=[{"verdict": "deny", "tool": "append"}]).submit(alone())
+    assert handle.result(10).ok
+    assert verdicts(handle) == [("write", "allow", "")]
+
+
+# What the shipped default asks for
+
+
+@pytest.mark.parametrize("hazard", Hazard)
+def test_the_default_asks_before_what_may_do_harm(start, until, hazard):
+    surface = dangerous(hazard)
+    handle = start(app=[call("danger"), FINISH], servers=[surface]).submit(alone())
+    until(handle, EventName.APPROVAL_REQUESTED)
+    (asked,) = handle.approvals()
+    assert (surface.deeds, hazard.value in asked.reason) == ([], True)
+    handle.approve(asked.id)
+    assert handle.result(10).ok
+    assert len(surface.deeds) == 1
+
+
+@pytest.mark.parametrize("function", ["read", "write", "append"])
+def test_the_default_does_not_ask_before_what_has_no_hazard(start, function):
+    arguments = {} if function == "read" else {"text": "x"}
+    handle = start(app=[call(function, control_id="field-1", **arguments), FINISH]).submit(alone())
+    assert handle.result(10).ok
+    assert verdicts(handle) == [(function, "allow", "")]
+
+
+def test_the_operators_rules_come_before_the_default(start):
+    surface = dangerous(Hazard.SENDS)
+    rules = [{"verdict": "allow", "tool": "danger"}]
+    assert start(app=[call("danger", "FINISH")], servers=[surface], policy=rules).submit(alone()).result(10).ok
+    assert len(surface.deeds) == 1
+
+
+def test_the_default_can_be_switched_off(start):
+    surface = dangerous(Hazard.SPENDS)
+    policy = {"defaults": False}
+    assert start(app=[call("danger", "FINISH")], servers=[surface], policy=policy).submit(alone()).result(10).ok
+    assert len(surface.deeds) == 1
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A folder with a workbook and a document that no task made."""
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    book = openpyxl.Workbook()
+    book.active.title = "Sales"
+    book.active["A1"] = 1
+    book.save(folder / "theirs.xlsx")
+    document = docx.Document()
+    document.add_paragraph("theirs")
+    document.save(str(folder / "theirs.docx"))
+    return folder
+
+
+def on_documents(workspace):
+    return {"servers": [], "documents": {"enabled": True, "workspace": str(workspace)}}
+
+
+def cells(cell, value, status="CONTINUE"):
+    return call("write_range", status, sheet="Sales", cell=cell, values=[[value]])
+
+
+def cell_of(workspace, name, cell):
+    return openpyxl.load_workbook(workspace / name)["Sales"][cell].value
+
+
+def test_overwriting_what_the_task_did_not_make_asks(start, until, workspace):
+    handle = start(app=[cells("A1", 2), FINISH], **on_documents(workspace)).submit(alone("theirs.xlsx"))
+    until(handle, EventName.APPROVAL_REQUESTED)
+    (asked,) = handle.approvals()
+    assert "overwrites" in asked.reason
+    assert cell_of(workspace, "theirs.xlsx", "A1") == 1
+    handle.approve(asked.id)
+    assert handle.result(20).ok
+    assert cell_of(workspace, "theirs.xlsx", "A1") == 2
+
+
+def test_adding_to_what_the_task_did_not_make_does_not_ask(start, workspace):
+    handle = start(app=[cells("B5", 2), FINISH], **on_documents(workspace)).submit(alone("theirs.xlsx"))
+    assert handle.result(20).ok
+    assert asked_for(handle) == []
+    assert cell_of(workspace, "theirs.xlsx", "B5") == 2
+
+
+def test_overwriting_what_the_task_made_itself_does_not_ask(start, workspace):
+    host = [
+        {"Status": "CONTINUE", "Function": "create_document", "Args": {"path": "ours.xlsx"}},
+        {"Status": "ASSIGN", "ControlText": "ours.xlsx", "Current Sub-Task": "fill"},
+        {"Status": "ASSIGN", "ControlText": "ours.xlsx", "Current Sub-Task": "fill again"},
+        FINISH,
+    ]
+    app = [call("add_sheet", title="Sales"), cells("A1", 1), cells("A1", 2, "FINISH"), cells("A1", 3, "FINISH")]
+    handle = start(host=host, app=app, **on_documents(workspace)).submit(Task(request="fill"))
+    assert handle.result(20).ok
+    assert asked_for(handle) == []
+    assert cell_of(workspace, "ours.xlsx", "A1") == 3
+
+
+def test_what_one_task_made_is_not_made_by_the_next(start, until, workspace):
+    def host(request):
+        return {"Status": "FINISH", "Function": "create_document", "Args": {"path": "ours.xlsx"}}
+
+    def app(request):
+        return FINISH if request.memory else call("rename_sheet", sheet="Sheet1", title="Sales")
+
+    supervisor = start(host=host, app=app, **on_documents(workspace))
+    assert supervisor.submit(Task(request="make")).result(20).ok
+    handle = supervisor.submit(alone("ours.xlsx"))
+    assert until(handle, EventName.APPROVAL_REQUESTED)
+    handle.cancel()
+    assert handle.result(10).outcome is Outcome.CANCELLED
+
+
+def test_opening_a_document_of_the_workspace_launches_nothing(start, workspace):
+    host = [{"Status": "CONTINUE", "Function": "open_document", "Args": {"path": "theirs.docx"}}, FINISH]
+    handle = start(host=host, **on_documents(workspace)).submit(Task(request="open"))
+    assert handle.result(20).ok
+    assert verdicts(handle) == [("open_document", "allow", "")]
+
+
+def answers_of(*tools):
+    return [*(call(f"theirs.{name}") for name in tools), FINISH]
+
+
+@pytest.mark.parametrize(
+    ("trusted", "expected"),
+    [(False, ["look", "burn", "wipe", "mark", "something"]), (True, ["burn", "wipe", "something"])],
+    ids=["unknown", "trusted"],
+)
+def test_the_default_asks_before_what_a_third_party_may_destroy_or_says_nothing_of(start, tmp_path, trusted, expected):
+    script = tmp_path / "theirs.py"
+    script.write_text(THEIRS, encoding="utf-8")
+    theirs = {"command": sys.executable, "args": [str(script)], "trusted": trusted}
+    answers = answers_of("look", "burn", "wipe", "mark", "something")
+    handle = start(app=answers, mcpServers={"theirs": theirs}).submit(alone())
+    assert asked_for(handle) == [f"theirs.{name}" for name in expected]
+    assert handle.result(20).ok
+
+
+# The model asks for more, never for less
+
+
+@pytest.mark.parametrize("answer", [write(status="CONFIRM"), {**READ, "Status": "CONFIRM"}, {"Status": "CONFIRM"}])
+def test_the_model_may_ask_for_approval_of_anything(start, until, answer):
+    policy = [{"verdict": "allow"}]
+    handle = start(app=[{**answer, "Comment": "may I?"}, FINISH], policy=policy).submit(alone())
+    until(handle, EventName.APPROVAL_REQUESTED)
+    (asked,) = handle.approvals()
+    assert asked.reason == "may I?"
+    handle.approve(asked.id)
+    assert handle.result(10).ok
+
+
+@pytest.mark.parametrize("status", ["CONTINUE", "FINISH", "CONFIRM", "SCREENSHOT", "FAIL", "PENDING", "ERROR"])
+def test_the_model_never_lowers_a_denial(start, status):
+    surface = MemoryServer(MemoryServer.window())
+    answers = [write(status=status), FINISH, FINISH]
+    policy = [{"verdict": "deny", "tool": "write"}]
+    system = {"ask_question": False}
+    start(app=answers, servers=[surface], policy=policy, system=system).submit(alone()).result(10)
+    assert surface.deeds == []
+
+
+@pytest.mark.parametrize("status", ["CONTINUE", "FINISH", "CONFIRM", "SCREENSHOT", "FAIL", "PENDING", "ERROR"])
+def test_the_model_never_lowers_what_needs_approval(start, until, status):
+    surface = MemoryServer(MemoryServer.window())
+    policy = [{"verdict": "approve", "tool": "write"}]
+    handle = start(app=[write(status=status), FINISH], servers=[surface], policy=policy).submit(alone())
+    until(handle, EventName.APPROVAL_REQUESTED)
+    assert surface.deeds == []
+    handle.reject(handle.approvals()[0].id)
+    assert handle.result(10).outcome is Outcome.REJECTED
+    assert surface.deeds == []
+
+
+# safe_guard
+
+
+def test_without_safe_guard_what_needs_approval_runs_unasked(start):
+    surface = MemoryServer(MemoryServer.window())
+    policy = [{"verdict": "approve", "tool": "write"}]
+    system = {"safe_guard": False}
+    handle = start(app=[write(), FINISH], servers=[surface], policy=policy, system=system).submit(alone())
+    assert asked_for(handle) == []
+    assert handle.result(10).ok
+    assert len(surface.deeds) == 1
+    assert verdicts(handle) == [("write", "approve", "safe_guard is off")]
+
+
+def test_without_safe_guard_a_wish_of_the_model_for_approval_is_no_question(start):
+    surface = MemoryServer(MemoryServer.window())
+    system = {"safe_guard": False}
+    handle = start(app=[write(status="CONFIRM"), FINISH], servers=[surface], system=system).submit(alone())
+    assert asked_for(handle) == []
+    assert handle.result(10).ok
+    assert len(surface.deeds) == 1
+
+
+def test_without_safe_guard_the_log_does_not_say_that_anybody_approved(start):
+    policy = [{"verdict": "approve", "tool": "write"}]
+    system = {"safe_guard": False}
+    handle = start(app=[write(status="CONFIRM"), FINISH], policy=policy, system=system).submit(alone())
+    assert handle.result(10).ok
+    assert {waived for _, _, waived in verdicts(handle)} == {"safe_guard is off"}
+
+
+@pytest.mark.parametrize("status", ["CONTINUE", "CONFIRM"])
+def test_without_safe_guard_a_denial_holds(start, status):
+    surface = MemoryServer(MemoryServer.window())
+    policy = [{"verdict": "deny", "tool": "write"}]
+    system = {"safe_guard": False}
+    start(app=[write(status=status), FINISH], servers=[surface], policy=policy, system=system).submit(alone()).result(
+        10
+    )
+    assert surface.deeds == []
+
+
+# A denial
+
+
+def test_a_denial_goes_back_to_the_model_with_its_reason(start):
+    notes = []
+    policy = [{"verdict": "deny", "tool": "write", "reason": "the books are closed"}]
+    assert start(app=told([write(), FINISH], notes), policy=policy).submit(alone()).result(10).ok
+    assert notes == [(), ("write failed: denied: the books are closed",)]
+
+
+def test_a_denial_in_a_list_lets_what_stands_before_it_run_and_nothing_after(start):
+    surface, notes = MemoryServer(MemoryServer.window()), []
+    several = [write("a"), write("b", function="append"), write("c")]
+    actions = [{"function": a["Function"], "control_label": a["ControlLabel"], "arguments": a["Args"]} for a in several]
+    answers = [{"Status": "CONTINUE", "Actions": actions}, FINISH]
+    policy = [{"verdict": "deny", "tool": "append"}]
+    assert start(app=told(answers, notes), servers=[surface], policy=policy).submit(alone()).result(10).ok
+    assert surface.deeds == [("memo:one", "field-1", "a")]
+    assert [note.partition(":")[0] for note in notes[1]] == ["append failed", "write was not run"]
+
+
+def test_a_person_is_not_asked_about_what_is_denied(start):
+    policy = [{"verdict": "deny", "tool": "write"}, {"verdict": "approve"}]
+    handle = start(app=[write(status="CONFIRM"), FINISH], policy=policy).submit(alone())
+    assert handle.result(10).ok
+    assert asked_for(handle) == []
+    with pytest.raises(NotWaitingError):
+        handle.approve(f"{handle.task_id}/1/ask-1")
+
+
+# The log
+
+
+@pytest.mark.parametrize("verdict", ["allow", "approve", "deny"])
+def test_every_verdict_is_an_event_with_its_rule(start, verdict):
+    policy = [{"verdict": "deny", "tool": "append"}, {"verdict": verdict, "tool": "write"}]
+    handle = start(app=[write(), FINISH], policy=policy).submit(alone())
+    asked_for(handle)
+    event = next(event for event in handle.events() if event.name is EventName.POLICY_DECIDED)
+    assert (event.task_id, event.agent, event.step) == (handle.task_id, "app/memo/one", 1)
+    assert (event.data["tool"], event.data["verdict"]) == ("write", verdict)
+    assert event.data["reason"] == "rule 2 of the policy"
+
+
+def test_every_verdict_is_in_the_log_file(start, tmp_path):
+    log = tmp_path / "callboard.log"
+    policy = [{"verdict": "deny", "tool": "append", "reason": "no"}, {"verdict": "approve", "tool": "write"}]
+    answers = [READ, write(), write(function="append"), FINISH]
+    supervisor = start(app=answers, policy=policy, log={"file": str(log), "format": "off"})
+    asked_for(supervisor.submit(alone()))
+    supervisor.stop()
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    decided = [(line["tool"], line["verdict"]) for line in lines if line["event"] == "policy.decided"]
+    assert decided == [("read", "allow"), ("write", "approve"), ("write", "approve"), ("append", "deny")]
+
+
+def test_a_verdict_that_an_approval_waives_says_so(start):
+    policy = [{"verdict": "approve", "tool": "write"}]
+    handle = start(app=[write(), FINISH], policy=policy).submit(alone())
+    asked_for(handle)
+    assert verdicts(handle) == [("write", "approve", ""), ("write", "approve", "approved")]

@@ -1,0 +1,438 @@
+"""Questions: an agent that can't go on asks, and goes on with what a person says."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard import EventName, FunctionModel, Outcome, Task
+from callboard.messages import AnswerRefusedError, NotWaitingError, SupervisorStoppedError
+from callboard.testing import MemoryServer, VirtualClock
+
+FINISH = {"Status": "FINISH"}
+ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write"}
+COLOURS = {"Question": "which colour?", "choices": ["red", "green"]}
+
+
+def alone(target="memo:one", request="ask"):
+    return Task(request=request, target=target)
+
+
+def ask(*questions):
+    return {"Status": "PENDING", "Questions": list(questions or ["which file?"])}
+
+
+def told(answers, notes):
+    """Play answers, and keep what the model is told."""
+
+    def model(request):
+        notes.append(request.observation.notes)
+        return answers[request.call - 1]
+
+    return model
+
+
+@pytest.fixture
+def asked(until):
+    """Wait for a task's first question, and give it."""
+
+    def wait(handle):
+        until(handle, EventName.QUESTION_ASKED)
+        (question,) = handle.questions()
+        return question
+
+    return wait
+
+
+def events_of(handle, name):
+    return [event for event in handle.events() if event.name is name]
+
+
+def moves(handle, agent="app/memo/one"):
+    changes = [event for event in events_of(handle, EventName.STATE_CHANGED) if event.agent == agent]
+    return [(event.data["source"], event.data["target"], event.data["by"]) for event in changes]
+
+
+def tried(act, *arguments):
+    """Call something, and give what it raised."""
+    try:
+        act(*arguments)
+    except Exception as error:  # noqa: BLE001 - the test looks at it
+        return error
+    return None
+
+
+# What is asked and answered
+
+
+def test_a_question_says_who_asks_what_and_until_when(start, asked):
+    clock = VirtualClock(1000.0)
+    handle = start(app=[ask(COLOURS), FINISH], clock=clock, limits={"question_seconds": 30}).submit(alone())
+    question = asked(handle)
+    assert (question.task_id, question.address, question.deadline) == (handle.task_id, "app/memo/one", 1030.0)
+    (only,) = question.questions
+    assert (only.text, only.choices) == ("which colour?", ("red", "green"))
+
+
+def test_a_question_is_an_event(start, asked, until):
+    handle = start(app=[ask(), FINISH]).submit(alone())
+    question = asked(handle)
+    told = until(handle, EventName.QUESTION_ASKED).data["request"]
+    assert (told["id"], told["questions"]) == (question.id, [{"text": "which file?"}])
+
+
+def test_an_answer_in_free_text_reaches_the_model(start, asked):
+    notes = []
+    handle = start(app=told([ask(), FINISH], notes)).submit(alone())
+    handle.answer(asked(handle).id, "sales.docx")
+    assert handle.result(10).ok
+    assert notes[1] == ("asked 'which file?', a person answered 'sales.docx'",)
+    assert moves(handle)[1:3] == [("CONTINUE", "PENDING", "model"), ("PENDING", "CONTINUE", "user")]
+
+
+def test_any_text_is_an_answer_and_the_model_gets_exactly_that(start):
+    notes, waiting = {}, threading.Semaphore(0)
+
+    def app(request):
+        notes[request.task_id] = request.observation.notes
+        return FINISH if request.memory else ask()
+
+    supervisor = start(app=app)
+    supervisor.subscribe(lambda event: waiting.release() if event.name is EventName.QUESTION_ASKED else None)
+
+    @given(st.text())
+    def any_text(text):
+        handle = supervisor.submit(alone())
+        assert waiting.acquire(timeout=10)
+        handle.answer(handle.questions()[0].id, text)
+        assert handle.result(10).ok
+        assert notes[handle.task_id] == (f"asked 'which file?', a person answered {text!r}",)
+
+    any_text()
+
+
+@pytest.mark.parametrize("text", ["go on", "stop"])
+def test_the_words_of_the_budgets_question_are_nothing_special_elsewhere(start, asked, text):
+    notes = []
+    budget = {"task": {"steps": 2}}
+    handle = start(app=told([ask("And now?"), {"Status": "CONTINUE"}, FINISH], notes), budget=budget).submit(alone())
+    handle.answer(asked(handle).id, text)
+    assert handle.result(10).outcome is Outcome.OUT_OF_BUDGET
+    assert notes[1] == (f"asked 'And now?', a person answered {text!r}",)
+
+
+def test_a_choice_is_answered_with_one_of_its_choices(start, asked):
+    notes = []
+    handle = start(app=told([ask(COLOURS), FINISH], notes)).submit(alone())
+    handle.answer(asked(handle).id, "green")
+    assert handle.result(10).ok
+    assert notes[1] == ("asked 'which colour?', a person answered 'green'",)
+
+
+@pytest.mark.parametrize("texts", [("blue",), ("",), ("RED",), (), ("red", "green")])
+def test_an_answer_that_does_not_fit_is_refused_and_the_question_stays_open(start, asked, texts):
+    handle = start(app=[ask(COLOURS), FINISH]).submit(alone())
+    question = asked(handle)
+    with pytest.raises(AnswerRefusedError):
+        handle.answer(question.id, *texts)
+    assert handle.questions() == (question,)
+    handle.answer(question.id, "red")
+    assert handle.result(10).ok
+
+
+def test_a_refused_answer_names_the_choices(start, asked):
+    handle = start(app=[ask(COLOURS), FINISH]).submit(alone())
+    with pytest.raises(AnswerRefusedError, match="choose one of: red, green"):
+        handle.answer(asked(handle).id, "blue")
+
+
+def test_several_questions_at_once_are_answered_together_in_order(start, asked):
+    notes = []
+    handle = start(app=told([ask("which file?", COLOURS), FINISH], notes)).submit(alone())
+    question = asked(handle)
+    assert [each.text for each in question.questions] == ["which file?", "which colour?"]
+    with pytest.raises(AnswerRefusedError, match="asks 2 questions, and got 1"):
+        handle.answer(question.id, "sales.docx")
+    handle.answer(question.id, "sales.docx", "red")
+    assert handle.result(10).ok
+    assert notes[1] == (
+        "asked 'which file?', a person answered 'sales.docx'",
+        "asked 'which colour?', a person answered 'red'",
+    )
+
+
+def test_several_tasks_ask_at_once_and_are_answered_in_any_order(start, asked):
+    windows = [MemoryServer.window(str(number)) for number in range(3)]
+    app = FunctionModel(lambda request: FINISH if request.memory else ask(f"what about {request.target.id}?"))
+    supervisor = start(app=app, servers=[MemoryServer(*windows)])
+    handles = [supervisor.submit(alone(window.id)) for window in windows]
+    questions = [asked(handle) for handle in handles]
+    assert {open_.id for open_ in supervisor.status().questions} == {question.id for question in questions}
+    for handle, question in reversed(list(zip(handles, questions, strict=True))):
+        handle.answer(question.id, "yes")
+        assert handle.result(10).ok
+
+
+def test_one_task_may_ask_again(start):
+    notes = []
+    handle = start(app=told([ask("one?"), ask("two?"), FINISH], notes)).submit(alone())
+    for event in handle.events():
+        if event.name is EventName.QUESTION_ASKED:
+            handle.answer(event.data["request"]["id"], event.data["request"]["questions"][0]["text"].upper())
+    assert handle.result(10).ok
+    assert notes[1:] == [("asked 'one?', a person answered 'ONE?'",), ("asked 'two?', a person answered 'TWO?'",)]
+
+
+def test_a_question_without_words_asks_with_the_models_comment(start, asked):
+    handle = start(app=[{"Status": "PENDING", "Comment": "no table found"}, FINISH]).submit(alone())
+    assert asked(handle).questions[0].text == "no table found"
+
+
+def test_a_host_agent_asks_too(start, asked):
+    notes = []
+    handle = start(host=told([ask(), FINISH], notes)).submit(Task(request="plan"))
+    assert asked(handle).address == f"host/{handle.task_id}"
+    handle.answer(asked(handle).id, "sales.docx")
+    assert handle.result(10).ok
+    assert notes[1] == ("asked 'which file?', a person answered 'sales.docx'",)
+
+
+def test_the_record_says_who_answered(start, asked):
+    supervisor = start(app=[ask(), FINISH])
+    handle = supervisor.submit(alone())
+    handle.answer(asked(handle).id, "sales.docx", by="ada")
+    assert handle.result(10).ok
+    (answered,) = events_of(handle, EventName.QUESTION_ANSWERED)
+    assert (answered.data["answer"]["by"], answered.data["answer"]["texts"]) == ("ada", ["sales.docx"])
+    assert [row.author for row in supervisor.blackboard(handle.task_id).questions] == ["app/memo/one", "ada"]
+
+
+def test_an_answer_may_come_from_any_thread(start, asked):
+    handle = start(app=[ask(), FINISH]).submit(alone())
+    thread = threading.Thread(target=handle.answer, args=(asked(handle).id, "sales.docx"))
+    thread.start()
+    thread.join(10)
+    assert handle.result(10).ok
+
+
+# No answer
+
+
+def test_a_question_that_nobody_answers_in_time_fails_as_timed_out(start, asked):
+    clock = VirtualClock()
+    handle = start(app=[ask()], clock=clock, limits={"question_seconds": 30}).submit(alone())
+    asked(handle)
+    clock.advance(29)
+    assert len(handle.questions()) == 1
+    clock.advance(1)
+    result = handle.result(10)
+    assert result.outcome is Outcome.TIMED_OUT
+    assert result.causes[0].reason == "nobody answered the question in time"
+    assert moves(handle)[2:] == [("PENDING", "FAIL", "timeout"), ("FAIL", "FINISH", "system")]
+
+
+def test_the_host_agent_goes_on_after_a_question_of_its_agent_timed_out(start, asked):
+    clock = VirtualClock()
+    supervisor = start(host=[ASSIGN, FINISH], app=[ask()], clock=clock, limits={"question_seconds": 30})
+    handle = supervisor.submit(Task(request="write"))
+    asked(handle)
+    clock.advance(30)
+    result = handle.result(10)
+    assert (result.outcome, result.subtasks[0].outcome) == (Outcome.FINISHED, Outcome.TIMED_OUT)
+
+
+@pytest.mark.parametrize("kind", ["host", "app"])
+def test_where_questions_are_switched_off_the_model_is_told_that_nobody_will_answer(start, kind):
+    notes = []
+    supervisor = start(**{kind: told([ask(), FINISH], notes)}, system={"ask_question": False})
+    handle = supervisor.submit(alone() if kind == "app" else Task(request="plan"))
+    assert handle.result(10).ok
+    assert notes[1] == ("nobody will answer questions: decide yourself, or say FAIL",)
+    assert events_of(handle, EventName.QUESTION_ASKED) == []
+    agent = "app/memo/one" if kind == "app" else f"host/{handle.task_id}"
+    assert ("PENDING", "CONTINUE", "system") in moves(handle, agent)
+
+
+def test_a_model_that_only_asks_is_stopped_where_nobody_answers(start):
+    supervisor = start(app=lambda _: ask(), system={"ask_question": False})
+    result = supervisor.submit(alone()).result(10)
+    assert result.outcome is Outcome.FAILED
+    assert "no progress" in result.causes[0].reason
+
+
+# Races: the first word wins
+
+
+def test_of_two_answers_the_first_wins_and_the_second_gets_a_clear_error(start, asked):
+    notes = []
+    handle = start(app=told([ask(), FINISH], notes)).submit(alone())
+    question = asked(handle)
+    handle.answer(question.id, "one")
+    with pytest.raises(NotWaitingError, match="it was answered"):
+        handle.answer(question.id, "two")
+    assert handle.result(10).ok
+    assert notes[1] == ("asked 'which file?', a person answered 'one'",)
+
+
+def test_of_many_answers_at_once_exactly_one_wins(start, asked):
+    notes, said, barrier = [], [], threading.Barrier(10)
+    handle = start(app=told([ask(), FINISH], notes)).submit(alone())
+    question = asked(handle)
+
+    def answer(number):
+        barrier.wait(10)
+        said.append((number, tried(handle.answer, question.id, str(number))))
+
+    threads = [threading.Thread(target=answer, args=(number,)) for number in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    (winner,) = [number for number, error in said if error is None]
+    assert {type(error) for number, error in said if number != winner} == {NotWaitingError}
+    assert handle.result(10).ok
+    assert notes[1] == (f"asked 'which file?', a person answered '{winner}'",)
+
+
+@pytest.mark.parametrize("_round", range(10))
+def test_an_answer_at_the_deadline_is_in_time_or_refused_and_nothing_between(start, asked, _round):
+    clock, barrier = VirtualClock(), threading.Barrier(2)
+    handle = start(app=[ask(), FINISH], clock=clock, limits={"question_seconds": 30}).submit(alone())
+    question = asked(handle)
+
+    def pass_the_deadline():
+        barrier.wait(10)
+        clock.advance(30)
+
+    thread = threading.Thread(target=pass_the_deadline)
+    thread.start()
+    barrier.wait(10)
+    error = tried(handle.answer, question.id, "just in time")
+    thread.join(10)
+    assert isinstance(error, NotWaitingError | None)
+    assert handle.result(10).outcome is (Outcome.FINISHED if error is None else Outcome.TIMED_OUT)
+    assert len(events_of(handle, EventName.QUESTION_ANSWERED)) == 1
+
+
+def test_an_answer_after_the_deadline_gets_a_clear_error(start, asked):
+    clock = VirtualClock()
+    handle = start(app=[ask()], clock=clock, limits={"question_seconds": 30}).submit(alone())
+    question = asked(handle)
+    clock.advance(30)
+    with pytest.raises(NotWaitingError, match="reached its deadline"):
+        handle.answer(question.id, "too late")
+    assert handle.result(10).outcome is Outcome.TIMED_OUT
+
+
+def test_an_answer_after_a_cancel_gets_a_clear_error(start, asked):
+    handle = start(app=[ask()]).submit(alone())
+    question = asked(handle)
+    handle.cancel()
+    with pytest.raises(NotWaitingError, match="was cancelled"):
+        handle.answer(question.id, "too late")
+    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.questions() == ()
+
+
+def test_a_cancel_while_the_answer_is_on_its_way_ends_the_task(start, asked, until):
+    held, go = threading.Event(), threading.Event()
+
+    class Slow(MemoryServer):
+        answered = False
+
+        def observe(self, target):
+            if self.answered:
+                held.set()
+                assert go.wait(10)
+            return super().observe(target)
+
+    app, surface = FunctionModel(lambda _: ask()), Slow(MemoryServer.window())
+    handle = start(app=app, servers=[surface]).submit(alone())
+    question = asked(handle)
+    surface.answered = True
+    handle.answer(question.id, "this one")
+    assert held.wait(10)
+    handle.cancel()
+    until(handle, EventName.STATE_CHANGED, target="FAIL")
+    go.set()
+    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert app.calls == 1
+
+
+@pytest.mark.parametrize("act", ["approve", "reject"])
+def test_a_question_is_not_decided_on_like_an_approval(start, asked, act):
+    handle = start(app=[ask(), FINISH]).submit(alone())
+    question = asked(handle)
+    with pytest.raises(AnswerRefusedError, match="is a question"):
+        getattr(handle, act)(question.id)
+    handle.answer(question.id, "sales.docx")
+    assert handle.result(10).ok
+
+
+def test_a_question_belongs_to_its_task(start, asked):
+    windows = MemoryServer.window("one"), MemoryServer.window("two")
+    supervisor = start(app=FunctionModel(lambda _: ask()), servers=[MemoryServer(*windows)])
+    one, two = (supervisor.submit(alone(window.id)) for window in windows)
+    question = asked(one)
+    with pytest.raises(NotWaitingError):
+        two.answer(question.id, "yes")
+    assert one.questions() == (question,)
+
+
+def test_an_answer_after_the_supervisor_stopped_gets_a_clear_error(start, asked):
+    supervisor = start(app=[ask()])
+    handle = supervisor.submit(alone())
+    question = asked(handle)
+    supervisor.stop()
+    with pytest.raises(SupervisorStoppedError):
+        handle.answer(question.id, "too late")
+
+
+# What else goes on meanwhile
+
+
+def test_a_subtask_that_waits_for_an_answer_keeps_its_target(start, asked, until):
+    app = FunctionModel(lambda request: FINISH if request.memory or request.request == "second" else ask())
+    supervisor = start(app=app)
+    first = supervisor.submit(alone())
+    question = asked(first)
+    second = supervisor.submit(alone(request="second"))
+    until(second, EventName.SUBTASK_QUEUED)
+    assert not second.done()
+    first.answer(question.id, "sales.docx")
+    assert first.result(10).ok
+    assert second.result(10).ok
+
+
+def test_the_clocks_of_task_and_subtask_stand_still_while_a_person_is_asked(start, asked):
+    clock = VirtualClock()
+    limits = {"task_seconds": 60, "subtask_seconds": 60, "question_seconds": 10_000}
+    handle = start(host=[ASSIGN, FINISH], app=[ask(), FINISH], clock=clock, limits=limits).submit(Task(request="x"))
+    question = asked(handle)
+    clock.advance(9_999)
+    handle.answer(question.id, "sales.docx")
+    assert handle.result(10).ok
+
+
+def test_an_answer_while_the_task_is_paused_is_used_after_the_pause(start, asked, until):
+    app = FunctionModel(lambda request: FINISH if request.memory else ask())
+    handle = start(app=app).submit(alone())
+    question = asked(handle)
+    handle.pause()
+    handle.answer(question.id, "sales.docx")
+    until(handle, EventName.STATE_CHANGED, source="PENDING")
+    assert app.calls == 1
+    handle.resume()
+    assert handle.result(10).ok
+
+
+def test_an_answer_is_written_down_before_the_agent_hears_of_it(start, asked):
+    handle = start(app=[ask(), FINISH]).submit(alone())
+    handle.answer(asked(handle).id, "sales.docx")
+    assert handle.result(10).ok
+    (answered,) = events_of(handle, EventName.QUESTION_ANSWERED)
+    heard = next(e for e in events_of(handle, EventName.STATE_CHANGED) if e.data["source"] == "PENDING")
+    assert answered.seq < heard.seq

@@ -1,0 +1,202 @@
+"""Approvals and questions in a real terminal: what is shown, what is typed, and how the task ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from callboard.messages import Outcome, TaskResult
+
+pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+
+ASK_FIRST = [{"verdict": "approve", "tool": "create_document", "reason": "new files need a nod"}]
+CREATE = {"Status": "CONTINUE", "Function": "create_document", "Args": {"path": "new.xlsx"}}
+AGAIN = {"Status": "CONTINUE", "Thought": "once more", "Function": "open_document", "Args": {"path": "new.xlsx"}}
+FINISH = {"Status": "FINISH", "Comment": "All done."}
+WHICH = {"Status": "PENDING", "Questions": [{"text": "Which year?", "choices": ["last", "this"]}, "And why?"]}
+
+
+class Terminal:
+    """The command line in a terminal of its own: read to a prompt, type, read to the end."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self._screen, side = pty.openpty()
+        termios.tcsetwinsize(side, (40, 100))
+        command = [sys.executable, "-m", "callboard", "run", "job", *arguments]
+        environment = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES", "NO_COLOR"}}
+        self._process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=side,
+            stdout=side,
+            stderr=side,
+            env={**environment, "TERM": "xterm"},
+            start_new_session=True,
+            preexec_fn=lambda: _control(side),  # noqa: PLW1509 - so that Ctrl-C is one
+        )
+        os.close(side)
+        self.shown = ""
+        self._read_to = 0
+
+    def until(self, text: str) -> None:
+        """Read until something is shown, after what was read for before."""
+        while text not in self.shown[self._read_to :]:
+            part = self._read()
+            assert part, f"{text!r} was not shown:\n{self.shown}"
+            self.shown += part
+        self._read_to = self.shown.index(text, self._read_to) + len(text)
+
+    def type(self, text: str) -> None:
+        """Type something."""
+        os.write(self._screen, text.encode())
+
+    def end(self) -> int:
+        """Read to the end, and give the exit code."""
+        while part := self._read():
+            self.shown += part
+        os.close(self._screen)
+        return self._process.wait(60)
+
+    def close(self) -> None:
+        """End the program, if a test did not come to its end."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait(60)
+
+    def _read(self) -> str:
+        try:
+            return os.read(self._screen, 65_536).decode("utf-8", "replace")
+        except OSError:  # the other side is closed
+            return ""
+
+
+def _control(side: int) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    fcntl.ioctl(side, termios.TIOCSCTTY, 0)
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    def start(*answers: dict[str, Any], policy=ASK_FIRST, arguments=(), **settings: Any) -> Terminal:
+        job = tmp_path / "job"
+        (job / "workspace").mkdir(parents=True)
+        sections = {"models": {"host": "scripted:script.yaml"}, "documents": {"workspace": "workspace"}}
+        files = {
+            "callboard.yaml": {**sections, "policy": policy, **settings},
+            "task.yaml": {"request": "do it"},
+            "script.yaml": {"host": list(answers)},
+        }
+        for name, content in files.items():
+            (job / name).write_text(yaml.safe_dump(content), encoding="utf-8")
+        started.append(Terminal(tmp_path, *arguments))
+        return started[-1]
+
+    started: list[Terminal] = []
+    yield start
+    for screen in started:
+        screen.close()
+
+
+def made(tmp_path: Path) -> bool:
+    return (tmp_path / "runs/job-1/workspace/new.xlsx").exists()
+
+
+def test_yes_runs_exactly_what_was_shown(terminal, tmp_path):
+    screen = terminal(CREATE, FINISH)
+    screen.until("Enter: no > ")
+    assert "host/job-1 wants an approval: new files need a nod" in screen.shown
+    assert 'create_document {"path": "new.xlsx"}' in screen.shown
+    assert not made(tmp_path)
+    screen.type("y\n")
+    assert screen.end() == 0
+    assert made(tmp_path)
+
+
+@pytest.mark.parametrize("typed", ["\n", "n\n", "not today\n", "\x04"])
+def test_enter_and_everything_but_yes_is_a_rejection(terminal, tmp_path, typed):
+    screen = terminal(CREATE, FINISH)
+    screen.until("Enter: no > ")
+    screen.type(typed)
+    assert screen.end() == 7
+    assert not made(tmp_path)
+    assert ("not today" in screen.shown.rpartition("because")[2]) is (typed == "not today\n")
+
+
+def test_a_remembered_approval_is_not_asked_again(terminal, tmp_path):
+    rules = [{"verdict": "approve", "tool": "open_document", "reason": "even a look"}]
+    screen = terminal(CREATE, AGAIN, AGAIN, FINISH, policy=rules)
+    screen.until("Enter: no > ")
+    screen.type("a\n")
+    assert screen.end() == 0
+    assert screen.shown.count("wants an approval") == 1
+
+
+def test_a_question_is_answered_part_by_part_and_a_wrong_choice_is_asked_again(terminal):
+    final = {"Status": "FINISH", "Comment": "noted: ${observation.notes.0} / ${observation.notes.1}"}
+    screen = terminal(WHICH, final)
+    screen.until("Answer 1 of 2")
+    assert "Which year? (last / this); And why?" in screen.shown
+    screen.type("next\n")
+    screen.until("Answer 2 of 2")
+    screen.type("because\n")
+    screen.until("choose one of: last, this")
+    screen.until("Answer 1 of 2")
+    screen.type("last\n")
+    screen.until("Answer 2 of 2")
+    screen.type("because\n")
+    assert screen.end() == 0
+    said = " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.shown).split())
+    assert "'Which year?', a person answered 'last'" in said
+    assert "'And why?', a person answered 'because'" in said
+
+
+def test_enter_at_a_question_cancels_the_task(terminal):
+    screen = terminal(WHICH)
+    screen.until("Answer 1 of 2")
+    screen.type("\n")
+    assert screen.end() == 4
+
+
+def test_ctrl_c_at_a_prompt_cancels_the_task(terminal, tmp_path):
+    screen = terminal(CREATE, FINISH)
+    screen.until("Enter: no > ")
+    screen.type("\x03")
+    assert screen.end() == 4
+    assert not made(tmp_path)
+    assert "cancelled from the keyboard" in screen.shown
+
+
+def test_a_deadline_ends_the_prompt(terminal, tmp_path):
+    screen = terminal(CREATE, FINISH, limits={"approval_seconds": 0.2})
+    screen.until("Enter: no > ")
+    assert screen.end() == 7
+    assert "nobody decided on the approval in time" in " ".join(screen.shown.split())
+    assert not made(tmp_path)
+
+
+def test_what_an_agent_says_never_steers_the_terminal(terminal):
+    screen = terminal({"Status": "PENDING", "Questions": ["\x1b[2Jgone?\x07"]})
+    screen.until("Your answer")
+    assert "\x1b[2J" not in screen.shown
+    assert "\x07" not in screen.shown
+    screen.type("\n")
+    assert screen.end() == 4
+
+
+def test_no_input_rejects_in_a_terminal_too(terminal, tmp_path):
+    screen = terminal(CREATE, FINISH, arguments=["--no-input"])
+    assert screen.end() == 7
+    assert "answered by --no-input" in screen.shown
+
+
+def test_json_asks_nobody(terminal):
+    screen = terminal(CREATE, FINISH, arguments=["--json"])
+    assert screen.end() == 7
+    assert TaskResult.model_validate_json(screen.shown).outcome is Outcome.REJECTED
