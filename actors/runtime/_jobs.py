@@ -83,7 +83,7 @@ class Jobs:
             said = await work()
         except asyncio.CancelledError:
             said = None if job.cancelled else RuntimeError("the job was cancelled from outside")
-        except BaseException as error:  # noqa: BLE001 - an edge: SystemExit in a coroutine would end the loop for all
+        except BaseException as error:
             said = error
         if said is not None and not job.cancelled:
             done(said)

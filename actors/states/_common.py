@@ -50,7 +50,7 @@ class WorkingState(AgentState):
             return await agent.process_resume(context)
         return await agent.process_confirmation(context)
 
-    def decide(self, run: Run) -> Move | None:  # noqa: PLR0911 - one match, a case an event
+    def decide(self, run: Run) -> Move | None:
         """Follow the model's status where it holds; exceptions, limits and the policy come before it."""
         match run.last:
             case Cancel():
@@ -141,7 +141,7 @@ class ConfirmState(AgentState):
             return await agent.process_resume(context)
         return await agent.process_confirmation(context)
 
-    def decide(self, run: Run) -> Move | None:  # noqa: PLR0911 - one match, a case an event
+    def decide(self, run: Run) -> Move | None:
         """An approval leads back to work once its actions ran; a rejection never runs them."""
         match run.last:
             case Cancel():
@@ -190,11 +190,11 @@ class FinishState(AgentState):
 
     __slots__ = ()
 
-    async def handle(self, agent: Processing, context: Run) -> Message:  # noqa: ARG002 - the interface
+    async def handle(self, agent: Processing, context: Run) -> Message:
         """Make the ending that the recorded outcome asks for."""
         return archive(context)
 
-    def decide(self, run: Run) -> Move | None:  # noqa: ARG002 - the interface
+    def decide(self, run: Run) -> Move | None:
         """Stay: this state is final."""
         return None
 
@@ -212,11 +212,11 @@ class NoneState(AgentState):
 
     __slots__ = ()
 
-    async def handle(self, agent: Processing, context: Run) -> Message:  # noqa: ARG002 - the interface
+    async def handle(self, agent: Processing, context: Run) -> Message:
         """Do nothing."""
         return Captured(observation=None)
 
-    def decide(self, run: Run) -> Move | None:  # noqa: ARG002 - the interface
+    def decide(self, run: Run) -> Move | None:
         """Stay."""
         return None
 

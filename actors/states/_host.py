@@ -80,7 +80,7 @@ class AssignHostAgentState(HostAgentState):
 
     __slots__ = ()
 
-    async def handle(self, agent: Processing, context: Run) -> Message:  # noqa: ARG002 - the interface
+    async def handle(self, agent: Processing, context: Run) -> Message:
         """Make the assignment that the model decided on."""
         decision = context.records[-1].decision
         target = decision.target
