@@ -79,7 +79,7 @@ def _version(
 
 
 @app.command(epilog=_EXIT_HELP)
-def run(
+def run(  # noqa: PLR0913 - a command's options
     path: Annotated[
         Path, typer.Argument(exists=True, show_default=False, help="A folder as in examples/, or a task file.")
     ],
@@ -217,7 +217,7 @@ def config(
     typer.echo(text, nl=False)
 
 
-def _yaml(content: Any) -> str:
+def _yaml(content: Any) -> str:  # noqa: ANN401 - any JSON
     text: str = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
     return text
 

@@ -14,7 +14,7 @@ import pykka
 import callboard.actors.app
 import callboard.actors.host
 import callboard.actors.linux
-import callboard.actors.mobile
+import callboard.actors.mobile  # noqa: F401 - the four kinds of agent register themselves with their machines
 from callboard.actors.commands import Approved, Dispatcher, McpSession, Policy, Toolbox, find_target
 from callboard.actors.models import named_models
 from callboard.actors.processing import Services
@@ -267,7 +267,7 @@ class Supervisor:
 
         return end
 
-    def _ask(self, message: object) -> Any:
+    def _ask(self, message: object) -> Any:  # noqa: ANN401 - what is answered depends on what is asked
         refuse_own_thread(type(message).__name__)
         try:
             return self._root.ask(message, timeout=ASK_SECONDS)

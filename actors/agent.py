@@ -120,9 +120,9 @@ class Agent(pykka.ThreadingActor):
 
     def on_failure(
         self,
-        exception_type: type[BaseException] | None,
+        exception_type: type[BaseException] | None,  # noqa: ARG002 - Pykka's hook
         exception_value: BaseException | None,
-        traceback: TracebackType | None,
+        traceback: TracebackType | None,  # noqa: ARG002 - Pykka's hook
     ) -> None:
         """Tell the switchboard; the actor is dead."""
         self._backstage.crashed(self.address, exception_value or AgentCrashedError(self.address))

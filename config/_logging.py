@@ -88,7 +88,7 @@ class EventLog:
         if self._file is not None:
             self._file.close()
 
-    def _redact(self, value: Any) -> Any:
+    def _redact(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
         if not self._secrets:
             return value
         if isinstance(value, str):
@@ -122,7 +122,7 @@ def _fields(event: Event) -> dict[str, Any]:
     return fields
 
 
-def _logger(out: TextIO, level: str, *, pretty: bool) -> Any:
+def _logger(out: TextIO, level: str, *, pretty: bool) -> Any:  # noqa: ANN401 - a structlog bound logger
     rendering: list[Any] = (
         [_tame, structlog.dev.ConsoleRenderer(colors=out.isatty(), event_key="event")]
         if pretty
@@ -142,7 +142,7 @@ def _tame(_logger: object, _method: str, fields: dict[str, Any]) -> dict[str, An
     return {key: _tamed(value) for key, value in fields.items()}
 
 
-def _tamed(value: Any) -> Any:
+def _tamed(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, str):
         return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), value)
     if isinstance(value, dict):

@@ -86,14 +86,14 @@ class Settings(BaseSettings):
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the hook's signature
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the hook's signature
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Let arguments beat the environment, and the environment the file."""
         return init_settings, env_settings, YamlConfigSettingsSource(settings_cls)
 
     @classmethod
-    def load(cls, path: str | Path | None = None, *, base: Path | None = None, **changes: Any) -> Settings:
+    def load(cls, path: str | Path | None = None, *, base: Path | None = None, **changes: Any) -> Settings:  # noqa: ANN401 - whatever the fields take
         """Read a settings file (YAML) and the environment.
 
         Args:
@@ -125,7 +125,7 @@ class Settings(BaseSettings):
         settings = cls.model_construct(
             _fields_set=loaded.model_fields_set, **{name: getattr(loaded, name) for name in cls.model_fields}
         )
-        settings._base = base or Path.cwd()
+        settings._base = base or Path.cwd()  # noqa: SLF001 - its own class
         return settings
 
     def path(self, path: str | Path) -> Path:
@@ -197,7 +197,7 @@ def _known_keys(path: list[str]) -> list[str]:
     return list(model.model_fields) if model else []
 
 
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
+def _models_in(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any annotation
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in getattr(annotation, "__args__", ()) for model in _models_in(part)]

@@ -91,7 +91,7 @@ def _advanced(row: Row, event: Event) -> Row:
             return row
 
 
-def _told(event: Event) -> str:
+def _told(event: Event) -> str:  # noqa: PLR0911 - one match, a case an event
     """Tell of an event in a few words; empty for those of no interest on a terminal."""
     data = event.data
     match event.name:

@@ -80,7 +80,7 @@ def _named(task: Task, name: str) -> Task:
     return task if "id" in task.model_fields_set or not name else task.model_copy(update={"id": name})
 
 
-def _problem(problem: Any) -> str:
+def _problem(problem: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails
     where = ".".join(map(str, problem["loc"]))
     what = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":

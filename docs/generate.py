@@ -2,7 +2,7 @@
 
 A generated part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; all around it is written by hand.
 """
-
+# ruff: noqa: INP001, T201 - a script that prints its report
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from annotated_types import Ge, Gt
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-import callboard.supervisor
+import callboard.supervisor  # noqa: F401 - the agents register themselves with their machines
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import By, mermaid
 from callboard.config import Settings
@@ -187,7 +187,7 @@ _WORDS: dict[Any, str] = {
 _TIMES = {"at", "duration"}
 
 
-def type_name(annotation: Any) -> str:
+def type_name(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - any annotation, a line a form
     """Say a type in words."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Literal:
@@ -219,7 +219,7 @@ def _bounds(field: FieldInfo) -> str:
     return f", {', '.join(found)}" if found else ""
 
 
-def _default(field: FieldInfo) -> str:
+def _default(field: FieldInfo) -> str:  # noqa: PLR0911 - a line a form
     if field.is_required():
         return "**required**"
     if field.default is PydanticUndefined:
@@ -254,7 +254,7 @@ def _sections_of(owner: type[BaseModel], prefix: str) -> Iterator[tuple[str, typ
             yield from _sections_of(model, f"{key}.")
 
 
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
+def _models_in(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any annotation
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in get_args(annotation) for model in _models_in(part)]

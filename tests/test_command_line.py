@@ -383,7 +383,7 @@ def at(seconds: float, name: EventName, number: int = 0, agent: str = "host/t", 
 
 
 def drawn(board: Board, now: float, width: int = 100) -> list[str]:
-    console = Console(width=width, record=True, file=open(os.devnull, "w"))
+    console = Console(width=width, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     with console.file:
         console.print(board.picture(1000 + now))
     return console.export_text().splitlines()

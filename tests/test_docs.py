@@ -114,7 +114,7 @@ def examples(language):
 def test_every_python_example_runs(source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CALLBOARD_LOG__FORMAT", "off")
-    exec(compile(source, "example", "exec", dont_inherit=True), {"__name__": "example"})
+    exec(compile(source, "example", "exec", dont_inherit=True), {"__name__": "example"})  # noqa: S102 - our own text
 
 
 @pytest.mark.parametrize("source", examples("yaml"))

@@ -39,7 +39,7 @@ class Terminal:
             stderr=side,
             env={**environment, "TERM": "xterm"},
             start_new_session=True,
-            preexec_fn=lambda: _control(side),
+            preexec_fn=lambda: _control(side),  # noqa: PLW1509 - so that Ctrl-C is one
         )
         os.close(side)
         self.shown = ""

@@ -80,7 +80,7 @@ class McpSession:
                 if not ready.done():
                     ready.set_result(None)
                 await self._stop.wait()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - an edge: who waits for the session must hear of it
             if isinstance(error, asyncio.CancelledError):
                 ready.cancel()
             elif not ready.done():
@@ -101,7 +101,7 @@ class McpSession:
             env={name: secret.get_secret_value() for name, secret in server.env.items()},
             cwd=self._settings.path(server.cwd) if server.cwd is not None else None,
         )
-        errors = stack.enter_context(Path(os.devnull).open("w"))
+        errors = stack.enter_context(Path(os.devnull).open("w"))  # noqa: ASYNC230, SIM115 - the stack closes it; the host's stderr is not ours
         return stdio_client(parameters, errlog=errors)
 
     def tools(self) -> tuple[BoundTool, ...]:
@@ -154,7 +154,7 @@ class RemoteTool(BoundTool):
             effect=effect_of(tool.annotations, trusted=session.trusted),
         )
 
-    async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:
+    async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:  # noqa: ARG002 - the interface
         """A tool that a trusted server calls destructive is a hazard, and so is an unknown one with effect `once`."""
         said = self._tool.annotations
         if self._session.trusted and said is not None and said.destructive_hint and self.info.effect is not Effect.READ:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from callboard.messages import Target
 
 
-class ToolFailure(Exception):
+class ToolFailure(Exception):  # noqa: N818 - it is an answer, not an error of ours
     """A tool answered that it failed; the text is for the model."""
 
 
@@ -48,7 +48,7 @@ class BoundTool(ABC):
             return f"{self.info.name} has no argument {', '.join(map(repr, unknown))}; it takes: {names}"
         return self._check({**arguments, **self.binds})
 
-    async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:
+    async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:  # noqa: ARG002 - the interface
         """Say what a call would do that a person may want to see first. `made`: files that the task has made."""
         return frozenset()
 
@@ -145,7 +145,7 @@ def schema_problem(schema: dict[str, Any], arguments: Mapping[str, JsonValue]) -
     validator = jsonschema.Draft202012Validator(schema, registry=Registry())  # nothing is fetched
     try:
         problem = next(validator.iter_errors(dict(arguments)), None)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - an edge: the schema is a third party's, and may be anything
         return f"its schema can't be used: {error}"
     if problem is None:
         return None
@@ -153,7 +153,7 @@ def schema_problem(schema: dict[str, Any], arguments: Mapping[str, JsonValue]) -
     return f"{where}: {problem.message}" if where else str(problem.message)
 
 
-def effect_of(annotations: Any, *, trusted: bool) -> Effect:
+def effect_of(annotations: Any, *, trusted: bool) -> Effect:  # noqa: ANN401 - MCP's ToolAnnotations or None
     """Read a tool's effect from MCP's annotations; of a server that is not trusted nothing is believed."""
     if not trusted or annotations is None:
         return Effect.ONCE

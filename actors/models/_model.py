@@ -98,7 +98,7 @@ class Model(ABC):
             ModelError: If there is no answer; the step fails with it.
         """
 
-    def estimate(self, request: ModelRequest) -> Expected:
+    def estimate(self, request: ModelRequest) -> Expected:  # noqa: ARG002 - the interface
         """Say what a call will use at most, for the budgets; nothing by default. Must be quick."""
         return Expected()
 

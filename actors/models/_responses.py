@@ -199,7 +199,7 @@ def _parsed(content: object) -> object:
     return content
 
 
-def _problem(problem: Any) -> str:
+def _problem(problem: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails
     where = ".".join(str(part) for part in problem["loc"])
     what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"]
     return f"{where}: {what}"

@@ -108,7 +108,7 @@ def _visible(request: ModelRequest) -> dict[str, Any]:
     }
 
 
-def _resolve(value: Any, visible: dict[str, Any]) -> Any:
+def _resolve(value: Any, visible: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, dict):
         return {key: _resolve(item, visible) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -121,7 +121,7 @@ def _resolve(value: Any, visible: dict[str, Any]) -> Any:
     return _PART.sub(lambda part: "${" if part[1] is None else str(_look_up(part[1], visible)), value)
 
 
-def _look_up(path: str, visible: dict[str, Any]) -> Any:
+def _look_up(path: str, visible: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON
     current: Any = visible
     done: list[str] = []
     for part in path.strip().split("."):

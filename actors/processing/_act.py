@@ -149,7 +149,7 @@ def _tell_cut(context: Context, run: Run, number: int, gone: str) -> None:
     )
 
 
-def _not_run(
+def _not_run(  # noqa: PLR0913 - each says something else of what was not run
     context: Context,
     run: Run,
     start: int,

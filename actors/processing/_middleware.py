@@ -41,7 +41,7 @@ class PhaseCall:
         )
 
 
-async def timed(call: PhaseCall, proceed: Call) -> Any:
+async def timed(call: PhaseCall, proceed: Call) -> Any:  # noqa: ANN401 - whatever the phase returns
     """Log each phase with its duration, whether it failed or not."""
     start = time.perf_counter()
     error = ""
@@ -57,7 +57,7 @@ async def timed(call: PhaseCall, proceed: Call) -> Any:
 def retried(phases: Collection[Phase]) -> Middleware:
     """Try phases again that only look: they may fail for a moment, and repeating them changes nothing."""
 
-    async def retry(call: PhaseCall, proceed: Call) -> Any:
+    async def retry(call: PhaseCall, proceed: Call) -> Any:  # noqa: ANN401 - whatever the phase returns
         tries = call.run.limits.phase_retries if call.phase in phases else 0
         while True:
             try:

@@ -183,7 +183,7 @@ class Pipeline:
             observation = None
         return Captured(observation=observation, seconds=time.perf_counter() - start)
 
-    async def _collect(self, context: Context, run: Run) -> Any:
+    async def _collect(self, context: Context, run: Run) -> Any:  # noqa: ANN401 - an observation
         return await self._phase(Phase.DATA_COLLECTION, context, run, lambda: self.strategies.collect(context, run))
 
     async def _remembered(self, context: Context, run: Run, observation: Observation, acted: Acted) -> StepDone:
@@ -192,7 +192,7 @@ class Pipeline:
         )
         return StepDone(record=record, held=acted.held, held_by=acted.held_by, held_why=acted.held_why)
 
-    async def _phase(self, phase: Phase, context: Context, run: Run, work: Callable[[], Awaitable[Any]]) -> Any:
+    async def _phase(self, phase: Phase, context: Context, run: Run, work: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 - the phase's output
         call = PhaseCall(phase, context, run)
         proceed = work
         for wrap in reversed(self.middleware):

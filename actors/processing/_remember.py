@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from callboard.messages import Observation
 
 
-async def remember(context: Context, run: Run, observation: Observation, acted: Acted) -> StepRecord:
+async def remember(context: Context, run: Run, observation: Observation, acted: Acted) -> StepRecord:  # noqa: ARG001 - a strategy's signature
     """Keep what was seen, decided and done."""
     return StepRecord(
         step=run.steps + 1,

@@ -98,7 +98,7 @@ class Root(pykka.ThreadingActor):
         self._accepting = True
         self._orderly = False
 
-    def on_receive(self, message: object) -> Any:
+    def on_receive(self, message: object) -> Any:  # noqa: ANN401 - what is answered depends on what is asked
         """Handle one message. An edge: what Pykka would answer by stopping every actor must not escape."""
         mark_own_thread()
         try:
@@ -109,7 +109,7 @@ class Root(pykka.ThreadingActor):
             msg = f"the switchboard was told to leave: {error!r}"
             raise SupervisorStoppedError(msg) from error
 
-    def _receive(self, message: object) -> Any:
+    def _receive(self, message: object) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912 - one match, the switchboard
         match message:
             case Submit():
                 return self._submit(message.task, message.target)
@@ -275,7 +275,7 @@ class Root(pykka.ThreadingActor):
             self._children.tell(assign.address, assign)
             if record.paused:
                 self._children.tell(assign.address, Pause(task_id=assign.task_id))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - an edge: an actor that can't be started ends its work, not ours
             self._crashed(AgentCrashed(assign.address, error))
 
     def _subtask_ended(self, ended: SubtaskEnded) -> None:
@@ -431,9 +431,9 @@ class Root(pykka.ThreadingActor):
 
     def on_failure(
         self,
-        exception_type: type[BaseException] | None,
+        exception_type: type[BaseException] | None,  # noqa: ARG002 - Pykka's hook
         exception_value: BaseException | None,
-        traceback: TracebackType | None,
+        traceback: TracebackType | None,  # noqa: ARG002 - Pykka's hook
     ) -> None:
         """Nothing can go on without the switchboard: whoever waits gets an error."""
         causes = [cause.reason for cause in Cause.chain(exception_value)] if exception_value is not None else []

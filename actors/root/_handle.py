@@ -133,7 +133,7 @@ class TaskHandle:
         """
         return not self._done.done() and bool(self._ask(Resume(task_id=self.task_id)))
 
-    def follow_up(self, request: str, **fields: Any) -> TaskHandle:
+    def follow_up(self, request: str, **fields: Any) -> TaskHandle:  # noqa: ANN401 - the fields of `Task`
         """Go on with another request: the same HostAgent, its memory and the blackboard. It waits for its turn.
 
         Raises:

@@ -33,6 +33,10 @@ class _Job:
             self.task.cancel()
 
 
+GRACE_SECONDS = 0.5
+"""How long a coroutine may take to heed a cancellation; past that it counts as one that can't be stopped."""
+
+
 @dataclass
 class _Watch:
     on_idle: Callable[[], None]
@@ -83,7 +87,7 @@ class Jobs:
             said = await work()
         except asyncio.CancelledError:
             said = None if job.cancelled else RuntimeError("the job was cancelled from outside")
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - an edge: SystemExit in a coroutine would end the loop for all
             said = error
         if said is not None and not job.cancelled:
             done(said)
@@ -95,10 +99,6 @@ class Jobs:
             return
         with self._lock:
             job.returned = True
-            watch = self._watches.get(job.token)
-            tell = watch is not None and not watch.stuck
-            if watch is not None:
-                watch.stuck = True
         left = len(pending)
 
         def returned(_call: object) -> None:
@@ -109,8 +109,7 @@ class Jobs:
             if last:
                 self._ended(job)
 
-        if watch is not None and tell:
-            watch.on_stuck()
+        self._tell_stuck(job.token)
         for call in pending:
             call.add_done_callback(returned)
 
@@ -137,8 +136,8 @@ class Jobs:
     def when_idle(self, token: int, on_idle: Callable[[], None], on_stuck: Callable[[], None]) -> None:
         """Tell when nothing works under a lease any more, at once if so already.
 
-        `on_stuck` is called first if only a blocking call is left, which can't be stopped. Both may be called on any
-        thread.
+        `on_stuck` is called first, once, if what is left can't be stopped: a blocking call, or a coroutine that does
+        not heed its cancellation. Both may be called on any thread.
         """
         with self._lock:
             jobs = self._running.get(token)
@@ -149,3 +148,13 @@ class Jobs:
             on_idle()
         elif stuck:
             on_stuck()
+        else:
+            self._loop.call(lambda: asyncio.get_running_loop().call_later(GRACE_SECONDS, self._tell_stuck, token))
+
+    def _tell_stuck(self, token: int) -> None:
+        with self._lock:
+            watch = self._watches.get(token)
+            if watch is None or watch.stuck:
+                return
+            watch.stuck = True
+        watch.on_stuck()

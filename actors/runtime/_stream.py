@@ -135,7 +135,7 @@ class EventStream:
         """Have each event given to a function that must not block: the log."""
         self._sinks.append(sink)
 
-    def emit(self, name: EventName, **fields: Any) -> None:
+    def emit(self, name: EventName, **fields: Any) -> None:  # noqa: ANN401 - the fields of `Event`
         """Record that something happened. `fields` are those of `Event`; all others go into its `data`."""
         known = {key: fields.pop(key) for key in _FIELDS & fields.keys()}
         with self._lock:

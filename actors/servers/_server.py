@@ -58,7 +58,7 @@ def tool(
     effect: Effect,
     agents: Collection[AgentKind] = (AgentKind.APP,),
     roots: Collection[str] = (),
-    type: CommandType = CommandType.ACTION,
+    type: CommandType = CommandType.ACTION,  # noqa: A002 - the specification's word for it
     hazards: Collection[Hazard] = (),
 ) -> Callable[[_F], _F]:
     """Mark a method of a server as an MCP tool.
@@ -115,10 +115,10 @@ class Server(ABC):
 
     def hazards(
         self,
-        target: Target,
-        tool: str,
-        arguments: Mapping[str, JsonValue],
-        made: Collection[str],
+        target: Target,  # noqa: ARG002 - the interface
+        tool: str,  # noqa: ARG002 - the interface
+        arguments: Mapping[str, JsonValue],  # noqa: ARG002 - the interface
+        made: Collection[str],  # noqa: ARG002 - the interface
     ) -> set[Hazard]:
         """Say what one call would do that a person may want to see first, beyond what the tool's mark says.
 

@@ -50,7 +50,7 @@ class WorkingState(AgentState):
             return await agent.process_resume(context)
         return await agent.process_confirmation(context)
 
-    def decide(self, run: Run) -> Move | None:
+    def decide(self, run: Run) -> Move | None:  # noqa: PLR0911 - one match, a case an event
         """Follow the model's status where it holds; exceptions, limits and the policy come before it."""
         match run.last:
             case Cancel():
@@ -141,7 +141,7 @@ class ConfirmState(AgentState):
             return await agent.process_resume(context)
         return await agent.process_confirmation(context)
 
-    def decide(self, run: Run) -> Move | None:
+    def decide(self, run: Run) -> Move | None:  # noqa: PLR0911 - one match, a case an event
         """An approval leads back to work once its actions ran; a rejection never runs them."""
         match run.last:
             case Cancel():
@@ -190,11 +190,11 @@ class FinishState(AgentState):
 
     __slots__ = ()
 
-    async def handle(self, agent: Processing, context: Run) -> Message:
+    async def handle(self, agent: Processing, context: Run) -> Message:  # noqa: ARG002 - the interface
         """Make the ending that the recorded outcome asks for."""
         return archive(context)
 
-    def decide(self, run: Run) -> Move | None:
+    def decide(self, run: Run) -> Move | None:  # noqa: ARG002 - the interface
         """Stay: this state is final."""
         return None
 
@@ -212,11 +212,11 @@ class NoneState(AgentState):
 
     __slots__ = ()
 
-    async def handle(self, agent: Processing, context: Run) -> Message:
+    async def handle(self, agent: Processing, context: Run) -> Message:  # noqa: ARG002 - the interface
         """Do nothing."""
         return Captured(observation=None)
 
-    def decide(self, run: Run) -> Move | None:
+    def decide(self, run: Run) -> Move | None:  # noqa: ARG002 - the interface
         """Stay."""
         return None
 

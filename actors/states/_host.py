@@ -80,7 +80,7 @@ class AssignHostAgentState(HostAgentState):
 
     __slots__ = ()
 
-    async def handle(self, agent: Processing, context: Run) -> Message:
+    async def handle(self, agent: Processing, context: Run) -> Message:  # noqa: ARG002 - the interface
         """Make the assignment that the model decided on."""
         decision = context.records[-1].decision
         target = decision.target

@@ -199,7 +199,7 @@ class Run:
             case _:
                 return True
 
-    def apply(self, message: Applied) -> Run:
+    def apply(self, message: Applied) -> Run:  # noqa: C901, PLR0911, PLR0912 - one match, a case a message
         """Make the run that follows a message. Pure; the status does not change here."""
         run = replace(self, last=message, busy=False)
         match message:

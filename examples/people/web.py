@@ -8,7 +8,7 @@ import sys
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import Request  # noqa: TC002 - an example shows all of its imports
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 

@@ -20,7 +20,7 @@ from callboard.actors.runtime import Deed, Lease
 from callboard.config import McpServer, Settings
 from callboard.messages import CommandType, Effect, LeaseVoidError, ResultStatus, SettingsError
 
-SECRET = "xyzzy-4711"
+SECRET = "xyzzy-4711"  # noqa: S105 - a test's
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import pytest
 from callboard import EventName, Outcome, Settings, Supervisor, Task
 from callboard.messages import SettingsError
 
-SECRET = "xyzzy-4711"
+SECRET = "xyzzy-4711"  # noqa: S105 - a test's
 UNUSED = "http://127.0.0.1:9/mcp"
 
 

@@ -24,7 +24,7 @@ from callboard.messages import Event, EventName, SettingsError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SECRET = "hush-hush-4711"
+SECRET = "hush-hush-4711"  # noqa: S105 - a made-up one
 IMPORTANCE = ["debug", "info", "warning", "error"]
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),

@@ -45,7 +45,7 @@ def state(status):
 def manager():
     class Manager(AgentStateManager):
         initial = "CONTINUE"
-        transitions = {"CONTINUE": {"CONTINUE": By.MODEL, "FINISH": By.MODEL | By.SYSTEM}, "FINISH": {}}
+        transitions = {"CONTINUE": {"CONTINUE": By.MODEL, "FINISH": By.MODEL | By.SYSTEM}, "FINISH": {}}  # noqa: RUF012
 
     @Manager.register_none
     class Nothing(NoneState):

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from callboard.actors.servers._server import Server, ServerTool, ToolError, collect, tool
 from callboard.actors.servers.documents._excel import ExcelTools
-from callboard.actors.servers.documents._tables import Answer, Document
+from callboard.actors.servers.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
 from callboard.actors.servers.documents._word import WordTools
 from callboard.actors.servers.documents._workspace import ROOTS, Snapshot, Workspace
 from callboard.messages import AgentKind, CommandType, Control, Effect, Hazard, Observation, Target, TargetKind

@@ -116,7 +116,7 @@ class ExcelTools:
         return read_cells(file, found.sheet, found.cells)
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
-    def write_range(
+    def write_range(  # noqa: PLR0913 - the ways to say which cells
         self,
         document: Document,
         values: Rows,
@@ -135,7 +135,7 @@ class ExcelTools:
             return {"sheet": found.sheet.title, "cells": cells.coord}
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
-    def insert_table(
+    def insert_table(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
         header: Annotated[list[str], Field(min_length=1, description="The header's texts, all different.")],
@@ -165,7 +165,7 @@ class ExcelTools:
             return answer
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
-    def sort_range(
+    def sort_range(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
         by: Annotated[list[SortKey], Field(min_length=1, description="The columns to sort by, the first one first.")],
@@ -183,7 +183,7 @@ class ExcelTools:
             return {"sheet": found.sheet.title, "cells": found.need().coord, "rows_sorted": count}
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
-    def reorder_columns(
+    def reorder_columns(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
         order: Annotated[list[str], Field(min_length=1, description="Headers or letters, in the new order.")],
@@ -201,7 +201,7 @@ class ExcelTools:
             return {"sheet": found.sheet.title, "cells": found.need().coord, "before": list(before)}
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
-    def set_formula(
+    def set_formula(  # noqa: PLR0913 - the ways to say which cells
         self,
         document: Document,
         formula: Annotated[str, Field(description="In English, like =SUM(B2:B10); arguments are separated by commas.")],
@@ -220,7 +220,7 @@ class ExcelTools:
             return {"sheet": found.sheet.title, "cells": area.coord, "formula": text}
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
-    def set_number_format(
+    def set_number_format(  # noqa: PLR0913 - the ways to say which cells
         self,
         document: Document,
         number_format: Annotated[
@@ -243,10 +243,10 @@ class ExcelTools:
             return {"sheet": found.sheet.title, "cells": area.coord, "number_format": code}
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
-    def insert_chart(
+    def insert_chart(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
-        type: Annotated[ChartType, Field(description="The kind of chart.")],
+        type: Annotated[ChartType, Field(description="The kind of chart.")],  # noqa: A002 - as people call it
         *,
         cells: Cells = "",
         sheet: Sheet = "",
@@ -255,7 +255,7 @@ class ExcelTools:
         y_title: Annotated[str, Field(description="The title of the axis of values.")] = "",
         columns: Annotated[
             list[str], Field(description="Headers or letters to draw; empty for all but the categories.")
-        ] = [],
+        ] = [],  # noqa: B006 - never changed
         categories: Annotated[
             str, Field(description="Header or letter of the categories; empty for the first column.")
         ] = "",
@@ -365,7 +365,7 @@ def _named_sheet(file: ExcelFile, sheet: str, control_id: str, control_name: str
 
 
 def _check_title(file: ExcelFile, title: str, renaming: Worksheet | None = None) -> None:
-    taken = {sheet.title.casefold() for sheet in file.book._sheets if sheet is not renaming}  # type: ignore[attr-defined]
+    taken = {sheet.title.casefold() for sheet in file.book._sheets if sheet is not renaming}  # type: ignore[attr-defined]  # noqa: SLF001 - with chart sheets
     if not clean(title).strip() or len(title) > _MAX_TITLE or _BAD_TITLE.search(title) or title.casefold() == "history":
         msg = f"{title!r} can't be a sheet's title: 1 to {_MAX_TITLE} characters, none of \\ * ? : / [ ]"
         raise ToolError(msg)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _MAX_TEXT = 32_767
 _MAX_EXACT = 10**15
-_EPOCH = dt.datetime(1900, 3, 1)
+_EPOCH = dt.datetime(1900, 3, 1)  # noqa: DTZ001 - a workbook's dates have no time zone
 _PARSING = threading.Lock()
 """`warnings.catch_warnings` changes the whole process, so only one thread parses at a time."""
 

@@ -82,7 +82,7 @@ class WordTools:
         return {"text": shown, "characters": len(text), "left_out": max(0, len(text) - offset - len(shown))}
 
     @tool(effect=Effect.READ, roots=WORD)
-    def read_table(
+    def read_table(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
         control_id: ControlId,
@@ -109,7 +109,7 @@ class WordTools:
         return tables.answer_of(grid, header=header, numbers=numbers, decimal=mark, start=start, limit=limit)
 
     @tool(effect=Effect.ONCE, roots=WORD)
-    def insert_paragraph(
+    def insert_paragraph(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
         text: Text,
@@ -126,7 +126,7 @@ class WordTools:
             return _made(file, made)
 
     @tool(effect=Effect.ONCE, roots=WORD)
-    def insert_heading(
+    def insert_heading(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
         text: Text,
@@ -142,7 +142,7 @@ class WordTools:
             return _made(file, edit.insert_heading(file.document, text, level, place, before=position == "before"))
 
     @tool(effect=Effect.ONCE, roots=WORD)
-    def insert_table(
+    def insert_table(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
         header: Annotated[list[str], Field(description="The texts of the header row; empty for no header.")],
@@ -174,7 +174,7 @@ class WordTools:
             return {"control_id": control_id, "rows_added": len(rows)}
 
     @tool(effect=Effect.IDEMPOTENT, roots=WORD)
-    def write_cell(
+    def write_cell(  # noqa: PLR0913 - a cell's place and its value
         self,
         document: Document,
         control_id: ControlId,
@@ -201,7 +201,7 @@ class WordTools:
             return {"control_id": control_id, "text": clean(text)}
 
     @tool(effect=Effect.ONCE, roots=WORD)
-    def replace_text(
+    def replace_text(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
         find_text: Annotated[str, Field(min_length=1, description="The text to look for; within one paragraph.")],
@@ -229,7 +229,7 @@ class WordTools:
             return {"replaced": count}
 
     @tool(effect=Effect.IDEMPOTENT, roots=WORD)
-    def set_font(
+    def set_font(  # noqa: PLR0913 - a font has that many sides
         self,
         document: Document,
         control_id: ControlId,
@@ -258,7 +258,7 @@ class WordTools:
         """Delete a paragraph, a heading (without what is below it) or a table."""
         with self._editing(document) as file:
             found = find(file, control_id, control_name)
-            element = found.block._element
+            element = found.block._element  # noqa: SLF001 - python-docx can't remove a block
             if element.find(f"{qn('w:pPr')}/{qn('w:sectPr')}") is not None:
                 msg = (
                     f"{control_id!r} ends a section of the document; deleting it would change the page layout before it"
@@ -289,14 +289,14 @@ def _place(file: WordFile, control_id: str, control_name: str) -> Block | None:
 def _made(file: WordFile, block: Block) -> Answer:
     """Name the control that a new block became; an empty paragraph is none."""
     for found in find_all(file):
-        if found.block._element is block._element:
+        if found.block._element is block._element:  # noqa: SLF001 - the same element, though another proxy
             return {"control_id": found.control.id, "control_name": found.control.name}
     return {"control_id": None, "control_name": ""}
 
 
 def _below(file: WordFile, blocks: list[Block], found: Found) -> list[Block]:
     """Take a block, and for a heading all blocks below it."""
-    start = next(n for n, block in enumerate(blocks) if block._element is found.block._element)
+    start = next(n for n, block in enumerate(blocks) if block._element is found.block._element)  # noqa: SLF001
     if found.control.kind != "heading":
         return blocks[start : start + 1]
     level = file.heading_level(found.paragraph)
@@ -315,5 +315,5 @@ def _text_of(file: WordFile, block: Block) -> str:
     if isinstance(block, Table):
         return "\n".join("\t".join(" ".join(text.split()) for text in row) for row in tables.grid_of(block).texts)
     level = file.heading_level(block)
-    text = visible_text(block._p)
+    text = visible_text(block._p)  # noqa: SLF001 - has no public name
     return text if level is None else f"{'#' * max(1, level)} {text}"

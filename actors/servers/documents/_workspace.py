@@ -275,14 +275,14 @@ def _lock_file(path: Path) -> str:
 
 def _read(path: Path) -> bytes:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(path, flags), "rb") as file:
+    with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - opened without following a link
         return file.read()
 
 
 def _write_synced(spare: Path, data: bytes, mode: int | None) -> None:
     """Write a new file beside the document, with the document's permissions where there is one, and sync it."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    with open(os.open(spare, flags, 0o666 if mode is None else 0o600), "wb") as file:
+    with open(os.open(spare, flags, 0o666 if mode is None else 0o600), "wb") as file:  # noqa: PTH123 - must be new
         file.write(data)
         if mode is not None:
             spare.chmod(mode)

@@ -120,7 +120,7 @@ def test_dates_are_written_as_dates_and_read_as_iso_texts(book: Path, call: Call
     read = call("read_range", book.name, cells="E1:G1")
     assert read["values"] == [["2024-05-31", "2024-05-31T09:30:00", "2024-05-31"]]
     assert read["dates"] == ["E1", "F1"]
-    assert openpyxl.load_workbook(book).active["E1"].value == dt.datetime(2024, 5, 31)
+    assert openpyxl.load_workbook(book).active["E1"].value == dt.datetime(2024, 5, 31)  # noqa: DTZ001
     for date in ("1899-01-01", "2024-05-31T09:30:00+02:00"):
         with pytest.raises(ToolError, match="can't be held"):
             call("write_range", book.name, values=[[{"date": date}]])

@@ -157,7 +157,7 @@ def test_damage_anywhere_gives_a_clear_error_or_none(
         server.get_controls(f"a{suffix}")
         server.get_tree(f"a{suffix}")
     except ToolError as error:
-        assert f"a{suffix}" in str(error)
+        assert f"a{suffix}" in str(error)  # noqa: PT017 - an error may, and need not, come
 
 
 @pytest.mark.parametrize(
