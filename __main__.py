@@ -148,11 +148,16 @@ def check(
     """Show what the policy's rules say to a scripted run.
 
     The task runs for real, on a copy that is thrown away: nobody is asked, what
-    would need an approval runs, and what is denied does not.
+    would need an approval runs, and what is denied does not. Tasks with MCP
+    servers of third parties can't be tried so, and are refused.
     """
     with mistakes(), tempfile.TemporaryDirectory() as folder:
         quiet = {"log": {"format": "off"}, "system": {"safe_guard": False, "ask_question": False}}
         task, placed = prepare(path, None, Path(folder, path.resolve().name), quiet)
+        if placed.mcp_servers:
+            fail(
+                f"a trial run would really call the tools of {', '.join(placed.mcp_servers)}: only documents are copied"
+            )
         with Supervisor.start(placed) as supervisor:
             handle = supervisor.submit(task)
             verdicts = [event for event in handle.events() if event.name is EventName.POLICY_DECIDED]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from callboard.messages._base import Address, Message, RunId, TaskId, Timestamp, Token
+from callboard.messages._base import Address, Message, RunId, TaskId, Timestamp, Token, Value
 from callboard.messages._command import Action
 from callboard.messages._outcome import Usage
 from callboard.messages._step import AskedQuestion
@@ -28,6 +28,15 @@ class AtDeadline(StrEnum):
     """The actions run; never if one of them must not be repeated (effect `once`)."""
 
 
+class Limit(Value):
+    """One limit of a budget that is used up."""
+
+    node: str
+    """What the budget is for: a task, a subtask, a step."""
+    kind: str
+    """What ran out: steps, model_calls, tokens or cost."""
+
+
 class Question(Message):
     """PENDING: an agent can't go on without an answer."""
 
@@ -40,6 +49,8 @@ class Question(Message):
     questions: tuple[AskedQuestion, ...] = Field(min_length=1)
     deadline: Timestamp | None = None
     """When the agent gives up; None: never."""
+    limit: Limit | None = None
+    """What there may be more of, if a person says so; None for a model's own question."""
     usage: Usage = Field(default_factory=Usage)
     """What the step used that was broken off to ask; at the limit of a budget."""
 

@@ -278,6 +278,19 @@ def test_the_limit_is_asked_about_again_when_it_is_reached_again(start):
     assert model.calls == 8
 
 
+def test_go_on_at_one_limit_gives_no_more_of_anything_else(start):
+    budget = asking(subtask={"steps": 2}, task={"model_calls": 3})
+    model = Priced()
+    handle = on_the_window(start(app=model, budget=budget))
+    first = nth_question(handle, 1)
+    assert "subtask" in first.questions[0].text
+    handle.answer(first.id, "go on")
+    second = nth_question(handle, 2)
+    assert "3 model calls" in second.questions[0].text
+    assert model.calls == 3
+    handle.cancel()
+
+
 def test_stop_ends_the_work_as_out_of_budget(start):
     model = Priced()
     handle = on_the_window(start(app=model, budget=asking(task={"steps": 2})))

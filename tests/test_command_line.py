@@ -285,6 +285,12 @@ def test_yes_and_no_input_exclude_each_other(call: Call, folder: Callable[..., P
     assert call("run", folder(CREATE), "--yes", "--no-input").exit_code == 2
 
 
+def test_policy_check_refuses_a_task_whose_tools_it_would_really_call(call: Call, folder: Callable[..., Path]) -> None:
+    result = call("policy", "check", folder(CREATE, mcpServers={"mail": {"command": "no-such-program"}}))
+    assert result.exit_code == 2
+    assert "would really call the tools of mail" in result.stderr
+
+
 def test_policy_check_shows_each_verdict_and_leaves_nothing(
     call: Call, here: Path, folder: Callable[..., Path]
 ) -> None:

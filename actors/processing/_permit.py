@@ -2,58 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.config import Verdict
 from callboard.messages import EventName
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from callboard.actors.commands import Ruling
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Action, Observation
 
 
-@dataclass(frozen=True)
-class Permit:
-    """A list of actions, split at the first that may not simply run."""
-
-    allowed: tuple[Action, ...]
-    denied: tuple[Action, ...] = ()
-    held: tuple[Action, ...] = ()
-    why: str = ""
-
-
-async def permit(
-    context: Context, run: Run, observation: Observation, actions: tuple[Action, ...], *, approved: str = ""
-) -> Permit:
-    """Ask the rules about each action.
+async def ruling(  # noqa: PLR0913 - what a verdict depends on
+    context: Context, run: Run, observation: Observation, action: Action, *, approved: str, made: Collection[str]
+) -> Ruling:
+    """Ask the rules about one action; an approval that is there already, or is not asked for, counts as allowed.
 
     Args:
         context: What the step runs with.
-        run: The work that the actions belong to.
-        observation: What the actions were decided on.
-        actions: In order.
-        approved: Why they count as approved, where they do: then only denials count.
+        run: The work that the action belongs to.
+        observation: What the action was decided on.
+        action: The action.
+        approved: Why it counts as approved, where it does: then only a denial counts.
+        made: Files that the task has made so far, as absolute paths.
     """
-    for number, action in enumerate(actions):
-        ruling = await _ruling(context, run, observation, action, approved=approved)
-        if ruling.verdict is Verdict.DENY:
-            return Permit(actions[:number], denied=actions[number:], why=f"denied: {ruling.reason}")
-        if ruling.verdict is Verdict.APPROVE:
-            return Permit(actions[:number], held=actions[number:], why=ruling.reason)
-    return Permit(actions)
-
-
-async def _ruling(context: Context, run: Run, observation: Observation, action: Action, *, approved: str) -> Ruling:
-    """Give the verdict that counts: one that wants an approval counts as allowed when there is one already."""
     services, assign = context.services, run.assign
     tool = services.toolbox.actions(context.kind, assign.target)[action.tool]
-    hazards = await tool.hazards(action.arguments, run.made)
-    ruling = services.policy.rule(assign.address, tool.info, action.arguments, hazards)
+    hazards = await tool.hazards(action.arguments, made)
+    said = services.policy.rule(assign.address, tool.info, action.arguments, hazards)
     waived = ""
-    if ruling.verdict is Verdict.APPROVE:
+    if said.verdict is Verdict.APPROVE:
         if approved:
             waived = approved
         elif not services.settings.system.safe_guard:
@@ -68,9 +49,9 @@ async def _ruling(context: Context, run: Run, observation: Observation, action: 
         state=run.status,
         step=run.steps + 1,
         tool=action.tool,
-        verdict=ruling.verdict.value,
-        reason=ruling.reason,
+        verdict=said.verdict.value,
+        reason=said.reason,
         hazards=sorted(hazard.value for hazard in hazards),
         waived=waived,
     )
-    return type(ruling)(Verdict.ALLOW, ruling.reason) if waived else ruling
+    return type(said)(Verdict.ALLOW, said.reason) if waived else said

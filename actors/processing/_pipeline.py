@@ -21,6 +21,7 @@ from callboard.messages import (
     Captured,
     Cause,
     Effect,
+    Limit,
     Message,
     Outcome,
     OutOfBudgetError,
@@ -72,7 +73,7 @@ class Pipeline:
         assign, seconds = run.assign, run.limits.step_seconds
         budgets = self.context.services.budgets
         budget = budgets.step(assign.task_id, assign.run_id)
-        budget.grant(assign.run_id, run.granted)
+        budget.grant(assign.run_id, run.grants)
         limit = asyncio.timeout(seconds)
         try:
             if steps:
@@ -100,7 +101,8 @@ class Pipeline:
 
     def _ask_to_go_on(self, run: Run, spent: OutOfBudgetError, usage: Usage) -> Question:
         asked = AskedQuestion(text=f"{spent}. Go on with as much again?", choices=(GO_ON, STOP))
-        return self._question(run, (asked,)).model_copy(update={"usage": usage})
+        limit = Limit(node=spent.node, kind=spent.kind)
+        return self._question(run, (asked,)).model_copy(update={"limit": limit, "usage": usage})
 
     async def _four_phases(self, context: Context, run: Run) -> StepDone:
         how = self.strategies

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callboard.messages import OutOfBudgetError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from callboard.config import Budget, BudgetSettings
+    from callboard.messages import Limit
 
 ROUNDING = 1e-9
 """What sums of money may be off by, because 0.1 has no exact binary form."""
@@ -30,8 +32,8 @@ class BudgetNode:
     lock: threading.Lock = field(default_factory=threading.Lock)
     used: dict[str, float] = field(default_factory=dict)
     """What is spent or reserved, by kind."""
-    grants: dict[str, int] = field(default_factory=dict)
-    """How often a person said "go on", by the run that asked."""
+    grants: dict[str, Counter[str]] = field(default_factory=dict)
+    """How often a person said "go on" at this node, by the run that asked, and by kind."""
 
     def child(self, name: str, limits: Budget) -> BudgetNode:
         """Make a node below this one."""
@@ -62,11 +64,13 @@ class BudgetNode:
         with self.lock:
             self._book(more)
 
-    def grant(self, run_id: str, times: int) -> None:
-        """Let this node and all above it have as much again, as often as a person said so. Idempotent."""
+    def grant(self, run_id: str, limits: Iterable[Limit]) -> None:
+        """Let this node and those above it have as much again of what a run's person said so of. Idempotent."""
+        given = Counter((limit.node, limit.kind) for limit in limits)
         with self.lock:
             for node in self._chain():
-                node.grants[run_id] = times
+                mine = {kind: times for (name, kind), times in given.items() if name == node.name}
+                node.grants[run_id] = Counter(mine)
 
     def _book(self, amounts: dict[str, float]) -> None:
         for node in self._chain():
@@ -76,7 +80,7 @@ class BudgetNode:
     def limit(self, kind: str) -> float | None:
         """Give how much of a kind may be used, with what a person granted; None: as much as is needed."""
         limit: float | None = getattr(self.limits, kind)
-        return None if limit is None else limit * (1 + sum(self.grants.values()))
+        return None if limit is None else limit * (1 + sum(given[kind] for given in self.grants.values()))
 
     def _chain(self) -> Iterator[BudgetNode]:
         node: BudgetNode | None = self

@@ -18,6 +18,7 @@ from callboard.messages import (
     Cause,
     CommandResult,
     Held,
+    Limit,
     Message,
     Observation,
     Outcome,
@@ -96,8 +97,10 @@ class Run:
     """Whether no job may start."""
     asked_person: tuple[AskedQuestion, ...] = ()
     """The questions that were put last."""
-    granted: int = 0
-    """How often a person said "go on" at the limit of a budget."""
+    at_limit: Limit | None = None
+    """The limit of a budget that the last question was about; None for a model's own."""
+    grants: tuple[Limit, ...] = ()
+    """The limits at which a person said "go on", once for each time."""
     repeats: int = 0
     """How often a step like the last one was taken since the surface changed, that one included."""
     waiting: str = ""
@@ -149,11 +152,6 @@ class Run:
                 if result.status is ResultStatus.SUCCESS and result.value is not None:
                     return result.value
         return None
-
-    @property
-    def at_limit(self) -> bool:
-        """Whether the question that waits, or was answered last, is the one at the limit of a budget."""
-        return self.status != "PENDING"
 
     @property
     def own_subtasks(self) -> tuple[SubtaskResult, ...]:
@@ -209,15 +207,15 @@ class Run:
                 lost = (*self.lost, *message.results)
                 return replace(run, usage=run.usage + usage, asked=run.asked + usage.model_calls, lost=lost)
             case Question(usage=usage):
-                asked = run.asked + usage.model_calls
-                return replace(
-                    run, waiting=message.id, asked_person=message.questions, usage=run.usage + usage, asked=asked
-                )
+                run = replace(run, usage=run.usage + usage, asked=run.asked + usage.model_calls)
+                return replace(run, waiting=message.id, asked_person=message.questions, at_limit=message.limit)
             case ApprovalRequest(id=awaited) | Assign(run_id=awaited):
                 return replace(run, waiting=awaited)
             case Answer():
-                granted = self.granted + (self.at_limit and message.texts == (GO_ON,))
-                return replace(run, waiting="", granted=granted, notes=(*run.notes, *_answer_notes(self, message)))
+                limit = self.at_limit
+                more = (limit,) if limit is not None and message.texts == (GO_ON,) else ()
+                notes = (*run.notes, *_answer_notes(self, message))
+                return replace(run, waiting="", grants=(*self.grants, *more), notes=notes)
             case ApprovalAnswer():
                 return replace(run, waiting="", answer=message)
             case RequestExpired(at_deadline=AtDeadline.ALLOW):
@@ -319,7 +317,7 @@ def _answer_notes(run: Run, answer: Answer) -> Iterable[str]:
     if answer.nobody:
         yield "nobody will answer questions: decide yourself, or say FAIL"
         return
-    if run.at_limit:
+    if run.at_limit is not None:
         return
     for question, text in zip(run.asked_person, answer.texts, strict=False):
         yield f"asked {question.text!r}, a person answered {text!r}"

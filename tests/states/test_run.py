@@ -25,6 +25,7 @@ from callboard.messages import (
     CommandResult,
     Decision,
     Held,
+    Limit,
     Observation,
     Outcome,
     Pause,
@@ -269,16 +270,18 @@ def test_an_approval_outlives_a_pause_of_the_approved_actions(run, make):
 
 
 def test_going_on_at_a_limit_is_counted_and_is_no_note(run):
-    asked = run().apply(QUESTION)
+    limit = Limit(node="the task t", kind="steps")
+    question = QUESTION.model_copy(update={"limit": limit})
+    asked = run().apply(question)
     once = asked.apply(Answer(id="ask", task_id="t", texts=(GO_ON,)))
-    twice = once.apply(QUESTION).apply(Answer(id="ask", task_id="t", texts=(GO_ON,)))
-    assert [one.granted for one in (asked, once, twice)] == [0, 1, 2]
+    twice = once.apply(question).apply(Answer(id="ask", task_id="t", texts=(GO_ON,)))
+    assert [one.grants for one in (asked, once, twice)] == [(), (limit,), (limit, limit)]
     assert twice.notes == ()
 
 
 def test_the_same_words_as_the_answer_to_a_models_question_grant_nothing(run):
     after = run("PENDING").apply(QUESTION).apply(Answer(id="ask", task_id="t", texts=(GO_ON,)))
-    assert (after.granted, after.notes) == (0, (f"asked 'which?', a person answered {GO_ON!r}",))
+    assert (after.grants, after.notes) == ((), (f"asked 'which?', a person answered {GO_ON!r}",))
 
 
 def test_what_a_step_used_that_was_broken_off_at_a_limit_is_counted(run):

@@ -1,0 +1,138 @@
+"""The actions of one answer, run one by one. Before each the job asks again: paused? allowed? still the same?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from callboard.actors.processing._check import changed
+from callboard.actors.processing._permit import ruling
+from callboard.actors.processing._phases import Acted
+from callboard.config import Verdict
+from callboard.messages import Action, Command, CommandResult, EventName, Held, ResultStatus
+
+if TYPE_CHECKING:
+    from callboard.actors.commands import Ruling
+    from callboard.actors.processing._phases import Context
+    from callboard.actors.states import Run
+    from callboard.messages import Decision, Observation
+
+AFTER_FAILURE = "skipped, because an action failed before it"
+AFTER_CUT = "skipped, because the list was cut before it"
+
+
+@dataclass
+class ActionList:
+    """A list of actions on its way; belongs to one job."""
+
+    context: Context
+    run: Run
+    observation: Observation
+    """What the actions were decided on."""
+    decision: Decision
+    actions: tuple[Action, ...]
+    approved: str = ""
+    """Why they count as approved, where they do: then only denials count."""
+    results: list[CommandResult] = field(default_factory=list)
+
+    async def play(self) -> Acted:
+        """Run the actions in order, up to the first that is held, denied, meant for something else, or fails."""
+        for action in self.actions:
+            if self.context.lease.paused:
+                return self._acted(Held.PAUSE)
+            stopped = await self._refused(action) or await self._cut(action)
+            if stopped is not None:
+                return stopped
+            result = await self._dispatch(action)
+            self.results.append(result)
+            if result.status is not ResultStatus.SUCCESS:
+                why = f"skipped, because {action.tool} failed before it"
+                self.give_up(why, ResultStatus.SKIPPED, later=why)
+                break
+        return self._acted()
+
+    async def denied(self) -> str:
+        """Say why one of the actions is denied, before any of them is put before a person; empty if none is."""
+        for action in self.actions:
+            said = await self._ruling(action)
+            if said.verdict is Verdict.DENY:
+                return f"denied: {said.reason}"
+        return ""
+
+    async def gone(self) -> str:
+        """Say what one of the actions is meant for and is not the same any more; empty if all still is."""
+        for action in self.actions:
+            what = await changed(self.context, self.run, self.observation, action)
+            if what:
+                return what
+        return ""
+
+    def give_up(self, why: str, first: ResultStatus, later: str = AFTER_FAILURE) -> Acted:
+        """Run none of the rest: the first of it has the reason, the others are skipped."""
+        for number, action in enumerate(self.actions[len(self.results) :]):
+            status, error = (first, why) if number == 0 else (ResultStatus.SKIPPED, later)
+            result = CommandResult(call_id=self._call_id(), tool=action.tool, status=status, error=error)
+            self.context.services.dispatcher.report(
+                self.run.assign.task_id, self.run.assign.run_id, self.context.lease, result
+            )
+            self.results.append(result)
+        return self._acted()
+
+    def cut(self, why: str) -> Acted:
+        """Run none of the rest, because what it is meant for is not the same any more."""
+        assign = self.run.assign
+        self.context.meter.add(cuts=1)
+        self.context.services.stream.emit(
+            EventName.LIST_CUT,
+            task_id=assign.task_id,
+            run_id=assign.run_id,
+            agent=assign.address,
+            state=self.run.status,
+            step=self.run.steps + 1,
+            ran=len(self.results),
+            reason=why,
+        )
+        return self.give_up(why, ResultStatus.SKIPPED, later=AFTER_CUT)
+
+    async def _refused(self, action: Action) -> Acted | None:
+        said = await self._ruling(action)
+        if said.verdict is Verdict.DENY:
+            return self.give_up(f"denied: {said.reason}", ResultStatus.FAILURE)
+        return self._acted(Held.POLICY, said.reason) if said.verdict is Verdict.APPROVE else None
+
+    async def _ruling(self, action: Action) -> Ruling:
+        made = (path for result in self.results for path in result.made)
+        return await ruling(
+            self.context, self.run, self.observation, action, approved=self.approved, made=(*self.run.made, *made)
+        )
+
+    async def _cut(self, action: Action) -> Acted | None:
+        why = await changed(self.context, self.run, self.observation, action)
+        return self.cut(why) if why else None
+
+    async def _dispatch(self, action: Action) -> CommandResult:
+        assign = self.run.assign
+        command = Command(
+            task_id=assign.task_id,
+            run_id=assign.run_id,
+            token=assign.token,
+            call_id=self._call_id(),
+            tool=action.tool,
+            parameters=action.arguments,
+            timeout=self.context.services.settings.limits.command_seconds,
+        )
+        tools = self.context.services.toolbox.actions(self.context.kind, assign.target)
+        self.context.meter.add(commands=1)
+        (result,) = await self.context.services.dispatcher.run([command], tools, self.context.lease)
+        self.context.meter.results.append(result)
+        return result
+
+    def _acted(self, held_by: Held = Held.NOT, why: str = "") -> Acted:
+        held = self.actions[len(self.results) :] if held_by is not Held.NOT else ()
+        done = sum(result.status is ResultStatus.SUCCESS for result in self.results)
+        whole = len(self.actions) == len(self.decision.actions)
+        self.context.meter.add(calls_saved=max(0, done - whole))  # held actions go on with an answer that is counted
+        return Acted(self.decision, results=tuple(self.results), held=held, held_by=held_by, held_why=why)
+
+    def _call_id(self) -> str:
+        return f"{self.run.assign.run_id}.{self.run.steps + 1}.{len(self.results)}"
