@@ -281,7 +281,7 @@ class Supervisor:
 
 def _shipped(settings: Settings) -> list[Server]:
     documents = settings.documents
-    if not documents.enabled or documents.workspace is None:
+    if documents.workspace is None:
         return []
     try:
         return [DocumentServer(settings.path(documents.workspace), max_bytes=documents.max_bytes)]

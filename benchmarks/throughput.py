@@ -115,7 +115,7 @@ def work(request: ModelRequest) -> dict[str, Any]:
 def measure(variant: Variant, folder: Path) -> float:
     """Run a variant. Returns seconds a task."""
     log = {"format": "off", "level": "info", "file": folder / "events.log" if variant.log == "file" else None}
-    settings = Settings.load(documents={"enabled": False}, log=log)
+    settings = Settings.load(log=log)
     windows = [MemoryServer.window(str(number)) for number in range(variant.tasks if variant.windows == "own" else 1)]
     models = {"host": FunctionModel(plan), "app": FunctionModel(work)}
     batches = max(1, BATCHED // variant.tasks)

@@ -54,8 +54,6 @@ class Prompts(Section):
 class Documents(Section):
     """The documents server: a folder of Word and Excel files."""
 
-    enabled: bool = True
-    """Whether the folder is offered to the agents at all."""
     workspace: Path | None = None
     """The folder. Nothing outside of it is ever read or written. None: there are no documents."""
     max_bytes: int = Field(default=50_000_000, ge=1)

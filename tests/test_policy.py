@@ -230,7 +230,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def on_documents(workspace):
-    return {"servers": [], "documents": {"enabled": True, "workspace": str(workspace)}}
+    return {"servers": [], "documents": {"workspace": str(workspace)}}
 
 
 def cells(cell, value, status="CONTINUE"):

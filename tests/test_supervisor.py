@@ -221,7 +221,7 @@ def test_leaving_the_block_cancels_what_runs():
         asked.set()
         await asyncio.Event().wait()
 
-    settings = Settings.load(documents={"enabled": False}, log={"format": "off"})
+    settings = Settings.load(log={"format": "off"})
     with Supervisor.start(settings, models={"host": FunctionModel(host)}) as supervisor:
         handle = supervisor.submit(Task(request="for ever"))
         assert asked.wait(10)

@@ -107,9 +107,7 @@ def test_a_server_that_can_not_start_is_named_and_what_was_started_before_it_is_
 ):
     pid = tmp_path / "pid"
     notes = {**over_stdio, "env": {"NOTES_PID": str(pid)}}
-    settings = Settings.load(
-        mcpServers={"notes": notes, "broken": broken}, documents={"enabled": False}, log={"format": "off"}
-    )
+    settings = Settings.load(mcpServers={"notes": notes, "broken": broken}, log={"format": "off"})
     with pytest.raises(SettingsError, match=r"mcpServers\.broken"):
         Supervisor.start(settings)
     assert is_gone(int(pid.read_text(encoding="utf-8")))
