@@ -1,6 +1,6 @@
 """Embed a multi-agent system of Pykka actors in the programs that drive desktops, documents, shells and devices."""
 
-from callboard.actors.models import FunctionModel, Model, ModelAnswer, ModelRequest, ScriptedModel
+from callboard.actors.models import Expected, FunctionModel, Model, ModelAnswer, ModelRequest, ScriptedModel
 from callboard.actors.root import TaskHandle
 from callboard.actors.runtime import run_process
 from callboard.actors.servers import Server, ToolError, tool
@@ -12,6 +12,7 @@ __all__ = [
     "CallboardError",
     "Event",
     "EventName",
+    "Expected",
     "FunctionModel",
     "Model",
     "ModelAnswer",

@@ -25,6 +25,7 @@ LEVELS = {
     EventName.TASK_CANCELLING: "warning",
     EventName.MODEL_REPAIRED: "warning",
     EventName.PHASE_RETRIED: "warning",
+    EventName.COMMAND_LATE: "warning",
     EventName.STATE_REFUSED: "error",
     EventName.STEP_FAILED: "error",
     EventName.AGENT_CRASHED: "error",

@@ -63,6 +63,8 @@ class EventName(StrEnum):
     """A model's answer was invalid and went back with the reason."""
     COMMAND_ENDED = "command.ended"
     """A tool call ended; ``status``, and ``error`` where it failed."""
+    COMMAND_LATE = "command.late"
+    """A tool call returned after its task was stopped or its time was over; what it says is dropped."""
     POLICY_DECIDED = "policy.decided"
     """A rule gave its verdict on an action."""
     LIST_CUT = "list.cut"

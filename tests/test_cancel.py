@@ -511,3 +511,16 @@ def test_a_command_that_was_stopped_is_in_the_events_as_in_doubt(start, tools):
     (ended,) = [event for event in handle.events() if event.name is EventName.COMMAND_ENDED]
     assert ended.data["tool"] == "block"
     assert "in doubt" in ended.data["error"]
+
+
+def test_what_a_stopped_call_says_late_is_dropped_and_logged(start, tools):
+    supervisor = start(app=_calling("block"), servers=[tools])
+    late = threading.Event()
+    supervisor.subscribe(lambda event: late.set() if event.name is EventName.COMMAND_LATE else None)
+    handle = _doing(supervisor, tools)
+    handle.cancel()
+    result = handle.result(10)
+    assert not late.is_set()
+    tools.let_go.set()
+    assert late.wait(10)
+    assert handle.result(0) == result

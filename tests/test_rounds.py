@@ -286,6 +286,34 @@ def test_a_conversation_whose_host_agent_crashed_is_refused_and_not_begun_anew(s
         first.follow_up("three")
 
 
+def test_a_follow_up_that_waits_when_its_host_agent_crashes_is_an_error_and_not_begun_with_an_empty_memory(
+    start, monkeypatch, caplog
+):
+    caplog.set_level(logging.CRITICAL, "pykka")
+    original, asked, release = Agent.receive, threading.Event(), threading.Event()
+
+    def crash(self, message):
+        if type(message).__name__ == "JobReturned":
+            msg = "a bug"
+            raise ValueError(msg)
+        original(self, message)
+
+    async def host(_request):
+        asked.set()
+        await asyncio.to_thread(release.wait)
+        return FINISH
+
+    monkeypatch.setattr(Agent, "receive", crash)
+    first = start(host=FunctionModel(host)).submit(Task(request="one"))
+    assert asked.wait(10)
+    second = first.follow_up("two")
+    release.set()
+    assert first.result(10).outcome is Outcome.ERROR
+    result = second.result(10)
+    assert result.outcome is Outcome.ERROR
+    assert "its memory is gone" in result.causes[0].reason
+
+
 def test_a_follow_up_may_follow_a_plan(start):
     surface = MemoryServer(MemoryServer.window())
 

@@ -50,7 +50,7 @@ class Dispatcher:
             return _result(
                 command, ResultStatus.FAILURE, error=f"there is no tool {command.tool!r}; there are: {known}"
             )
-        deed = Deed(lease)
+        deed = Deed(lease, on_late=lambda: self._tell_late(command, lease))
         start = time.perf_counter()
         value, error = None, ""
         try:
@@ -74,6 +74,15 @@ class Dispatcher:
         seconds = time.perf_counter() - start
         wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made)}
         return _result(command, status, value=value, error=error, seconds=seconds, **wrote)
+
+    def _tell_late(self, command: Command, lease: Lease) -> None:
+        self._stream.emit(
+            EventName.COMMAND_LATE,
+            task_id=command.task_id,
+            run_id=command.run_id,
+            agent=lease.target,
+            tool=command.tool,
+        )
 
     def report(
         self,

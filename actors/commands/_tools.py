@@ -102,9 +102,15 @@ class LocalTool(BoundTool):
             if self._tool.is_async:
                 said = await self._tool.fn(**given)
             else:
-                said = await self._lanes.run(self._lane, functools.partial(self._tool.fn, **given))
+                said = await self._lanes.run(self._lane, functools.partial(self._blocking, given, deed))
         converted: Any = self._tool.fn_metadata.convert_result(said)
         return value_of(converted, wrapped=self._tool.fn_metadata.wrap_output)
+
+    def _blocking(self, given: dict[str, Any], deed: Deed) -> Any:  # noqa: ANN401 - whatever the tool returns
+        try:
+            return self._tool.fn(**given)
+        finally:
+            deed.returned()
 
 
 def without(schema: dict[str, Any], names: Mapping[str, object]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from callboard.actors.root._children import Children
 from callboard.actors.root._clocks import Stopwatches
 from callboard.actors.root._desk import Desk
 from callboard.actors.root._leases import LeaseBook
+from callboard.actors.root._people import People
 from callboard.actors.root._recorder import Recorder
 from callboard.actors.root._requests import (
     AgentCrashed,
@@ -22,6 +23,7 @@ from callboard.actors.root._requests import (
     StopAgents,
     Submit,
 )
+from callboard.actors.root._sessions import Sessions
 from callboard.actors.root._tasks import TaskBook, TaskRecord, never_ran
 from callboard.actors.runtime import Leases, mark_own_thread
 from callboard.messages import (
@@ -89,12 +91,13 @@ class Root(pykka.ThreadingActor):
         self._approved = services.approved
         self._budgets = services.budgets
         self._clocks = Stopwatches(services.clock, self._post)
-        self._sessions: dict[str, None] = {}  # conversations whose HostAgents are kept, the oldest first
         self._tasks = TaskBook()
         self._leases = LeaseBook(leases)
         self._children = Children(backstage)
         self._recorder = Recorder(services.settings.blackboard, services.stream, services.clock)
         self._desk = Desk(self._children, self._recorder, services.clock, self._post, self._tasks.session)
+        self._people = People(self._desk, self._clocks, services.approved)
+        self._sessions = Sessions(self._tasks, self._children, self._limits.sessions)
         self._accepting = True
         self._orderly = False
 
@@ -124,9 +127,9 @@ class Root(pykka.ThreadingActor):
             case Question() | ApprovalRequest():
                 return self._ask_person(message)
             case Answer() | ApprovalAnswer():
-                return self._answered(message)
+                return self._people.answer(message)
             case RequestExpired():
-                return self._watch_again(self._desk.expire(message))
+                return self._people.expire(message)
             case Pause() | Resume():
                 return self._pause(message)
             case BlackboardPost():
@@ -162,7 +165,7 @@ class Root(pykka.ThreadingActor):
         if not self._accepting:
             msg = "the supervisor is stopping and takes no more tasks"
             raise SupervisorStoppedError(msg)
-        if task.session is not None and not self._keeps(task.session):
+        if task.session is not None and not self._sessions.has(task.session):
             msg = f"the conversation {task.session!r} is not kept (any more); limits.sessions says how many are"
             raise TaskRefusedError(msg)
         record = self._tasks.open(task, target, self._clock.elapsed())
@@ -170,10 +173,6 @@ class Root(pykka.ThreadingActor):
         self._clocks.start(task.id, self._limits.task_seconds, task.id)
         self._next_round(record)
         return record.done
-
-    def _keeps(self, session: str) -> bool:
-        running = (record for record in self._tasks.records if record.target is None)
-        return session in self._sessions or any(record.session == session for record in running)
 
     def _next_round(self, record: TaskRecord) -> None:
         try:
@@ -215,13 +214,14 @@ class Root(pykka.ThreadingActor):
             return
         task_id = record.task.id
         self._tasks.close(record)
-        self._desk.withdraw(task_id)
+        self._people.withdraw(task_id)
         self._clocks.drop(task_id)
         self._budgets.drop(task_id)
         self._approved.drop(task_id)
         for address in record.agents - {record.host}:
             self._children.tell_if_alive(address, TaskForgotten(task_id=task_id))
-        self._keep_session(record)
+        self._sessions.keep(record)
+        self._recorder.post(TaskForgotten(task_id=record.session))  # its page counts as an ended task's
         result = record.result(self._clock.elapsed())
         self._recorder.emit(
             EventName.TASK_ENDED,
@@ -232,18 +232,6 @@ class Root(pykka.ThreadingActor):
             artifacts=list(result.artifacts),
         )
         record.done.set_result(result)
-
-    def _keep_session(self, record: TaskRecord) -> None:
-        """Keep the HostAgent for follow-ups, if it lives, up to the limit; the blackboard counts the page as ended."""
-        self._recorder.post(TaskForgotten(task_id=record.session))
-        self._sessions.pop(record.session, None)
-        if record.host in self._children.addresses:
-            self._sessions[record.session] = None
-        busy = {other.session for other in self._tasks.records}
-        idle = [session for session in self._sessions if session not in busy]
-        for session in idle[: max(0, len(idle) - self._limits.sessions)]:
-            del self._sessions[session]
-            self._children.stop(f"host/{session}")
 
     # Hand-offs and leases
 
@@ -271,6 +259,12 @@ class Root(pykka.ThreadingActor):
             if record.paused:
                 self._clocks.stop(assign.run_id, "pause")
         self._leases.pause(assign.token, paused=record.paused)
+        if not assign.number and record.task.session and record.host not in self._children.addresses:
+            causes = (
+                Cause(reason="the HostAgent of the conversation crashed, and its memory is gone", where=record.host),
+            )
+            self._end_crashed(assign, causes)
+            return
         try:
             self._children.tell(assign.address, assign)
             if record.paused:
@@ -306,7 +300,7 @@ class Root(pykka.ThreadingActor):
     def _leave(self, record: TaskRecord, run_id: str, token: int) -> None:
         """End a run; its target is free once nothing works under the lease any more."""
         del record.runs[run_id]
-        self._withdraw(record, run_id)
+        self._people.withdraw(record.task.id, run_id)
         self._clocks.drop(run_id)
         self._jobs.when_idle(token, lambda: self._post(LeaseIdle(token)), lambda: self._post(LeaseStuck(token)))
 
@@ -339,7 +333,7 @@ class Root(pykka.ThreadingActor):
         self._recorder.emit(
             EventName.TASK_CANCELLING, task_id=cancel.task_id, outcome=cancel.outcome.value, reason=cancel.reason
         )
-        self._desk.withdraw(cancel.task_id)
+        self._people.withdraw(cancel.task_id)
         for run in tuple(record.runs.values()):
             self._stop_run(record, run, cancel)
         self._end_if_over(record)
@@ -350,7 +344,7 @@ class Root(pykka.ThreadingActor):
         if run is None:
             return False
         self._recorder.emit_of(EventName.TASK_CANCELLING, run, outcome=cancel.outcome.value, reason=cancel.reason)
-        self._withdraw(record, run.run_id)
+        self._people.withdraw(record.task.id, run.run_id)
         self._stop_run(record, run, cancel)
         return True
 
@@ -445,28 +439,7 @@ class Root(pykka.ThreadingActor):
     def _ask_person(self, ask: Question | ApprovalRequest) -> None:
         record = self._running(ask.task_id, ask.run_id, ask.token, type(ask).__name__)
         if record is not None and record.stopping is None:
-            self._desk.ask(ask)
-            for key in (ask.task_id, ask.run_id):
-                self._clocks.stop(key, ask.id)
-
-    def _answered(self, answer: Answer | ApprovalAnswer) -> None:
-        """Settle what a person said: the first word wins, and the clocks go on."""
-        ask = self._desk.asked(answer)
-        if isinstance(answer, ApprovalAnswer) and answer.remember and isinstance(ask, ApprovalRequest):
-            for action in ask.actions if answer.approved else ():
-                self._approved.remember(ask.task_id, ask.address, action, ask.observation)
-        self._desk.answer(answer)
-        self._watch_again(ask)
-
-    def _withdraw(self, record: TaskRecord, run_id: str) -> None:
-        """Take away what a run that is stopped or over asked; the task's clock goes on."""
-        for ask in self._desk.withdraw(record.task.id, run_id):
-            self._watch_again(ask)
-
-    def _watch_again(self, ask: Question | ApprovalRequest | None) -> None:
-        if ask is not None:
-            for key in (ask.task_id, ask.run_id):
-                self._clocks.go_on(key, ask.id)
+            self._people.ask(ask)
 
     def _status(self) -> SupervisorStatus:
         return SupervisorStatus(

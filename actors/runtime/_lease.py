@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from callboard.messages import LeaseVoidError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -44,8 +44,10 @@ class Lease:
 class Deed:
     """One tool call under a lease: whether it may still commit, and which files it wrote."""
 
-    def __init__(self, lease: Lease) -> None:
+    def __init__(self, lease: Lease, on_late: Callable[[], None] | None = None) -> None:
+        """Make a deed; `on_late` is called, on the tool's thread, if it returns when nobody awaits it any more."""
         self.lease = lease
+        self._on_late = on_late
         self.artifacts: list[str] = []
         self.made: list[str] = []
         """Those of the files that were not there before."""
@@ -55,6 +57,11 @@ class Deed:
         """Take this one call's right away: it took too long, and its answer is no longer awaited."""
         with self.lease.lock:
             self._valid = False
+
+    def returned(self) -> None:
+        """Note that the call has returned; a late one is told of, and what it says is dropped."""
+        if self._on_late is not None and not (self._valid and self.lease.valid):
+            self._on_late()
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:

@@ -60,7 +60,7 @@ Applied = (
 )
 """What can happen to a run."""
 
-CLAIMS = frozenset({"FINISH", "ASSIGN", "CONFIRM"})
+CLAIMS = frozenset({"FINISH", "ASSIGN", "CONFIRM", "PENDING", "SCREENSHOT"})
 """Statuses of an answer that hold only if all of its actions ran and succeeded."""
 
 TOO_LATE = "nobody decided on the approval in time"

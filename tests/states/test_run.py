@@ -122,13 +122,13 @@ def test_failed_and_skipped_actions_become_notes_for_the_next_step_only(run, mak
     assert after.apply(make.step("CONTINUE", "success")).notes == ()
 
 
-@pytest.mark.parametrize("claim", ["FINISH", "ASSIGN", "CONFIRM"])
+@pytest.mark.parametrize("claim", ["FINISH", "ASSIGN", "CONFIRM", "PENDING", "SCREENSHOT"])
 def test_a_claim_that_does_not_hold_is_told_to_the_model(claim, run, make):
     after = run().apply(make.step(claim, "failure"))
     assert after.notes[-1] == f"{claim} does not hold, because an action of the same answer failed"
 
 
-@pytest.mark.parametrize("claim", ["FINISH", "ASSIGN", "CONFIRM"])
+@pytest.mark.parametrize("claim", ["FINISH", "ASSIGN", "CONFIRM", "PENDING", "SCREENSHOT"])
 def test_a_claim_beside_an_action_that_was_not_run_is_told_to_the_model(claim, run, make):
     after = run().apply(make.step(claim, "success", "skipped"))
     assert after.notes[-1] == f"{claim} does not hold, because an action of the same answer was not run"

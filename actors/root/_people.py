@@ -1,0 +1,60 @@
+"""People: what they are asked, and what their word sets going again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.messages import ApprovalAnswer, ApprovalRequest
+
+if TYPE_CHECKING:
+    from callboard.actors.commands import Approved
+    from callboard.actors.root._clocks import Stopwatches
+    from callboard.actors.root._desk import Ask, Desk
+    from callboard.messages import Answer, RequestExpired
+
+
+class People:
+    """The desk, the clocks that stand still while somebody is asked, and what was approved for good.
+
+    Part of the switchboard; runs on its thread.
+    """
+
+    def __init__(self, desk: Desk, clocks: Stopwatches, approved: Approved) -> None:
+        self._desk = desk
+        self._clocks = clocks
+        self._approved = approved
+
+    def ask(self, ask: Ask) -> None:
+        """Ask a person; the clocks of the task and of the run stand still."""
+        self._desk.ask(ask)
+        for key in (ask.task_id, ask.run_id):
+            self._clocks.stop(key, ask.id)
+
+    def answer(self, answer: Answer | ApprovalAnswer) -> None:
+        """Settle what a person said: the first word wins, and the clocks go on.
+
+        Raises:
+            NotWaitingError: If it is not open (any more).
+            AnswerRefusedError: If the answer does not fit; it stays open.
+        """
+        ask = self._desk.asked(answer)
+        if isinstance(answer, ApprovalAnswer) and answer.remember and isinstance(ask, ApprovalRequest):
+            for action in ask.actions if answer.approved else ():
+                self._approved.remember(ask.task_id, ask.address, action, ask.observation)
+        self._desk.answer(answer)
+        self._go_on(ask)
+
+    def expire(self, expired: RequestExpired) -> None:
+        """Settle what reached its deadline, unless it was answered just before."""
+        ask = self._desk.expire(expired)
+        if ask is not None:
+            self._go_on(ask)
+
+    def withdraw(self, task_id: str, run_id: str = "*") -> None:
+        """Take away what a run that is stopped or over asked; the task's clock goes on."""
+        for ask in self._desk.withdraw(task_id, run_id):
+            self._go_on(ask)
+
+    def _go_on(self, ask: Ask) -> None:
+        for key in (ask.task_id, ask.run_id):
+            self._clocks.go_on(key, ask.id)
