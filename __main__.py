@@ -7,7 +7,6 @@ import importlib.metadata
 import json
 import sys
 import tempfile
-import time
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -27,11 +26,11 @@ from callboard.console import (
     INTERRUPTED,
     SETTINGS_FILE,
     USAGE,
-    Board,
-    Interrupts,
+    Attendance,
     Stage,
     attendance,
     fail,
+    keep_inside,
     mistakes,
     plain,
     play,
@@ -40,7 +39,7 @@ from callboard.console import (
     print_verdicts,
     short,
 )
-from callboard.messages import AgentKind, EventName, Message
+from callboard.messages import AgentKind, EventName, Message, Task
 from callboard.supervisor import Supervisor
 
 _CODES = {code: outcome.value.replace("_", " ") for outcome, code in EXIT_CODES.items()} | {
@@ -63,9 +62,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines."
 
 def main() -> None:
     """Be the program `callboard`."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal that can't show a letter is no reason to fail
+            stream.reconfigure(errors="replace")  # a letter that can't be shown or read is no reason to fail
     app(prog_name="callboard")
 
 
@@ -92,10 +91,11 @@ def run(  # noqa: PLR0913 - a command's options
     ] = None,
     as_json: AsJson = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Approve everything that asks for approval; it is logged.")
+        bool, typer.Option("--yes", help="Approve everything that asks for approval; questions are still put.")
     ] = False,
     no_input: Annotated[
-        bool, typer.Option("--no-input", help="Never ask: reject what asks for approval, answer no question.")
+        bool,
+        typer.Option("--no-input", help="Never ask: reject what asks for approval; agents learn that nobody answers."),
     ] = False,
     log: Annotated[bool, typer.Option("--log", help="Write the log to the standard error stream.")] = False,
     log_file: Annotated[
@@ -108,35 +108,41 @@ def run(  # noqa: PLR0913 - a command's options
     Each run works on a fresh copy of it. A task file runs where it is.
 
     Approvals and questions are put in the terminal; Enter alone is always the
-    safe answer. Without a terminal it is as with --no-input. Ctrl-C cancels;
-    a second one leaves at once.
+    safe answer. Without a terminal, or with --json, nobody is asked, as with
+    --no-input. Ctrl-C cancels; a second one leaves at once.
     """
     if yes and no_input:
         fail("--yes and --no-input exclude each other")
+    who = attendance(yes=yes, no_input=no_input, as_json=as_json)
     console = Console(highlight=False, quiet=as_json)
+    live = console.is_terminal and not (console.is_dumb_terminal or log or as_json)
     with mistakes():
-        changes: dict[str, Any] = {} if log else {"format": "off"}
-        if log_file is not None:
-            changes["file"] = log_file.absolute()
-        task, placed = prepare(path, settings, output, {"log": changes})
-        console.print(Text(plain(task.request) or f"a plan of {len(task.plan)} steps", style="bold"))
-        if path.is_dir():
-            console.print(Text(f"on a copy in {short(placed.base)}", style="dim"), soft_wrap=True)
-        board = Board(task.id, task.request)
-        live = console.is_terminal and not (console.is_dumb_terminal or log or as_json)
-        stage = Stage(console, live, attendance(yes=yes, no_input=no_input or as_json))
-        with Supervisor.start(placed) as supervisor, Interrupts() as interrupts:
-            try:
-                result = play(supervisor, task, board, interrupts, stage)
-            except KeyboardInterrupt:
-                supervisor.stop(timeout=0)
-                raise
-        if as_json:
-            typer.echo(result.model_dump_json(indent=2))
-        else:
-            console.print(board.table(time.time()))
+        task, placed = prepare(path, settings, output, _changes(who, log_file, log=log))
+        _print_head(console, task, placed.base if path.is_dir() else None, who)
+        with Supervisor.start(placed) as supervisor:
+            result = play(supervisor, who.sign(task), Stage(console, live, who))
             print_result(console, result)
+            if as_json:
+                typer.echo(result.model_dump_json(indent=2))
         raise typer.Exit(EXIT_CODES[result.outcome])
+
+
+def _changes(who: Attendance, log_file: Path | None, *, log: bool) -> dict[str, Any]:
+    """Say what the options change in the settings."""
+    changes: dict[str, Any] = {"log": {} if log else {"format": "off"}}
+    if log_file is not None:
+        changes["log"]["file"] = log_file.absolute()
+    if who.absent:
+        changes["system"] = {"ask_question": False}
+    return changes
+
+
+def _print_head(console: Console, task: Task, copy: Path | None, who: Attendance) -> None:
+    console.print(Text(plain(task.request) or f"a plan of {len(task.plan)} steps", style="bold"))
+    if copy is not None:
+        console.print(Text(f"on a copy in {short(copy)}", style="dim"), soft_wrap=True)
+    if who.remark:
+        console.print(Text(who.remark, style="dim"), soft_wrap=True)
 
 
 @policy_app.command("check")
@@ -149,15 +155,19 @@ def check(
 
     The task runs for real, on a copy that is thrown away: nobody is asked, what
     would need an approval runs, and what is denied does not. Tasks with MCP
-    servers of third parties can't be tried so, and are refused.
+    servers of third parties can't be tried so, and are refused; so are those
+    whose workspace lies outside of the folder.
     """
+    if path.is_file():
+        fail(f"a trial run needs a folder that it can copy, as in examples/; {path} is a file")
     with mistakes(), tempfile.TemporaryDirectory() as folder:
-        quiet = {"log": {"format": "off"}, "system": {"safe_guard": False, "ask_question": False}}
+        quiet = {"log": {"format": "off", "file": None}, "system": {"safe_guard": False, "ask_question": False}}
         task, placed = prepare(path, None, Path(folder, path.resolve().name), quiet)
         if placed.mcp_servers:
             fail(
                 f"a trial run would really call the tools of {', '.join(placed.mcp_servers)}: only documents are copied"
             )
+        keep_inside(placed)
         with Supervisor.start(placed) as supervisor:
             handle = supervisor.submit(task)
             verdicts = [event for event in handle.events() if event.name is EventName.POLICY_DECIDED]

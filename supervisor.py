@@ -7,6 +7,7 @@ import contextlib
 import threading
 import time
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pykka
@@ -16,7 +17,7 @@ import callboard.actors.host
 import callboard.actors.linux
 import callboard.actors.mobile  # noqa: F401 - the four kinds of agent register themselves with their machines
 from callboard.actors.commands import Approved, Dispatcher, McpSession, Policy, Toolbox, find_target
-from callboard.actors.models import named_models
+from callboard.actors.models import FunctionModel, Model, named_models
 from callboard.actors.processing import Services
 from callboard.actors.root import CloseIntake, GetStatus, Line, Root, StopAgents, Submit, TaskHandle
 from callboard.actors.runtime import (
@@ -30,7 +31,7 @@ from callboard.actors.runtime import (
     SystemClock,
     refuse_own_thread,
 )
-from callboard.actors.servers import DocumentServer
+from callboard.actors.servers import DocumentServer, Server
 from callboard.config import EventLog, Settings, load_prompts
 from callboard.messages import (
     AgentKind,
@@ -51,11 +52,8 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
     from types import TracebackType
 
-    from callboard.actors.models import Model
-    from callboard.actors.servers import Server
 
 ASK_SECONDS = 30.0
 """How long a call of the facade waits for the switchboard, which never blocks; past that something is broken."""
@@ -72,7 +70,7 @@ class Supervisor:
         self,
         settings: Settings,
         *,
-        models: Mapping[str, Model] | None = None,
+        models: Mapping[str, Model | Callable[..., Any]] | None = None,
         servers: Sequence[Server] = (),
         clock: Clock | None = None,
     ) -> None:
@@ -88,7 +86,8 @@ class Supervisor:
         with ExitStack() as undo:
             log = EventLog(settings)
             undo.callback(log.close)
-            named = {**named_models(settings), **{AgentKind(kind): model for kind, model in (models or {}).items()}}
+            named = {**named_models(settings), **_models(models or {})}
+            _check_types(servers, clock)
             self._log = log
             self._clock = clock or SystemClock("callboard-clock")
             self._stream = EventStream(self._clock, settings.events.kept, settings.events.queue)
@@ -127,7 +126,7 @@ class Supervisor:
         cls,
         settings: Settings | str | Path | None = None,
         *,
-        models: Mapping[str, Model] | None = None,
+        models: Mapping[str, Model | Callable[..., Any]] | None = None,
         servers: Sequence[Server] = (),
         clock: Clock | None = None,
     ) -> Self:
@@ -135,15 +134,20 @@ class Supervisor:
 
         Args:
             settings: A settings file, `Settings`, or nothing: defaults and the environment.
-            models: Models by kind of agent (``host``, ``app``, ``mobile``, ``linux``); they beat the settings.
+            models: Models by kind of agent (``host``, ``app``, ``mobile``, ``linux``); they beat the settings. A
+                function is taken as a `FunctionModel`.
             servers: Servers of the host program's own, beside those that the settings name.
             clock: A clock of the host program's own; tests pass a `VirtualClock`.
 
         Raises:
             SettingsError: If something in the settings can't be used; nothing is left running.
+            TypeError: If an argument is of the wrong type.
         """
-        if not isinstance(settings, Settings):
+        if settings is None or isinstance(settings, str | Path):
             settings = Settings.load(settings)
+        if not isinstance(settings, Settings):
+            msg = f"settings are a file's path, Settings, or nothing, not a {type(settings).__name__}"
+            raise TypeError(msg)
         return cls(settings, models=models, servers=servers, clock=clock)
 
     def __enter__(self) -> Self:
@@ -217,10 +221,12 @@ class Supervisor:
         """Find a lone task's target. A plan's are looked up when their round begins: an earlier step may make them."""
         if task.target is None:
             return None
-        targets = self._toolbox.targets()
+        targets, down = self._listed()
         target = find_target(targets, task.target)
         if target is None:
-            raise UnknownTargetError(task.target, tuple(known.id for known in targets))
+            error = UnknownTargetError(task.target, tuple(known.id for known in targets))
+            error.__cause__ = down
+            raise error
         if target.kind is TargetKind.APPLICATION:
             msg = f"{target.id!r} is an application: give one of its windows, or no target"
             raise TaskRefusedError(msg)
@@ -239,7 +245,21 @@ class Supervisor:
     def targets(self) -> tuple[Target, ...]:
         """List what can be assigned now."""
         refuse_own_thread("targets")
-        return self._toolbox.targets()
+        return self._listed()[0]
+
+    def _listed(self) -> tuple[tuple[Target, ...], BaseException | None]:
+        """Ask every server on its lane, with the time of a tool call; one that is down does not hide the others."""
+        asked = [(server, self._lanes.submit(server.lane(None), server.targets)) for server in self._toolbox.servers]
+        found: list[Target] = []
+        down: BaseException | None = None
+        for server, answer in asked:
+            try:
+                found += [
+                    Target.model_validate(target) for target in answer.result(self.settings.limits.command_seconds)
+                ]
+            except Exception as error:  # noqa: BLE001 - an edge: a server of the host program's
+                down = TaskRefusedError(f"the targets of {server.name} can't be listed: {error!r}")
+        return tuple(found), down
 
     def subscribe(
         self, callback: Callable[[Event], None], *, after: int | None = None, task_id: str | None = None
@@ -257,6 +277,9 @@ class Supervisor:
         Returns:
             A function that ends the subscription.
         """
+        if self._left is not None:
+            msg = "the supervisor is stopped"
+            raise SupervisorStoppedError(msg)
         subscriber = Subscriber(self._stream.open(task_id, after), callback)
         self._subscribers.append(subscriber)
 
@@ -277,6 +300,29 @@ class Supervisor:
         except pykka.Timeout as error:
             msg = f"the switchboard did not answer within {ASK_SECONDS:g} s"
             raise SupervisorStoppedError(msg) from error
+
+
+def _models(models: Mapping[str, Model | Callable[..., Any]]) -> dict[AgentKind, Model]:
+    made: dict[AgentKind, Model] = {}
+    for kind, model in models.items():
+        if kind not in set(AgentKind):
+            msg = f"models: there is no kind of agent {kind!r}; there are: {', '.join(AgentKind)}"
+            raise SettingsError(msg)
+        if not isinstance(model, Model) and not callable(model):
+            msg = f"models: {kind}: expected a Model or a function, not a {type(model).__name__}"
+            raise TypeError(msg)
+        made[AgentKind(kind)] = model if isinstance(model, Model) else FunctionModel(model)
+    return made
+
+
+def _check_types(servers: Sequence[Server], clock: Clock | None) -> None:
+    for server in servers:
+        if not isinstance(server, Server):
+            msg = f"servers: expected Servers, found a {type(server).__name__}"
+            raise TypeError(msg)
+    if clock is not None and not isinstance(clock, Clock):
+        msg = f"clock: expected a Clock, not a {type(clock).__name__}"
+        raise TypeError(msg)
 
 
 def _shipped(settings: Settings) -> list[Server]:

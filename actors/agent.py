@@ -160,15 +160,22 @@ class Agent(pykka.ThreadingActor):
             )
             return
         if isinstance(message, Cancel):
-            self._backstage.jobs.cancel(run.assign.token)
+            run = self._stop_job(run)
         self._run = run.apply(message)
         self._go()
+
+    def _stop_job(self, run: Run) -> Run:
+        """Cancel what runs, without losing what it has used and done so far."""
+        self._backstage.jobs.cancel(run.assign.token)
+        spent = self._backstage.leases.get(run.assign.token).spent
+        return run if spent is None or not run.busy else run.with_lost(spent.usage, tuple(spent.results))
 
     def _start_job(self, step: Step) -> None:
         run, backstage = self._run, self._backstage
         if run is None or run.over or run.busy or run.paused or (step.token, step.job) != (run.assign.token, run.job):
             return  # cancelled or answered meanwhile: its own next step is on the way
         lease = backstage.leases.get(run.assign.token)
+        lease.spent = None
         if lease.paused and lease.valid:
             return  # the word of the pause is on the way, and of the resume after it
         run = self._run = replace(run, busy=True, job=run.job + 1)
@@ -180,7 +187,7 @@ class Agent(pykka.ThreadingActor):
         backstage.jobs.start(
             lease,
             lambda: state.handle(processing, run),
-            lambda said: ref.tell(JobReturned(token, job, said)),
+            lambda said: tell_if_alive(ref, JobReturned(token, job, said)),
         )
 
     def _take_back(self, returned: JobReturned) -> None:
@@ -267,6 +274,14 @@ class Agent(pykka.ThreadingActor):
                 state=self._run.status,
                 **data,
             )
+
+
+def tell_if_alive(ref: pykka.ActorRef[Agent], message: Inbox) -> None:
+    """Tell an agent; one that is dead hears nothing, and the word of its crash is on the way."""
+    try:
+        ref.tell(message)
+    except pykka.ActorDeadError:
+        return
 
 
 def trajectory(run: Run, address: str, record: StepRecord) -> BlackboardPost:

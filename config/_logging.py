@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import re
 import sys
+import time
 from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
 from pydantic import BaseModel, SecretStr
 
+from callboard.config._secrets import MASK, secrets_in_arguments, secrets_in_url, with_bare
+from callboard.config._sections import McpServer
+from callboard.config._writer import Writer
 from callboard.messages import Event, EventName, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from callboard.config._settings import Settings
 
@@ -34,15 +40,20 @@ LEVELS = {
 }
 """How important an event is; all others are ``info``."""
 
+_NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+"""The numbers of the levels, as `logging` has them."""
 _SHORTEST_SECRET = 4
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class EventLog:
-    """Writes events as log lines, to a file, to the standard error stream, or both. Thread-safe."""
+    """Writes events as log lines, to a file, to the standard error stream, or both. Thread-safe.
+
+    Each of the two has a daemon thread of its own that renders and writes; callers never wait for either.
+    """
 
     def __init__(self, settings: Settings, stream: TextIO | None = None) -> None:
-        """Open the log.
+        """Open the log, and start its threads.
 
         Args:
             settings: Where it goes, and the secrets that never appear in it.
@@ -52,55 +63,70 @@ class EventLog:
             SettingsError: If the file can't be opened.
         """
         self._secrets = tuple(sorted(set(secrets_of(settings)), key=len, reverse=True))
-        self._loggers: list[Any] = []
-        self._file: TextIO | None = None
-        self.lost = 0
-        """Lines that could not be written, because the disk is full or the stream is closed."""
-        log = settings.log
-        if log.file is not None:
-            path = settings.path(log.file)
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = path.open("a", encoding="utf-8")
-            except OSError as error:
-                msg = f"log.file: {path} can't be opened: {error.strerror}"
-                raise SettingsError(msg) from error
-            self._loggers.append(_logger(self._file, log.level, pretty=False))
-        if log.format != "off":
-            out = stream if stream is not None else sys.stderr
-            pretty = log.format == "pretty" or (log.format == "auto" and out.isatty())
-            self._loggers.append(_logger(out, log.level, pretty=pretty))
+        self._least = _NUMBERS[settings.log.level]
+        outputs: list[tuple[str, Any, TextIO | None]] = []
+        how = settings.log.format
+        out = stream if stream is not None else sys.stderr
+        if how != "off" and out is not None:  # a program without a console has no standard error stream
+            pretty = how == "pretty" or (how == "auto" and out.isatty())
+            outputs.append(("callboard-log-stream", _logger(out, pretty=pretty), None))
+        if settings.log.file is not None:
+            file = _open(settings.path(settings.log.file))
+            outputs.append(("callboard-log-file", _logger(file, pretty=False), file))
+        self._writers = [Writer(name, functools.partial(self._line, logger), file) for name, logger, file in outputs]
+
+    def _line(self, logger: Any, event: Event) -> None:  # noqa: ANN401 - a structlog bound logger
+        getattr(logger, LEVELS.get(event.name, "info"))(event.name.value, **self._redact(_fields(event)))
+
+    @property
+    def lost(self) -> int:
+        """Lines that could not be written: the disk is full, the stream is closed, or too many lines were waiting."""
+        return sum(writer.lost for writer in self._writers)
 
     def write(self, event: Event) -> None:
-        """Write one event. A line that can't be written is counted, and stops nothing."""
-        if not self._loggers:
+        """Queue one event to be written; never blocks. A line that can't be written is counted, and stops nothing."""
+        if _NUMBERS[LEVELS.get(event.name, "info")] < self._least:
             return
-        fields = self._redact(_fields(event))
-        level = LEVELS.get(event.name, "info")
-        for logger in self._loggers:
-            try:
-                getattr(logger, level)(event.name.value, **fields)
-            except (OSError, ValueError):
-                self.lost += 1
+        for writer in self._writers:
+            writer.put(event)
 
-    def close(self) -> None:
-        """Close the file."""
-        self._loggers.clear()
-        if self._file is not None:
-            self._file.close()
+    def close(self, timeout: float = 5.0) -> bool:
+        """Write out what is queued, end the threads and close the file. Idempotent; raises nothing.
+
+        Args:
+            timeout: For how many seconds to wait. A thread that is stuck in a write even then is left behind; what
+                still waits behind that write is dropped, and counted.
+
+        Returns:
+            Whether every line was written, and the threads have ended.
+        """
+        end = time.monotonic() + timeout
+        for writer in self._writers:
+            writer.finish()
+        ended = [writer.join(end - time.monotonic()) for writer in self._writers]
+        return all(ended)
 
     def _redact(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
         if not self._secrets:
             return value
         if isinstance(value, str):
             for secret in self._secrets:
-                value = value.replace(secret, "**********")
+                value = value.replace(secret, MASK)
             return value
         if isinstance(value, dict):
             return {self._redact(key): self._redact(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self._redact(item) for item in value]
         return value
+
+
+def _open(path: Path) -> TextIO:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("a", encoding="utf-8")
+    except OSError as error:
+        msg = f"log.file: {path} can't be opened: {error.strerror}"
+        raise SettingsError(msg) from error
 
 
 def _fields(event: Event) -> dict[str, Any]:
@@ -123,7 +149,7 @@ def _fields(event: Event) -> dict[str, Any]:
     return fields
 
 
-def _logger(out: TextIO, level: str, *, pretty: bool) -> Any:  # noqa: ANN401 - a structlog bound logger
+def _logger(out: TextIO, *, pretty: bool) -> Any:  # noqa: ANN401 - a structlog bound logger
     rendering: list[Any] = (
         [_tame, structlog.dev.ConsoleRenderer(colors=out.isatty(), event_key="event")]
         if pretty
@@ -132,7 +158,7 @@ def _logger(out: TextIO, level: str, *, pretty: bool) -> Any:  # noqa: ANN401 - 
     return structlog.wrap_logger(
         structlog.PrintLogger(out),
         processors=[structlog.processors.add_log_level, *rendering],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        wrapper_class=structlog.make_filtering_bound_logger("debug"),
         context_class=dict,
         cache_logger_on_first_use=True,
     ).bind()
@@ -153,18 +179,23 @@ def _tamed(value: Any) -> Any:  # noqa: ANN401 - any JSON
     return value
 
 
-def secrets_of(value: object) -> Iterator[str]:
+def secrets_of(settings: object) -> Iterator[str]:
     """Find all secret values in settings; very short ones are left, since they would blot out ordinary text."""
+    return (secret for secret in _secrets_in(settings) if len(secret) >= _SHORTEST_SECRET)
+
+
+def _secrets_in(value: object) -> Iterator[str]:
     if isinstance(value, SecretStr):
-        secret = value.get_secret_value()
-        if len(secret) >= _SHORTEST_SECRET:
-            yield secret
+        yield from with_bare(value.get_secret_value())
     elif isinstance(value, BaseModel):
         for name in type(value).model_fields:
-            yield from secrets_of(getattr(value, name))
+            yield from _secrets_in(getattr(value, name))
     elif isinstance(value, dict):
         for item in value.values():
-            yield from secrets_of(item)
+            yield from _secrets_in(item)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from secrets_of(item)
+            yield from _secrets_in(item)
+    if isinstance(value, McpServer):
+        yield from secrets_in_url(value.url or "")
+        yield from secrets_in_arguments(value.args)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_serializer, model_validator
 
+from callboard.config._secrets import in_arguments, in_url, masked
 from callboard.config._section import Section, Span
 from callboard.messages import AgentKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class SystemSettings(Section):
@@ -66,13 +70,13 @@ class McpServer(Section):
     command: str | None = None
     """The program to start, for stdio."""
     args: tuple[str, ...] = ()
-    """Its arguments."""
+    """Its arguments; what looks like a key or a password is never shown."""
     env: dict[str, SecretStr] = Field(default_factory=dict)
     """Variables added to its environment; never shown."""
     cwd: Path | None = None
     """The folder it starts in."""
     url: str | None = None
-    """Its address, for streamable HTTP."""
+    """Its address, for streamable HTTP; its user, password and query are never shown."""
     headers: dict[str, SecretStr] = Field(default_factory=dict)
     """Headers for HTTP; never shown."""
     start_seconds: Span = 30.0
@@ -88,6 +92,18 @@ class McpServer(Section):
             msg = "needs either `command` (stdio) or `url` (HTTP)"
             raise ValueError(msg)
         return self
+
+    @field_serializer("url")
+    def _without_secrets(self, url: str | None) -> str | None:
+        return None if url is None else masked(url, in_url(url))
+
+    @field_serializer("args")
+    def _without_keys(self, args: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(masked(argument, spans) for argument, spans in zip(args, in_arguments(args), strict=True))
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        shown = {"url": self._without_secrets(self.url), "args": self._without_keys(self.args)}
+        return [(name, shown.get(name or "", value)) for name, value in super().__repr_args__()]
 
 
 class LogSettings(Section):

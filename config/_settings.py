@@ -166,10 +166,18 @@ def _check_environment() -> None:
     prefix = Settings.model_config.get("env_prefix", "")
     for name in os.environ:
         section, nested, _ = name.upper().removeprefix(prefix).partition("__")
-        if name.upper().startswith(prefix) and nested and section.lower() not in Settings.model_fields:
-            near = difflib.get_close_matches(section.lower(), Settings.model_fields, n=1, cutoff=0.5)
-            hint = f"; did you mean {prefix}{near[0].upper()}__...?" if near else ""
-            msg = f"the environment: {name}: unknown section {section.lower()!r}{hint}"
+        if name.upper().startswith(prefix) and section.lower() not in Settings.model_fields:
+            known = [each.upper() for each in Settings.model_fields]
+            single = (
+                [] if nested else [f"{each}__{key.upper()}" for each in known for key in _known_keys([each.lower()])]
+            )
+            near = difflib.get_close_matches(section, [*known, *single], n=1, cutoff=0.5)
+            hint = (
+                f"did you mean {prefix}{near[0]}{'__...' if nested else ''}?"
+                if near
+                else f"known are {', '.join(known)}"
+            )
+            msg = f"the environment: {name}: unknown section {section.lower()!r}; {hint}"
             raise SettingsError(msg)
 
 

@@ -4,45 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import json
-import queue
-import sys
-import threading
-from enum import Enum
+import time
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from callboard.actors.states import STOP
+from callboard.console._keyboard import Keyboard
 from callboard.console._text import plain
-from callboard.messages import AnswerRefusedError, ApprovalRequest, EventName, NotWaitingError, Question
+from callboard.messages import AnswerRefusedError, ApprovalRequest, AtDeadline, EventName, NotWaitingError, Question
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from callboard.actors.root import TaskHandle
+    from callboard.console._attendance import Attendance
     from callboard.messages import Event, Observation
 
 _SHOWN_CONTROLS = 12
 _ASKED = {EventName.APPROVAL_REQUESTED, EventName.QUESTION_ASKED}
 _SETTLED = {EventName.APPROVAL_ANSWERED, EventName.QUESTION_ANSWERED}
-_YES = {"y", "yes"}
-
-
-class Attendance(Enum):
-    """Who answers on the command line."""
-
-    PERSON = "person"
-    """Somebody at the terminal."""
-    YES = "--yes"
-    """Everything that asks for approval is approved."""
-    NOBODY = "--no-input"
-    """Everything that asks for approval is rejected."""
-
-
-def attendance(*, yes: bool, no_input: bool) -> Attendance:
-    """Say who answers; without a terminal nobody does."""
-    if yes:
-        return Attendance.YES
-    return Attendance.NOBODY if no_input or not sys.stdin.isatty() else Attendance.PERSON
+_YES, _NO = {"y", "yes"}, {"n", "no"}
+_AT_TERMINAL = "the terminal"
+_DAY = 86_400
 
 
 class People:
@@ -55,7 +39,7 @@ class People:
         self._open: dict[str, ApprovalRequest | Question] = {}
         self._shown = ""
         self._texts: list[str] = []
-        self._keyboard: _Keyboard | None = None
+        self._keyboard: Keyboard | None = None
 
     @property
     def asking(self) -> bool:
@@ -81,32 +65,44 @@ class People:
         if not self._open:
             return
         ask = next(iter(self._open.values()))
-        if self._attendance is not Attendance.PERSON:
+        if not self._attendance.leaves(ask):
             self._answer_unattended(ask)
             return
         if self._shown != ask.id:
             self._shown, self._texts = ask.id, []
             self._show(ask)
+            if limit := until(ask):
+                self._console.print(Text(limit, style="dim"))
             if self._keyboard is None:
-                self._keyboard = _Keyboard()
+                self._keyboard = Keyboard()
             self._keyboard.drop()
             self._prompt(ask)
         line = self._keyboard.line() if self._keyboard is not None else None
         if line is not None:
+            if not line.endswith("\n"):
+                self._console.print()  # nobody's Enter ended the line of the prompt
             self._typed(ask, line.strip())
 
     def _answer_unattended(self, ask: ApprovalRequest | Question) -> None:
-        how = self._attendance.value
+        how = self._attendance.by
         del self._open[ask.id]
         self._show(ask)
         with contextlib.suppress(NotWaitingError):  # its deadline was faster
-            if isinstance(ask, Question):
-                self._handle.cancel(f"nobody is here to answer ({how}): {asked(ask)}")
-            elif self._attendance is Attendance.YES:
+            if self._attendance.yes and isinstance(ask, ApprovalRequest):
                 self._handle.approve(ask.id, by=how)
             else:
-                self._handle.reject(ask.id, "nobody is here to approve it", by=how)
+                how = self._attendance.absent
+                self._decline(ask, how, "nobody is here to approve it")
         self._console.print(Text(f"answered by {how}", style="dim"))
+
+    def _decline(self, ask: ApprovalRequest | Question, by: str, reason: str = "") -> None:
+        """Give the safe answer."""
+        if isinstance(ask, ApprovalRequest):
+            self._handle.reject(ask.id, reason, by=by)
+        elif ask.limit is not None:
+            self._handle.answer(ask.id, STOP, by=by)
+        else:
+            self._handle.cancel(f"a question was not answered ({by}): {asked(ask)}")
 
     def _show(self, ask: ApprovalRequest | Question) -> None:
         if isinstance(ask, Question):
@@ -125,24 +121,24 @@ class People:
         else:
             number = len(self._texts)
             which = f"Answer {number + 1} of {len(ask.questions)}" if len(ask.questions) > 1 else "Your answer"
-            text = f"{which}; Enter: cancel the task > "
+            text = f"{which}; Enter: {'cancel the task' if ask.limit is None else STOP} > "
         self._console.print(Text(text), end="")
 
     def _typed(self, ask: ApprovalRequest | Question, line: str) -> None:
+        word = line.lower()
         try:
-            if isinstance(ask, ApprovalRequest):
-                if line.lower() in {*_YES, "a"}:
-                    self._handle.approve(ask.id, by="the terminal", remember=line.lower() == "a")
-                else:
-                    self._handle.reject(ask.id, line if line.lower() not in {"", "n", "no"} else "", by="the terminal")
-            elif not line:
-                self._handle.cancel("a question was not answered at the terminal")
-            else:
+            if not line:
+                self._decline(ask, _AT_TERMINAL)
+            elif isinstance(ask, Question):
                 self._texts.append(line)
                 if len(self._texts) < len(ask.questions):
                     self._prompt(ask)
                     return
-                self._handle.answer(ask.id, *self._texts, by="the terminal")
+                self._handle.answer(ask.id, *self._texts, by=_AT_TERMINAL)
+            elif word in {*_YES, "a"}:
+                self._handle.approve(ask.id, by=_AT_TERMINAL, remember=word == "a")
+            else:
+                self._decline(ask, _AT_TERMINAL, line if word not in _NO else "")
         except AnswerRefusedError as error:
             self._console.print(Text(plain(str(error)), style="red"))
             self._texts = []
@@ -152,6 +148,15 @@ class People:
             self._console.print(Text("too late: it is not open any more", style="red"))
         self._open.pop(ask.id, None)
         self._shown, self._texts = "", []
+
+
+def until(ask: ApprovalRequest | Question) -> str:
+    """Say how long something waits for an answer, and what happens then; empty if it waits for ever."""
+    if ask.deadline is None:
+        return ""
+    then = ask.at_deadline if isinstance(ask, ApprovalRequest) else AtDeadline.FAIL
+    form = "%H:%M:%S" if ask.deadline - time.time() < _DAY else "%Y-%m-%d %H:%M:%S"
+    return f"until {time.strftime(form, time.localtime(ask.deadline))}, then: {then.value}"
 
 
 def asked(ask: Question) -> str:
@@ -167,25 +172,3 @@ def seen(observation: Observation) -> list[str]:
     if len(observation.controls) > _SHOWN_CONTROLS:
         controls.append(f"… and {len(observation.controls) - _SHOWN_CONTROLS} more")
     return [*lines, *controls, *observation.text.splitlines()[:_SHOWN_CONTROLS]]
-
-
-class _Keyboard:
-    """Reads lines on a thread of its own, so that Ctrl-C, deadlines and answers of others get through meanwhile."""
-
-    def __init__(self) -> None:
-        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=self._main, name="callboard-keyboard", daemon=True).start()
-
-    def _main(self) -> None:
-        for line in sys.stdin:
-            self._lines.put(line)
-        self._lines.put("")  # the end of the input is the safe answer
-
-    def line(self) -> str | None:
-        """Give the next line, None while there is none."""
-        return None if self._lines.empty() else self._lines.get()
-
-    def drop(self) -> None:
-        """Forget what was typed before anything was asked."""
-        while not self._lines.empty():
-            self._lines.get()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import os
 import re
 import shutil
 from pathlib import Path
@@ -40,6 +41,19 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
 
     shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
     return _named(task, place.name), Settings.load(path / SETTINGS_FILE, base=place, **changes)
+
+
+def keep_inside(settings: Settings) -> None:
+    """Refuse a workspace that lies, or leads by a link, out of the copy: the documents there are no copies."""
+    workspace = settings.documents.workspace
+    if workspace is None:
+        return
+    place = Path(os.path.realpath(settings.path(workspace)))
+    if not place.is_relative_to(settings.base.resolve()):
+        fail(
+            f"documents.workspace: {workspace} leads to {place}, which is no part of the copy: "
+            "a trial run would change the documents themselves"
+        )
 
 
 def _place(path: Path, output: Path | None) -> Path:

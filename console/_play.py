@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 from rich.live import Live
 
-from callboard.console._people import Attendance, People
+from callboard.console._board import Board
+from callboard.console._people import People
 from callboard.messages import Event, EventName
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from callboard.actors.root import TaskHandle
-    from callboard.console._board import Board
+    from callboard.console._attendance import Attendance
     from callboard.messages import Task, TaskResult
     from callboard.supervisor import Supervisor
 
@@ -58,8 +59,20 @@ class Stage:
     attendance: Attendance
 
 
-def play(supervisor: Supervisor, task: Task, board: Board, interrupts: Interrupts, stage: Stage) -> TaskResult:
-    """Run a task and show its events to the end, asking whoever is there."""
+def play(supervisor: Supervisor, task: Task, stage: Stage) -> TaskResult:
+    """Run a task, show its events to the end and then its last picture, asking whoever is there."""
+    board = Board(task.id, task.request)
+    with Interrupts() as interrupts:
+        try:
+            result = _play(supervisor, task, board, interrupts, stage)
+        except KeyboardInterrupt:
+            supervisor.stop(timeout=0)
+            raise
+    stage.console.print(board.table(time.time()))
+    return result
+
+
+def _play(supervisor: Supervisor, task: Task, board: Board, interrupts: Interrupts, stage: Stage) -> TaskResult:
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
     supervisor.subscribe(events.put, task_id=task.id)
     handle = supervisor.submit(task)

@@ -106,4 +106,6 @@ class CommandResult(Message):
     """Files that the call wrote, as absolute paths."""
     made: tuple[str, ...] = ()
     """Those of them that were not there before."""
+    in_doubt: bool = False
+    """Whether nobody knows if it was done: it took too long, or was stopped while it ran."""
     seconds: Seconds = Field(default=0.0, ge=0)

@@ -18,7 +18,7 @@ class EventName(StrEnum):
     SUPERVISOR_STOPPED = "supervisor.stopped"
     """The supervisor is down; ``left`` names what could not be ended."""
     TASK_SUBMITTED = "task.submitted"
-    """A task was accepted."""
+    """A task was accepted; ``labels`` are the host program's own."""
     TASK_ENDED = "task.ended"
     """A task is over; ``outcome`` and ``causes`` say how. The last event of a task."""
     TASK_CANCELLING = "task.cancelling"

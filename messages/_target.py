@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Self
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
-from callboard.messages._base import Address, Value
+from callboard.messages._base import Address, AgentKind, Value, agent_kind
 
 
 class TargetKind(StrEnum):
@@ -38,6 +39,15 @@ class Target(Value):
     """Arguments that every tool call on this target gets; a model neither sees nor sets them."""
     start: str | None = None
     """For an application: the host tool that starts it; it gets ``name`` and answers with the window's target."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        kinds = {TargetKind.DEVICE: AgentKind.MOBILE, TargetKind.SHELL: AgentKind.LINUX}
+        wanted = kinds.get(self.kind, AgentKind.APP)
+        if agent_kind(self.address) is not wanted:
+            msg = f"a {self.kind.value} is worked on by {wanted.value} agents, not at {self.address}"
+            raise ValueError(msg)
+        return self
 
 
 class Control(Value):

@@ -59,7 +59,7 @@ class Task(Message):
     session: TaskId | None = None
     """The first task of a conversation that this one goes on with: the same HostAgent, its memory, the blackboard."""
     labels: dict[str, str] = Field(default_factory=dict)
-    """The host program's own keys; carried along, never interpreted."""
+    """The host program's own keys; carried into the events and the log, never interpreted."""
 
     @model_validator(mode="after")
     def _has_work(self) -> Self:
@@ -75,9 +75,10 @@ class Task(Message):
         return self
 
 
-class SubtaskResult(Value):
+class SubtaskResult(Message):
     """How one subtask ended and what it left."""
 
+    kind: Literal["subtask_result"] = "subtask_result"
     run_id: RunId
     number: int = Field(ge=1)
     """Its place within the task, from 1."""

@@ -22,9 +22,10 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
-from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, Board, app
+from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import mermaid
+from callboard.console import Attendance, Board, Stage, play
 from callboard.messages import AgentKind, Message
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "sales_report"
@@ -183,8 +184,7 @@ def test_the_help_tells_every_exit_code(call: Call) -> None:
         ([FINISH], {}, Outcome.FINISHED),
         ([FAIL], {}, Outcome.FAILED),
         ([], {}, Outcome.ERROR),
-        ([ASK], {}, Outcome.CANCELLED),
-        ([ASK, FINISH], {"system": {"ask_question": False}}, Outcome.FINISHED),
+        ([ASK, FINISH], {}, Outcome.FINISHED),
         ([{"Status": "CONTINUE"}, FINISH], {"limits": {"steps": 1}}, Outcome.OUT_OF_BUDGET),
     ],
 )
@@ -250,11 +250,57 @@ def test_a_second_ctrl_c_leaves_at_once(
 # Questions and approvals
 
 
-def test_a_question_is_shown_and_its_task_cancelled(call: Call, folder: Callable[..., Path]) -> None:
-    result = call("run", folder(ASK))
-    assert result.exit_code == EXIT_CODES[Outcome.CANCELLED]
-    assert "host/job-1 asks: Which year? (last / this)" in result.stdout
-    assert "answered by --no-input" in result.stdout
+@pytest.mark.parametrize("arguments", [[], ["--no-input"], ["--json"], ["--yes"]])
+def test_where_nobody_is_asked_the_model_is_told_so(
+    call: Call, folder: Callable[..., Path], arguments: list[str]
+) -> None:
+    told = {**FINISH, "Comment": "${observation.notes.0}"}
+    result = call("run", folder(ASK, told), *arguments)
+    assert result.exit_code == 0, result.output
+    assert "nobody will answer" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "nobody is asked, and the agents are told so (no terminal)"),
+        (["--no-input"], "nobody is asked, and the agents are told so (--no-input)"),
+        (["--yes"], "everything that asks for approval is approved (--yes); nobody is asked"),
+    ],
+)
+def test_who_answers_is_said_even_if_nothing_asks(
+    call: Call, folder: Callable[..., Path], arguments: list[str], said: str
+) -> None:
+    assert said in call("run", folder(FINISH), *arguments).stdout
+
+
+def played(folder: Path, host: Callable[..., Any], attendance: Attendance) -> tuple[TaskResult, str]:
+    """Play a task on no terminal, with questions switched on; returns its result and what was printed."""
+    settings = Settings.load(folder / "callboard.yaml", log={"format": "off"})
+    with (
+        open(os.devnull, "w", encoding="utf-8") as file,  # noqa: PTH123
+        Supervisor.start(settings, models={"host": FunctionModel(host)}) as supervisor,
+    ):
+        console = Console(width=200, record=True, file=file)
+        result = play(supervisor, Task(request="do it"), Stage(console, live=False, attendance=attendance))
+        return result, console.export_text()
+
+
+def test_what_is_asked_at_the_limit_of_a_budget_is_answered_with_stop_where_nobody_is(
+    folder: Callable[..., Path],
+) -> None:
+    place = folder(budget={"at_limit": "ask", "task": {"steps": 1}})
+    result, said = played(place, lambda _request: {"Status": "CONTINUE"}, Attendance(absent="--no-input"))
+    assert result.outcome is Outcome.OUT_OF_BUDGET
+    assert "Go on with as much again? (go on / stop)" in said
+    assert "answered by --no-input" in said
+
+
+def test_any_other_question_cancels_the_task_where_nobody_is(folder: Callable[..., Path]) -> None:
+    result, _ = played(folder(), lambda _request: ASK, Attendance(yes=True, absent="no terminal"))
+    assert result.outcome is Outcome.CANCELLED
+    (cause,) = result.causes
+    assert cause.reason == "a question was not answered (no terminal): Which year? (last / this)"
 
 
 def test_an_approval_is_shown_and_what_it_is_for_not_done(call: Call, here: Path, folder: Callable[..., Path]) -> None:
@@ -266,9 +312,11 @@ def test_an_approval_is_shown_and_what_it_is_for_not_done(call: Call, here: Path
     assert not (here / "runs/job-1/workspace/new.xlsx").exists()
 
 
-def test_what_waited_stands_in_the_json_too(call: Call, folder: Callable[..., Path]) -> None:
-    (cause,) = TaskResult.model_validate_json(call("run", folder(ASK), "--json").stdout).causes
-    assert cause.reason == "nobody is here to answer (--no-input): Which year? (last / this)"
+def test_why_nobody_approved_stands_in_the_json_too(call: Call, folder: Callable[..., Path]) -> None:
+    rule = {"verdict": "approve", "tool": "create_document", "reason": "new files need a nod"}
+    result = TaskResult.model_validate_json(call("run", folder(CREATE, policy=[rule]), "--json").stdout)
+    assert result.outcome is Outcome.REJECTED
+    assert any("nobody is here to approve it" in cause.reason for cause in result.causes)
 
 
 def test_yes_approves_what_asks_and_says_so(call: Call, here: Path, folder: Callable[..., Path]) -> None:
@@ -303,6 +351,52 @@ def test_policy_check_shows_each_verdict_and_leaves_nothing(
         "new files need a nod",
     )
     assert not (here / "runs").exists()
+
+
+@pytest.fixture
+def originals(tmp_path: Path) -> Path:
+    """A folder of documents that must not be changed."""
+    place = tmp_path / "originals"
+    place.mkdir()
+    return place
+
+
+@pytest.mark.parametrize("how", ["absolute", "above", "variable", "link", "link in the folder"])
+def test_policy_check_refuses_a_workspace_that_is_no_copy(
+    call: Call, folder: Callable[..., Path], originals: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    named = {"absolute": str(originals), "above": "../originals", "link": "link", "link in the folder": "inside"}
+    place = folder(CREATE, documents={"workspace": named.get(how, "workspace")})
+    (place / "link").symlink_to(originals)
+    (place / "inside").symlink_to(place / "workspace")
+    if how == "variable":
+        monkeypatch.setenv("CALLBOARD_DOCUMENTS__WORKSPACE", str(originals))
+    result = call("policy", "check", place)
+    assert result.exit_code == USAGE
+    assert "which is no part of the copy" in " ".join(result.stderr.split())
+    assert list(originals.iterdir()) == list((place / "workspace").iterdir()) == []
+
+
+def test_policy_check_follows_a_link_that_stays_in_the_copy(call: Call, folder: Callable[..., Path]) -> None:
+    place = folder(CREATE, documents={"workspace": "link"})
+    (place / "link").symlink_to("workspace")
+    result = call("policy", "check", place)
+    assert result.exit_code == 0, result.output
+    assert "create_document" in result.stdout
+    assert list((place / "workspace").iterdir()) == []
+
+
+def test_policy_check_writes_no_log(call: Call, folder: Callable[..., Path], originals: Path) -> None:
+    result = call("policy", "check", folder(CREATE, log={"file": str(originals / "events.log")}))
+    assert result.exit_code == 0, result.output
+    assert list(originals.iterdir()) == []
+
+
+def test_policy_check_wants_a_folder(call: Call, folder: Callable[..., Path]) -> None:
+    result = call("policy", "check", folder(CREATE) / "task.yaml")
+    assert result.exit_code == USAGE
+    assert "a trial run needs a folder that it can copy" in result.stderr
+    assert "--output" not in result.stderr
 
 
 # Mistakes
@@ -497,8 +591,8 @@ def test_config_hides_secrets(call: Call, here: Path, arguments: list[str]) -> N
     assert "hunter22" not in said
 
 
-def test_other_variables_of_the_prefix_do_not_disturb_the_settings(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CALLBOARD_REQUIRE_SOFFICE", "1")
+def test_variables_without_the_prefix_do_not_disturb_the_settings(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUIRE_SOFFICE", "1")
     assert call("config").exit_code == 0
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,14 @@ import openpyxl
 import pytest
 from openpyxl.chart import BarChart
 
-from callboard import Outcome, Supervisor, Task, TaskResult
+from callboard import EventName, Outcome, Supervisor, Task, TaskResult
 from callboard.config import Settings
 
 if TYPE_CHECKING:
     from docx.table import Table
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "sales_report"
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = ROOT / "examples" / "sales_report"
 REQUEST = "Extract the sales table from Word and create a bar chart in Excel"
 
 
@@ -167,12 +169,53 @@ def test_a_document_that_lost_its_table_is_no_success(example: Path) -> None:
     assert not (example / "workspace" / "report.xlsx").exists()
 
 
+def play_and_reject(example: Path, **settings: Any) -> TaskResult:
+    """Play the example with a person who refuses whatever waits for approval."""
+    loaded = Settings.load(example / "callboard.yaml", log={"format": "off"}, **settings)
+    with Supervisor.start(loaded) as supervisor:
+        handle = supervisor.submit(Task(request=REQUEST))
+        for event in handle.events():
+            if event.name is EventName.APPROVAL_REQUESTED:
+                for request in handle.approvals():
+                    handle.reject(request.id)
+        return handle.result(60)
+
+
+@pytest.mark.parametrize("asks", [True, False], ids=["and approvals are refused", "and no approvals are asked for"])
+def test_a_workspace_that_already_holds_the_workbook_is_no_success(example: Path, *, asks: bool) -> None:
+    assert play(example).ok
+    before = (example / "workspace" / "report.xlsx").read_bytes()
+    result = play_and_reject(example, system={"safe_guard": asks})
+    assert result.outcome is Outcome.ERROR
+    assert not result.comment
+    assert not asks or (example / "workspace" / "report.xlsx").read_bytes() == before
+
+
+def test_a_chart_that_is_refused_is_no_success(example: Path) -> None:
+    result = play_and_reject(example, policy=[{"verdict": "approve", "tool": "insert_chart"}])
+    assert result.outcome is Outcome.ERROR
+    assert [done.outcome for done in result.subtasks] == [Outcome.FINISHED, Outcome.REJECTED]
+    assert "subtasks.2.output.chart" in " ".join(cause.reason for cause in result.causes)
+
+
+def test_the_program_of_the_readme_leaves_the_example_as_it_is(example: Path, tmp_path: Path) -> None:
+    shutil.copytree(example, tmp_path / "examples" / "sales_report")
+    program = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[0]
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+        )
+        assert done.stdout.splitlines()[-1].startswith("finished ")
+    workspace = tmp_path / "examples" / "sales_report" / "workspace"
+    assert [path.name for path in workspace.iterdir()] == ["sales.docx"]
+
+
 @pytest.fixture
 def soffice() -> str:
     found = shutil.which("soffice")
     if found is None:
         reason = "soffice is not installed"
-        if os.environ.get("CALLBOARD_REQUIRE_SOFFICE") == "1":
+        if os.environ.get("REQUIRE_SOFFICE") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
     return found

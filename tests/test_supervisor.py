@@ -15,6 +15,8 @@ from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, T
 from callboard.messages import (
     SettingsError,
     SupervisorStoppedError,
+    Target,
+    TargetKind,
     TaskRefusedError,
     UnknownTargetError,
     WouldDeadlockError,
@@ -254,16 +256,21 @@ def test_waiting_handles_get_an_error_when_the_host_program_stops_all_actors(sta
 def test_a_blocking_call_from_one_of_our_threads_is_refused_instead_of_waiting_for_ever(start):
     refused: list[BaseException] = []
 
-    def host(_request):
-        try:
-            supervisor.status()
-        except WouldDeadlockError as error:
-            refused.append(error)
+    async def host(_request):
+        await asyncio.to_thread(submitted.wait)
+        for call in (supervisor.status, supervisor.targets, handles[0].result, handles[0].events):
+            try:
+                call()
+            except WouldDeadlockError as error:
+                refused.append(error)
         return FINISH
 
-    supervisor = start(host=host)
-    assert supervisor.submit(Task(request="x")).result(10).ok
-    assert len(refused) == 1
+    handles, submitted = [], threading.Event()
+    supervisor = start(host=FunctionModel(host))
+    handles.append(supervisor.submit(Task(request="x")))
+    submitted.set()
+    assert handles[0].result(10).ok
+    assert len(refused) == 4
 
 
 def test_a_subscriber_hears_everything_in_order(start):
@@ -369,3 +376,129 @@ def test_a_task_without_a_model_ends_as_an_error_that_says_so(start):
     result = start().submit(Task(request="x")).result(10)
     assert result.outcome is Outcome.ERROR
     assert any("models.host" in cause.reason for cause in result.causes)
+
+
+class _Down(MemoryServer):
+    def __init__(self, answer):
+        super().__init__(name="down")
+        self.answer = answer
+
+    def targets(self):
+        return self.answer()
+
+
+def test_a_server_that_is_down_does_not_hide_the_targets_of_the_others(start):
+    def broken():
+        msg = "no answer"
+        raise ConnectionError(msg)
+
+    supervisor = start(app=[WRITE], servers=[_Down(broken), MemoryServer(MemoryServer.window())])
+    assert [target.id for target in supervisor.targets()] == ["memo:one"]
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).ok
+    with pytest.raises(UnknownTargetError) as refused:
+        supervisor.submit(Task(request="x", target="elsewhere"))
+    assert "no answer" in str(refused.value.__cause__)
+
+
+def test_a_server_that_hangs_holds_up_the_caller_no_longer_than_a_tool_call(start):
+    release = threading.Event()
+    servers = [_Down(release.wait), MemoryServer(MemoryServer.window())]
+    supervisor = start(servers=servers, limits={"command_seconds": 0.05})
+    assert [target.id for target in supervisor.targets()] == ["memo:one"]
+    release.set()
+
+
+def test_what_is_no_target_is_not_taken_for_one(start):
+    assert start(servers=[_Down(lambda: ["a window"])]).targets() == ()
+
+
+def test_events_end_with_the_task_also_when_they_are_no_longer_kept(start):
+    supervisor = start(host=[FINISH], events={"kept": 20})
+    first = supervisor.submit(Task(request="x"))
+    first.result(10)
+    for _ in range(5):
+        supervisor.submit(Task(request="y")).result(10)
+    assert [event.name for event in first.events()] == [EventName.EVENTS_MISSED]
+
+
+async def test_events_end_in_a_coroutine_too_when_they_are_no_longer_kept(start):
+    supervisor = start(host=[FINISH], events={"kept": 20})
+    first = supervisor.submit(Task(request="x"))
+    await first
+    for _ in range(5):
+        await supervisor.submit(Task(request="y"))
+    assert [event.name async for event in first] == [EventName.EVENTS_MISSED]
+
+
+def test_a_plain_function_may_block_without_holding_up_anybody(start):
+    asked, release = threading.Event(), threading.Event()
+
+    def host(request):
+        if request.task_request == "block":
+            asked.set()
+            release.wait(10)
+        return FINISH
+
+    supervisor = start(host=host)
+    blocked = supervisor.submit(Task(request="block"))
+    assert asked.wait(10)
+    assert supervisor.submit(Task(request="other")).result(10).ok
+    blocked.cancel()
+    assert blocked.result(10).outcome is Outcome.CANCELLED
+    release.set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"settings": 42}, TypeError),
+        ({"models": {"pilot": lambda _: FINISH}}, SettingsError),
+        ({"models": {"host": 42}}, TypeError),
+        ({"servers": [object()]}, TypeError),
+        ({"clock": 3}, TypeError),
+    ],
+)
+def test_what_can_not_be_used_is_refused_before_anything_starts(arguments, error):
+    before = set(threading.enumerate())
+    with pytest.raises(error):
+        Supervisor.start(**arguments)
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_function_is_taken_as_a_model():
+    with Supervisor.start(Settings.load(log={"format": "off"}), models={"host": lambda _: FINISH}) as supervisor:
+        assert supervisor.submit(Task(request="x")).result(10).ok
+
+
+def test_nobody_subscribes_to_a_supervisor_that_is_down(start):
+    supervisor = start()
+    supervisor.stop()
+    with pytest.raises(SupervisorStoppedError):
+        supervisor.subscribe(print)
+
+
+def test_agents_that_are_idle_are_kept_up_to_the_limit(start):
+    surface = MemoryServer(*(MemoryServer.window(str(number)) for number in range(6)))
+    supervisor = start(app=lambda _: FINISH, servers=[surface], limits={"idle_agents": 2})
+    for number in range(6):
+        supervisor.submit(Task(request="x", target=f"memo:{number}")).result(10)
+    assert supervisor.status().agents == ("app/memo/4", "app/memo/5")
+
+
+def test_a_target_is_worked_on_by_the_agent_of_its_kind():
+    with pytest.raises(ValidationError, match="worked on by mobile agents"):
+        Target(id="x", name="x", kind=TargetKind.DEVICE, address="app/m/w", server="memory")
+
+
+def test_a_surface_that_observes_something_else_fails_where_it_looked(start):
+    class Odd(MemoryServer):
+        def observe(self, target):
+            return "a window"
+
+    result = (
+        start(app=[FINISH], servers=[Odd(MemoryServer.window())])
+        .submit(Task(request="x", target="memo:one"))
+        .result(10)
+    )
+    assert result.outcome is Outcome.ERROR
+    assert result.causes[0].reason.startswith("data_collection failed")

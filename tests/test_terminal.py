@@ -84,14 +84,17 @@ def _control(side: int) -> None:
 
 @pytest.fixture
 def terminal(tmp_path):
-    def start(*answers: dict[str, Any], policy=ASK_FIRST, arguments=(), **settings: Any) -> Terminal:
+    def start(*answers: dict[str, Any], policy=ASK_FIRST, arguments=(), agents=(), **settings: Any) -> Terminal:
         job = tmp_path / "job"
         (job / "workspace").mkdir(parents=True)
-        sections = {"models": {"host": "scripted:script.yaml"}, "documents": {"workspace": "workspace"}}
+        sections = {
+            "models": dict.fromkeys(("host", "app"), "scripted:script.yaml"),
+            "documents": {"workspace": "workspace"},
+        }
         files = {
             "callboard.yaml": {**sections, "policy": policy, **settings},
             "task.yaml": {"request": "do it"},
-            "script.yaml": {"host": list(answers)},
+            "script.yaml": {"host": list(answers), **dict(agents)},
         }
         for name, content in files.items():
             (job / name).write_text(yaml.safe_dump(content), encoding="utf-8")
@@ -127,6 +130,56 @@ def test_enter_and_everything_but_yes_is_a_rejection(terminal, tmp_path, typed):
     assert screen.end() == 7
     assert not made(tmp_path)
     assert ("not today" in screen.shown.rpartition("because")[2]) is (typed == "not today\n")
+
+
+def test_ctrl_d_answers_what_is_asked_later_too(terminal):
+    change = {"Status": "FINISH", "Function": "add_sheet", "Args": {"title": "x"}}
+    assign = {"Status": "ASSIGN", "ControlText": "new.xlsx", "Current Sub-Task": "add a sheet"}
+    rules = [{"verdict": "approve", "tool": "add_sheet", "reason": "sheets need a nod"}]
+    failed = {"Status": "FAIL", "Comment": "rejected twice"}
+    screen = terminal(CREATE, assign, assign, failed, policy=rules, agents={"app/excel/new.xlsx": [change, change]})
+    screen.until("Enter: no > ")
+    screen.type("\x04")
+    screen.until("Enter: no > ")
+    assert screen.end() == 1
+    assert "rejected twice" in screen.shown
+
+
+def test_a_ctrl_d_that_came_before_the_question_answers_it(terminal, tmp_path):
+    rules = [{"verdict": "approve", "tool": tool, "reason": "asked"} for tool in ("create_document", "open_document")]
+    screen = terminal(CREATE, AGAIN, FINISH, policy=rules)
+    screen.until("Enter: no > ")
+    screen.type("y\n\x04")
+    screen.until("Enter: no > ")
+    assert screen.end() == 7
+    assert made(tmp_path)
+
+
+def test_an_approval_shows_its_deadline_and_what_happens_then(terminal):
+    screen = terminal(CREATE, FINISH, limits={"approval_seconds": 3600, "at_approval_deadline": "fail"})
+    screen.until("Enter: no > ")
+    assert re.search(r"until \d\d:\d\d:\d\d, then: fail", screen.shown)
+    screen.type("\n")
+    assert screen.end() == 7
+
+
+def test_yes_approves_but_puts_questions_to_the_person_at_the_terminal(terminal, tmp_path):
+    final = {"Status": "FINISH", "Comment": "noted: ${observation.notes.0}"}
+    screen = terminal(CREATE, {"Status": "PENDING", "Questions": ["Why?"]}, final, arguments=["--yes"])
+    screen.until("everything that asks for approval is approved (--yes)")
+    screen.until("answered by --yes")
+    screen.until("Your answer; Enter: cancel the task > ")
+    screen.type("because\n")
+    assert screen.end() == 0
+    assert made(tmp_path)
+    assert "Run it?" not in screen.shown
+
+
+def test_enter_at_the_limit_of_a_budget_stops_there(terminal):
+    screen = terminal(CREATE, policy=[], budget={"at_limit": "ask", "task": {"steps": 1}})
+    screen.until("Enter: stop > ")
+    screen.type("\n")
+    assert screen.end() == 6
 
 
 def test_a_remembered_approval_is_not_asked_again(terminal, tmp_path):

@@ -52,14 +52,17 @@ class Dispatcher:
             )
         deed = Deed(lease, on_late=lambda: self._tell_late(command, lease))
         start = time.perf_counter()
-        value, error = None, ""
+        value, error, in_doubt = None, "", False
         try:
             async with asyncio.timeout(command.timeout) as limit:
+                with deed.committing():
+                    pass  # a lease that is void already allows nothing, whatever the tool asks itself
                 value = _JSON.validate_python(await tool.call(command.parameters, deed))
         except TimeoutError as failure:
             deed.void()
-            late = f"took longer than {command.timeout:g} s; if it still runs, what it does will be refused"
-            error = late if limit.expired() else f"{type(failure).__name__}: {failure}"
+            late = f"took longer than {command.timeout:g} s; whether it was done, or still will be, is in doubt"
+            in_doubt = limit.expired()
+            error = late if in_doubt else f"{type(failure).__name__}: {failure}"
         except asyncio.CancelledError:
             deed.void()
             doubt = "was stopped while it ran: whether it was done is in doubt"
@@ -72,7 +75,7 @@ class Dispatcher:
             error = f"{type(failure).__name__}: {failure}"
         status = ResultStatus.FAILURE if error else ResultStatus.SUCCESS
         seconds = time.perf_counter() - start
-        wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made)}
+        wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made), "in_doubt": in_doubt}
         return _result(command, status, value=value, error=error, seconds=seconds, **wrote)
 
     def _tell_late(self, command: Command, lease: Lease) -> None:

@@ -155,11 +155,16 @@ class RemoteTool(BoundTool):
         )
 
     async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:  # noqa: ARG002 - the interface
-        """A tool that a trusted server calls destructive is a hazard, and so is an unknown one with effect `once`."""
+        """A tool that may destroy is a hazard, and so is an unknown one with effect `once`.
+
+        As MCP has it, a tool that changes something may destroy unless ``destructiveHint`` says no.
+        """
         said = self._tool.annotations
-        if self._session.trusted and said is not None and said.destructive_hint and self.info.effect is not Effect.READ:
-            return frozenset({Hazard.DELETES})
-        return frozenset({Hazard.UNKNOWN}) if self.info.effect is Effect.ONCE else frozenset()
+        if self.info.effect is Effect.READ:
+            return frozenset()
+        if self.info.effect is Effect.ONCE and not (self._session.trusted and said and said.destructive_hint):
+            return frozenset({Hazard.UNKNOWN})
+        return frozenset() if said is not None and said.destructive_hint is False else frozenset({Hazard.DELETES})
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         problem = schema_problem(self._tool.input_schema, arguments)

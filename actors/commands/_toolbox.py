@@ -66,10 +66,6 @@ class Toolbox:
             raise LookupError(msg)
         return self._servers[target.server]
 
-    def targets(self) -> tuple[Target, ...]:
-        """Ask all servers for their targets. May block."""
-        return tuple(target for server in self.servers for target in server.targets())
-
     def tools(self, kind: AgentKind, target: Target | None) -> Tools:
         """Give the tools of a kind of agent on a target (None: a HostAgent's), by name."""
         key = (kind, target.model_dump_json() if target is not None else "")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import inspect
+import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -108,7 +111,8 @@ class FunctionModel(Model):
     """A model that is a Python function: for tests, and for host programs with a model of their own.
 
     The function gets the request and returns an answer in the response schema, as an object, as JSON text, or as a
-    `ModelAnswer`. A plain function must not block; one that has to wait is a coroutine function.
+    `ModelAnswer`. A coroutine function runs on the event loop; a plain one on a thread of its own for each call, so
+    that it may block: a cancel does not wait for it.
     """
 
     function: Callable[[ModelRequest], Any]
@@ -118,7 +122,39 @@ class FunctionModel(Model):
     async def answer(self, request: ModelRequest) -> ModelAnswer:
         """Call the function."""
         self.calls += 1
-        said = self.function(request)
+        asynchronous = inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(
+            getattr(self.function, "__call__", None)  # noqa: B004 - an object whose call is a coroutine function
+        )
+        said = self.function(request) if asynchronous else await _on_thread(self.function, request)
         if inspect.isawaitable(said):
             said = await said
         return said if isinstance(said, ModelAnswer) else ModelAnswer(content=said)
+
+
+async def _on_thread(function: Callable[[ModelRequest], Any], request: ModelRequest) -> Any:  # noqa: ANN401 - whatever it returns
+    """Call a function that may block on a daemon thread; a cancel stops the waiting, not the function."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Any] = loop.create_future()
+
+    def settle(value: object, error: BaseException | None) -> None:
+        if answer.done():
+            return
+        if error is None:
+            answer.set_result(value)
+        else:
+            answer.set_exception(error)
+
+    def main() -> None:
+        value, failure = None, None
+        try:
+            value = function(request)
+        except BaseException as error:  # noqa: BLE001 - an edge: it belongs to whoever asks
+            failure = error
+            if not isinstance(error, Exception) or isinstance(error, StopIteration):
+                failure = RuntimeError(f"the model's function raised {error!r}")
+                failure.__cause__ = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, value, failure)
+
+    threading.Thread(target=main, name=f"callboard-model-{request.address}", daemon=True).start()
+    return await answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -24,10 +25,7 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
     actions = ActionList(context, run, observation, decision, decision.actions)
     if decision.status != "CONFIRM":
         return await actions.play()
-    denied = await actions.denied()
-    if denied:
-        return actions.give_up(denied, ResultStatus.FAILURE)
-    return Acted(decision, held=decision.actions, held_by=Held.MODEL)
+    return await actions.denied() or Acted(decision, held=decision.actions, held_by=Held.MODEL)
 
 
 async def act_as_host(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
@@ -36,24 +34,44 @@ async def act_as_host(context: Context, run: Run, observation: Observation, deci
     if target is None or target.kind is not TargetKind.APPLICATION or target.start is None:
         return await act(context, run, observation, decision)
     start = Action(tool=target.start, arguments={"name": target.id})
-    acted = await act(context, run, observation, decision.model_copy(update={"actions": (*decision.actions, start)}))
-    if acted.held or not acted.results or acted.results[-1].status is not ResultStatus.SUCCESS:
+    return _in_window(
+        await act(context, run, observation, decision.model_copy(update={"actions": (*decision.actions, start)}))
+    )
+
+
+def _in_window(acted: Acted) -> Acted:
+    """Let the window that was started get the subtask, once the whole list ran."""
+    target = acted.decision.target
+    if target is None or target.kind is not TargetKind.APPLICATION or acted.held or not acted.results:
         return acted
     started = acted.results[-1]
+    if started.tool != target.start or started.status is not ResultStatus.SUCCESS:
+        return acted
     try:
         window = Target.model_validate(started.value, strict=False)
     except ValidationError as error:
         msg = f"{target.start} answered with no target: {error}"
         raise TypeError(msg) from error
-    return Acted(acted.decision.model_copy(update={"target": window}), results=acted.results)
+    return replace(acted, decision=acted.decision.model_copy(update={"target": window}))
 
 
-async def act_held(context: Context, run: Run) -> Acted:
-    """Run exactly the held actions, after another look; if what one of them is meant for is not the same, run none."""
+async def act_held(context: Context, run: Run, observation: Observation) -> Acted:
+    """Run exactly the held actions, after another look; if what one of them is meant for is not the same, run none.
+
+    A surface that changes by calls alone, like a document, must look as it did when a person was asked: what they
+    approved may not overwrite what somebody else wrote meanwhile.
+    """
     record = run.memory[-1]
     actions = ActionList(context, run, record.observation, record.decision, run.held, approved=_approval(run))
     gone = await actions.gone()
-    return actions.cut(f"held back, but {gone}") if gone else await actions.play()
+    if not gone and run.shown and _is_quiet(context, run) and observation.fingerprint != run.shown:
+        gone = "somebody else has changed it since a person was asked; nothing was done"
+    return actions.cut(f"held back, but {gone}") if gone else _in_window(await actions.play())
+
+
+def _is_quiet(context: Context, run: Run) -> bool:
+    target = run.assign.target
+    return target is not None and not context.services.toolbox.server(target).settles
 
 
 def _approval(run: Run) -> str:

@@ -43,21 +43,24 @@ class ActionList:
             stopped = await self._refused(action) or await self._cut(action)
             if stopped is not None:
                 return stopped
+            if self.context.lease.paused:  # meanwhile: the rules and the surface were asked
+                return self._acted(Held.PAUSE)
             result = await self._dispatch(action)
             self.results.append(result)
             if result.status is not ResultStatus.SUCCESS:
                 why = f"skipped, because {action.tool} failed before it"
-                self.give_up(why, ResultStatus.SKIPPED, later=why)
-                break
+                return self.give_up(why, ResultStatus.SKIPPED, later=why)
         return self._acted()
 
-    async def denied(self) -> str:
-        """Say why one of the actions is denied, before any of them is put before a person; empty if none is."""
-        for action in self.actions:
+    async def denied(self) -> Acted | None:
+        """Ask the rules before any action is put before a person: one that is denied stops the whole list."""
+        for number, action in enumerate(self.actions):
             said = await self._ruling(action)
             if said.verdict is Verdict.DENY:
-                return f"denied: {said.reason}"
-        return ""
+                why = f"skipped, because {action.tool} is denied"
+                self._skip(self.actions[:number], why, ResultStatus.SKIPPED, why)
+                return self.give_up(f"denied: {said.reason}", ResultStatus.FAILURE, later=why)
+        return None
 
     async def gone(self) -> str:
         """Say what one of the actions is meant for and is not the same any more; empty if all still is."""
@@ -69,14 +72,17 @@ class ActionList:
 
     def give_up(self, why: str, first: ResultStatus, later: str = AFTER_FAILURE) -> Acted:
         """Run none of the rest: the first of it has the reason, the others are skipped."""
-        for number, action in enumerate(self.actions[len(self.results) :]):
+        self._skip(self.actions[len(self.results) :], why, first, later)
+        return self._acted()
+
+    def _skip(self, actions: tuple[Action, ...], why: str, first: ResultStatus, later: str) -> None:
+        for number, action in enumerate(actions):
             status, error = (first, why) if number == 0 else (ResultStatus.SKIPPED, later)
             result = CommandResult(call_id=self._call_id(), tool=action.tool, status=status, error=error)
             self.context.services.dispatcher.report(
                 self.run.assign.task_id, self.run.assign.run_id, self.context.lease, result
             )
             self.results.append(result)
-        return self._acted()
 
     def cut(self, why: str) -> Acted:
         """Run none of the rest, because what it is meant for is not the same any more."""

@@ -32,8 +32,8 @@ async def collect_targets(context: Context, run: Run) -> Observation:
             targets.extend(await on_lane(context, server, None, server.targets))
         except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
             notes.append(f"the targets of {server.name} can't be listed: {error}")
-    done = [(result.run_id, result.outcome.value) for result in run.subtasks]
-    fingerprint = hashlib.sha256(repr(([target.id for target in targets], done)).encode()).hexdigest()
+    done = sorted({(result.address, result.request, result.outcome.value) for result in run.subtasks})
+    fingerprint = _digest([target.id for target in targets], done)
     return Observation(targets=tuple(targets), fingerprint=fingerprint, notes=(*notes, *run.notes))
 
 
@@ -41,7 +41,10 @@ async def collect_controls(context: Context, run: Run) -> Observation:
     """All others: look at the target. In SCREENSHOT only the controls are annotated that the model named."""
     target = target_of(run)
     server = context.services.toolbox.server(target)
-    look = functools.partial(on_lane, context, server, target, functools.partial(server.observe, target))
+    if _in_doubt(run) and context.services.lanes.busy(server.lane(target)):
+        note = f"{target.id} is still busy with a call that took too long; nothing can be seen of it now"
+        return Observation(notes=(note, *run.notes))
+    look = functools.partial(_look, context, server, target)
     seen = await look()
     if server.settles and _acted_last(run):
         seen = await _settled(look, seen, run.limits.settle_seconds)
@@ -51,6 +54,26 @@ async def collect_controls(context: Context, run: Run) -> Observation:
         if chosen:
             seen = seen.model_copy(update={"controls": chosen})
     return see(seen, run.notes)
+
+
+async def _look(context: Context, server: Server, target: Target) -> Observation:
+    seen = await on_lane(context, server, target, functools.partial(server.observe, target))
+    if not isinstance(seen, Observation):
+        msg = f"{server.name} observed a {type(seen).__name__}, not an Observation"
+        raise TypeError(msg)
+    if seen.fingerprint:
+        return seen
+    return seen.model_copy(
+        update={"fingerprint": _digest(seen.controls, seen.text, sorted(seen.window.items()), seen.picture)}
+    )
+
+
+def _digest(*what: object) -> str:
+    return hashlib.sha256(repr(what).encode()).hexdigest()
+
+
+def _in_doubt(run: Run) -> bool:
+    return bool(run.records) and any(result.in_doubt for result in run.records[-1].results)
 
 
 def _acted_last(run: Run) -> bool:

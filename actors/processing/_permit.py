@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from callboard.config import Verdict
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Action, Observation
+
+
+SHOWN = 500
+"""How much of an action's arguments an event shows, in characters of JSON."""
 
 
 async def ruling(  # noqa: PLR0913 - what a verdict depends on
@@ -49,6 +54,8 @@ async def ruling(  # noqa: PLR0913 - what a verdict depends on
         state=run.status,
         step=run.steps + 1,
         tool=action.tool,
+        arguments=json.dumps(action.arguments, ensure_ascii=False)[:SHOWN],
+        control=action.control.id if action.control is not None else "",
         verdict=said.verdict.value,
         reason=said.reason,
         hazards=sorted(hazard.value for hazard in hazards),

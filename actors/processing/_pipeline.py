@@ -69,8 +69,9 @@ class Pipeline:
     ) -> Message:
         """Run a step within its time and budget, and count what it used whether it fails or not."""
         start = time.perf_counter()
-        meter = Meter(Usage(steps=1))
+        meter = Meter(Usage(steps=steps))
         assign, seconds = run.assign, run.limits.step_seconds
+        self.context.lease.spent = meter
         budgets = self.context.services.budgets
         budget = budgets.step(assign.task_id, assign.run_id)
         budget.grant(assign.run_id, run.grants)
@@ -117,7 +118,9 @@ class Pipeline:
 
     async def _held_actions(self, context: Context, run: Run) -> StepDone:
         observation: Observation = await self._collect(context, run)
-        acted: Acted = await self._phase(Phase.ACTION_EXECUTION, context, run, lambda: act_held(context, run))
+        acted: Acted = await self._phase(
+            Phase.ACTION_EXECUTION, context, run, lambda: act_held(context, run, observation)
+        )
         done = await self._remembered(context, run, observation, acted)
         return done.model_copy(update={"record": done.record.model_copy(update={"resumed": True})})
 

@@ -23,7 +23,7 @@ from callboard.actors.root._requests import (
     StopAgents,
     Submit,
 )
-from callboard.actors.root._sessions import Sessions
+from callboard.actors.root._sessions import Idle, Sessions
 from callboard.actors.root._tasks import TaskBook, TaskRecord, never_ran
 from callboard.actors.runtime import Leases, mark_own_thread
 from callboard.messages import (
@@ -97,6 +97,7 @@ class Root(pykka.ThreadingActor):
         self._recorder = Recorder(services.settings.blackboard, services.stream, services.clock)
         self._desk = Desk(self._children, self._recorder, services.clock, self._post, self._tasks.session)
         self._people = People(self._desk, self._clocks, services.approved)
+        self._idle = Idle(self._tasks, self._children, self._limits.idle_agents)
         self._sessions = Sessions(self._tasks, self._children, self._limits.sessions)
         self._accepting = True
         self._orderly = False
@@ -169,7 +170,13 @@ class Root(pykka.ThreadingActor):
             msg = f"the conversation {task.session!r} is not kept (any more); limits.sessions says how many are"
             raise TaskRefusedError(msg)
         record = self._tasks.open(task, target, self._clock.elapsed())
-        self._recorder.emit(EventName.TASK_SUBMITTED, task_id=task.id, request=task.request, target=task.target or "")
+        self._recorder.emit(
+            EventName.TASK_SUBMITTED,
+            task_id=task.id,
+            request=task.request,
+            target=task.target or "",
+            labels=dict(task.labels),
+        )
         self._clocks.start(task.id, self._limits.task_seconds, task.id)
         self._next_round(record)
         return record.done
@@ -220,6 +227,7 @@ class Root(pykka.ThreadingActor):
         self._approved.drop(task_id)
         for address in record.agents - {record.host}:
             self._children.tell_if_alive(address, TaskForgotten(task_id=task_id))
+            self._idle.rest(address)
         self._sessions.keep(record)
         self._recorder.post(TaskForgotten(task_id=record.session))  # its page counts as an ended task's
         result = record.result(self._clock.elapsed())
@@ -247,12 +255,15 @@ class Root(pykka.ThreadingActor):
         granted, ahead = self._leases.request(assign)
         if granted is None:
             self._recorder.emit_of(EventName.SUBTASK_QUEUED, assign, ahead=ahead)
+            self._clocks.stop(assign.task_id, f"queue {assign.run_id}")
         else:
             self._hand_over(record, granted)
 
     def _hand_over(self, record: TaskRecord, assign: Assign) -> None:
         record.runs[assign.run_id] = assign
         record.agents.add(assign.address)
+        self._idle.work(assign.address)
+        self._clocks.go_on(assign.task_id, f"queue {assign.run_id}")
         if assign.number:
             self._recorder.emit_of(EventName.SUBTASK_ASSIGNED, assign, request=assign.request)
             self._clocks.start(assign.run_id, self._limits.subtask_seconds, assign.task_id, assign.run_id)
@@ -371,6 +382,7 @@ class Root(pykka.ThreadingActor):
             self._children.tell_if_alive(run.address, cancel)
             return
         self._leases.withdraw(run.run_id, run.address)
+        self._clocks.go_on(run.task_id, f"queue {run.run_id}")
         del record.runs[run.run_id]
         if run.number:
             cause = Cause(reason=cancel.reason, where="supervisor")

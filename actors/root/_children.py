@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pykka
-
+from callboard.actors.agent import tell_if_alive
 from callboard.actors.processing import MACHINES
 from callboard.messages import EventName, agent_kind
 
 if TYPE_CHECKING:
+    import pykka
+
     from callboard.actors.agent import Agent, Backstage, Inbox
 
 
@@ -32,13 +33,13 @@ class Children:
             agent: type[Agent] = MACHINES[agent_kind(address)].agent_class()
             ref = self._refs[address] = agent.start(address, self._backstage)
             self._backstage.stream.emit(EventName.AGENT_STARTED, agent=address)
-        _tell(ref, message)
+        tell_if_alive(ref, message)
 
     def tell_if_alive(self, address: str, message: Inbox) -> None:
         """Send a message to an address where there is an agent."""
         ref = self._refs.get(address)
         if ref is not None:
-            _tell(ref, message)
+            tell_if_alive(ref, message)
 
     def remove(self, address: str) -> None:
         """Forget an agent that died."""
@@ -55,10 +56,3 @@ class Children:
         """Stop all agents. Returns what to wait for."""
         refs, self._refs = self._refs, {}
         return [ref.stop(block=False) for ref in refs.values()]
-
-
-def _tell(ref: pykka.ActorRef[Agent], message: Inbox) -> None:
-    try:
-        ref.tell(message)
-    except pykka.ActorDeadError:
-        return  # it died just now; the word of its crash is on the way and ends its work

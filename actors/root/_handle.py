@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import concurrent.futures
     from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
-    from callboard.actors.runtime import EventStream
+    from callboard.actors.runtime import EventStream, Feed
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,17 @@ class TaskHandle:
         return asyncio.shield(asyncio.wrap_future(self._done)).__await__()
 
     def events(self) -> Iterator[Event]:
-        """Iterate over the task's events, from its submission to its end."""
-        feed = self._stream.open(self.task_id, self._before)
+        """Iterate over the task's events, from its submission to its end; those no longer kept are counted.
+
+        Raises:
+            WouldDeadlockError: If it would wait on one of our own threads.
+        """
+        if not self._done.done():
+            refuse_own_thread("events")
+        return self._events()
+
+    def _events(self) -> Iterator[Event]:
+        feed = self._feed()
         try:
             for event in feed:
                 yield event
@@ -82,9 +91,15 @@ class TaskHandle:
         finally:
             self._stream.drop(feed)
 
+    def _feed(self) -> Feed:
+        """Open a feed that ends with the task, also when its last event is no longer kept."""
+        feed = self._stream.open(self.task_id, self._before)
+        self._done.add_done_callback(lambda _done: self._stream.drop(feed))
+        return feed
+
     async def __aiter__(self) -> AsyncIterator[Event]:
         """Iterate over the task's events in a coroutine."""
-        feed = self._stream.open(self.task_id, self._before)
+        feed = self._feed()
         loop = asyncio.get_running_loop()
         changed = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Sessions: conversations whose HostAgents are kept for follow-ups."""
+"""Which agents are kept while they have nothing to do: HostAgents for follow-ups, the others for their target."""
 
 from __future__ import annotations
 
@@ -33,3 +33,27 @@ class Sessions:
         for session in idle[: max(0, len(idle) - self._limit)]:
             del self._kept[session]
             self._children.stop(f"host/{session}")
+
+
+class Idle:
+    """Keeps the agents of targets that were used lately. Part of the switchboard; runs on its thread."""
+
+    def __init__(self, tasks: TaskBook, children: Children, limit: int) -> None:
+        self._tasks = tasks
+        self._children = children
+        self._limit = limit
+        self._idle: dict[str, None] = {}  # the one idle for longest first
+
+    def work(self, address: str) -> None:
+        """Note that an agent has work."""
+        self._idle.pop(address, None)
+
+    def rest(self, address: str) -> None:
+        """Note that its task is over. Past the limit the one idle for longest is stopped; none of a running task."""
+        self._idle.pop(address, None)
+        self._idle[address] = None
+        needed = {agent for record in self._tasks.records for agent in record.agents}
+        spare = [agent for agent in self._idle if agent not in needed]
+        for agent in spare[: max(0, len(spare) - self._limit)]:
+            del self._idle[agent]
+            self._children.stop(agent)

@@ -80,7 +80,9 @@ class BudgetNode:
     def limit(self, kind: str) -> float | None:
         """Give how much of a kind may be used, with what a person granted; None: as much as is needed."""
         limit: float | None = getattr(self.limits, kind)
-        return None if limit is None else limit * (1 + sum(given[kind] for given in self.grants.values()))
+        if limit is None:
+            return None
+        return limit + max(limit, 1) * sum(given[kind] for given in self.grants.values())
 
     def _chain(self) -> Iterator[BudgetNode]:
         node: BudgetNode | None = self

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import threading
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from callboard.messages import LeaseVoidError
 
@@ -14,12 +14,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from callboard.messages import CommandResult, Usage
+
+
+COMMIT_SECONDS = 0.1
+"""How long taking a right away waits for a commit that is under way."""
+
+
+class Spent(Protocol):
+    """What a step has used and done so far."""
+
+    usage: Usage
+    results: list[CommandResult]
+
 
 class Lease:
     """One agent's right to act on one target. Shared between threads.
 
     The switchboard voids it; the tool that changes the world asks it within `committing`. Both take the same lock,
-    so that nothing commits after `void` has returned.
+    so that no commit begins after `void` has returned.
     """
 
     def __init__(self, target: str, token: int) -> None:
@@ -29,6 +42,8 @@ class Lease:
         self.paused = False
         """Whether the task is paused: asked before each action."""
         self._valid = True
+        self.spent: Spent | None = None
+        """What the step that runs under it has used and done so far; a cancel must not lose it."""
 
     @property
     def valid(self) -> bool:
@@ -36,9 +51,14 @@ class Lease:
         return self._valid
 
     def void(self) -> None:
-        """Take the right away, for good. May be called from any thread, any number of times."""
-        with self.lock:
-            self._valid = False
+        """Take the right away, for good. May be called from any thread, any number of times.
+
+        A commit that is under way is waited for, but not long: one that is slow goes through, as if it had been first.
+        """
+        held = self.lock.acquire(timeout=COMMIT_SECONDS)
+        self._valid = False
+        if held:
+            self.lock.release()
 
 
 class Deed:
@@ -55,8 +75,10 @@ class Deed:
 
     def void(self) -> None:
         """Take this one call's right away: it took too long, and its answer is no longer awaited."""
-        with self.lease.lock:
-            self._valid = False
+        held = self.lease.lock.acquire(timeout=COMMIT_SECONDS)
+        self._valid = False
+        if held:
+            self.lease.lock.release()
 
     def returned(self) -> None:
         """Note that the call has returned; a late one is told of, and what it says is dropped."""

@@ -64,7 +64,7 @@ class WorkingState(AgentState):
                 return None if run.held_by is Held.PAUSE else self.after_step(run)
             case Answer() | ApprovalAnswer() | RequestExpired():
                 return self.after_answer(run)
-            case None if run.steps >= run.limits.steps:
+            case None if run.decided >= run.limits.steps:
                 reason = f"the limit of {run.limits.steps} steps was reached"
                 return Move("FAIL", By.SYSTEM, Outcome.OUT_OF_BUDGET, reason)
             case _:

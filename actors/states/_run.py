@@ -65,6 +65,9 @@ CLAIMS = frozenset({"FINISH", "ASSIGN", "CONFIRM", "PENDING", "SCREENSHOT"})
 
 TOO_LATE = "nobody decided on the approval in time"
 
+WINDOW = 30
+"""How many steps back a loop is looked for."""
+
 GO_ON, STOP = "go on", "stop"
 """The answers to the question at the limit of a budget."""
 
@@ -93,6 +96,8 @@ class Run:
     held_by: Held = Held.NOT
     held_why: str = ""
     """The rule that holds them."""
+    shown: str = ""
+    """The fingerprint of what a person was shown with the last approval."""
     paused: bool = False
     """Whether no job may start."""
     asked_person: tuple[AskedQuestion, ...] = ()
@@ -164,6 +169,11 @@ class Run:
         return self.memory[len(self.memory) - self.steps :] if self.steps else ()
 
     @property
+    def decided(self) -> int:
+        """How many steps of this assignment had a decision of their own; going on with held actions is none."""
+        return sum(not record.resumed for record in self.records)
+
+    @property
     def decision_comment(self) -> str:
         """What the model said last."""
         return self.records[-1].decision.comment if self.records else ""
@@ -209,7 +219,9 @@ class Run:
             case Question(usage=usage):
                 run = replace(run, usage=run.usage + usage, asked=run.asked + usage.model_calls)
                 return replace(run, waiting=message.id, asked_person=message.questions, at_limit=message.limit)
-            case ApprovalRequest(id=awaited) | Assign(run_id=awaited):
+            case ApprovalRequest():
+                return replace(run, waiting=message.id, shown=message.observation.fingerprint)
+            case Assign(run_id=awaited):
                 return replace(run, waiting=awaited)
             case Answer():
                 limit = self.at_limit
@@ -235,6 +247,10 @@ class Run:
                 return replace(run, last_seen=message.observation)
             case _:
                 assert_never(message)
+
+    def with_lost(self, usage: Usage, results: tuple[CommandResult, ...]) -> Run:
+        """Add what a step had used and done when it was broken off."""
+        return replace(self, usage=self.usage + usage, lost=(*self.lost, *results))
 
     def _stopped(self, cancel: Cancel) -> dict[str, Any]:
         stopped = {"waiting": "", "held": (), "held_by": Held.NOT, "paused": False, "job": self.job + 1}
@@ -329,16 +345,16 @@ def _loop_notes(count: int, allowed: int) -> Iterable[str]:
 
 
 def repeats(before: tuple[StepRecord, ...], record: StepRecord) -> int:
-    """Count how often a step like this one was taken since the surface changed last.
+    """Count how often a step like this one was taken on a surface that looked the same, among the latest.
 
-    Statuses that go round in a circle without a change are noticed in the same way: each comes again and again.
+    Statuses, or changes, that go round in a circle are noticed in the same way: each comes again and again.
     """
-    count = 1
-    for earlier in reversed(before):
-        if earlier.observation.fingerprint != record.observation.fingerprint:
-            break
-        count += not earlier.resumed and _signature(earlier) == _signature(record)
-    return count
+    return 1 + sum(
+        not earlier.resumed
+        and earlier.observation.fingerprint == record.observation.fingerprint
+        and _signature(earlier) == _signature(record)
+        for earlier in before[-WINDOW:]
+    )
 
 
 def _signature(record: StepRecord) -> tuple[str, str, str]:

@@ -10,7 +10,6 @@ from pydantic import Field
 from callboard.actors.commands import Toolbox, find_target
 from callboard.actors.servers import Server, tool
 from callboard.messages import AgentKind, CommandType, Effect, Observation, SettingsError, Target, TargetKind
-from callboard.testing import MemoryServer
 
 
 def target(id_, name="memo", address="app/memo/x", server="memory"):
@@ -134,12 +133,6 @@ async def test_a_bound_argument_is_always_the_targets_own(type_text, command, di
 def test_arguments_are_checked_in_words_for_the_model(type_text, arguments, problem):
     said = type_text.check(arguments)
     assert said is None if problem is None else str(said).startswith(problem)
-
-
-def test_all_servers_are_asked_for_targets(office, lanes):
-    memory = MemoryServer(MemoryServer.window())
-    targets = Toolbox([office, memory], (), lanes).targets()
-    assert [found.id for found in targets] == ["a.docx", "memo:one"]
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import re
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,7 +19,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.config import EventLog, LogSettings, McpServer, Settings
+from callboard.config import EventLog, LogSettings, McpServer, Settings, _writer
 from callboard.config._logging import LEVELS
 from callboard.messages import Event, EventName, SettingsError
 
@@ -204,9 +206,13 @@ def test_the_file_gets_json_lines_whatever_the_terminal_gets(tmp_path):
 
 
 def test_a_line_is_in_the_file_before_the_log_is_closed(tmp_path):
-    with open_log(io.StringIO(), file=tmp_path / "events.log", format="off") as opened:
-        opened.write(event(EventName.TASK_ENDED))
-        assert (tmp_path / "events.log").read_text(encoding="utf-8").count("\n") == 1
+    pipe = tmp_path / "events.log"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reading:
+        reader = reading.submit(pipe.open, encoding="utf-8")
+        with open_log(io.StringIO(), file=pipe, format="off") as opened, reader.result(30) as lines:
+            opened.write(event(EventName.TASK_ENDED))
+            assert json.loads(lines.readline())["event"] == "task.ended"
 
 
 def test_a_file_that_is_there_is_added_to(tmp_path):
@@ -233,8 +239,135 @@ def test_a_line_that_can_not_be_written_is_counted_and_stops_nothing(tmp_path):
         stream.close()
         opened.write(event(EventName.TASK_ENDED))
         opened.write(event(EventName.TASK_ENDED, data={"request": "half of a pair: \ud800"}))
+        assert not opened.close()
         assert opened.lost == 3
     assert (tmp_path / "events.log").read_text(encoding="utf-8").count("\n") == 1
+
+
+class Stuck(io.StringIO):
+    """A stream that nobody drains, until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = threading.Event()
+        self.let_go = threading.Event()
+
+    def write(self, text: str) -> int:
+        self.reached.set()
+        assert self.let_go.wait(30)
+        return super().write(text)
+
+
+@pytest.fixture
+def stuck():
+    """A stuck stream; let go, and its thread waited for, at the end."""
+    stream = Stuck()
+    yield stream
+    stream.let_go.set()
+    for thread in threads_of_logs():
+        thread.join(30)
+
+
+def threads_of_logs() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("callboard-log")]
+
+
+def seqs(text: str) -> list[int]:
+    return [json.loads(line)["seq"] for line in text.splitlines()]
+
+
+def test_a_stream_that_nobody_drains_delays_neither_the_writer_nor_the_file(stuck, tmp_path):
+    log = EventLog(Settings(log=LogSettings(file=tmp_path / "events.log", format="json")), stuck)
+    for seq in range(1, 6):
+        log.write(event(seq=seq))
+    assert stuck.reached.wait(30)
+    assert not log.close(timeout=0)
+    stuck.let_go.set()
+    for thread in threads_of_logs():
+        thread.join(30)
+    assert seqs(stuck.getvalue()) == [1]
+    assert seqs((tmp_path / "events.log").read_text(encoding="utf-8")) == [1, 2, 3, 4, 5]
+    assert log.lost == 4
+
+
+def test_a_pipe_that_nobody_drains_does_not_keep_a_program_from_ending():
+    code = """
+from callboard.config import EventLog, Settings
+from callboard.messages import Event, EventName
+log = EventLog(Settings())
+for seq in range(1, 2000):
+    log.write(Event(seq=seq, at=0.0, name=EventName.TASK_ENDED, data={"text": "x" * 1000}))
+print(log.close(timeout=0.1), log.lost > 0)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        assert program.wait(60) == 0
+        assert program.stdout is not None
+        assert program.stdout.read().split() == [b"False", b"True"]
+
+
+def test_what_is_queued_is_written_before_the_end_in_its_order(stuck):
+    log = EventLog(Settings(log=LogSettings(format="json")), stuck)
+    for seq in range(1, 101):
+        log.write(event(seq=seq))
+    with ThreadPoolExecutor(1) as closing:
+        closed = closing.submit(log.close, 30)
+        stuck.let_go.set()
+        assert closed.result(30)
+    assert seqs(stuck.getvalue()) == list(range(1, 101))
+
+
+def test_past_the_bound_new_lines_are_lost_and_counted(stuck, monkeypatch):
+    monkeypatch.setattr(_writer, "WAITING", 3)
+    log = EventLog(Settings(log=LogSettings(format="json")), stuck)
+    log.write(event(seq=1))
+    assert stuck.reached.wait(30)
+    for seq in range(2, 8):
+        log.write(event(seq=seq))
+    assert log.lost == 3
+    stuck.let_go.set()
+    assert not log.close()
+    assert seqs(stuck.getvalue()) == [1, 2, 3, 4]
+
+
+def test_a_full_disk_is_told_and_raises_nothing():
+    log = EventLog(Settings(log=LogSettings(file="/dev/full", format="off")))
+    log.write(event())
+    assert not log.close()
+    assert log.lost == 1
+    assert not log.close()
+    assert threads_of_logs() == []
+
+
+def test_a_log_whose_lines_were_all_written_says_so_as_often_as_it_is_asked(tmp_path):
+    log = EventLog(Settings(log=LogSettings(file=tmp_path / "events.log", format="off")))
+    log.write(event())
+    assert log.close()
+    assert log.close()
+
+
+def test_the_log_has_threads_while_it_is_open(tmp_path):
+    with open_log(io.StringIO(), file=tmp_path / "events.log", format="json"):
+        assert [thread.daemon for thread in threads_of_logs()] == [True, True]
+    assert threads_of_logs() == []
+
+
+def test_a_log_that_goes_nowhere_has_no_thread():
+    with open_log(io.StringIO(), format="off") as opened:
+        opened.write(event())
+        assert threads_of_logs() == []
+
+
+def test_a_file_that_can_not_be_opened_leaves_no_thread(tmp_path):
+    with pytest.raises(SettingsError):
+        EventLog(Settings(log=LogSettings(file=tmp_path)), io.StringIO())
+    assert threads_of_logs() == []
+
+
+def test_a_program_without_a_standard_error_stream_has_no_log_there(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    log = EventLog(Settings())
+    log.write(event())
+    assert log.close()
 
 
 def test_a_closed_log_writes_nothing_and_raises_nothing(tmp_path):
@@ -275,6 +408,42 @@ def test_a_secret_of_the_settings_never_appears(data, log_format):
 def test_a_secret_never_appears_in_the_fields_of_an_event_either():
     (told,) = written(event(task_id=SECRET, agent=f"app/word/{SECRET}.docx"), secret=SECRET)
     assert SECRET not in json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ({"args": ["--api-key", SECRET]}, SECRET),
+        ({"args": [f"--token={SECRET}"]}, SECRET),
+        ({"args": ["--header", f"Authorization: Bearer {SECRET}"]}, SECRET),
+        ({"args": [f"postgresql://ada:{SECRET}@db/sales"]}, SECRET),
+        ({"args": ["postgresql://ada:hush%2Dhush%2D4711@db/sales"]}, SECRET),
+        ({"env": {"AUTH": f"Bearer {SECRET}"}}, SECRET),
+        ({"url": f"https://ada:{SECRET}@wiki.example/mcp"}, SECRET),
+        ({"url": f"https://{SECRET}@wiki.example/mcp"}, SECRET),
+        ({"url": f"https://wiki.example/mcp?q={SECRET}"}, SECRET),
+        ({"url": "https://wiki.example/mcp?key=4711"}, "4711"),
+        ({"url": "https://wiki.example/mcp?v=4711"}, "https://wiki.example/mcp?v=4711"),
+    ],
+)
+def test_secrets_in_arguments_and_addresses_never_appear(server, said):
+    servers = {"files": McpServer(**({"command": "x"} if "url" not in server else {}), **server)}
+    stream = io.StringIO()
+    log = EventLog(Settings(log=LogSettings(format="json"), mcpServers=servers), stream)
+    log.write(event(data={"error": f"401: {said} is refused"}))
+    assert log.close()
+    told = json.loads(stream.getvalue())["error"]
+    assert "4711" not in told
+    assert "**********" in told
+
+
+def test_a_short_value_of_a_query_does_not_blot_out_ordinary_text():
+    stream = io.StringIO()
+    servers = {"wiki": McpServer(url="https://ada:hush-hush@wiki.example/mcp?format=json")}
+    log = EventLog(Settings(log=LogSettings(format="json"), mcpServers=servers), stream)
+    log.write(event(data={"request": "write json for ada"}))
+    assert log.close()
+    assert json.loads(stream.getvalue())["request"] == "write json for ada"
 
 
 def test_a_secret_that_holds_another_one_is_hidden_whole():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import traceback
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from callboard.config import Budget, Limits, McpServer, PolicyRule, PolicySettings, Settings, Verdict
+from callboard.config._secrets import MASK
 from callboard.messages import AgentKind, AtDeadline, Effect, Hazard, SettingsError
 
 
@@ -283,6 +285,35 @@ def test_an_unknown_section_in_the_environment_is_refused(monkeypatch):
         Settings.load()
 
 
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("CALLBOARD_MODEL", "did you mean CALLBOARD_MODELS?"),
+        ("callboard_model", "did you mean CALLBOARD_MODELS?"),
+        ("CALLBOARD_LIMITS_STEPS", "did you mean CALLBOARD_LIMITS__STEPS?"),
+        ("CALLBOARD_MCPSERVERS", "did you mean CALLBOARD_MCP_SERVERS?"),
+        ("CALLBOARD_LIMIT__STEPS", "did you mean CALLBOARD_LIMITS__...?"),
+        ("CALLBOARD_ZZZ", "known are LIMITS, SYSTEM, "),
+        ("CALLBOARD_", "known are LIMITS, SYSTEM, "),
+    ],
+)
+def test_an_unknown_variable_is_refused_with_the_nearest_known_one(monkeypatch, name, near):
+    monkeypatch.setenv(name, "3")
+    with pytest.raises(SettingsError, match=rf"the environment: {name}: unknown section .*; {re.escape(near)}"):
+        Settings.load()
+
+
+@pytest.mark.parametrize("section", Settings.model_fields)
+def test_a_whole_section_can_be_given_as_json(monkeypatch, section):
+    monkeypatch.setenv(f"CALLBOARD_{section.upper()}", "{}")
+    assert Settings.load() == Settings()
+
+
+def test_a_section_as_json_is_read(monkeypatch):
+    monkeypatch.setenv("CALLBOARD_LIMITS", '{"steps": 3}')
+    assert Settings.load().limits.steps == 3
+
+
 def test_broken_json_in_the_environment_is_refused(monkeypatch):
     monkeypatch.setenv("CALLBOARD_LIMITS", "{broken")
     with pytest.raises(SettingsError, match="limits"):
@@ -361,6 +392,55 @@ def test_secrets_are_hidden_in_every_dump(write):
     shown = [repr(loaded), str(loaded), str(loaded.model_dump()), loaded.model_dump_json(), repr(loaded.mcp_servers)]
     assert loaded.mcp_servers["files"].env["TOKEN"].get_secret_value() == SECRET
     assert [text for text in shown if SECRET in text] == []
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        (["--api-key", "X9", "--root", "/srv"], ["--api-key", MASK, "--root", "/srv"]),
+        (["--token=X9", "--deep"], [f"--token={MASK}", "--deep"]),
+        (["-secret", "-X9"], ["-secret", MASK]),
+        (["--password", "--verbose"], ["--password", "--verbose"]),
+        (["-e", "GITHUB_TOKEN=X9"], ["-e", f"GITHUB_TOKEN={MASK}"]),
+        (["--header", "Authorization: Bearer X9"], ["--header", f"Authorization: {MASK}"]),
+        (["--config", '{"apiKey": "X9", "n": 1}'], ["--config", f'{{"apiKey": "{MASK}", "n": 1}}']),
+        (["postgresql://ada:X9@db/sales"], [f"postgresql://{MASK}@db/sales"]),
+        (["--url=https://wiki/?t=X9"], [f"--url=https://wiki/?t={MASK}"]),
+        (["-y", "mcp-files", "/srv/reports"], ["-y", "mcp-files", "/srv/reports"]),
+    ],
+)
+def test_arguments_that_look_like_keys_are_hidden_in_every_dump(args, shown):
+    server = McpServer(command="x", args=args)
+    assert server.args == tuple(args)
+    assert server.model_dump()["args"] == tuple(shown)
+    assert json.loads(server.model_dump_json())["args"] == shown
+    assert "X9" not in repr(server) + str(server)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://wiki.example/mcp", "https://wiki.example/mcp"),
+        ("https://ada:X9@wiki.example/mcp", f"https://{MASK}@wiki.example/mcp"),
+        ("https://X9@wiki.example:8080", f"https://{MASK}@wiki.example:8080"),
+        ("https://ada:p@X9@wiki.example", f"https://{MASK}@wiki.example"),
+        ("https://wiki.example/mcp?key=X9&v=X9", f"https://wiki.example/mcp?key={MASK}&v={MASK}"),
+        ("https://wiki.example/mcp?X9#top", f"https://wiki.example/mcp?{MASK}#top"),
+        ("https://[X9", "https://[X9"),
+    ],
+)
+def test_the_secrets_of_an_address_are_hidden_in_every_dump(url, shown):
+    server = McpServer(url=url)
+    assert server.url == url
+    assert server.model_dump()["url"] == json.loads(server.model_dump_json())["url"] == shown
+    assert repr(shown) in repr(server)
+
+
+@given(st.lists(st.text(max_size=12) | st.sampled_from(["--key", "--key=", "a://", "@", "?", "&", "="]), max_size=5))
+def test_any_arguments_and_any_address_can_be_shown(args):
+    shown = McpServer(command="x", args=args).model_dump()["args"]
+    assert len(shown) == len(args)
+    assert McpServer(url="".join(args)).model_dump()["url"] is not None
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, JsonValue, StringConstraints, ValidationError
 
 import callboard.messages
-from callboard.messages import Message, Outcome, PlanStep, SubtaskEnded, SubtaskResult, Task, Value
+from callboard.messages import (
+    Message,
+    Outcome,
+    PlanStep,
+    SubtaskEnded,
+    SubtaskResult,
+    Target,
+    TargetKind,
+    Task,
+    Value,
+)
 
 MESSAGES = {
     tag: message for tag, message in sorted(Message.registry.items()) if message.__module__.startswith("callboard.")
@@ -81,6 +91,15 @@ def instances(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     work = WORDS.filter(str.strip)
     if model is PlanStep:
         fields["request"] = work
+    if model is Target:
+        fits = {"window": "app", "application": "app", "device": "mobile", "shell": "linux"}
+        rest = {name: field for name, field in fields.items() if name not in {"kind", "address"}}
+        kinds = st.sampled_from(TargetKind)
+        return kinds.flatmap(
+            lambda kind: st.builds(
+                Target, kind=st.just(kind), address=st.sampled_from([f"{fits[kind]}/one", f"{fits[kind]}/a/b"]), **rest
+            )
+        )
     if issubclass(model, SubtaskEnded):
         outcomes = st.sampled_from(sorted(model.outcomes))
         fields["result"] = st.builds(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -222,10 +223,12 @@ async def test_each_verdict_is_told(stage):
     here = stage(answer(write("a"), APPEND, READ), policy=policy)
     await acted(here)
     told = [event.data for event in here.events(EventName.POLICY_DECIDED)]
-    assert told == [
-        {"tool": "write", "verdict": "allow", "reason": "rule 1 of the policy", "hazards": [], "waived": ""},
-        {"tool": "append", "verdict": "deny", "reason": "no", "hazards": [], "waived": ""},
+    common = {"control": "field-1", "hazards": [], "waived": ""}
+    assert [{key: value for key, value in verdict.items() if key != "arguments"} for verdict in told] == [
+        {"tool": "write", "verdict": "allow", "reason": "rule 1 of the policy", **common},
+        {"tool": "append", "verdict": "deny", "reason": "no", **common},
     ]
+    assert json.loads(told[0]["arguments"]) == {"control_id": "field-1", "text": "a"}
 
 
 async def test_the_default_asks_for_what_is_hazardous_and_the_verdict_names_the_hazards(stage):

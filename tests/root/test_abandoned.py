@@ -150,11 +150,18 @@ def test_a_task_that_waits_for_an_abandoned_target_can_be_cancelled_and_never_ru
     assert button.deeds == [("memo:one", "field-1", "third")]
 
 
-def test_a_task_that_goes_on_after_its_tool_took_too_long_ends_and_leaves_the_target_abandoned(start, button):
-    supervisor = start(app=answer, servers=[button], limits={"command_seconds": 0.1, "phase_retries": 0})
+def test_the_model_sees_that_its_tool_took_too_long_and_the_target_stays_abandoned(start, button):
+    told = []
+
+    def app(request):
+        told.extend(request.observation.notes)
+        return {"Status": "FAIL", "Comment": "it hangs"} if request.memory else answer(request)
+
+    supervisor = start(app=app, servers=[button], limits={"command_seconds": 0.1, "phase_retries": 0})
     result = supervisor.submit(Task(request="press", target="memo:one")).result(10)
-    assert result.outcome is Outcome.ERROR
-    assert "took longer than 0.1 s" in " ".join(cause.reason for cause in result.causes)
+    assert result.outcome is Outcome.FAILED
+    assert "still busy with a call that took too long" in told[0]
+    assert "press failed: took longer than 0.1 s" in told[1]
     assert not button.returned.is_set()
     Watch(supervisor).until(EventName.TARGET_ABANDONED, agent=ONE)
     button.let_go.set()

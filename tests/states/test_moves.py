@@ -126,12 +126,16 @@ def test_at_the_limit_of_a_budget_a_person_says_whether_to_go_on(kind, status, m
 
 
 @pytest.mark.parametrize(("kind", "status"), WORKING)
-def test_the_last_allowed_step_leads_to_fail_as_out_of_budget(kind, status, run):
-    context = run(status, address=ADDRESSES[kind], limits={"steps": 2})
-    before = run(status, address=ADDRESSES[kind], limits={"steps": 2}, steps=1)
-    over = run(status, address=ADDRESSES[kind], limits={"steps": 2}, steps=2)
-    assert decide(kind, context) is None
-    assert decide(kind, before) is None
+def test_the_last_allowed_step_leads_to_fail_as_out_of_budget(kind, status, run, make):
+    def after(*records):
+        return run(status, address=ADDRESSES[kind], limits={"steps": 2}, memory=records, steps=len(records))
+
+    step = make.step().record
+    resumed = step.model_copy(update={"resumed": True})
+    over = after(step, resumed, step)
+    assert decide(kind, after()) is None
+    assert decide(kind, after(step)) is None
+    assert decide(kind, after(step, resumed)) is None
     assert decide(kind, over) == Move("FAIL", By.SYSTEM, Outcome.OUT_OF_BUDGET, "the limit of 2 steps was reached")
 
 

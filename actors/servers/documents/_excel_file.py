@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import io
 import math
-import threading
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 _MAX_TEXT = 32_767
 _MAX_EXACT = 10**15
 _EPOCH = dt.datetime(1900, 3, 1)  # noqa: DTZ001 - a workbook's dates have no time zone
-_PARSING = threading.Lock()
-"""`warnings.catch_warnings` changes the whole process, so only one thread parses at a time."""
 
 
 class Date(BaseModel):
@@ -120,10 +116,16 @@ class ExcelFile:
 
 
 def _parse(snapshot: Snapshot, *, data_only: bool = False) -> Workbook:
+    """Parse a workbook; what openpyxl warns of goes to the host program's own warning filters.
+
+    Python can only silence a warning for the whole process, which is not ours, and then one thread at a time would
+    have to parse. What matters of the warnings, `lost_by_openpyxl` finds by itself.
+    """
     try:
-        with _PARSING, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", module=r"openpyxl\.")
-            return openpyxl.load_workbook(io.BytesIO(snapshot.data), data_only=data_only, rich_text=True)
+        return openpyxl.load_workbook(io.BytesIO(snapshot.data), data_only=data_only, rich_text=True)
+    except Warning as warning:  # a filter of the host program's makes an error of it
+        msg = f"{snapshot.document!r} can't be opened: a warning counts as an error in this program: {warning}"
+        raise ToolError(msg) from warning
     except Exception as error:
         raise _office.damaged(snapshot.document, type(error).__name__) from error
 

@@ -120,7 +120,7 @@ def soffice() -> str:
     """Find LibreOffice."""
     if SOFFICE is None:
         reason = "soffice is not installed"
-        if os.environ.get("CALLBOARD_REQUIRE_SOFFICE") == "1":
+        if os.environ.get("REQUIRE_SOFFICE") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
     return SOFFICE

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import threading
 import zipfile
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import docx
 import openpyxl
@@ -160,6 +162,7 @@ def test_damage_anywhere_gives_a_clear_error_or_none(
         assert f"a{suffix}" in str(error)  # noqa: PT017 - an error may, and need not, come
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")  # it warns of some of what it would lose
 @pytest.mark.parametrize(
     ("change", "what"),
     [
@@ -195,6 +198,35 @@ def test_a_workbook_with_parts_that_openpyxl_would_lose_is_read_but_not_written(
     with pytest.raises(ToolError, match=what):
         call("write_range", "book.xlsx", values=[[1]])
     assert path.read_bytes() == data
+
+
+def test_what_openpyxl_warns_of_reaches_the_host_program(workspace: Path, call: Call) -> None:
+    (workspace / "book.xlsx").write_bytes(changed(workbook(), rewritten("xl/drawings/drawing1.xml", b"</wsDr>", SHAPE)))
+    with pytest.warns(UserWarning, match="Shapes and drawings will be lost"):
+        assert call("read_range", "book.xlsx")["values"][1] == ["Jan", 1]
+
+
+def test_a_host_program_that_makes_errors_of_warnings_is_told_so(workspace: Path, call: Call) -> None:
+    (workspace / "book.xlsx").write_bytes(changed(workbook(), rewritten("xl/drawings/drawing1.xml", b"</wsDr>", SHAPE)))
+    with pytest.raises(ToolError, match="a warning counts as an error in this program: DrawingML"):
+        call("read_range", "book.xlsx")
+
+
+def test_a_workbook_does_not_wait_for_another_one_to_be_parsed(
+    workspace: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.xlsx", "b.xlsx"):
+        (workspace / name).write_bytes(workbook())
+    both, load = threading.Barrier(2, timeout=30), openpyxl.load_workbook
+
+    def load_together(*args: Any, **options: Any) -> Any:
+        both.wait()
+        return load(*args, **options)
+
+    monkeypatch.setattr(openpyxl, "load_workbook", load_together)
+    with ThreadPoolExecutor(2) as threads:
+        read = list(threads.map(lambda name: call("read_range", name)["values"][1], ("a.xlsx", "b.xlsx")))
+    assert read == [["Jan", 1], ["Jan", 1]]
 
 
 def test_a_workbook_of_openpyxl_loses_nothing(workspace: Path, call: Call) -> None:

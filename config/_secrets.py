@@ -1,0 +1,104 @@
+"""What must not be shown of an MCP server's address and arguments, which are plain text in the ecosystem's form."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import unquote, unquote_plus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+Span: TypeAlias = tuple[int, int]
+"""Where a secret stands in a text: its first character, and the one after its last."""
+
+MASK = "**********"
+"""What is shown in place of a secret, as pydantic shows one."""
+
+_LONG = 8
+_NAME = r"[\w.-]*(?:key|token|secret|passw|credential|authorization)[\w.-]*"
+_OPTION = re.compile(rf"-+{_NAME}", re.IGNORECASE)
+_NAMED = re.compile(rf"-*{_NAME}\s*[=:]\s*(?P<value>.+)", re.IGNORECASE | re.DOTALL)
+_QUOTED = re.compile(rf'"{_NAME}"\s*:\s*"(?P<value>(?:[^"\\]|\\.)+)"', re.IGNORECASE)
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://(?:(?P<user>[^\s/?#]+)@)?[^\s?#]*(?:\?(?P<query>[^\s#]+))?", re.IGNORECASE)
+_ITEM = re.compile(r"(?:(?P<name>[^=&]*)=)?(?P<value>[^&]+)")
+_SCHEME = re.compile(r"(?:basic|bearer|token)\s+(?P<value>.+)", re.IGNORECASE)
+
+
+def in_url(text: str) -> list[Span]:
+    """Find what is secret in each URL of a text: user and password, and the values of the query."""
+    found = []
+    for url in _URL.finditer(text):
+        if url["user"]:
+            found.append(url.span("user"))
+        found += [(start, end) for start, end, _ in _query(url)]
+    return found
+
+
+def in_arguments(arguments: Sequence[str]) -> list[list[Span]]:
+    """Find what is secret in each argument of a program.
+
+    That is the value of whatever has a name like a key's (``--api-key X``, ``--token=X``, ``API_KEY=X``,
+    ``Authorization: X``, ``"apiKey": "X"``), and what is secret in a URL.
+    """
+    found, before = [], ""
+    for argument in arguments:
+        if _OPTION.fullmatch(before) and not argument.startswith("--"):
+            found.append([(0, len(argument))])
+        elif named := _NAMED.match(argument):
+            found.append([named.span("value")])
+        else:
+            found.append([match.span("value") for match in _QUOTED.finditer(argument)] + in_url(argument))
+        before = argument
+    return found
+
+
+def masked(text: str, spans: Iterable[Span]) -> str:
+    """Show a text without what is secret."""
+    for start, end in sorted(spans, reverse=True):
+        text = text[:start] + MASK + text[end:]
+    return text
+
+
+def secrets_in_url(text: str) -> Iterator[str]:
+    """Give what must not appear elsewhere of each URL of a text, as it stands there and decoded.
+
+    A short value of a query that is not named like a key (``?version=2``) is only secret within its query: alone it
+    would blot out ordinary text. A user's name is only secret where it stands for a password too.
+    """
+    for url in _URL.finditer(text):
+        if user := url["user"]:
+            yield from (user, unquote(user))
+            password = user.partition(":")[2]
+            yield from (password, unquote(password))
+        if url["query"]:
+            yield url["query"]
+            for start, end, alone in _query(url):
+                if alone:
+                    yield from (text[start:end], unquote_plus(text[start:end]))
+
+
+def secrets_in_arguments(arguments: Sequence[str]) -> Iterator[str]:
+    """Give what must not appear elsewhere of a program's arguments."""
+    for argument, spans in zip(arguments, in_arguments(arguments), strict=True):
+        urls = in_url(argument)
+        for start, end in spans:
+            if (start, end) not in urls:
+                yield from with_bare(argument[start:end])
+        yield from secrets_in_url(argument)
+
+
+def with_bare(secret: str) -> Iterator[str]:
+    """Give a secret, and what follows its scheme: of ``Bearer X``, both that and ``X``."""
+    yield secret
+    if scheme := _SCHEME.fullmatch(secret):
+        yield scheme["value"]
+
+
+def _query(url: re.Match[str]) -> Iterator[tuple[int, int, bool]]:
+    """Find the values of a URL's query, and whether each is a secret wherever it stands."""
+    if not url["query"]:
+        return
+    for item in _ITEM.finditer(url.string, *url.span("query")):
+        start, end = item.span("value")
+        yield start, end, bool(re.fullmatch(_NAME, item["name"] or "", re.IGNORECASE)) or end - start >= _LONG

@@ -1,0 +1,89 @@
+"""A writer: one place that the log goes to, and the thread that waits for it."""
+
+from __future__ import annotations
+
+import collections
+import threading
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.messages import Event
+
+WAITING = 100_000
+"""Lines that wait for one place; past that new ones are lost."""
+
+
+class Writer:
+    """Writes events to one place, in order, on a daemon thread of its own: a place that takes none delays nobody."""
+
+    def __init__(self, name: str, write: Callable[[Event], None], file: TextIO | None = None) -> None:
+        """Start.
+
+        Args:
+            name: The thread's name.
+            write: Writes one event; may block, and raise.
+            file: Closed at the end, by the thread: a write that is stuck holds the file's lock.
+        """
+        self._write = write
+        self._file = file
+        self._events: collections.deque[Event] = collections.deque()
+        self._changed = threading.Condition()
+        self._finishing = False
+        self._closed = file is None
+        self.lost = 0
+        self._thread = threading.Thread(target=self._main, name=name, daemon=True)
+        self._thread.start()
+
+    def put(self, event: Event) -> None:
+        """Queue an event; never blocks. After `finish` it is dropped, and when too many wait it is lost."""
+        with self._changed:
+            if self._finishing:
+                return
+            if len(self._events) >= WAITING:
+                self.lost += 1
+                return
+            self._events.append(event)
+            self._changed.notify()
+
+    def finish(self) -> None:
+        """Take no more, and end once all is written."""
+        with self._changed:
+            self._finishing = True
+            self._changed.notify()
+
+    def join(self, timeout: float) -> bool:
+        """Wait for the end; past the timeout what still waits is lost.
+
+        Returns:
+            Whether the thread has ended, with every event written and the file closed without an error.
+        """
+        self._thread.join(max(0.0, timeout))
+        with self._changed:
+            self.lost += len(self._events)
+            self._events.clear()
+            return not self._thread.is_alive() and self._closed and not self.lost
+
+    def _main(self) -> None:
+        while (event := self._next()) is not None:
+            try:
+                self._write(event)
+            except Exception:  # noqa: BLE001 - an edge: what a stream raises, or can't be rendered, costs one line
+                with self._changed:
+                    self.lost += 1
+        if self._file is not None:
+            self._closed = _close(self._file)
+
+    def _next(self) -> Event | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._events or self._finishing)
+            return self._events.popleft() if self._events else None
+
+
+def _close(file: TextIO) -> bool:
+    try:
+        file.close()
+    except OSError:
+        return False
+    return True
