@@ -188,7 +188,7 @@ class Supervisor:
         self._stream.emit(EventName.SUPERVISOR_STOPPED, left=list(left))
         self._stream.close()
         left += [subscriber.name for subscriber in self._subscribers if not subscriber.join(timeout)]
-        self._log.close()
+        left += [] if self._log.close() else ["the log"]
         return tuple(left)
 
     def _close_sessions(self, timeout: float) -> tuple[str, ...]:

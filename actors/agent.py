@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import EventStream, Jobs, Leases
     from callboard.actors.states import AgentStateManager, Move
     from callboard.config import Limits
-    from callboard.messages import StepRecord
+    from callboard.messages import StepRecord, Timestamp
 
 
 @dataclass(frozen=True)
@@ -252,7 +251,7 @@ class Agent(pykka.ThreadingActor):
                     actions=[action.tool for action in record.decision.actions],
                     results=[result.status.value for result in record.results],
                 )
-                self._backstage.post(trajectory(run, self.address, record))
+                self._backstage.post(trajectory(run, self.address, record, self._backstage.stream.now()))
                 count = applied.repeats
                 if count >= run.limits.repeats:
                     self._tell(EventName.LOOP_NOTICED, step=record.step, count=count)
@@ -284,8 +283,8 @@ def tell_if_alive(ref: pykka.ActorRef[Agent], message: Inbox) -> None:
         return
 
 
-def trajectory(run: Run, address: str, record: StepRecord) -> BlackboardPost:
+def trajectory(run: Run, address: str, record: StepRecord, at: Timestamp) -> BlackboardPost:
     """Make a step's row for the blackboard."""
     content = record.model_dump(mode="json", exclude={"observation"}, exclude_defaults=True)
-    entry = BlackboardEntry(at=time.time(), author=address, content=content)
+    entry = BlackboardEntry(at=at, author=address, content=content)
     return BlackboardPost(task_id=run.assign.session or run.assign.task_id, board=Board.TRAJECTORIES, entry=entry)

@@ -4,6 +4,7 @@ from callboard.config._limits import Budget, BudgetSettings, Limits
 from callboard.config._logging import EventLog
 from callboard.config._policy import PolicyRule, PolicySettings, Verdict
 from callboard.config._prompts import load_prompts
+from callboard.config._secrets import in_url, masked
 from callboard.config._sections import (
     BlackboardSettings,
     Documents,
@@ -33,5 +34,7 @@ __all__ = [
     "Settings",
     "SystemSettings",
     "Verdict",
+    "in_url",
     "load_prompts",
+    "masked",
 ]

@@ -239,11 +239,11 @@ async def test_a_coroutine_may_answer(start):
 def test_a_thread_that_the_answer_needs_is_refused_instead_of_blocked(start, asked):
     said = []
 
-    def host(_request):
+    async def host(_request):
         said.append(tried(handle.approve, request.id))
         return FINISH
 
-    supervisor = start(host=host, app=[answer(), FINISH], **APPROVE)
+    supervisor = start(host=FunctionModel(host), app=[answer(), FINISH], **APPROVE)
     handle = supervisor.submit(alone())
     request = asked(handle)
     assert supervisor.submit(Task(request="approve it")).result(10).ok

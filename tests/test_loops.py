@@ -183,10 +183,50 @@ def test_a_host_agent_that_goes_round_in_circles_fails(start):
     assert (result.outcome, result.usage.steps) == (Outcome.FAILED, 4)
 
 
-def test_assigning_again_after_a_subtask_is_no_loop(start):
-    assign = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
-    supervisor = start(host=[*[assign] * 5, FINISH], app=lambda _request: FINISH, limits={"repeats": 1})
+def assign(request):
+    return {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": request}
+
+
+def test_assigning_one_subtask_after_the_other_is_no_loop(start):
+    host = [*map(assign, "abcde"), FINISH]
+    supervisor = start(host=host, app=lambda _request: FINISH, limits={"repeats": 1})
     assert supervisor.submit(Task(request="x")).result(10).ok
+
+
+def test_assigning_the_same_subtask_again_and_again_is_a_loop_although_it_succeeds(start):
+    told = []
+
+    def host(request):
+        told.extend(request.observation.notes)
+        return assign("the same")
+
+    supervisor = start(host=host, app=lambda _request: FINISH)
+    result = supervisor.submit(Task(request="x")).result(10)
+    assert result.outcome is Outcome.FAILED
+    assert any("do something else" in note for note in told)
+    assert len(result.subtasks) == 4
+
+
+def test_a_surface_that_goes_back_and_forth_is_a_loop(start):
+    texts = itertools.cycle("ab")
+    surface = MemoryServer(MemoryServer.window())
+
+    def app(_request):
+        return {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "write", "Args": {"text": next(texts)}}
+
+    result = start(app=app, servers=[surface]).submit(Task(request="x", target="memo:one")).result(10)
+    assert result.outcome is Outcome.FAILED
+    assert "no progress" in result.causes[0].reason
+
+
+def test_a_surface_without_fingerprints_is_compared_by_what_it_shows(start):
+    class Plain(MemoryServer):
+        def observe(self, target):
+            return super().observe(target).model_copy(update={"fingerprint": ""})
+
+    append = {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "append", "Args": {"text": "."}}
+    supervisor = start(app=[*[append] * 6, FINISH], servers=[Plain(MemoryServer.window())])
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).ok
 
 
 def test_the_subtask_fails_alone_and_its_host_agent_hears_why(start):

@@ -399,7 +399,7 @@ def test_a_pause_takes_no_further_step_until_resume(start, until):
         model.let_go.clear()
         handle = paused_in_its_model_call(supervisor, model, until)
         handle.resume()
-        assert handle.result(10).usage.steps == 2
+        assert handle.result(10).usage.steps == 1
 
 
 def test_pauses_and_resumes_at_any_moment_lose_and_double_nothing(start, surface):

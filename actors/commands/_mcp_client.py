@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from callboard.actors.commands._tools import BoundTool, effect_of, schema_problem, value_of
 from callboard.actors.models import ToolInfo
+from callboard.config import in_url, masked
 from callboard.messages import CommandType, Effect, Hazard, SettingsError
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ def _reason(error: BaseException) -> str:
     """Say why, in the words of the exception that a group holds."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return str(error) or type(error).__name__
+    text = str(error) or type(error).__name__
+    return masked(text, in_url(text))  # it may quote the whole address
 
 
 class RemoteTool(BoundTool):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from callboard.actors.runtime._clock import Clock
+    from callboard.messages import Timestamp
 
 
 class Feed:
@@ -130,6 +131,10 @@ class EventStream:
     def seq(self) -> int:
         """The number of the latest event."""
         return self._seq
+
+    def now(self) -> Timestamp:
+        """Give the wall time that events carry."""
+        return self._clock.now()
 
     def add_sink(self, sink: Callable[[Event], None]) -> None:
         """Have each event given to a function that must not block: the log."""

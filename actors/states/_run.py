@@ -358,9 +358,11 @@ def repeats(before: tuple[StepRecord, ...], record: StepRecord) -> int:
 
 
 def _signature(record: StepRecord) -> tuple[str, str, str]:
-    actions = [action.model_dump(mode="json") for action in record.decision.actions]
-    questions = [question.text for question in record.decision.questions]
-    return record.status, record.decision.status, repr((actions, questions))
+    decision = record.decision
+    actions = [action.model_dump(mode="json") for action in decision.actions]
+    questions = [question.text for question in decision.questions]
+    target = decision.target.id if decision.target is not None else ""
+    return record.status, decision.status, repr((actions, questions, target, decision.subtask))
 
 
 def see(observation: Observation, notes: tuple[str, ...]) -> Observation:

@@ -12,7 +12,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 import structlog
@@ -25,6 +25,7 @@ from callboard.messages import Event, EventName, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 SECRET = "hush-hush-4711"  # noqa: S105 - a made-up one
 IMPORTANCE = ["debug", "info", "warning", "error"]
@@ -51,6 +52,18 @@ def open_log(stream: io.StringIO, *, secret: str | None = None, **log: Any) -> I
         yield opened
     finally:
         opened.close()
+
+
+@contextmanager
+def open_log_and_pipe(pipe: Path, stream: io.StringIO, **log: Any) -> Iterator[tuple[EventLog, TextIO]]:
+    """Open a log whose file is a pipe, and the end of it where the lines come out."""
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reading:
+        reader = reading.submit(pipe.open, encoding="utf-8")
+        opened = EventLog(Settings(log=LogSettings(file=pipe, **log)), stream)
+        with reader.result(30) as lines:
+            yield opened, lines
+            opened.close(timeout=0)
 
 
 def written(*events: Event, secret: str | None = None, **log: Any) -> list[dict[str, Any]]:
@@ -206,13 +219,9 @@ def test_the_file_gets_json_lines_whatever_the_terminal_gets(tmp_path):
 
 
 def test_a_line_is_in_the_file_before_the_log_is_closed(tmp_path):
-    pipe = tmp_path / "events.log"
-    os.mkfifo(pipe)
-    with ThreadPoolExecutor(1) as reading:
-        reader = reading.submit(pipe.open, encoding="utf-8")
-        with open_log(io.StringIO(), file=pipe, format="off") as opened, reader.result(30) as lines:
-            opened.write(event(EventName.TASK_ENDED))
-            assert json.loads(lines.readline())["event"] == "task.ended"
+    with open_log_and_pipe(tmp_path / "events.log", io.StringIO(), format="off") as (opened, lines):
+        opened.write(event(EventName.TASK_ENDED))
+        assert json.loads(lines.readline())["event"] == "task.ended"
 
 
 def test_a_file_that_is_there_is_added_to(tmp_path):
@@ -277,17 +286,17 @@ def seqs(text: str) -> list[int]:
 
 
 def test_a_stream_that_nobody_drains_delays_neither_the_writer_nor_the_file(stuck, tmp_path):
-    log = EventLog(Settings(log=LogSettings(file=tmp_path / "events.log", format="json")), stuck)
-    for seq in range(1, 6):
-        log.write(event(seq=seq))
-    assert stuck.reached.wait(30)
-    assert not log.close(timeout=0)
+    with open_log_and_pipe(tmp_path / "events.log", stuck, format="json") as (log, lines):
+        for seq in range(1, 6):
+            log.write(event(seq=seq))
+        assert [json.loads(lines.readline())["seq"] for _ in range(5)] == [1, 2, 3, 4, 5]
+        assert stuck.reached.wait(30)
+        assert not log.close(timeout=0)
+    assert log.lost == 4
     stuck.let_go.set()
     for thread in threads_of_logs():
         thread.join(30)
     assert seqs(stuck.getvalue()) == [1]
-    assert seqs((tmp_path / "events.log").read_text(encoding="utf-8")) == [1, 2, 3, 4, 5]
-    assert log.lost == 4
 
 
 def test_a_pipe_that_nobody_drains_does_not_keep_a_program_from_ending():

@@ -1,0 +1,225 @@
+"""What a review found, so that it stays mended: lists, pauses, cancels and approvals where they meet."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import docx
+import openpyxl
+import pytest
+
+from callboard import EventName, FunctionModel, Outcome, Task, tool
+from callboard.messages import Effect
+from callboard.testing import MemoryServer
+
+FINISH = {"Status": "FINISH"}
+
+
+def call(function, **arguments):
+    return {"function": function, "arguments": {"control_id": "field-1", **arguments}}
+
+
+def actions(*calls, status="CONTINUE"):
+    return {"Status": status, "Actions": list(calls)}
+
+
+class Slow(MemoryServer):
+    """A surface with a tool that waits in the middle, and a look that can be held up."""
+
+    def __init__(self):
+        super().__init__(self.window())
+        self.begun, self.let_go = threading.Event(), threading.Event()
+        self.looked, self.look_on = threading.Event(), threading.Event()
+        self.hold_looks = False
+
+    def resolve(self, target, control):
+        if self.hold_looks:
+            self.looked.set()
+            self.look_on.wait(10)
+        return super().resolve(target, control)
+
+    @tool(effect=Effect.ONCE)
+    def hang(self, target: str, control_id: str) -> str:
+        """Wait."""
+        self.begun.set()
+        self.let_go.wait(10)
+        return "done"
+
+
+@pytest.fixture
+def slow():
+    surface = Slow()
+    yield surface
+    surface.let_go.set()
+    surface.look_on.set()
+
+
+def alone(**fields):
+    return Task(request="x", target="memo:one", **fields)
+
+
+def test_a_cancel_keeps_what_the_step_that_it_broke_off_had_done(start, slow):
+    supervisor = start(app=[actions(call("write", text="a"), call("hang"))], servers=[slow])
+    handle = supervisor.submit(alone())
+    assert slow.begun.wait(10)
+    handle.cancel()
+    (subtask,) = handle.result(10).subtasks
+    assert subtask.outcome is Outcome.CANCELLED
+    assert (subtask.usage.steps, subtask.usage.model_calls, subtask.usage.commands) == (1, 1, 2)
+
+
+def test_a_cancel_keeps_the_files_that_were_written(start, tmp_path):
+    model = threading.Event()
+
+    async def host(request):
+        if request.step == 1:
+            return {"Status": "CONTINUE", "Function": "create_document", "Args": {"path": "new.xlsx"}}
+        model.set()
+        await _for_ever()
+        return FINISH
+
+    supervisor = start(host=FunctionModel(host), servers=[], documents={"workspace": tmp_path})
+    handle = supervisor.submit(Task(request="x"))
+    assert model.wait(10)
+    handle.cancel()
+    assert [Path(path).name for path in handle.result(10).artifacts] == ["new.xlsx"]
+
+
+async def _for_ever():
+    await asyncio.Event().wait()
+
+
+def test_a_pause_that_comes_while_the_surface_is_looked_at_stops_the_action(start, slow):
+    slow.hold_looks = True
+    one = {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "a"}}
+    supervisor = start(app=[one, FINISH], servers=[slow])
+    handle = supervisor.submit(alone())
+    assert slow.looked.wait(10)
+    assert handle.pause()
+    slow.look_on.set()
+    assert supervisor.status().tasks[0].paused
+    assert slow.deeds == []
+    assert handle.resume()
+    assert handle.result(10).ok
+    assert len(slow.deeds) == 1
+
+
+def test_a_list_that_stops_on_a_failure_saved_the_calls_of_what_ran(start, slow):
+    three = [call("write", text=text) for text in "abc"]
+    bad = {"function": "write", "arguments": {"control_id": "field-1", "text": "d"}}
+    rules = [{"verdict": "deny", "tool": "append"}]
+    deny = {**bad, "function": "append"}
+    supervisor = start(app=[actions(*three, deny), FINISH], servers=[slow], policy=rules)
+    assert supervisor.submit(alone()).result(10).usage.calls_saved == 2
+
+
+def test_of_a_list_that_the_model_wants_approved_the_denied_action_has_the_reason(start, slow):
+    rules = [{"verdict": "deny", "tool": "append", "reason": "no appends"}]
+    told = []
+
+    def app(request):
+        told.extend(request.observation.notes)
+        if request.memory:
+            return FINISH
+        return actions(call("write", text="a"), call("append", text="b"), status="CONFIRM")
+
+    handle = start(app=app, servers=[slow], policy=rules).submit(alone())
+    assert handle.result(10).ok
+    assert "append failed: denied: no appends" in told
+    assert any(note.startswith("write was not run") for note in told)
+    assert slow.deeds == []
+
+
+def test_a_tool_is_never_called_under_a_lease_that_is_void(start):
+    class Plain(MemoryServer):
+        def __init__(self):
+            super().__init__(self.window())
+            self.sent = []
+
+        @tool(effect=Effect.ONCE)
+        async def send(self, target: str) -> str:
+            """Send, without asking the lease itself."""
+            self.sent.append(target)
+            return "sent"
+
+    asked = threading.Event()
+
+    async def app(_request):
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return {"Status": "FINISH", "Function": "send"}
+
+    surface = Plain()
+    supervisor = start(app=FunctionModel(app), servers=[surface])
+    handle = supervisor.submit(alone())
+    assert asked.wait(10)
+    handle.cancel()
+    assert handle.result(10).outcome is Outcome.CANCELLED
+    supervisor.stop()
+    assert surface.sent == []
+
+
+def test_an_approval_does_not_overwrite_what_somebody_wrote_meanwhile(start, until, tmp_path):
+    document = docx.Document()
+    document.add_paragraph("old")
+    document.save(str(tmp_path / "note.docx"))
+    told = []
+
+    def app(request):
+        told.extend(request.observation.notes)
+        if request.memory:
+            return FINISH
+        return {
+            "Status": "CONTINUE",
+            "Function": "edit_paragraph",
+            "Args": {"control_id": "paragraph-1", "text": "new"},
+        }
+
+    supervisor = start(app=app, servers=[], documents={"workspace": tmp_path})
+    handle = supervisor.submit(Task(request="x", target="note.docx"))
+    until(handle, EventName.APPROVAL_REQUESTED)
+    theirs = docx.Document(str(tmp_path / "note.docx"))
+    theirs.add_paragraph("written by a person")
+    theirs.save(str(tmp_path / "note.docx"))
+    handle.approve(handle.approvals()[0].id)
+    assert handle.result(10).ok
+    assert [p.text for p in docx.Document(str(tmp_path / "note.docx")).paragraphs] == ["old", "written by a person"]
+    assert any("somebody else has changed it" in note for note in told)
+
+
+def test_an_application_whose_start_was_held_gets_its_subtask_in_the_new_window(start, until, tmp_path):
+    host = [{"Status": "ASSIGN", "ControlText": "excel", "Current Sub-Task": "fill it"}, FINISH]
+    rules = [{"verdict": "approve", "tool": "start_application"}]
+
+    def app(_request):
+        return {"Status": "FINISH", "Function": "write_range", "Args": {"cell": "A1", "values": [[1]]}}
+
+    again = [host[0], host[0], FINISH]
+    supervisor = start(host=again, app=app, servers=[], documents={"workspace": tmp_path}, policy=rules)
+    handle = supervisor.submit(Task(request="x"))
+    until(handle, EventName.APPROVAL_REQUESTED)
+    handle.approve(handle.approvals()[0].id, remember=True)
+    result = handle.result(10)
+    assert result.ok
+    assert [done.address for done in result.subtasks] == ["app/excel/Workbook2.xlsx"]
+    assert openpyxl.load_workbook(tmp_path / "Workbook2.xlsx").active["A1"].value == 1
+
+
+def test_an_approval_costs_no_step(start, until):
+    supervisor = start(
+        app=[{"Status": "CONTINUE", **_write()}, FINISH],
+        policy=[{"verdict": "approve", "tool": "write"}],
+        limits={"steps": 2},
+    )
+    handle = supervisor.submit(alone())
+    until(handle, EventName.APPROVAL_REQUESTED)
+    handle.approve(handle.approvals()[0].id)
+    assert handle.result(10).outcome is Outcome.FINISHED
+
+
+def _write():
+    return {"ControlLabel": "field-1", "Function": "write", "Args": {"text": "a"}}
