@@ -99,14 +99,14 @@ def raw() -> tuple[float, float]:
         actor.stop()
 
 
-def plan(request: ModelRequest) -> dict[str, Any]:
+async def plan(request: ModelRequest) -> dict[str, Any]:
     """Decide for a HostAgent: assign the one subtask, then finish."""
     if request.subtasks:
         return {"Status": "FINISH"}
     return {"Status": "ASSIGN", "Current Sub-Task": "fill the field", "ControlLabel": request.task_request}
 
 
-def work(request: ModelRequest) -> dict[str, Any]:
+async def work(request: ModelRequest) -> dict[str, Any]:
     """Decide for an AppAgent: write three times, and finish with the last."""
     status = "CONTINUE" if request.step < WORK_STEPS else "FINISH"
     return {"Status": status, "Function": "write", "Args": {"control_id": "field-1", "text": str(request.step)}}

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 LEVELS = {
     EventName.PHASE_ENDED: "debug",
     EventName.MODEL_ANSWERED: "debug",
-    EventName.MESSAGE_STALE: "debug",
     EventName.STEP_STARTED: "debug",
     EventName.TASK_CANCELLING: "warning",
     EventName.MODEL_REPAIRED: "warning",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import threading
 
@@ -420,3 +421,23 @@ def test_whatever_is_called_no_node_of_the_tree_is_over_its_limit(limits, calls)
         used[who] += expected - unused
     assert sum(used.values()) <= limits[0]
     assert all(amount <= min(limits) for amount in used.values())
+
+
+def test_what_a_call_reserved_stays_spent_when_it_is_broken_off(start):
+    async def mobile(_request):
+        return await asyncio.Event().wait()
+
+    def host(request):
+        if len(request.subtasks) == 2:
+            return {"Status": "FAIL", "Comment": "twice is enough"}
+        return {"Status": "ASSIGN", "ControlText": "phone", "Current Sub-Task": f"try {len(request.subtasks)}"}
+
+    supervisor = start(
+        host=host,
+        mobile=FunctionModel(mobile, expects=lambda _request: Expected(tokens=60)),
+        servers=[MemoryServer(MemoryServer.device("phone"))],
+        budget={"task": {"tokens": 100}},
+        limits={"model_seconds": 0.05},
+    )
+    result = supervisor.submit(Task(request="x")).result(10)
+    assert [done.outcome for done in result.subtasks] == [Outcome.FAILED, Outcome.OUT_OF_BUDGET]

@@ -116,6 +116,8 @@ class FunctionModel(Model):
     """
 
     function: Callable[[ModelRequest], Any]
+    expects: Callable[[ModelRequest], Expected] | None = None
+    """What a call will use at most, for the budgets; nothing is reserved without it but the call itself."""
     calls: int = field(default=0, init=False)
     """How often it was asked."""
 
@@ -129,6 +131,10 @@ class FunctionModel(Model):
         if inspect.isawaitable(said):
             said = await said
         return said if isinstance(said, ModelAnswer) else ModelAnswer(content=said)
+
+    def estimate(self, request: ModelRequest) -> Expected:
+        """Say what a call will use at most."""
+        return Expected() if self.expects is None else self.expects(request)
 
 
 async def _on_thread(function: Callable[[ModelRequest], Any], request: ModelRequest) -> Any:  # noqa: ANN401 - whatever it returns

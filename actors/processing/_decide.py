@@ -60,7 +60,7 @@ async def _ask(context: Context, model: Model, request: ModelRequest) -> ModelAn
     if context.budget is not None:
         context.budget.reserve(model_calls=1, **reserved)
     context.meter.add(model_calls=1)
-    used = {"tokens": 0.0, "cost": 0.0}
+    used = reserved  # of a call that is broken off nobody knows what it took: what was reserved stays spent
     try:
         async with asyncio.timeout(seconds) as limit:
             answer = await model.answer(request)

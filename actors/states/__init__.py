@@ -51,7 +51,8 @@ from callboard.actors.states._mobile import (
     MobileAgentStateManager,
     NoneMobileAgentState,
 )
-from callboard.actors.states._run import GO_ON, STOP, Applied, Run, memory_key, see, unique
+from callboard.actors.states._notes import see
+from callboard.actors.states._run import GO_ON, STOP, Applied, Run, memory_key, unique
 
 __all__ = [
     "GO_ON",

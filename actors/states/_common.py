@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.states import _run
 from callboard.actors.states._machine import AgentState, By, Move, Processing
-from callboard.actors.states._run import CLAIMS
+from callboard.actors.states._notes import CLAIMS
 from callboard.messages import (
     Answer,
     ApprovalAnswer,

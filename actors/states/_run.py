@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
+from callboard.actors.states._notes import answer_notes, failure_notes, loop_notes, repeats
 from callboard.messages import (
     Action,
     Answer,
@@ -60,13 +61,7 @@ Applied = (
 )
 """What can happen to a run."""
 
-CLAIMS = frozenset({"FINISH", "ASSIGN", "CONFIRM", "PENDING", "SCREENSHOT"})
-"""Statuses of an answer that hold only if all of its actions ran and succeeded."""
-
 TOO_LATE = "nobody decided on the approval in time"
-
-WINDOW = 30
-"""How many steps back a loop is looked for."""
 
 GO_ON, STOP = "go on", "stop"
 """The answers to the question at the limit of a budget."""
@@ -226,7 +221,7 @@ class Run:
             case Answer():
                 limit = self.at_limit
                 more = (limit,) if limit is not None and message.texts == (GO_ON,) else ()
-                notes = (*run.notes, *_answer_notes(self, message))
+                notes = (*run.notes, *answer_notes(() if self.at_limit is not None else self.asked_person, message))
                 return replace(run, waiting="", grants=(*self.grants, *more), notes=notes)
             case ApprovalAnswer():
                 return replace(run, waiting="", answer=message)
@@ -274,7 +269,7 @@ class Run:
             "answer": self.answer if self.status == "CONFIRM" or done.held_by is Held.PAUSE else None,
             "repeats": same,
             "failures": self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),
-            "notes": (*_failure_notes(record), *_loop_notes(same, self.limits.repeats)),
+            "notes": (*failure_notes(record), *loop_notes(same, self.limits.repeats)),
             "usage": self.usage + done.usage,
             "asked": self.asked + done.usage.model_calls,
         }
@@ -316,55 +311,3 @@ def memory_key(assign: Assign) -> str:
 def unique(items: Iterable[str]) -> tuple[str, ...]:
     """Drop repeated items, keeping the order."""
     return tuple(dict.fromkeys(items))
-
-
-def _failure_notes(record: StepRecord) -> Iterable[str]:
-    for result in record.results:
-        if result.status is ResultStatus.FAILURE:
-            yield f"{result.tool} failed: {result.error}"
-        elif result.status is ResultStatus.SKIPPED:
-            yield f"{result.tool} was not run: {result.error}"
-    if record.incomplete and record.decision.status in CLAIMS and record.status != "CONFIRM":
-        how = "failed" if record.failures else "was not run"
-        yield f"{record.decision.status} does not hold, because an action of the same answer {how}"
-
-
-def _answer_notes(run: Run, answer: Answer) -> Iterable[str]:
-    if answer.nobody:
-        yield "nobody will answer questions: decide yourself, or say FAIL"
-        return
-    if run.at_limit is not None:
-        return
-    for question, text in zip(run.asked_person, answer.texts, strict=False):
-        yield f"asked {question.text!r}, a person answered {text!r}"
-
-
-def _loop_notes(count: int, allowed: int) -> Iterable[str]:
-    if count >= allowed:
-        yield f"you did the same {count} times, and nothing changed: do something else, or say FAIL"
-
-
-def repeats(before: tuple[StepRecord, ...], record: StepRecord) -> int:
-    """Count how often a step like this one was taken on a surface that looked the same, among the latest.
-
-    Statuses, or changes, that go round in a circle are noticed in the same way: each comes again and again.
-    """
-    return 1 + sum(
-        not earlier.resumed
-        and earlier.observation.fingerprint == record.observation.fingerprint
-        and _signature(earlier) == _signature(record)
-        for earlier in before[-WINDOW:]
-    )
-
-
-def _signature(record: StepRecord) -> tuple[str, str, str]:
-    decision = record.decision
-    actions = [action.model_dump(mode="json") for action in decision.actions]
-    questions = [question.text for question in decision.questions]
-    target = decision.target.id if decision.target is not None else ""
-    return record.status, decision.status, repr((actions, questions, target, decision.subtask))
-
-
-def see(observation: Observation, notes: tuple[str, ...]) -> Observation:
-    """Add the system's remarks to what was observed."""
-    return observation.model_copy(update={"notes": (*observation.notes, *notes)}) if notes else observation

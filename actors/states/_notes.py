@@ -1,0 +1,68 @@
+"""What a step tells the next one: failures, a person's answers, and that the same comes again and again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.messages import Answer, AskedQuestion, Observation, ResultStatus, StepRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+CLAIMS = frozenset({"FINISH", "ASSIGN", "CONFIRM", "PENDING", "SCREENSHOT"})
+"""Statuses of an answer that hold only if all of its actions ran and succeeded."""
+
+WINDOW = 30
+"""How many steps back a loop is looked for."""
+
+
+def failure_notes(record: StepRecord) -> Iterable[str]:
+    """Say which actions failed or were not run, and that a status does not hold for it."""
+    for result in record.results:
+        if result.status is ResultStatus.FAILURE:
+            yield f"{result.tool} failed: {result.error}"
+        elif result.status is ResultStatus.SKIPPED:
+            yield f"{result.tool} was not run: {result.error}"
+    if record.incomplete and record.decision.status in CLAIMS and record.status != "CONFIRM":
+        how = "failed" if record.failures else "was not run"
+        yield f"{record.decision.status} does not hold, because an action of the same answer {how}"
+
+
+def answer_notes(asked: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[str]:
+    """Say what a person answered to which question."""
+    if answer.nobody:
+        yield "nobody will answer questions: decide yourself, or say FAIL"
+    for question, text in zip(asked, answer.texts, strict=False):
+        yield f"asked {question.text!r}, a person answered {text!r}"
+
+
+def loop_notes(count: int, allowed: int) -> Iterable[str]:
+    """Say that the same came too often."""
+    if count >= allowed:
+        yield f"you did the same {count} times, and nothing changed: do something else, or say FAIL"
+
+
+def repeats(before: tuple[StepRecord, ...], record: StepRecord) -> int:
+    """Count how often a step like this one was taken on a surface that looked the same, among the latest.
+
+    Statuses, or changes, that go round in a circle are noticed in the same way: each comes again and again.
+    """
+    return 1 + sum(
+        not earlier.resumed
+        and earlier.observation.fingerprint == record.observation.fingerprint
+        and _signature(earlier) == _signature(record)
+        for earlier in before[-WINDOW:]
+    )
+
+
+def _signature(record: StepRecord) -> tuple[str, str, str]:
+    decision = record.decision
+    actions = [action.model_dump(mode="json") for action in decision.actions]
+    questions = [question.text for question in decision.questions]
+    target = decision.target.id if decision.target is not None else ""
+    return record.status, decision.status, repr((actions, questions, target, decision.subtask))
+
+
+def see(observation: Observation, notes: tuple[str, ...]) -> Observation:
+    """Add the system's remarks to what was observed."""
+    return observation.model_copy(update={"notes": (*observation.notes, *notes)}) if notes else observation
