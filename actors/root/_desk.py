@@ -100,17 +100,23 @@ class Desk:
     def withdraw(self, task_id: str, run_id: str = "*") -> tuple[Ask, ...]:
         """Take away all of a task, or of one run of it, and return what was asked."""
         asks = [entry.ask for entry in self._open.values() if entry.ask.task_id == task_id]
-        return tuple(self._close(ask.id) for ask in asks if run_id in {"*", ask.run_id})
+        gone = tuple(self._close(ask.id) for ask in asks if run_id in {"*", ask.run_id})
+        for ask in gone:
+            self._tell_answered(ask, {"id": ask.id, "withdrawn": True})
+        return gone
 
     def _settle(self, answer: Answer | ApprovalAnswer | RequestExpired, content: dict[str, JsonValue]) -> Ask:
         ask = self._close(answer.id)
-        name = EventName.QUESTION_ANSWERED if isinstance(ask, Question) else EventName.APPROVAL_ANSWERED
         self._recorder.note(
             self._session(ask.task_id), Board.QUESTIONS, str(content.get("by") or "supervisor"), content
         )
-        self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, answer=content)
+        self._tell_answered(ask, content)
         self._children.tell_if_alive(ask.address, answer)
         return ask
+
+    def _tell_answered(self, ask: Ask, content: dict[str, JsonValue]) -> None:
+        name = EventName.QUESTION_ANSWERED if isinstance(ask, Question) else EventName.APPROVAL_ANSWERED
+        self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, answer=content)
 
     def _close(self, request_id: str) -> Ask:
         entry = self._open.pop(request_id)

@@ -1,4 +1,4 @@
-"""What a review found, so that it stays mended: lists, pauses, cancels and approvals where they meet."""
+"""Lists, pauses, cancels and approvals where they meet."""
 
 from __future__ import annotations
 
