@@ -67,6 +67,7 @@ class Backstage:
 class JobReturned:
     """What a job of this agent came back with."""
 
+    task_id: str
     token: int
     job: int
     said: Message | BaseException
@@ -180,20 +181,21 @@ class Agent(pykka.ThreadingActor):
         run = self._run = replace(run, busy=True, job=run.job + 1)
         state = self.machine.get_state(run.status)
         processing = backstage.pipelines[self.kind].under(lease)
-        token, job, ref = run.assign.token, run.job, self.actor_ref
+        task_id, token, job, ref = run.assign.task_id, run.assign.token, run.job, self.actor_ref
         if state.name() in {"CONTINUE", "SCREENSHOT"}:
             self._tell(EventName.STEP_STARTED, step=run.steps + 1)
         backstage.jobs.start(
             lease,
             lambda: state.handle(processing, run),
-            lambda said: tell_if_alive(ref, JobReturned(token, job, said)),
+            lambda said: tell_if_alive(ref, JobReturned(task_id, token, job, said)),
         )
 
     def _take_back(self, returned: JobReturned) -> None:
         run = self._run
         if run is None or run.over or not run.busy or (returned.token, returned.job) != (run.assign.token, run.job):
+            late = type(returned.said).__name__
             self._backstage.stream.emit(
-                EventName.MESSAGE_STALE, agent=self.address, message=type(returned.said).__name__
+                EventName.MESSAGE_STALE, task_id=returned.task_id, agent=self.address, message=late
             )
             return
         said = returned.said

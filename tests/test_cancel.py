@@ -524,3 +524,26 @@ def test_what_a_stopped_call_says_late_is_dropped_and_logged(start, tools):
     tools.let_go.set()
     assert late.wait(10)
     assert handle.result(0) == result
+
+
+def test_the_late_answer_of_a_model_that_ignores_its_cancel_is_dropped_and_logged(start):
+    asked, let_go, late = threading.Event(), threading.Event(), threading.Event()
+
+    async def app(_request):
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.to_thread(let_go.wait)
+        return {"Status": "FINISH", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "late"}}
+
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=FunctionModel(app), servers=[surface])
+    supervisor.subscribe(lambda event: late.set() if event.name is EventName.MESSAGE_STALE else None)
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    assert asked.wait(10)
+    handle.cancel()
+    assert handle.result(10).outcome is Outcome.CANCELLED
+    let_go.set()
+    assert late.wait(10)
+    assert surface.deeds == []

@@ -62,7 +62,8 @@ class Jobs:
     ) -> None:
         """Run a coroutine function; `done` gets its message, or what it raised, on the loop's thread.
 
-        A job that was cancelled says nothing.
+        A job that is cancelled and ends by that says nothing. One that outlives its cancel has its word all the same;
+        whoever hears it knows by its number that it is late.
         """
         job = _Job(lease.token)
         with self._lock:
@@ -89,7 +90,7 @@ class Jobs:
             said = None if job.cancelled else RuntimeError("the job was cancelled from outside")
         except BaseException as error:  # noqa: BLE001 - an edge: SystemExit in a coroutine would end the loop for all
             said = error
-        if said is not None and not job.cancelled:
+        if said is not None:
             done(said)
 
     def _coroutine_ended(self, job: _Job) -> None:

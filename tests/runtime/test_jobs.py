@@ -148,14 +148,22 @@ def test_a_job_that_raises_cancelled_without_being_cancelled_says_an_error(jobs,
     assert isinstance(word.get(), RuntimeError)
 
 
-@pytest.mark.parametrize("says", [None, WORD])
-def test_a_cancelled_job_says_nothing(jobs, lease, word, says):
-    work = Waiting(says)
+def test_a_cancelled_job_says_nothing(jobs, lease, word):
+    work = Waiting()
     jobs.start(lease, work, word)
     assert work.begun.wait(5)
     jobs.cancel(lease.token)
     assert Idle(jobs, lease.token).is_idle.wait(5)
     assert word.silent
+
+
+def test_a_job_that_outlives_its_cancel_has_its_word_for_whoever_knows_that_it_is_late(jobs, lease, word):
+    work = Waiting(WORD)
+    jobs.start(lease, work, word)
+    assert work.begun.wait(5)
+    jobs.cancel(lease.token)
+    assert Idle(jobs, lease.token).is_idle.wait(5)
+    assert word.get() is WORD
 
 
 def test_a_job_that_is_cancelled_before_it_begins_never_runs(loop, jobs, lease, word):
