@@ -244,11 +244,11 @@ class Supervisor:
 
     def targets(self) -> tuple[Target, ...]:
         """List what can be assigned now."""
-        refuse_own_thread("targets")
         return self._listed()[0]
 
     def _listed(self) -> tuple[tuple[Target, ...], BaseException | None]:
         """Ask every server on its lane, with the time of a tool call; one that is down does not hide the others."""
+        refuse_own_thread("looking for targets")
         asked = [(server, self._lanes.submit(server.lane(None), server.targets)) for server in self._toolbox.servers]
         found: list[Target] = []
         down: BaseException | None = None

@@ -84,7 +84,10 @@ class Command(Message):
     token: Token
     """The lease under which it may act."""
     call_id: str
-    """Unique within the run: ``<step>.<position>``."""
+    """Unique: ``<run>.<step>.<position>``."""
+    state: str = ""
+    """The agent's state, and its step below: for the record."""
+    step: int | None = None
     type: CommandType = CommandType.ACTION
     tool: str
     parameters: dict[str, JsonValue] = Field(default_factory=dict)

@@ -502,3 +502,10 @@ def test_a_surface_that_observes_something_else_fails_where_it_looked(start):
     )
     assert result.outcome is Outcome.ERROR
     assert result.causes[0].reason.startswith("data_collection failed")
+
+
+def test_what_a_tool_call_tells_says_in_which_state_and_step_it_was_made(start):
+    handle = start(app=[{"Status": "CONTINUE"}, WRITE]).submit(Task(request="write hello", target="memo:one"))
+    handle.result(10)
+    (ended,) = [event for event in handle.events() if event.name is EventName.COMMAND_ENDED]
+    assert (ended.state, ended.step, ended.data["tool"]) == ("CONTINUE", 2, "write")

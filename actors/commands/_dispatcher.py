@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter
 
 from callboard.actors.commands._tools import ToolFailure
 from callboard.actors.runtime import Deed
 from callboard.actors.servers import ToolError
-from callboard.messages import Command, CommandResult, CommandType, EventName, LeaseVoidError, ResultStatus
+from callboard.messages import Command, CommandResult, EventName, LeaseVoidError, ResultStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Dispatcher:
             else:
                 result = await self._run_one(command, tools, lease)
                 failed = command.tool if result.status is ResultStatus.FAILURE else ""
-            self.report(command.task_id, command.run_id, lease, result, command.type)
+            self.report(command, lease, result)
             results.append(result)
         return tuple(results)
 
@@ -67,7 +67,7 @@ class Dispatcher:
             deed.void()
             doubt = "was stopped while it ran: whether it was done is in doubt"
             stopped = _result(command, ResultStatus.FAILURE, error=doubt, artifacts=tuple(deed.artifacts))
-            self.report(command.task_id, command.run_id, lease, stopped, command.type)
+            self.report(command, lease, stopped)
             raise
         except (ToolFailure, ToolError, LeaseVoidError) as failure:
             error = str(failure) or "it failed without saying why"
@@ -79,35 +79,30 @@ class Dispatcher:
         return _result(command, status, value=value, error=error, seconds=seconds, **wrote)
 
     def _tell_late(self, command: Command, lease: Lease) -> None:
-        self._stream.emit(
-            EventName.COMMAND_LATE,
-            task_id=command.task_id,
-            run_id=command.run_id,
-            agent=lease.target,
-            tool=command.tool,
-        )
+        self._stream.emit(EventName.COMMAND_LATE, tool=command.tool, **_where(command, lease))
 
-    def report(
-        self,
-        task_id: str,
-        run_id: str,
-        lease: Lease,
-        result: CommandResult,
-        type: CommandType = CommandType.ACTION,  # noqa: A002 - the specification's word for it
-    ) -> None:
+    def report(self, command: Command, lease: Lease, result: CommandResult) -> None:
         """Tell how a command ended, also one that was not run."""
         self._stream.emit(
             EventName.COMMAND_ENDED,
-            task_id=task_id,
-            run_id=run_id,
-            agent=lease.target,
             duration=result.seconds,
-            tool=result.tool,
-            type=type.value,
+            tool=command.tool,
+            type=command.type.value,
             status=result.status.value,
             error=result.error,
             artifacts=list(result.artifacts),
+            **_where(command, lease),
         )
+
+
+def _where(command: Command, lease: Lease) -> dict[str, Any]:
+    return {
+        "task_id": command.task_id,
+        "run_id": command.run_id,
+        "agent": lease.target,
+        "state": command.state,
+        "step": command.step,
+    }
 
 
 def _result(command: Command, status: ResultStatus, **fields: object) -> CommandResult:

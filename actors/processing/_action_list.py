@@ -78,26 +78,15 @@ class ActionList:
     def _skip(self, actions: tuple[Action, ...], why: str, first: ResultStatus, later: str) -> None:
         for number, action in enumerate(actions):
             status, error = (first, why) if number == 0 else (ResultStatus.SKIPPED, later)
-            result = CommandResult(call_id=self._call_id(), tool=action.tool, status=status, error=error)
-            self.context.services.dispatcher.report(
-                self.run.assign.task_id, self.run.assign.run_id, self.context.lease, result
-            )
+            command = self._command(action)
+            result = CommandResult(call_id=command.call_id, tool=action.tool, status=status, error=error)
+            self.context.services.dispatcher.report(command, self.context.lease, result)
             self.results.append(result)
 
     def cut(self, why: str) -> Acted:
         """Run none of the rest, because what it is meant for is not the same any more."""
-        assign = self.run.assign
         self.context.meter.add(cuts=1)
-        self.context.services.stream.emit(
-            EventName.LIST_CUT,
-            task_id=assign.task_id,
-            run_id=assign.run_id,
-            agent=assign.address,
-            state=self.run.status,
-            step=self.run.steps + 1,
-            ran=len(self.results),
-            reason=why,
-        )
+        self.context.tell(EventName.LIST_CUT, self.run, ran=len(self.results), reason=why)
         return self.give_up(why, ResultStatus.SKIPPED, later=AFTER_CUT)
 
     async def _refused(self, action: Action) -> Acted | None:
@@ -117,18 +106,9 @@ class ActionList:
         return self.cut(why) if why else None
 
     async def _dispatch(self, action: Action) -> CommandResult:
-        assign = self.run.assign
-        command = Command(
-            task_id=assign.task_id,
-            run_id=assign.run_id,
-            token=assign.token,
-            call_id=self._call_id(),
-            tool=action.tool,
-            parameters=action.arguments,
-            timeout=self.context.services.settings.limits.command_seconds,
-        )
-        tools = self.context.services.toolbox.actions(self.context.kind, assign.target)
+        tools = self.context.services.toolbox.actions(self.context.kind, self.run.assign.target)
         self.context.meter.add(commands=1)
+        command = self._command(action)
         (result,) = await self.context.services.dispatcher.run([command], tools, self.context.lease)
         self.context.meter.results.append(result)
         return result
@@ -140,5 +120,17 @@ class ActionList:
         self.context.meter.add(calls_saved=max(0, done - whole))  # held actions go on with an answer that is counted
         return Acted(self.decision, results=tuple(self.results), held=held, held_by=held_by, held_why=why)
 
-    def _call_id(self) -> str:
-        return f"{self.run.assign.run_id}.{self.run.steps + 1}.{len(self.results)}"
+    def _command(self, action: Action) -> Command:
+        """Make the command of the next action."""
+        assign, step = self.run.assign, self.run.steps + 1
+        return Command(
+            task_id=assign.task_id,
+            run_id=assign.run_id,
+            token=assign.token,
+            call_id=f"{assign.run_id}.{step}.{len(self.results)}",
+            state=self.run.status,
+            step=step,
+            tool=action.tool,
+            parameters=action.arguments,
+            timeout=self.context.services.settings.limits.command_seconds,
+        )

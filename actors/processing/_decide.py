@@ -43,12 +43,12 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             decision = decision_of(context, run, observation, answer.content)
         except InvalidAnswerError as error:
             reasons = (*reasons, str(error))
-            _tell(context, run, EventName.MODEL_REPAIRED, reason=str(error), attempt=len(reasons))
+            context.tell(EventName.MODEL_REPAIRED, run, reason=str(error), attempt=len(reasons))
             if len(reasons) > run.limits.repairs:
                 msg = f"the model's answer is invalid: {error} (after {run.limits.repairs} repairs)"
                 raise InvalidAnswerError(msg, reasons) from error
             continue
-        _tell(context, run, EventName.MODEL_ANSWERED, status=decision.status, **tokens)
+        context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **tokens)
         return decision
 
 
@@ -98,18 +98,6 @@ def _request(context: Context, run: Run, observation: Observation, reasons: tupl
         subtasks=run.subtasks,
         tools=tuple(tool.info for tool in tools.values()),
         reasons=reasons,
-    )
-
-
-def _tell(context: Context, run: Run, name: EventName, **data: object) -> None:
-    context.services.stream.emit(
-        name,
-        task_id=run.assign.task_id,
-        run_id=run.assign.run_id,
-        agent=run.assign.address,
-        state=run.status,
-        step=run.steps + 1,
-        **data,
     )
 
 

@@ -28,17 +28,7 @@ class PhaseCall:
 
     def tell(self, name: EventName, **data: object) -> None:
         """Emit an event about it."""
-        assign = self.run.assign
-        self.context.services.stream.emit(
-            name,
-            task_id=assign.task_id,
-            run_id=assign.run_id,
-            agent=assign.address,
-            state=self.run.status,
-            step=self.run.steps + 1,
-            phase=self.phase.value,
-            **data,
-        )
+        self.context.tell(name, self.run, phase=self.phase.value, **data)
 
 
 async def timed(call: PhaseCall, proceed: Call) -> Any:  # noqa: ANN401 - whatever the phase returns

@@ -46,13 +46,9 @@ async def ruling(  # noqa: PLR0913 - what a verdict depends on
             waived = "safe_guard is off"
         elif services.approved.has(assign.task_id, assign.address, action, observation):
             waived = "approved for the rest of the task"
-    services.stream.emit(
+    context.tell(
         EventName.POLICY_DECIDED,
-        task_id=assign.task_id,
-        run_id=assign.run_id,
-        agent=assign.address,
-        state=run.status,
-        step=run.steps + 1,
+        run,
         tool=action.tool,
         arguments=json.dumps(action.arguments, ensure_ascii=False)[:SHOWN],
         control=action.control.id if action.control is not None else "",

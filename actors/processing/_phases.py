@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import BudgetNode, Budgets, Clock, EventStream, Lanes, Lease
     from callboard.actors.states import AgentStateManager, Run
     from callboard.config import Settings
-    from callboard.messages import Action, AgentKind, CommandResult, Decision, Observation, StepRecord
+    from callboard.messages import Action, AgentKind, CommandResult, Decision, EventName, Observation, StepRecord
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,18 @@ class Context:
     meter: Meter = field(default_factory=Meter)
     budget: BudgetNode | None = None
     """What this step may use; None outside a step."""
+
+    def tell(self, name: EventName, run: Run, **data: object) -> None:
+        """Emit an event about a step, with where it happened."""
+        self.services.stream.emit(
+            name,
+            task_id=run.assign.task_id,
+            run_id=run.assign.run_id,
+            agent=run.assign.address,
+            state=run.status,
+            step=run.steps + 1,
+            **data,
+        )
 
 
 @dataclass(frozen=True)

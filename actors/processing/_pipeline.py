@@ -156,7 +156,8 @@ class Pipeline:
         """Give what the settings say; what must not be repeated is never allowed by a clock."""
         said = run.limits.at_approval_deadline
         tools = self.context.services.toolbox.actions(self.context.kind, run.assign.target)
-        once = any(tools[action.tool].info.effect is Effect.ONCE for action in run.held if action.tool in tools)
+        known = [tools[action.tool].info.effect for action in run.held if action.tool in tools]
+        once = Effect.ONCE in known or len(known) < len(run.held)  # of a tool that is gone nothing is known
         return AtDeadline.DENY if said is AtDeadline.ALLOW and once else said
 
     async def process_asker(self, run: Run) -> Message:
