@@ -108,7 +108,7 @@ class Supervisor:
                 settings=settings,
                 models=named,
                 toolbox=self._toolbox,
-                dispatcher=Dispatcher(self._stream),
+                dispatcher=Dispatcher(self._stream, self._clock),
                 policy=Policy(settings.policy.all_rules),
                 approved=Approved(),
                 budgets=Budgets(settings.budget),

@@ -167,8 +167,9 @@ class Agent(pykka.ThreadingActor):
     def _stop_job(self, run: Run) -> Run:
         """Cancel what runs, without losing what it has used and done so far."""
         self._backstage.jobs.cancel(run.assign.token)
-        spent = self._backstage.leases.get(run.assign.token).spent
-        return run if spent is None or not run.busy else run.with_lost(spent.usage, tuple(spent.results))
+        lease = self._backstage.leases.get(run.assign.token)
+        spent = lease.spent if run.busy else None
+        return run if spent is None else run.with_lost(spent.usage, spent.done(lease.deed))
 
     def _start_job(self, step: Step) -> None:
         run, backstage = self._run, self._backstage

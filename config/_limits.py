@@ -77,3 +77,5 @@ class BudgetSettings(Section):
     """Of one step."""
     at_limit: Literal["stop", "ask"] = "stop"
     """At a limit: end as `out_of_budget`, or ask a person whether to go on with as much again."""
+    unknown_price: Literal["all", "nothing"] = "all"
+    """What a model call of unknown price uses of a limit on `cost`: all that is left, or nothing."""

@@ -107,11 +107,11 @@ class OutOfBudgetError(CallboardError):
         limit: How much there was of it.
     """
 
-    def __init__(self, node: str, kind: str, limit: float) -> None:
+    def __init__(self, node: str, kind: str, limit: float, why: str = "") -> None:
         self.node = node
         self.kind = kind
         self.limit = limit
-        super().__init__(f"{node} has used its {limit:g} {kind.replace('_', ' ')}")
+        super().__init__(f"{node} has used its {limit:g} {kind.replace('_', ' ')}{f' ({why})' if why else ''}")
 
 
 class StepTimeoutError(CallboardError):

@@ -397,15 +397,23 @@ def test_if_one_of_several_approved_is_not_the_same_none_runs(start, asked):
     assert surface.deeds == []
 
 
-def test_on_a_target_that_is_gone_nothing_is_done(start, asked):
+def test_on_a_target_that_is_gone_nothing_is_done_and_the_model_is_asked_anew(start, asked):
     surface = Surface()
-    handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(alone())
+    seen = []
+
+    def app(request):
+        seen.append(request.observation.notes)
+        return answer() if request.call == 1 else {"Status": "FAIL", "Comment": "the window is gone"}
+
+    handle = start(app=app, servers=[surface], **APPROVE).submit(alone())
     request = asked(handle)
     surface.remove("memo:one")
     handle.approve(request.id)
     result = handle.result(10)
-    assert (result.outcome, surface.deeds) == (Outcome.ERROR, [])
-    assert "memo:one is gone" in result.causes[-1].reason
+    assert (result.outcome, surface.deeds) == (Outcome.FAILED, [])
+    assert result.causes[0].reason == "the window is gone"
+    assert any("memo:one is gone" in note for note in seen[1])
+    assert result.usage.cuts == 1
 
 
 def test_what_changed_beside_the_approved_action_is_no_reason_to_ask_again(start, asked):

@@ -137,8 +137,8 @@ def test_rounds_have_a_budget(start):
 def test_a_budget_of_nothing_calls_nothing(start):
     model = Priced()
     for kind in ("steps", "model_calls", "tokens", "cost", "rounds"):
-        supervisor = start(app=model, budget={"task": {kind: 0}})
-        assert on_the_window(supervisor).result(10).outcome is Outcome.OUT_OF_BUDGET
+        supervisor = start(host=model, budget={"task": {kind: 0}})
+        assert supervisor.submit(Task(request="x")).result(10).outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 0
 
 
@@ -227,6 +227,22 @@ def test_an_approved_action_needs_no_second_step_of_the_budget(start, until):
     assert result.outcome is Outcome.OUT_OF_BUDGET
 
 
+def test_a_call_of_unknown_price_uses_all_that_is_left_of_the_money(start):
+    model = Priced(cost=None, expected=Expected())
+    result = on_the_window(start(app=model, budget={"task": {"cost": 100}})).result(10)
+    assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 1)
+    assert "a call of unknown price counts as all that was left" in result.causes[-1].reason
+    assert (result.usage.cost, result.usage.unpriced_calls) == (0, 1)
+
+
+@pytest.mark.parametrize("budget", [{"task": {"model_calls": 3}}, {"task": {"cost": 1}, "unknown_price": "nothing"}])
+def test_without_a_limit_on_money_or_where_the_settings_say_so_a_price_need_not_be_known(start, budget):
+    model = Priced(
+        cost=None, expected=Expected(), answer=lambda r: work(r.call, "FINISH" if r.call == 3 else "CONTINUE")
+    )
+    assert on_the_window(start(app=model, budget=budget)).result(10).ok
+
+
 # At the limit a person may be asked
 
 
@@ -290,6 +306,22 @@ def test_go_on_at_one_limit_gives_no_more_of_anything_else(start):
     assert "3 model calls" in second.questions[0].text
     assert model.calls == 3
     handle.cancel()
+
+
+def test_a_person_is_asked_about_rounds_too_and_the_next_one_begins(start):
+    handle = start(host=[FINISH] * 3, budget=asking(task={"rounds": 2})).submit(Task(plan=["one", "two", "three"]))
+    question = nth_question(handle, 1)
+    assert "2 rounds" in question.questions[0].text
+    handle.answer(question.id, "go on")
+    result = handle.result(10)
+    assert (result.outcome, result.rounds) == (Outcome.FINISHED, 3)
+
+
+def test_a_round_that_a_person_refused_is_not_counted(start):
+    handle = start(host=[FINISH] * 3, budget=asking(task={"rounds": 2})).submit(Task(plan=["one", "two", "three"]))
+    handle.answer(nth_question(handle, 1).id, "stop")
+    result = handle.result(10)
+    assert (result.outcome, result.rounds) == (Outcome.OUT_OF_BUDGET, 2)
 
 
 def test_stop_ends_the_work_as_out_of_budget(start):

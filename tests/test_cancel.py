@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -321,6 +322,15 @@ class _Tools(MemoryServer):
         return target
 
     @tool(effect=Effect.ONCE)
+    async def write_and_wait(self, target: str, path: str) -> str:
+        """Write a file, then wait for ever."""
+        with committing(Path(path)):
+            Path(path).write_text("half")  # noqa: ASYNC240 - a few bytes, in a test
+        self.begun.set()
+        await asyncio.Event().wait()
+        return target
+
+    @tool(effect=Effect.ONCE)
     async def resist(self, target: str) -> str:
         """Wait, and do not listen when told to stop."""
         self.begun.set()
@@ -464,8 +474,11 @@ STOPS = {
     "a cancel": ({}, lambda handle, _clock: handle.cancel()),
     "a task deadline": ({"task_seconds": 60}, lambda _handle, clock: clock.advance(60)),
     "a subtask deadline": ({"subtask_seconds": 60}, lambda _handle, clock: clock.advance(60)),
-    "a step deadline": ({"step_seconds": 0.05}, lambda _handle, _clock: None),
-    "a command deadline": ({"command_seconds": 0.05, "action_failures": 1, "phase_retries": 0}, lambda *_: None),
+    "a step deadline": ({"step_seconds": 50}, lambda _handle, clock: clock.advance(50)),
+    "a command deadline": (
+        {"command_seconds": 50, "action_failures": 1, "phase_retries": 0},
+        lambda _handle, clock: clock.advance(50),
+    ),
 }
 
 
@@ -511,6 +524,16 @@ def test_a_command_that_was_stopped_is_in_the_events_as_in_doubt(start, tools):
     (ended,) = [event for event in handle.events() if event.name is EventName.COMMAND_ENDED]
     assert ended.data["tool"] == "block"
     assert "in doubt" in ended.data["error"]
+
+
+def test_the_files_that_a_stopped_command_had_written_are_in_the_result(start, tools, tmp_path):
+    path = str(tmp_path / "report.txt")
+    answer = {"Status": "FINISH", "Function": "write_and_wait", "Args": {"path": path}}
+    handle = _doing(start(app=[answer], servers=[tools]), tools)
+    handle.cancel()
+    result = handle.result(10)
+    assert (result.outcome, result.artifacts) == (Outcome.CANCELLED, (path,))
+    assert result.subtasks[0].made == (path,)
 
 
 def test_what_a_stopped_call_says_late_is_dropped_and_logged(start, tools):

@@ -41,11 +41,12 @@ class Slow(MemoryServer):
 
     def __init__(self):
         super().__init__(self.window())
-        self.cancelled = threading.Event()
+        self.begun, self.cancelled = threading.Event(), threading.Event()
 
     @tool(effect=Effect.ONCE)
     async def wait(self, target: str) -> str:
         """Wait for ever."""
+        self.begun.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -274,7 +275,8 @@ def test_a_deadline_that_falls_while_a_question_is_on_its_way_wins_and_takes_the
 @pytest.mark.parametrize("limit", ["task_seconds", "subtask_seconds"])
 def test_clocks_stand_still_in_a_pause(start, limit):
     clock, model = VirtualClock(), Endless()
-    supervisor = start(app=FunctionModel(model), clock=clock, limits={limit: 60})
+    patient = {"step_seconds": 1e6, "model_seconds": 1e6}  # a call that runs is finished in a pause
+    supervisor = start(app=FunctionModel(model), clock=clock, limits={limit: 60, **patient})
     handle = supervisor.submit(Task(request="x", target="memo:one"))
     assert model.asked.wait(10)
     clock.advance(30)
@@ -337,3 +339,28 @@ def test_a_deadline_after_the_end_changes_nothing(start):
     clock.advance(1000)
     assert supervisor.status().ended_tasks == 1
     assert handle.result(0).ok
+
+
+@pytest.mark.parametrize(("limit", "outcome"), [("model_seconds", Outcome.ERROR), ("step_seconds", Outcome.TIMED_OUT)])
+def test_a_clock_of_the_host_programs_own_moves_the_deadlines_of_models_and_steps(start, limit, outcome):
+    clock, model = VirtualClock(), Endless()
+    limits = {"step_seconds": 1e6, "model_seconds": 1e6, limit: 3600}
+    handle = start(app=FunctionModel(model), clock=clock, limits=limits).submit(Task(request="x", target="memo:one"))
+    assert model.asked.wait(10)
+    clock.advance(3599)
+    assert not model.cancelled.is_set()
+    clock.advance(2)
+    assert handle.result(10).outcome is outcome
+    assert model.cancelled.is_set()
+
+
+def test_a_clock_of_the_host_programs_own_moves_the_deadlines_of_commands(start, until):
+    clock, surface = VirtualClock(), Slow()
+    app = [{"Status": "CONTINUE", "Function": "wait"}, FINISH]
+    handle = start(
+        app=app, servers=[surface], clock=clock, limits={"step_seconds": 1e5, "command_seconds": 3600}
+    ).submit(Task(request="x", target="memo:one"))
+    assert surface.begun.wait(10)
+    clock.advance(3601)
+    assert until(handle, EventName.COMMAND_ENDED).data["error"].startswith("took longer than 3600 s")
+    assert handle.result(10).ok

@@ -1,7 +1,7 @@
 """Level 3, with what: tool calls, their policy, the dispatcher, the MCP client."""
 
 from callboard.actors.commands._approved import Approved
-from callboard.actors.commands._dispatcher import Dispatcher
+from callboard.actors.commands._dispatcher import Dispatcher, stopped
 from callboard.actors.commands._mcp_client import McpSession
 from callboard.actors.commands._policy import Policy, Ruling
 from callboard.actors.commands._toolbox import Toolbox, Tools, find_target
@@ -18,4 +18,5 @@ __all__ = [
     "Toolbox",
     "Tools",
     "find_target",
+    "stopped",
 ]

@@ -1,4 +1,4 @@
-"""The dispatcher: runs commands one after the other, each with its timeout, and says honestly what came of them."""
+"""The dispatcher: runs commands, each with its timeout, and says honestly what came of them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from callboard.actors.servers import ToolError
 from callboard.messages import Command, CommandResult, EventName, LeaseVoidError, ResultStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from callboard.actors.commands._toolbox import Tools
-    from callboard.actors.runtime import EventStream, Lease
+    from callboard.actors.runtime import Clock, EventStream, Lease
 
 
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_inf_nan=False))
@@ -26,35 +24,29 @@ _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_i
 class Dispatcher:
     """Sends commands to tools. Runs in jobs, on the event loop."""
 
-    def __init__(self, stream: EventStream) -> None:
+    def __init__(self, stream: EventStream, clock: Clock) -> None:
         self._stream = stream
+        self._clock = clock
 
-    async def run(self, commands: Sequence[Command], tools: Tools, lease: Lease) -> tuple[CommandResult, ...]:
-        """Run a batch in order. After a failure the earlier results stand and the later commands are skipped."""
-        results: list[CommandResult] = []
-        failed = ""
-        for command in commands:
-            if failed:
-                result = _result(command, ResultStatus.SKIPPED, error=f"skipped, because {failed} failed before it")
-            else:
-                result = await self._run_one(command, tools, lease)
-                failed = command.tool if result.status is ResultStatus.FAILURE else ""
-            self.report(command, lease, result)
-            results.append(result)
-        return tuple(results)
+    async def run(self, command: Command, tools: Tools, lease: Lease) -> CommandResult:
+        """Run one command; whatever goes wrong with it is in its result."""
+        result = await self._run(command, tools, lease)
+        self.report(command, lease, result)
+        return result
 
-    async def _run_one(self, command: Command, tools: Tools, lease: Lease) -> CommandResult:
+    async def _run(self, command: Command, tools: Tools, lease: Lease) -> CommandResult:
         tool = tools.get(command.tool)
         if tool is None:
             known = ", ".join(sorted(tools)) or "none"
             return _result(
                 command, ResultStatus.FAILURE, error=f"there is no tool {command.tool!r}; there are: {known}"
             )
-        deed = Deed(lease, on_late=lambda: self._tell_late(command, lease))
+        deed = lease.deed = Deed(lease, on_late=lambda: self._tell_late(command, lease))
         start = time.perf_counter()
         value, error, in_doubt = None, "", False
+        limit = self._clock.timeout(command.timeout)
         try:
-            async with asyncio.timeout(command.timeout) as limit:
+            async with limit:
                 with deed.committing():
                     pass  # a lease that is void already allows nothing, whatever the tool asks itself
                 value = _JSON.validate_python(await tool.call(command.parameters, deed))
@@ -65,9 +57,7 @@ class Dispatcher:
             error = late if in_doubt else f"{type(failure).__name__}: {failure}"
         except asyncio.CancelledError:
             deed.void()
-            doubt = "was stopped while it ran: whether it was done is in doubt"
-            stopped = _result(command, ResultStatus.FAILURE, error=doubt, artifacts=tuple(deed.artifacts))
-            self.report(command, lease, stopped)
+            self.report(command, lease, stopped(command, deed))
             raise
         except (ToolFailure, ToolError, LeaseVoidError) as failure:
             error = str(failure) or "it failed without saying why"
@@ -93,6 +83,13 @@ class Dispatcher:
             artifacts=list(result.artifacts),
             **_where(command, lease),
         )
+
+
+def stopped(command: Command, deed: Deed) -> CommandResult:
+    """Make the result of a command that is broken off while it runs."""
+    doubt = "was stopped while it ran: whether it was done is in doubt"
+    wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made)}
+    return _result(command, ResultStatus.FAILURE, error=doubt, in_doubt=True, **wrote)
 
 
 def _where(command: Command, lease: Lease) -> dict[str, Any]:

@@ -63,6 +63,8 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
     """
     record = run.memory[-1]
     actions = ActionList(context, run, record.observation, record.decision, run.held, approved=_approval(run))
+    if not observation.fingerprint:  # a look always has one, unless nothing is there any more
+        return actions.cut(f"held back, but {' '.join(observation.notes)}")
     gone = await actions.gone()
     if not gone and run.shown and _is_quiet(context, run) and observation.fingerprint != run.shown:
         gone = "somebody else has changed it since a person was asked; nothing was done"

@@ -109,8 +109,11 @@ class ActionList:
         tools = self.context.services.toolbox.actions(self.context.kind, self.run.assign.target)
         self.context.meter.add(commands=1)
         command = self._command(action)
-        (result,) = await self.context.services.dispatcher.run([command], tools, self.context.lease)
-        self.context.meter.results.append(result)
+        meter = self.context.meter
+        meter.running = command
+        result = await self.context.services.dispatcher.run(command, tools, self.context.lease)
+        meter.results.append(result)
+        meter.running = None
         return result
 
     def _acted(self, held_by: Held = Held.NOT, why: str = "") -> Acted:

@@ -8,6 +8,7 @@ import hashlib
 import time
 from typing import TYPE_CHECKING, TypeVar
 
+from callboard.actors.servers import ToolError
 from callboard.actors.states import see
 from callboard.messages import Observation, ResultStatus, ToolTimeoutError
 
@@ -45,7 +46,12 @@ async def collect_controls(context: Context, run: Run) -> Observation:
         note = f"{target.id} is still busy with a call that took too long; nothing can be seen of it now"
         return Observation(notes=(note, *run.notes))
     look = functools.partial(_look, context, server, target)
-    seen = await look()
+    try:
+        seen = await look()
+    except ToolError as error:
+        if not (_was_gone(run) and await is_gone(context, run)):
+            raise
+        return see(gone(error), run.notes)
     if server.settles and _acted_last(run):
         seen = await _settled(look, seen, run.limits.settle_seconds)
     if run.status == "SCREENSHOT" and run.records:
@@ -70,6 +76,23 @@ async def _look(context: Context, server: Server, target: Target) -> Observation
 
 def _digest(*what: object) -> str:
     return hashlib.sha256(repr(what).encode()).hexdigest()
+
+
+def gone(error: Exception) -> Observation:
+    """Make what there is to see of a target that can't be read any more: that, and why."""
+    return Observation(notes=(f"it can't be seen any more: {error}",))
+
+
+async def is_gone(context: Context, run: Run) -> bool:
+    """Say whether a run's target is not offered any more; one that only can't be read at the moment still is."""
+    target = target_of(run)
+    server = context.services.toolbox.server(target)
+    return target.id not in {known.id for known in await on_lane(context, server, None, server.targets)}
+
+
+def _was_gone(run: Run) -> bool:
+    """Whether the target was gone when approved actions were to run; the model then decides what to do about it."""
+    return bool(run.records) and run.records[-1].resumed and not run.records[-1].observation.fingerprint
 
 
 def _in_doubt(run: Run) -> bool:
@@ -101,8 +124,9 @@ async def on_lane(context: Context, server: Server, target: Target | None, look:
         ToolTimeoutError: If it took longer.
     """
     seconds = context.services.settings.limits.command_seconds
+    limit = context.services.clock.timeout(seconds)
     try:
-        async with asyncio.timeout(seconds) as limit:
+        async with limit:
             return await context.services.lanes.run(server.lane(target), look)
     except TimeoutError as error:
         if not limit.expired():

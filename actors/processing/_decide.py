@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,9 @@ if TYPE_CHECKING:
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
+
+
+UNPRICED = "a call of unknown price counts as all that was left: see budget.unknown_price"
 
 
 async def ask_model(context: Context, run: Run, observation: Observation) -> Decision:
@@ -53,7 +55,8 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
 
 
 async def _ask(context: Context, model: Model, request: ModelRequest) -> ModelAnswer:
-    seconds = context.services.settings.limits.model_seconds
+    settings = context.services.settings
+    seconds = settings.limits.model_seconds
     start = time.perf_counter()
     expected = model.estimate(request)
     reserved = {"tokens": float(max(1, expected.tokens)), "cost": expected.cost}  # no call uses no token
@@ -61,8 +64,9 @@ async def _ask(context: Context, model: Model, request: ModelRequest) -> ModelAn
         context.budget.reserve(model_calls=1, **reserved)
     context.meter.add(model_calls=1)
     used = reserved  # of a call that is broken off nobody knows what it took: what was reserved stays spent
+    limit = context.services.clock.timeout(seconds)
     try:
-        async with asyncio.timeout(seconds) as limit:
+        async with limit:
             answer = await model.answer(request)
         used = {"tokens": float(answer.input_tokens + answer.output_tokens), "cost": answer.cost or 0.0}
     except TimeoutError as error:
@@ -73,6 +77,8 @@ async def _ask(context: Context, model: Model, request: ModelRequest) -> ModelAn
     finally:
         if context.budget is not None:
             context.budget.settle(**{kind: used[kind] - amount for kind, amount in reserved.items()})
+    if answer.cost is None and context.budget is not None and settings.budget.unknown_price == "all":
+        context.budget.exhaust("cost", UNPRICED)
     return answer
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from callboard.actors.commands import stopped
 from callboard.messages import Held, Usage
 
 if TYPE_CHECKING:
@@ -12,10 +13,19 @@ if TYPE_CHECKING:
 
     from callboard.actors.commands import Approved, Dispatcher, Policy, Toolbox
     from callboard.actors.models import Model
-    from callboard.actors.runtime import BudgetNode, Budgets, Clock, EventStream, Lanes, Lease
+    from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Lanes, Lease
     from callboard.actors.states import AgentStateManager, Run
     from callboard.config import Settings
-    from callboard.messages import Action, AgentKind, CommandResult, Decision, EventName, Observation, StepRecord
+    from callboard.messages import (
+        Action,
+        AgentKind,
+        Command,
+        CommandResult,
+        Decision,
+        EventName,
+        Observation,
+        StepRecord,
+    )
 
 
 @dataclass(frozen=True)
@@ -42,10 +52,20 @@ class Meter:
     usage: Usage = field(default_factory=Usage)
     results: list[CommandResult] = field(default_factory=list)
     """What was done so far."""
+    running: Command | None = None
+    """The command that runs now."""
 
     def add(self, **amounts: float) -> None:
         """Count more."""
         self.usage += Usage.model_validate(amounts)
+
+    def done(self, deed: Deed | None) -> tuple[CommandResult, ...]:
+        """Give the results so far; of a command that is being broken off, the files that it wrote."""
+        results = {result.call_id: result for result in self.results}
+        running = self.running
+        if running is not None and deed is not None:
+            results.setdefault(running.call_id, stopped(running, deed))
+        return tuple(results.values())
 
 
 @dataclass(frozen=True)

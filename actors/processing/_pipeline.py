@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing._act import act_held
+from callboard.actors.processing._collect import gone, is_gone
 from callboard.actors.processing._middleware import PhaseCall
 from callboard.actors.processing._phases import Meter
+from callboard.actors.servers import ToolError
 from callboard.actors.states import GO_ON, STOP
 from callboard.messages import (
     Answer,
@@ -69,16 +70,17 @@ class Pipeline:
     ) -> Message:
         """Run a step within its time and budget, and count what it used whether it fails or not."""
         start = time.perf_counter()
-        meter = Meter(Usage(steps=steps))
+        meter = Meter()
         assign, seconds = run.assign, run.limits.step_seconds
         self.context.lease.spent = meter
         budgets = self.context.services.budgets
         budget = budgets.step(assign.task_id, assign.run_id)
         budget.grant(assign.run_id, run.grants)
-        limit = asyncio.timeout(seconds)
+        limit = self.context.services.clock.timeout(seconds)
         try:
             if steps:
-                budget.reserve(steps=steps)
+                budget.reserve(steps=steps, **self._new_rounds(run))
+            meter.add(steps=steps)
             async with limit:
                 done = await step(replace(self.context, meter=meter, budget=budget), run)
         except PhaseError as error:
@@ -95,6 +97,12 @@ class Pipeline:
             late.__cause__ = error
             return _failed(late, run, meter, start)
         return done.model_copy(update={"usage": _timed(meter.usage, start)})
+
+    def _new_rounds(self, run: Run) -> dict[str, float]:
+        """Count the round that a HostAgent begins: until it is reserved, whatever else breaks off its first step."""
+        assign = run.assign
+        reserved = self.context.services.budgets.task(assign.task_id).used.get("rounds", 0)
+        return {} if assign.number or assign.round <= reserved else {"rounds": assign.round - reserved}
 
     def _may_ask(self) -> bool:
         settings = self.context.services.settings
@@ -117,7 +125,12 @@ class Pipeline:
         return await self._remembered(context, run, observation, acted)
 
     async def _held_actions(self, context: Context, run: Run) -> StepDone:
-        observation: Observation = await self._collect(context, run)
+        try:
+            observation: Observation = await self._collect(context, run)
+        except PhaseError as error:
+            if not (isinstance(error.__cause__, ToolError) and run.assign.number and await is_gone(context, run)):
+                raise
+            observation = gone(error.__cause__)
         acted: Acted = await self._phase(
             Phase.ACTION_EXECUTION, context, run, lambda: act_held(context, run, observation)
         )

@@ -40,7 +40,6 @@ from callboard.messages import (
     Cause,
     EventName,
     Outcome,
-    OutOfBudgetError,
     Pause,
     Question,
     RequestExpired,
@@ -182,12 +181,6 @@ class Root(pykka.ThreadingActor):
         return record.done
 
     def _next_round(self, record: TaskRecord) -> None:
-        try:
-            self._budgets.task(record.task.id).reserve(rounds=1)
-        except OutOfBudgetError as error:
-            record.stopping = Cancel(task_id=record.task.id, outcome=Outcome.OUT_OF_BUDGET, reason=str(error))
-            self._end_if_over(record)
-            return
         assign = record.next_assign()
         self._recorder.note(record.session, Board.REQUESTS, "user", assign.request)
         if not assign.number:

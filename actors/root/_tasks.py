@@ -33,6 +33,9 @@ class TaskRecord:
     """On the clock that never jumps."""
     done: concurrent.futures.Future[TaskResult] = field(default_factory=concurrent.futures.Future)
     round: int = 0
+    """The round that runs, from 1."""
+    rounds: int = 0
+    """Rounds that took a step; one that its budget refused is none."""
     runs: dict[str, Assign] = field(default_factory=dict)
     """What agents work on or wait for, by run id; token 0 while it waits for its target."""
     subtasks: list[SubtaskResult] = field(default_factory=list)
@@ -85,6 +88,7 @@ class TaskRecord:
     def end_round(self, ended: RoundEnded) -> None:
         """Keep what a round left."""
         self.ended = ended
+        self.rounds += ended.usage.steps > 0
         self.round_usage += ended.usage
         self.artifacts += ended.artifacts
 
@@ -92,6 +96,7 @@ class TaskRecord:
         """Keep what a subtask left; without a HostAgent it is the whole task's end."""
         self.subtasks.append(result)
         if self.target is not None:
+            self.rounds += result.usage.steps > 0
             self.ended = result
 
     def result(self, now: float) -> TaskResult:
@@ -110,7 +115,7 @@ class TaskRecord:
             comment=ended.comment if ended is not None else "",
             artifacts=unique((*(path for done in self.subtasks for path in done.artifacts), *self.artifacts)),
             subtasks=tuple(self.subtasks),
-            rounds=self.round,
+            rounds=self.rounds,
             usage=sum((done.usage for done in self.subtasks), self.round_usage),
             seconds=max(0.0, now - self.started),
         )

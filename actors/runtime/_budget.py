@@ -34,6 +34,8 @@ class BudgetNode:
     """What is spent or reserved, by kind."""
     grants: dict[str, Counter[str]] = field(default_factory=dict)
     """How often a person said "go on" at this node, by the run that asked, and by kind."""
+    exhausted: dict[str, str] = field(default_factory=dict)
+    """Why all that was left of a kind counts as used, by kind."""
 
     def child(self, name: str, limits: Budget) -> BudgetNode:
         """Make a node below this one."""
@@ -50,7 +52,7 @@ class BudgetNode:
                 for kind, amount in amounts.items():
                     limit = node.limit(kind)
                     if limit is not None and not node.has(kind, amount, limit):
-                        raise OutOfBudgetError(node.name, kind, limit)
+                        raise OutOfBudgetError(node.name, kind, limit, node.exhausted.get(kind, ""))
             self._book(amounts)
 
     def has(self, kind: str, amount: float, limit: float) -> bool:
@@ -63,6 +65,15 @@ class BudgetNode:
         """Book the difference between what was reserved and what was really used; it may go over a limit."""
         with self.lock:
             self._book(more)
+
+    def exhaust(self, kind: str, why: str) -> None:
+        """Count all that is left of a kind as used, here and above, because nobody knows how much really was."""
+        with self.lock:
+            for node in self._chain():
+                limit = node.limit(kind)
+                if limit is not None:
+                    node.used[kind] = max(limit, node.used.get(kind, 0))
+                    node.exhausted[kind] = why
 
     def grant(self, run_id: str, limits: Iterable[Limit]) -> None:
         """Let this node and those above it have as much again of what a run's person said so of. Idempotent."""

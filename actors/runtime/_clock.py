@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import heapq
 import itertools
 import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, Self
 
 from callboard.actors.runtime._threads import mark_own_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import TracebackType
 
     from callboard.messages import Seconds, Timestamp
 
@@ -32,6 +35,24 @@ class Alarm:
     def cancel(self) -> None:
         """Never call; without effect once it was called."""
         self.cancelled = True
+
+
+class TimeLimit(Protocol):
+    """What `Clock.timeout` gives: ``async with`` it. What takes longer is cancelled, and a `TimeoutError` follows."""
+
+    def expired(self) -> bool:
+        """Say whether it was this limit that cancelled."""
+        ...
+
+    async def __aenter__(self) -> object:
+        """Begin."""
+        ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End."""
+        ...
 
 
 class Clock(ABC):
@@ -57,6 +78,10 @@ class Clock(ABC):
             heapq.heappush(self._alarms, (alarm.due, next(self._order), alarm))
             self._changed.notify()
         return alarm
+
+    @abstractmethod
+    def timeout(self, seconds: Seconds) -> TimeLimit:
+        """Limit what runs in ``async with``, as `asyncio.timeout` does, on this clock; for coroutines on a loop."""
 
     def _due(self, elapsed: Seconds) -> Alarm | None:
         while self._alarms and self._alarms[0][2].cancelled:
@@ -89,6 +114,10 @@ class SystemClock(Clock):
     def elapsed(self) -> Seconds:
         """Give the monotonic time."""
         return time.monotonic()
+
+    def timeout(self, seconds: Seconds) -> TimeLimit:
+        """Limit on the loop's own clock: no other thread has to wake up for it."""
+        return asyncio.timeout(seconds)
 
     def start(self) -> None:
         """Start the thread."""
@@ -135,6 +164,10 @@ class VirtualClock(Clock):
         """Give the virtual time."""
         return self._now
 
+    def timeout(self, seconds: Seconds) -> TimeLimit:
+        """Limit on virtual time."""
+        return _VirtualTimeout(self, seconds)
+
     def start(self) -> None:
         """Nothing to start: it moves when it is told to."""
 
@@ -153,3 +186,37 @@ class VirtualClock(Clock):
                     return
                 self._now = max(self._now, alarm.due)
             alarm.callback()
+
+
+class _VirtualTimeout:
+    """A limit without a deadline of its own; the clock's alarm makes it due."""
+
+    def __init__(self, clock: Clock, seconds: Seconds) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._limit = asyncio.timeout(None)
+        self._alarm: Alarm | None = None
+
+    def expired(self) -> bool:
+        return self._limit.expired()
+
+    async def __aenter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        await self._limit.__aenter__()
+        self._alarm = self._clock.after(self._seconds, functools.partial(self._ring, loop))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        await self._limit.__aexit__(kind, error, traceback)
+
+    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+        loop.call_soon_threadsafe(self._fall_due, loop)
+
+    def _fall_due(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._alarm is not None:
+            self._limit.reschedule(loop.time())

@@ -25,7 +25,10 @@ class Spent(Protocol):
     """What a step has used and done so far."""
 
     usage: Usage
-    results: list[CommandResult]
+
+    def done(self, deed: Deed | None) -> tuple[CommandResult, ...]:
+        """Give the results so far; `deed` is the tool call that is being broken off."""
+        ...
 
 
 class Lease:
@@ -44,6 +47,8 @@ class Lease:
         self._valid = True
         self.spent: Spent | None = None
         """What the step that runs under it has used and done so far; a cancel must not lose it."""
+        self.deed: Deed | None = None
+        """The tool call that runs under it now."""
 
     @property
     def valid(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import pytest
 
 from callboard.actors.commands import Dispatcher, McpSession
-from callboard.actors.runtime import EventStream, Lanes, Lease, VirtualClock
+from callboard.actors.runtime import EventStream, Lanes, Lease, SystemClock, VirtualClock
 from callboard.messages import Command, CommandResult, Target
 from callboard.testing import MemoryServer
 
@@ -190,7 +190,7 @@ def stream() -> EventStream:
 @pytest.fixture
 def dispatcher(stream: EventStream) -> Dispatcher:
     """Give a dispatcher."""
-    return Dispatcher(stream)
+    return Dispatcher(stream, SystemClock("test"))
 
 
 @pytest.fixture
@@ -203,8 +203,9 @@ def lease() -> Lease:
 def dispatch(dispatcher: Dispatcher, lease: Lease) -> Callable[..., Awaitable[tuple[CommandResult, ...]]]:
     """Run commands with the tools of an MCP session."""
 
-    def run(session: McpSession, *commands: Command) -> Awaitable[tuple[CommandResult, ...]]:
-        return dispatcher.run(commands, {tool.info.name: tool for tool in session.tools()}, lease)
+    async def run(session: McpSession, *commands: Command) -> tuple[CommandResult, ...]:
+        tools = {tool.info.name: tool for tool in session.tools()}
+        return tuple([await dispatcher.run(command, tools, lease) for command in commands])
 
     return run
 

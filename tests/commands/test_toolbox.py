@@ -113,9 +113,8 @@ def test_a_bound_argument_is_hidden_from_the_model(type_text):
 
 
 async def test_a_bound_argument_is_always_the_targets_own(type_text, command, dispatcher, lease):
-    (result,) = await dispatcher.run(
-        [command("type_text", text="x", document="other.docx")], {"type_text": type_text}, lease
-    )
+    sent = command("type_text", text="x", document="other.docx")
+    result = await dispatcher.run(sent, {"type_text": type_text}, lease)
     assert result.value == ["a.docx", "x"]
 
 

@@ -62,6 +62,10 @@ class Stage:
         return [event for event in taken if event.name is name]
 
 
+def _function(model: Any) -> Callable[..., Any]:
+    return model if callable(model) else lambda request: model[request.call - 1]
+
+
 @pytest.fixture
 def stage() -> Iterator[Callable[..., Stage]]:
     """Set a stage: ``stage(model, policy=[...])``; a model is a function or a list of answers.
@@ -84,12 +88,12 @@ def stage() -> Iterator[Callable[..., Stage]]:
         stream = EventStream(clock, kept=1000, queue=1000)
         address = target.address if target else "host/t"
         kind = agent_kind(address)
-        answers = FunctionModel(model if callable(model) else lambda request: model[request.call - 1])
+        answers = model if isinstance(model, FunctionModel) else FunctionModel(_function(model))
         services = Services(
             settings=settings,
             models={} if model is None else {kind: answers},
             toolbox=Toolbox([shown], (), lanes),
-            dispatcher=Dispatcher(stream),
+            dispatcher=Dispatcher(stream, clock),
             policy=Policy(settings.policy.all_rules),
             approved=Approved(),
             budgets=Budgets(settings.budget),

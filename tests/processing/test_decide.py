@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 import pytest
 
-from callboard import EventName, ModelAnswer, Outcome, Task
+from callboard import EventName, FunctionModel, ModelAnswer, Outcome, Task
+from callboard.actors.models import Expected
 from callboard.messages import Cause, Phase, StepDone, StepFailed, SubtaskResult
 from callboard.testing import MemoryServer
 
@@ -177,12 +179,32 @@ async def test_without_a_model_the_phase_fails_and_says_which_setting_is_missing
 
 async def test_a_model_that_takes_too_long_fails_the_phase(stage):
     async def model(_request):
+        here.services.clock.advance(61)
         await asyncio.Event().wait()
 
-    here = stage(model, limits={"model_seconds": 0.01})
+    here = stage(model, limits={"model_seconds": 60})
     failed = await here.pipeline.process(here.run())
     assert failed.causes[1].exception == "ModelTimeoutError"
-    assert failed.causes[1].reason.startswith("the model gave no answer within 0.01 s")
+    assert failed.causes[1].reason.startswith("the model gave no answer within 60 s")
+
+
+async def test_agents_of_one_task_that_ask_at_once_can_not_overspend_together(stage):
+    calls, asked = [], asyncio.Event()
+
+    async def model(request):
+        calls.append(request.run_id)
+        await asked.wait()
+        return ModelAnswer(content=FINISH, input_tokens=10, cost=0.0)
+
+    here = stage(FunctionModel(model, expects=lambda _request: Expected(tokens=10)), budget={"task": {"tokens": 20}})
+    runs = [here.run() for _ in range(3)]
+    runs = [dataclasses.replace(r, assign=r.assign.model_copy(update={"run_id": f"t/{n}"})) for n, r in enumerate(runs)]
+    steps = [asyncio.create_task(here.pipeline.process(run)) for run in runs]
+    refused = await steps[2]
+    assert refused.outcome is Outcome.OUT_OF_BUDGET
+    asked.set()
+    assert [type(await step) for step in steps[:2]] == [StepDone, StepDone]
+    assert calls == ["t/0", "t/1"]
 
 
 async def test_a_timeout_of_the_models_own_keeps_its_words(stage):

@@ -117,7 +117,7 @@ def test_a_task_without_a_plan_has_one_round():
 def test_a_result_is_that_of_the_last_round():
     ended = record()
     ended.next_assign()
-    ended.end_round(round_ended(output={"rows": 3}, comment="done"))
+    ended.end_round(round_ended(output={"rows": 3}, comment="done", usage=Usage(steps=1)))
     result = ended.result(103.5)
     assert (result.outcome, result.output, result.comment, result.rounds) == (
         Outcome.FINISHED,
