@@ -19,7 +19,20 @@ import callboard.actors.mobile  # noqa: F401 - the four kinds of agent register 
 from callboard.actors.commands import Approved, Dispatcher, McpSession, Policy, Toolbox, find_target
 from callboard.actors.models import FunctionModel, Model, named_models
 from callboard.actors.processing import Services
-from callboard.actors.root import CloseIntake, GetStatus, Line, Root, StopAgents, Submit, TaskHandle
+from callboard.actors.root import (
+    CloseIntake,
+    GetStatus,
+    GetTasks,
+    JournalBroken,
+    LeaseHung,
+    Line,
+    Restore,
+    Root,
+    StopAgents,
+    Submit,
+    TaskHandle,
+    open_journal,
+)
 from callboard.actors.runtime import (
     Budgets,
     Clock,
@@ -29,6 +42,7 @@ from callboard.actors.runtime import (
     Lanes,
     Subscriber,
     SystemClock,
+    Watchdog,
     refuse_own_thread,
 )
 from callboard.actors.servers import DocumentServer, Server
@@ -39,6 +53,7 @@ from callboard.messages import (
     BlackboardView,
     Event,
     EventName,
+    Message,
     SettingsError,
     SupervisorStatus,
     SupervisorStoppedError,
@@ -48,6 +63,7 @@ from callboard.messages import (
     TaskRefusedError,
     TaskResult,
     UnknownTargetError,
+    UnknownTaskError,
 )
 
 if TYPE_CHECKING:
@@ -63,7 +79,8 @@ STOP_SECONDS = 10.0
 class Supervisor:
     """Runs the multi-agent system inside a host program. Everything here may be called from any thread.
 
-    Make one with `Supervisor.start`, best in a ``with`` block; leaving it cancels what still runs.
+    Make one with `Supervisor.start`, best in a ``with`` block; leaving it suspends what a journal keeps, and cancels
+    all else.
     """
 
     def __init__(
@@ -90,11 +107,19 @@ class Supervisor:
             _check_types(servers, clock)
             self._log = log
             self._clock = clock or SystemClock("callboard-clock")
-            self._stream = EventStream(self._clock, settings.events.kept, settings.events.queue)
+            opened = open_journal(settings, self._clock, self._journal_broke)
+            self._journal = opened.journal
+            undo.callback(self._journal.close, STOP_SECONDS)
+            self._stream = EventStream(
+                self._clock, settings.events.kept, settings.events.queue, seq=opened.seq, past=opened.events
+            )
             self._stream.add_sink(log.write)
+            if opened.sink is not None:
+                self._stream.add_sink(opened.sink)
             self._loop = EventLoop("callboard-loop")
             self._lanes = Lanes()
-            self._jobs = Jobs(self._loop)
+            self._jobs = Jobs(self._loop, self._clock)
+            self._watchdog = self._watch()
             self._clock.start()
             undo.callback(self._clock.stop, STOP_SECONDS)
             self._loop.start()
@@ -114,12 +139,15 @@ class Supervisor:
                 budgets=Budgets(settings.budget),
                 lanes=self._lanes,
                 stream=self._stream,
+                journal=self._journal,
                 clock=self._clock,
                 prompts=load_prompts(settings),
             )
-            self._root: pykka.ActorRef[Root] = Root.start(services, self._jobs)
+            self._root: pykka.ActorRef[Root] = Root.start(services, self._jobs, opened.token)
+            self._watchdog.start()
             undo.pop_all()
-        self._stream.emit(EventName.SUPERVISOR_STARTED)
+        self._stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.pasts))
+        self._ask(Restore(opened.pasts))
 
     @classmethod
     def start(
@@ -161,10 +189,16 @@ class Supervisor:
         self.stop()
 
     def stop(self, timeout: float = STOP_SECONDS) -> tuple[str, ...]:
-        """Cancel what runs and stop everything, in the reverse order of the start. Idempotent.
+        """Stop everything, in the reverse order of the start. Idempotent.
+
+        With a journal, tasks that are not over are suspended: no action begins any more, and the next supervisor on
+        the journal goes on with them. Without one they are cancelled.
+
+        Args:
+            timeout: How long each part may take, in seconds.
 
         Returns:
-            The names of what could not be ended in time: tasks, lanes with a call that does not return, threads.
+            The names of what could not be ended in time: tasks, jobs, lanes with a call that does not return, threads.
         """
         refuse_own_thread("stop")
         with self._stopping:
@@ -173,23 +207,54 @@ class Supervisor:
             return self._left
 
     def _stop(self, timeout: float) -> tuple[str, ...]:
-        """Intake, agents, sessions, root, loop, lanes, clock, subscribers, log."""
+        """Intake, clock, jobs, agents, sessions, switchboard, subscribers, journal, log, loop."""
         left: list[str] = []
         with contextlib.suppress(SupervisorStoppedError):
             _, late = concurrent.futures.wait(self._ask(CloseIntake()), timeout)
             left += [f"{len(late)} tasks"] if late else []
+        left += [] if self._clock.stop(timeout) else ["the clock"]
+        if self._journal.survives and not self._jobs.drain(timeout):
+            left.append("jobs")
+        left += [f"lane {name}" for name in self._lanes.close(min(timeout, 1.0))]
+        with contextlib.suppress(SupervisorStoppedError):
             left += _late("an agent", self._ask(StopAgents()), timeout)
         left += self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):
             left += _late("the switchboard", [self._root.stop(block=False)], timeout)
-        left += [] if self._loop.stop(timeout) else [self._loop.thread.name]
-        left += [f"lane {name}" for name in self._lanes.close(min(timeout, 1.0))]
-        left += [] if self._clock.stop(timeout) else ["the clock"]
         self._stream.emit(EventName.SUPERVISOR_STOPPED, left=list(left))
         self._stream.close()
         left += [subscriber.name for subscriber in self._subscribers if not subscriber.join(timeout)]
+        left += [] if self._journal.close(timeout) else ["the journal"]
         left += [] if self._log.close() else ["the log"]
+        left += [] if self._watchdog.stop(timeout) else ["the watchdog"]
+        left += [] if self._loop.stop(timeout) else [self._loop.thread.name]
         return tuple(left)
+
+    def _watch(self) -> Watchdog:
+        limits, hung = self.settings.limits, self.settings.supervision.hung_seconds
+
+        def blocked(thread: str, stack: str, seconds: float) -> None:
+            self._stream.emit(EventName.LOOP_BLOCKED, thread=thread, stack=stack, seconds=seconds)
+
+        def look() -> None:
+            for token in self._jobs.overdue(limits.step_seconds + hung):
+                self._tell_root(LeaseHung(token, self._jobs.stack(token)))
+
+        return Watchdog(
+            "callboard-watchdog",
+            self._loop,
+            hung,
+            on_blocked=blocked,
+            on_free=lambda: self._stream.emit(EventName.LOOP_FREED),
+            on_tick=look,
+        )
+
+    def _journal_broke(self, error: Exception) -> None:
+        self._tell_root(JournalBroken(error))
+
+    def _tell_root(self, message: object) -> None:
+        with contextlib.suppress(pykka.ActorDeadError):
+            self._root.tell(message)
 
     def _close_sessions(self, timeout: float) -> tuple[str, ...]:
         left = []
@@ -212,10 +277,52 @@ class Supervisor:
         if not isinstance(task, Task):
             msg = f"submit takes a Task, not {type(task).__name__}: Task(request=...)"
             raise TypeError(msg)
+        _check_writable(task)
+        known = self._known(task)
+        if known is not None:
+            return known
         target = self._target(task)
         before = self._stream.seq
-        done: concurrent.futures.Future[TaskResult] = self._ask(Submit(task, target))
-        return TaskHandle(task, done, Line(self._ask, self.submit, self._stream), before)
+        taken, done, safe = self._ask(Submit(task, target))
+        safe.result(ASK_SECONDS)
+        return self._handle(taken, done, before)
+
+    def _known(self, task: Task) -> TaskHandle | None:
+        """Find a task that the journal has of the same id or key; other ids are made anew for each task."""
+        if task.key is None and "id" not in task.model_fields_set:
+            return None
+        found = self._journal.find(task)
+        if found is None:
+            return None
+        handle = self.handle(found)
+        if found == task.id and handle.task != task:
+            msg = f"the task id {task.id!r} was used before, for another task: give each task its own, or none"
+            raise TaskRefusedError(msg)
+        return handle
+
+    def handle(self, task_id: str) -> TaskHandle:
+        """Give the handle of a task: one that runs or waits, or one that is over, if a journal has it.
+
+        Raises:
+            UnknownTaskError: If there is none.
+        """
+        running = self._ask(GetTasks())
+        if task_id in running:
+            task, done = running[task_id]
+            return self._handle(task, done, 0)
+        ended = self._journal.ended(task_id)
+        if ended is None:
+            raise UnknownTaskError(task_id)
+        over: concurrent.futures.Future[TaskResult] = concurrent.futures.Future()
+        over.set_result(ended[1])
+        return self._handle(ended[0], over, 0)
+
+    def pending(self) -> tuple[TaskHandle, ...]:
+        """Give the handles of all tasks that are not over, those that were recovered from the journal included."""
+        return tuple(self._handle(task, done, 0) for task, done in self._ask(GetTasks()).values())
+
+    def _handle(self, task: Task, done: concurrent.futures.Future[TaskResult], before: int) -> TaskHandle:
+        return TaskHandle(task, done, Line(self._ask, self._settle, self.submit, self._stream), before)
 
     def _target(self, task: Task) -> Target | None:
         """Find a lone task's target. A plan's are looked up when their round begins: an earlier step may make them."""
@@ -290,6 +397,11 @@ class Supervisor:
 
         return end
 
+    def _settle(self, message: Message) -> Any:  # noqa: ANN401 - what is answered depends on what is asked
+        """Ask, and wait until the answer is safe."""
+        _check_writable(message)
+        return self._ask(message).result(ASK_SECONDS)
+
     def _ask(self, message: object) -> Any:  # noqa: ANN401 - what is answered depends on what is asked
         refuse_own_thread(type(message).__name__)
         try:
@@ -313,6 +425,19 @@ def _models(models: Mapping[str, Model | Callable[..., Any]]) -> dict[AgentKind,
             raise TypeError(msg)
         made[AgentKind(kind)] = model if isinstance(model, Model) else FunctionModel(model)
     return made
+
+
+def _check_writable(message: Message) -> None:
+    """Refuse what can't be kept, before anything is done with it.
+
+    Raises:
+        ValueError: If a text in it is no Unicode, or it is nested too deep.
+    """
+    try:
+        message.model_dump_json()
+    except ValueError as error:
+        msg = f"this {message.kind} can't be written down: {error}"  # type: ignore[attr-defined]
+        raise ValueError(msg) from error
 
 
 def _check_types(servers: Sequence[Server], clock: Clock | None) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pykka
 
+from callboard.actors.journal import Row
 from callboard.actors.processing import MACHINES
 from callboard.actors.runtime import mark_own_thread
-from callboard.actors.states import Run, memory_key
+from callboard.actors.states import Run, fold, memory_key, moves
 from callboard.messages import (
     AgentCrashedError,
     AgentKind,
@@ -17,9 +18,6 @@ from callboard.messages import (
     ApprovalAnswer,
     ApprovalRequest,
     Assign,
-    BlackboardEntry,
-    BlackboardPost,
-    Board,
     Cancel,
     Cause,
     EventName,
@@ -41,11 +39,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from callboard.actors.journal import Journal
     from callboard.actors.processing import Pipeline
-    from callboard.actors.runtime import EventStream, Jobs, Leases
-    from callboard.actors.states import AgentStateManager, Move
+    from callboard.actors.runtime import EventStream, Jobs, Lease, Leases
+    from callboard.actors.states import AgentStateManager, Said
     from callboard.config import Limits
-    from callboard.messages import StepRecord, Timestamp
 
 
 @dataclass(frozen=True)
@@ -59,6 +57,7 @@ class Backstage:
     jobs: Jobs
     leases: Leases
     stream: EventStream
+    journal: Journal
     limits: Limits
     pipelines: dict[AgentKind, Pipeline]
 
@@ -70,11 +69,22 @@ class JobReturned:
     task_id: str
     token: int
     job: int
-    said: Message | BaseException
+    said: Message
+
+
+@dataclass(frozen=True)
+class Continue:
+    """Go on where a crash broke off, or where an earlier assignment left the memory."""
+
+    assign: Assign
+    """The work, under its new lease."""
+    history: tuple[Said, ...]
+    """All that was heard at this address before, the assignment included."""
 
 
 Inbox = (
-    Pause
+    Continue
+    | Pause
     | Resume
     | Assign
     | Step
@@ -132,6 +142,8 @@ class Agent(pykka.ThreadingActor):
         match message:
             case Assign():
                 self._begin(message)
+            case Continue():
+                self._continue(message)
             case TaskForgotten():
                 self._forget(message.task_id)
             case Step():
@@ -145,6 +157,14 @@ class Agent(pykka.ThreadingActor):
         before = self._past.get(memory_key(assign))
         self._run = Run.begin(assign, self._backstage.limits, self.machine.initial, before)
         self._tell(EventName.STATE_CHANGED, source="", target=self._run.status, by="system")
+        self._go()
+
+    def _continue(self, message: Continue) -> None:
+        self._run = run = fold(message.history, self._backstage.limits, self.machine)
+        if run is not None:
+            self._tell(
+                EventName.RUN_RECOVERED, step=run.steps + 1, steps=run.steps, broken_off=run.unfinished is not None
+            )
         self._go()
 
     def _forget(self, task_id: str) -> None:
@@ -182,14 +202,29 @@ class Agent(pykka.ThreadingActor):
         run = self._run = replace(run, busy=True, job=run.job + 1)
         state = self.machine.get_state(run.status)
         processing = backstage.pipelines[self.kind].under(lease)
-        task_id, token, job, ref = run.assign.task_id, run.assign.token, run.job, self.actor_ref
         if state.name() in {"CONTINUE", "SCREENSHOT"}:
             self._tell(EventName.STEP_STARTED, step=run.steps + 1)
-        backstage.jobs.start(
-            lease,
-            lambda: state.handle(processing, run),
-            lambda said: tell_if_alive(ref, JobReturned(task_id, token, job, said)),
-        )
+        backstage.jobs.start(lease, lambda: state.handle(processing, run), self._back(run, lease))
+
+    def _back(self, run: Run, lease: Lease) -> Callable[[Message | BaseException], None]:
+        """Make what takes a job's word: it is kept first, then told. Runs on the event loop's thread.
+
+        A word that comes after its lease was voided is late; it is told, to be logged, and not kept.
+        """
+        assign, job, ref, backstage = run.assign, run.job, self.actor_ref, self._backstage
+        address, valid = self.address, lease.valid
+
+        def back(said: Message | BaseException) -> None:
+            if isinstance(said, BaseException):
+                said = StepFailed(phase=None, causes=Cause.chain(said, where=address))
+            returned = JobReturned(assign.task_id, assign.token, job, said)
+            if valid and not lease.valid:
+                tell_if_alive(ref, returned)
+                return
+            row = Row(backstage.stream.now(), assign.task_id, assign.run_id, said, job)
+            backstage.journal.append((row,), lambda: tell_if_alive(ref, returned))
+
+        return back
 
     def _take_back(self, returned: JobReturned) -> None:
         run = self._run
@@ -200,8 +235,6 @@ class Agent(pykka.ThreadingActor):
             )
             return
         said = returned.said
-        if isinstance(said, BaseException):
-            said = StepFailed(phase=None, causes=Cause.chain(said, where=self.address))
         if isinstance(said, RoundEnded | SubtaskEnded):
             self._end(run, said)
             return
@@ -219,27 +252,23 @@ class Agent(pykka.ThreadingActor):
 
     def _go(self) -> None:
         """Move as far as the states decide, then take the next step, or wait."""
-        while self._run is not None:
-            run = self._run
-            move = self.machine.get_state(run.status).decide(run)
-            if move is None:
-                break
-            self._move(run, move)
-        if self._run is not None and not (self._run.busy or self._run.waiting or self._run.paused):
-            run = self._run
+        if self._run is not None:
+            self._move(self._run)
+        run = self._run
+        if run is not None and not (run.busy or run.waiting or run.paused or run.over):
             self.actor_ref.tell(
                 Step(task_id=run.assign.task_id, run_id=run.assign.run_id, token=run.assign.token, job=run.job)
             )
 
-    def _move(self, run: Run, move: Move) -> None:
+    def _move(self, run: Run) -> None:
         """Write the status; the only place that does. Refuses what the table does not have."""
         try:
-            self.machine.check(run.status, move.target, move.by)
-        except IllegalMoveError:
-            self._tell(EventName.STATE_REFUSED, source=run.status, target=move.target, by=str(move.by))
+            for move, moved in moves(self.machine, run):
+                source, run, self._run = run.status, moved, moved
+                self._tell(EventName.STATE_CHANGED, source=source, target=move.target, by=str(move.by))
+        except IllegalMoveError as error:
+            self._tell(EventName.STATE_REFUSED, source=error.source, target=error.target, by=error.by)
             raise
-        self._run = run.moved(move, reannotating=move.target == "SCREENSHOT")
-        self._tell(EventName.STATE_CHANGED, source=run.status, target=move.target, by=str(move.by))
 
     def _report(self, run: Run, said: Message, applied: Run) -> None:
         match said:
@@ -254,7 +283,6 @@ class Agent(pykka.ThreadingActor):
                     actions=[action.tool for action in record.decision.actions],
                     results=[result.status.value for result in record.results],
                 )
-                self._backstage.post(trajectory(run, self.address, record, self._backstage.stream.now()))
                 count = applied.repeats
                 if count >= run.limits.repeats:
                     self._tell(EventName.LOOP_NOTICED, step=record.step, count=count)
@@ -284,10 +312,3 @@ def tell_if_alive(ref: pykka.ActorRef[Agent], message: Inbox) -> None:
         ref.tell(message)
     except pykka.ActorDeadError:
         return
-
-
-def trajectory(run: Run, address: str, record: StepRecord, at: Timestamp) -> BlackboardPost:
-    """Make a step's row for the blackboard."""
-    content = record.model_dump(mode="json", exclude={"observation"}, exclude_defaults=True)
-    entry = BlackboardEntry(at=at, author=address, content=content)
-    return BlackboardPost(task_id=run.assign.session or run.assign.task_id, board=Board.TRAJECTORIES, entry=entry)

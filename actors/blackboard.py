@@ -1,4 +1,4 @@
-"""The blackboard: what agents leave for each other and for the host program."""
+"""The blackboard: what agents leave for each other and for the host program. It is read off the journal's rows."""
 
 from __future__ import annotations
 
@@ -8,19 +8,67 @@ from typing import TYPE_CHECKING
 
 import pykka
 
-from callboard.messages import BlackboardEntry, BlackboardPost, BlackboardQuery, BlackboardView, Board, TaskForgotten
+from callboard.actors.runtime import mark_own_thread
+from callboard.messages import (
+    AgentCrashedError,
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    Assign,
+    BlackboardEntry,
+    BlackboardQuery,
+    BlackboardView,
+    Board,
+    Question,
+    RequestExpired,
+    StepDone,
+    SubtaskEnded,
+    Task,
+    TaskResult,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
 
+    from pydantic import JsonValue
+
+    from callboard.actors.journal import Row
     from callboard.config import BlackboardSettings
+
+SHOWN = (
+    Task,
+    Assign,
+    StepDone,
+    Question,
+    ApprovalRequest,
+    Answer,
+    ApprovalAnswer,
+    RequestExpired,
+    SubtaskEnded,
+    TaskResult,
+)
+"""The messages that say something here."""
 
 
 @dataclass
 class _Page:
-    rows: collections.deque[tuple[Board, BlackboardEntry]] = field(default_factory=collections.deque)
+    rows: collections.deque[tuple[Board, str, Row]] = field(default_factory=collections.deque)
+    """Which board, who wrote it, and the row; what it says is made when it is read."""
     dropped: int = 0
-    ended: bool = False
+    open: set[str] = field(default_factory=set)
+    """The tasks of the conversation that are not over."""
+    authors: dict[str, str] = field(default_factory=dict)
+    """Who works on a run."""
+    seen: set[tuple[str, int]] = field(default_factory=set)
+    """Requests, and results of subtasks, that stand here already: after a crash they are told again."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Rows that the journal has kept."""
+
+    rows: Sequence[Row]
 
 
 @dataclass(frozen=True)
@@ -32,47 +80,121 @@ class Read:
 
 
 class Blackboard(pykka.ThreadingActor):
-    """One page a task, bounded: the oldest rows go first, and the longest ended tasks' pages.
+    """One page a conversation, bounded: the oldest rows go first, and the longest ended conversations' pages.
 
-    Runs on its own thread; everything here is quick. Only the switchboard talks to it.
+    Runs on its own thread; everything here is quick. It can be made anew from the journal at any time.
     """
 
     use_daemon_thread = True
 
-    def __init__(self, settings: BlackboardSettings) -> None:
+    def __init__(self, settings: BlackboardSettings, crashed: Callable[[BaseException], None]) -> None:
         super().__init__()
         self._settings = settings
+        self._crashed = crashed
         self._pages: dict[str, _Page] = {}
+        self._sessions: dict[str, str] = {}
 
-    def on_receive(self, message: BlackboardPost | Read | TaskForgotten) -> None:
-        """Handle one message."""
+    def on_receive(self, message: Kept | Read) -> None:
+        """Handle one message. An edge: Pykka answers a SystemExit by stopping every actor of the process."""
+        mark_own_thread()
+        try:
+            self.receive(message)
+        except BaseException as error:
+            where = "blackboard"
+            raise AgentCrashedError(where) from error
+
+    def receive(self, message: Kept | Read) -> None:
+        """Write rows down, or read a page."""
         match message:
-            case BlackboardPost():
-                self._post(message)
+            case Kept():
+                for row in message.rows:
+                    self._keep(row)
             case Read():
                 message.answer(self._view(message.query.task_id))
-            case TaskForgotten():
-                self._end(message.task_id)
 
-    def _post(self, post: BlackboardPost) -> None:
-        page = self._pages.setdefault(post.task_id, _Page())
-        page.ended = False
-        page.rows.append((post.board, post.entry))
+    def on_failure(
+        self,
+        exception_type: type[BaseException] | None,  # noqa: ARG002 - Pykka's hook
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,  # noqa: ARG002 - Pykka's hook
+    ) -> None:
+        """Tell the switchboard, which makes another one."""
+        self._crashed(exception_value or AgentCrashedError("blackboard"))
+
+    def _keep(self, row: Row) -> None:  # noqa: C901 - one match, a case a message
+        message = row.message
+        if isinstance(message, Task):
+            self._sessions[row.task_id] = message.session or message.id
+        page = self._page(row.task_id)
+        match message:
+            case Task():
+                page.open.add(row.task_id)
+            case TaskResult():
+                self._end(row.task_id)
+            case Assign(token=token) if token:
+                page.authors[message.run_id] = message.address
+                if message.host is None:
+                    self._once(page, (message.run_id, message.round), Board.REQUESTS, "user", row)
+            case StepDone():
+                self._add(page, Board.TRAJECTORIES, page.authors.get(row.run_id, ""), row)
+            case SubtaskEnded(result=result):
+                self._once(page, (result.run_id, 0), Board.SUBTASKS, result.address, row)
+            case Question() | ApprovalRequest():
+                self._add(page, Board.QUESTIONS, message.address, row)
+            case Answer() | ApprovalAnswer() if not _unasked(message):
+                self._add(page, Board.QUESTIONS, message.by or "supervisor", row)
+            case RequestExpired():
+                self._add(page, Board.QUESTIONS, "supervisor", row)
+
+    def _page(self, task_id: str) -> _Page:
+        return self._pages.setdefault(self._sessions.get(task_id, task_id), _Page())
+
+    def _once(self, page: _Page, key: tuple[str, int], board: Board, author: str, row: Row) -> None:
+        if key not in page.seen:
+            page.seen.add(key)
+            self._add(page, board, author, row)
+
+    def _add(self, page: _Page, board: Board, author: str, row: Row) -> None:
+        page.rows.append((board, author, row))
         while len(page.rows) > self._settings.rows:
             page.rows.popleft()
             page.dropped += 1
 
     def _view(self, task_id: str) -> BlackboardView:
-        page = self._pages.get(task_id, _Page())
-        rows = {board.value: tuple(entry for at, entry in page.rows if at is board) for board in Board}
+        page = self._pages.get(self._sessions.get(task_id, task_id), _Page())
+        rows = {board.value: tuple(_entry(at, row) for on, at, row in page.rows if on is board) for board in Board}
         return BlackboardView(task_id=task_id, dropped=page.dropped, **rows)
 
     def _end(self, task_id: str) -> None:
-        page = self._pages.pop(task_id, None)
-        if page is None:
-            return
-        page.ended = True
-        self._pages[task_id] = page  # ended pages stand in the order of their ends
-        ended = [task for task, old in self._pages.items() if old.ended]
-        for task in ended[: max(0, len(ended) - self._settings.tasks)]:
-            del self._pages[task]
+        session = self._sessions.get(task_id, task_id)
+        page = self._pages.pop(session)
+        page.open.discard(task_id)
+        self._pages[session] = page  # ended pages stand in the order of their ends
+        ended = [key for key, old in self._pages.items() if not old.open]
+        for key in ended[: max(0, len(ended) - self._settings.tasks)]:
+            del self._pages[key]
+            for task in [task for task, session in self._sessions.items() if session == key]:
+                del self._sessions[task]
+
+
+def _unasked(answer: Answer | ApprovalAnswer) -> bool:
+    """Whether no person was asked at all."""
+    return answer.nobody if isinstance(answer, Answer) else answer.unattended
+
+
+def _entry(author: str, row: Row) -> BlackboardEntry:
+    return BlackboardEntry(at=row.at, author=author, content=_content(row))
+
+
+def _content(row: Row) -> JsonValue:
+    match row.message:
+        case Assign() as assign:
+            return assign.request
+        case StepDone(record=record):
+            return record.model_dump(mode="json", exclude={"observation"}, exclude_defaults=True)
+        case SubtaskEnded(result=result):
+            return result.model_dump(mode="json")
+        case RequestExpired() as expired:
+            return {"id": expired.id, "expired": True, "then": expired.at_deadline.value}
+        case message:
+            return message.model_dump(mode="json", exclude={"observation", "token"}, exclude_defaults=True)

@@ -9,6 +9,7 @@ from callboard.config._sections import (
     BlackboardSettings,
     Documents,
     EventSettings,
+    JournalSettings,
     LogSettings,
     McpServer,
     Models,
@@ -16,6 +17,7 @@ from callboard.config._sections import (
     SystemSettings,
 )
 from callboard.config._settings import Settings
+from callboard.config._supervision import SupervisionSettings
 
 __all__ = [
     "BlackboardSettings",
@@ -24,6 +26,7 @@ __all__ = [
     "Documents",
     "EventLog",
     "EventSettings",
+    "JournalSettings",
     "Limits",
     "LogSettings",
     "McpServer",
@@ -32,6 +35,7 @@ __all__ = [
     "PolicySettings",
     "Prompts",
     "Settings",
+    "SupervisionSettings",
     "SystemSettings",
     "Verdict",
     "in_url",

@@ -133,3 +133,19 @@ class EventSettings(Section):
     """Events that a late subscriber can still read."""
     queue: int = Field(default=1000, ge=1)
     """Events that wait for one slow subscriber; past that it is told how many it missed."""
+
+
+class JournalSettings(Section):
+    """What survives the process: tasks, messages, answers and results, in one file."""
+
+    path: Path | None = None
+    """The file; its pictures stand in a folder beside it. None: nothing survives the process."""
+    durability: Literal["full", "process"] = "full"
+    """`full`: what was accepted or done is on the disk before anything depends on it, and survives a loss of power.
+    `process`: it is with the operating system, and survives a killed process, but not a loss of power."""
+    days: float | None = Field(default=30.0, gt=0, allow_inf_nan=False)
+    """How long an ended task is kept, in days; none: by size alone. Tasks that are not over are always kept."""
+    max_bytes: int | None = Field(default=1_000_000_000, ge=1)
+    """The size, pictures included, past which the tasks that ended first are dropped; none: it may grow."""
+    in_doubt: Literal["ask", "fail"] = "ask"
+    """What to do if nobody can tell whether an action was done before a crash: ask a person, or fail the work."""

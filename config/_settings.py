@@ -18,12 +18,14 @@ from callboard.config._sections import (
     BlackboardSettings,
     Documents,
     EventSettings,
+    JournalSettings,
     LogSettings,
     McpServer,
     Models,
     Prompts,
     SystemSettings,
 )
+from callboard.config._supervision import SupervisionSettings
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
@@ -67,6 +69,10 @@ class Settings(BaseSettings):
     """How much the blackboard keeps."""
     events: EventSettings = EventSettings()
     """How much the event stream keeps."""
+    journal: JournalSettings = JournalSettings()
+    """What survives the process."""
+    supervision: SupervisionSettings = SupervisionSettings()
+    """How often what crashes is started anew, and when something counts as hung."""
     _base: Path = PrivateAttr(default_factory=Path.cwd)
 
     @property

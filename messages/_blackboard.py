@@ -32,15 +32,6 @@ class BlackboardEntry(Value):
     content: JsonValue
 
 
-class BlackboardPost(Message):
-    """Add a row to a task's blackboard."""
-
-    kind: Literal["blackboard_post"] = "blackboard_post"
-    task_id: TaskId
-    board: Board
-    entry: BlackboardEntry
-
-
 class BlackboardQuery(Message):
     """Read a task's blackboard."""
 

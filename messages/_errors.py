@@ -6,6 +6,7 @@
     ├── SettingsError            the operator's: a setting is unknown, missing or of the wrong type
     ├── TaskRefusedError         the caller's: a task that can't be taken; nothing was started
     │   └── UnknownTargetError   it names a target that no server offers
+    ├── UnknownTaskError         the caller's: no task has this id
     ├── SupervisorStoppedError   the caller's: the supervisor is down, or went down while somebody waited
     ├── WouldDeadlockError       the caller's: a blocking call from one of our own threads
     ├── NotWaitingError          the caller's: an answer to something that nobody waits for any more
@@ -15,16 +16,28 @@
     │   ├── InvalidAnswerError   it answered, but not what was asked for, after all repairs
     │   └── ModelTimeoutError    it took too long
     ├── OutOfBudgetError         the task's: what it may use is used up
+    ├── JournalError             the machine's or the operator's: the journal can't be read or written; work stops
+    │   ├── JournalInUseError    another process has it open
+    │   ├── JournalDamagedError  it is no journal, or not a whole one; the file was left as it is
+    │   └── JournalNewerError    a newer version of this library wrote it; the file was left as it is
     ├── ToolTimeoutError         the tool's: it took too long
     ├── StepTimeoutError         the step's: it took too long
+    ├── DoubtError               a crash's: nobody can tell whether an action was done, and nobody is asked
     ├── BrokenMachineError       the author's of a state machine: refused when the class is made
     ├── IllegalMoveError         ours: a move that the transition table does not have
     ├── LeaseVoidError           nobody's: a deed came too late, and was refused
     ├── PhaseError               what a failing phase raises; its cause says why
+    ├── JobHungError             an agent's job is long past its deadline
     └── AgentCrashedError        ours: an exception escaped an agent's message handler
 """
 
 from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class CallboardError(Exception):
@@ -52,6 +65,18 @@ class UnknownTargetError(TaskRefusedError):
         self.known = known
         there = ", ".join(known) if known else "none"
         super().__init__(f"no target is called {target!r}; there are: {there}")
+
+
+class UnknownTaskError(CallboardError):
+    """No task has this id, or none that is kept.
+
+    Attributes:
+        task_id: What was asked for.
+    """
+
+    def __init__(self, task_id: str) -> None:
+        self.task_id = task_id
+        super().__init__(f"no task is called {task_id!r}: it is over and not kept, or never was")
 
 
 class SupervisorStoppedError(CallboardError):
@@ -94,6 +119,58 @@ class ModelTimeoutError(ModelError):
     """A model took too long."""
 
 
+class JournalError(CallboardError):
+    """The journal can't be opened, read or written; ``__cause__`` is what the system said, where it said something.
+
+    Attributes:
+        path: The journal's file.
+    """
+
+    def __init__(self, path: Path, problem: str) -> None:
+        self.path = path
+        super().__init__(f"the journal {path} {problem}")
+
+
+class JournalInUseError(JournalError):
+    """Another process, or another supervisor of this one, has the journal open. It was not touched.
+
+    Attributes:
+        pid: The number of that process; 0 if it did not say.
+        host: The machine on which it runs.
+        since: When it opened the journal.
+    """
+
+    def __init__(self, path: Path, *, pid: int, host: str, since: float) -> None:
+        self.pid = pid
+        self.host = host
+        self.since = since
+        start = dt.datetime.fromtimestamp(since, dt.UTC)
+        who = f"process {pid} on {host} since {start:%Y-%m-%d %H:%M:%S} UTC" if pid else "another process"
+        super().__init__(path, f"is in use by {who}: stop that one, or give this one a journal of its own")
+
+
+class JournalDamagedError(JournalError):
+    """The file is no journal, or not a whole one. It was left as it is."""
+
+
+class JournalNewerError(JournalError):
+    """A newer version of this library wrote the journal. It was left as it is.
+
+    Attributes:
+        version: The version of its tables.
+        known: The highest version that this library can read.
+    """
+
+    def __init__(self, path: Path, *, version: int, known: int) -> None:
+        self.version = version
+        self.known = known
+        super().__init__(
+            path,
+            f"was written by a newer callboard (its tables have version {version}, this one knows {known}): "
+            "use that one, or give this one a journal of its own",
+        )
+
+
 class ToolTimeoutError(CallboardError):
     """A tool took too long."""
 
@@ -116,6 +193,10 @@ class OutOfBudgetError(CallboardError):
 
 class StepTimeoutError(CallboardError):
     """A step took too long."""
+
+
+class DoubtError(CallboardError):
+    """Nobody can tell whether an action was done before a crash, and nobody may be asked."""
 
 
 class BrokenMachineError(CallboardError, TypeError):
@@ -164,3 +245,17 @@ class AgentCrashedError(CallboardError):
     def __init__(self, address: str) -> None:
         self.address = address
         super().__init__(f"the agent {address} crashed")
+
+
+class JobHungError(CallboardError):
+    """A job of an agent is long past its deadline, and does not heed that it was cancelled.
+
+    Attributes:
+        run_id: Whose job.
+        stack: Where its thread hangs; empty if that is not known.
+    """
+
+    def __init__(self, run_id: str, stack: str = "") -> None:
+        self.run_id = run_id
+        self.stack = stack
+        super().__init__(f"a job of {run_id} is long past its deadline, and can't be stopped")

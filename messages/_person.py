@@ -51,6 +51,8 @@ class Question(Message):
     """When the agent gives up; None: never."""
     limit: Limit | None = None
     """What there may be more of, if a person says so; None for a model's own question."""
+    in_doubt: str = ""
+    """The action of which nobody knows whether it was done before a crash; empty for any other question."""
     usage: Usage = Field(default_factory=Usage)
     """What the step used that was broken off to ask; at the limit of a budget."""
 

@@ -121,8 +121,8 @@ class StepFailed(Message):
     phase: Phase | None
     """The phase that failed; None for an exception outside the phases."""
     causes: tuple[Cause, ...] = Field(min_length=1)
-    outcome: Literal[Outcome.ERROR, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET] = Outcome.ERROR
-    """What the failure means for the work: an error, or that its time or budget is used up."""
+    outcome: Literal[Outcome.ERROR, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET, Outcome.FAILED] = Outcome.ERROR
+    """What the failure means for the work: an error, its time or budget used up, or that an action is in doubt."""
     results: tuple[CommandResult, ...] = ()
     """What was done before it failed."""
     usage: Usage = Field(default_factory=Usage)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, JsonValue, field_validator, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, field_validator, model_validator
 
 from callboard.messages._base import Address, AnySequence, Message, RunId, Seconds, TaskId, Value
 from callboard.messages._outcome import Cause, Outcome, Usage
@@ -58,6 +58,8 @@ class Task(Message):
     """Steps to follow; plain strings are taken as requests."""
     session: TaskId | None = None
     """The first task of a conversation that this one goes on with: the same HostAgent, its memory, the blackboard."""
+    key: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    """An idempotency key of the host program's: a second task with the same key is the same task."""
     labels: dict[str, str] = Field(default_factory=dict)
     """The host program's own keys; carried into the events and the log, never interpreted."""
 

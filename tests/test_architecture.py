@@ -23,7 +23,7 @@ LAYERS = [
     {"messages"},
     {"config"},
     {"states"},
-    {"models", "commands", "servers", "runtime"},
+    {"models", "commands", "servers", "journal", "runtime"},
     {"processing"},
     {"agents"},
     {"root"},
@@ -153,7 +153,7 @@ def test_a_part_imports_only_what_is_below_it(for_types):
 def test_the_rule_refuses_what_it_is_there_to_refuse():
     refused = [("messages", "config"), ("states", "runtime"), ("runtime", "servers"), ("models", "runtime"),
                ("servers", "commands"), ("processing", "agents"), ("agents", "root"), ("config", "testing"),
-               ("testing", "supervisor"), ("supervisor", "public")]  # fmt: skip
+               ("testing", "supervisor"), ("supervisor", "public"), ("journal", "runtime")]  # fmt: skip
     assert [pair for pair in refused if may_import(*pair)] == []
 
 

@@ -14,6 +14,8 @@ from callboard.actors.servers import ToolError
 from callboard.messages import Command, CommandResult, EventName, LeaseVoidError, ResultStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from callboard.actors.commands._toolbox import Tools
     from callboard.actors.runtime import Clock, EventStream, Lease
 
@@ -28,20 +30,24 @@ class Dispatcher:
         self._stream = stream
         self._clock = clock
 
-    async def run(self, command: Command, tools: Tools, lease: Lease) -> CommandResult:
-        """Run one command; whatever goes wrong with it is in its result."""
-        result = await self._run(command, tools, lease)
+    async def run(
+        self, command: Command, tools: Tools, lease: Lease, foresee: Callable[[str, str, str], None] | None = None
+    ) -> CommandResult:
+        """Run one command; whatever goes wrong with it is in its result. `foresee` hears what it is about to write."""
+        result = await self._run(command, tools, lease, foresee)
         self.report(command, lease, result)
         return result
 
-    async def _run(self, command: Command, tools: Tools, lease: Lease) -> CommandResult:
+    async def _run(
+        self, command: Command, tools: Tools, lease: Lease, foresee: Callable[[str, str, str], None] | None
+    ) -> CommandResult:
         tool = tools.get(command.tool)
         if tool is None:
             known = ", ".join(sorted(tools)) or "none"
             return _result(
                 command, ResultStatus.FAILURE, error=f"there is no tool {command.tool!r}; there are: {known}"
             )
-        deed = lease.deed = Deed(lease, on_late=lambda: self._tell_late(command, lease))
+        deed = lease.deed = Deed(lease, lambda: self._tell_late(command, lease), foresee)
         start = time.perf_counter()
         value, error, in_doubt = None, "", False
         limit = self._clock.timeout(command.timeout)

@@ -12,16 +12,16 @@ from pydantic import JsonValue, ValidationError
 from referencing import Registry
 
 from callboard.actors.models import ToolInfo
-from callboard.messages import CommandType, Effect, Hazard
+from callboard.messages import CommandType, Effect, Hazard, Probe
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from mcp_types import CallToolResult
 
     from callboard.actors.runtime import Deed, Lanes
     from callboard.actors.servers import Server, ServerTool
-    from callboard.messages import Target
+    from callboard.messages import Foreseen, Intent, Target
 
 
 class ToolFailure(Exception):  # noqa: N818 - it is an answer, not an error of ours
@@ -51,6 +51,14 @@ class BoundTool(ABC):
     async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:  # noqa: ARG002 - the interface
         """Say what a call would do that a person may want to see first. `made`: files that the task has made."""
         return frozenset()
+
+    async def expected(self, arguments: Mapping[str, JsonValue]) -> str:  # noqa: ARG002 - the interface
+        """Give the fingerprint that the surface will have after a call; empty where nobody can tell."""
+        return ""
+
+    async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:  # noqa: ARG002 - the interface
+        """Say whether a call was done before a crash; `fingerprint` is the surface's now. Unknown without a surface."""
+        return Probe.UNKNOWN
 
     @abstractmethod
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None: ...
@@ -94,6 +102,18 @@ class LocalTool(BoundTool):
             return self._hazards
         ask = functools.partial(self._server.hazards, self._target, self.info.name, arguments, made)
         return self._hazards | await self._lanes.run(self._lane, ask)
+
+    async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
+        """Ask the server."""
+        if self._target is None:
+            return ""
+        ask = functools.partial(self._server.expected, self._target, self.info.name, arguments)
+        return await self._lanes.run(self._lane, ask)
+
+    async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
+        """Ask the server; it may look at its surface for it."""
+        ask = functools.partial(self._server.probe, self._target, intent, foreseen, fingerprint)
+        return await self._lanes.run(self._lane, ask)
 
     async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
         """Call it on its lane, or on the event loop if it is a coroutine function."""

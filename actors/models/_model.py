@@ -87,7 +87,8 @@ class Expected(Value):
     """What a call is expected to use at most; reserved from the budgets before it is made."""
 
     tokens: int = 0
-    cost: float = 0.0
+    cost: float | None = None
+    """None: not known."""
 
 
 class Model(ABC):

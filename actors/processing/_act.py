@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from callboard.messages import Decision, Observation
 
 
+IDENTITY = ("title", "process", "url")
+"""The facts about a window that say which one it is."""
+
+
 async def act(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
     """Run the actions of an answer in order, up to the first that is denied, held, or meant for something else by now.
 
@@ -34,12 +38,12 @@ async def act_as_host(context: Context, run: Run, observation: Observation, deci
     if target is None or target.kind is not TargetKind.APPLICATION or target.start is None:
         return await act(context, run, observation, decision)
     start = Action(tool=target.start, arguments={"name": target.id})
-    return _in_window(
+    return in_window(
         await act(context, run, observation, decision.model_copy(update={"actions": (*decision.actions, start)}))
     )
 
 
-def _in_window(acted: Acted) -> Acted:
+def in_window(acted: Acted) -> Acted:
     """Let the window that was started get the subtask, once the whole list ran."""
     target = acted.decision.target
     if target is None or target.kind is not TargetKind.APPLICATION or acted.held or not acted.results:
@@ -47,6 +51,8 @@ def _in_window(acted: Acted) -> Acted:
     started = acted.results[-1]
     if started.tool != target.start or started.status is not ResultStatus.SUCCESS:
         return acted
+    if started.value is None:  # done before a crash, and what it answered is lost: the model sees the window itself
+        return replace(acted, decision=acted.decision.model_copy(update={"status": "CONTINUE", "target": None}))
     try:
         window = Target.model_validate(started.value, strict=False)
     except ValidationError as error:
@@ -62,18 +68,33 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
     approved may not overwrite what somebody else wrote meanwhile.
     """
     record = run.memory[-1]
-    actions = ActionList(context, run, record.observation, record.decision, run.held, approved=_approval(run))
+    actions = ActionList(
+        context,
+        run,
+        record.observation,
+        record.decision,
+        run.held,
+        approved=_approval(run),
+        resumed=True,
+        seen=observation.fingerprint,
+    )
     if not observation.fingerprint:  # a look always has one, unless nothing is there any more
         return actions.cut(f"held back, but {' '.join(observation.notes)}")
-    gone = await actions.gone()
-    if not gone and run.shown and _is_quiet(context, run) and observation.fingerprint != run.shown:
-        gone = "somebody else has changed it since a person was asked; nothing was done"
-    return actions.cut(f"held back, but {gone}") if gone else _in_window(await actions.play())
+    gone = await actions.gone() or _other(context, run, observation)
+    return actions.cut(f"held back, but {gone}") if gone else in_window(await actions.play())
 
 
-def _is_quiet(context: Context, run: Run) -> bool:
-    target = run.assign.target
-    return target is not None and not context.services.toolbox.server(target).settles
+def _other(context: Context, run: Run, observation: Observation) -> str:
+    """Say in what a target is not the one that a person was shown; empty if it is."""
+    target, shown = run.assign.target, run.shown
+    if target is None or shown is None:
+        return ""
+    for fact in IDENTITY:
+        if observation.window.get(fact) != shown.window.get(fact):
+            return f"it is another one than a person was shown: its {fact} is {observation.window.get(fact)!r} now"
+    if not context.services.toolbox.server(target).settles and observation.fingerprint != shown.fingerprint:
+        return "somebody else has changed it since a person was asked; nothing was done"
+    return ""
 
 
 def _approval(run: Run) -> str:

@@ -6,13 +6,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing._check import changed
+from callboard.actors.processing._collect import look
 from callboard.actors.processing._permit import ruling
 from callboard.actors.processing._phases import Acted
 from callboard.config import Verdict
-from callboard.messages import Action, Command, CommandResult, EventName, Held, ResultStatus
+from callboard.messages import (
+    Action,
+    Command,
+    CommandResult,
+    Decided,
+    Effect,
+    EventName,
+    Held,
+    Intent,
+    ResultStatus,
+    ToolTimeoutError,
+)
 
 if TYPE_CHECKING:
-    from callboard.actors.commands import Ruling
+    from callboard.actors.commands import BoundTool, Ruling
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
@@ -33,14 +45,27 @@ class ActionList:
     actions: tuple[Action, ...]
     approved: str = ""
     """Why they count as approved, where they do: then only denials count."""
+    resumed: bool = False
+    """Whether they were held, and decided on in an earlier step."""
+    seen: str = ""
+    """The fingerprint of the latest look before them, where that was not what they were decided on."""
     results: list[CommandResult] = field(default_factory=list)
 
     async def play(self) -> Acted:
         """Run the actions in order, up to the first that is held, denied, meant for something else, or fails."""
-        for action in self.actions:
+        if self.actions:
+            self.context.note(self.run, self._decided())
+        return await self.go_on()
+
+    async def go_on(self) -> Acted:
+        """Run those that have no result yet."""
+        for action in self.actions[len(self.results) :]:
             if self.context.lease.paused:
                 return self._acted(Held.PAUSE)
-            stopped = await self._refused(action) or await self._cut(action)
+            try:
+                stopped = await self._refused(action) or await self._cut(action)
+            except ToolTimeoutError as error:  # as if the tool itself had taken too long: the model sees it
+                return self.give_up(str(error), ResultStatus.FAILURE)
             if stopped is not None:
                 return stopped
             if self.context.lease.paused:  # meanwhile: the rules and the surface were asked
@@ -48,17 +73,22 @@ class ActionList:
             result = await self._dispatch(action)
             self.results.append(result)
             if result.status is not ResultStatus.SUCCESS:
-                why = f"skipped, because {action.tool} failed before it"
-                return self.give_up(why, ResultStatus.SKIPPED, later=why)
+                return self.after_failure()
         return self._acted()
 
+    def after_failure(self) -> Acted:
+        """Run none of the rest, because the last one that ran failed."""
+        why = f"skipped, because {self.results[-1].tool} failed before it"
+        return self.give_up(why, ResultStatus.SKIPPED, later=why)
+
     async def denied(self) -> Acted | None:
-        """Ask the rules before any action is put before a person: one that is denied stops the whole list."""
-        for number, action in enumerate(self.actions):
+        """Ask the rules before any action is put before a person: one that is denied stops all that is left."""
+        left = self.actions[len(self.results) :]
+        for number, action in enumerate(left):
             said = await self._ruling(action)
             if said.verdict is Verdict.DENY:
                 why = f"skipped, because {action.tool} is denied"
-                self._skip(self.actions[:number], why, ResultStatus.SKIPPED, why)
+                self._skip(left[:number], why, ResultStatus.SKIPPED, why)
                 return self.give_up(f"denied: {said.reason}", ResultStatus.FAILURE, later=why)
         return None
 
@@ -93,7 +123,9 @@ class ActionList:
         said = await self._ruling(action)
         if said.verdict is Verdict.DENY:
             return self.give_up(f"denied: {said.reason}", ResultStatus.FAILURE)
-        return self._acted(Held.POLICY, said.reason) if said.verdict is Verdict.APPROVE else None
+        if said.verdict is Verdict.ALLOW:
+            return None
+        return await self.denied() or self._acted(Held.POLICY, said.reason)
 
     async def _ruling(self, action: Action) -> Ruling:
         made = (path for result in self.results for path in result.made)
@@ -106,15 +138,43 @@ class ActionList:
         return self.cut(why) if why else None
 
     async def _dispatch(self, action: Action) -> CommandResult:
-        tools = self.context.services.toolbox.actions(self.context.kind, self.run.assign.target)
-        self.context.meter.add(commands=1)
-        command = self._command(action)
-        meter = self.context.meter
-        meter.running = command
-        result = await self.context.services.dispatcher.run(command, tools, self.context.lease)
-        meter.results.append(result)
-        meter.running = None
+        context = self.context
+        tools = context.services.toolbox.actions(context.kind, self.run.assign.target)
+        tool, command, foresee = tools.get(action.tool), self._command(action), None
+        if tool is not None and tool.info.effect is Effect.ONCE:
+            await context.keep(self.run, await self._intent(action, command, tool))
+            foresee = context.foresees(self.run, command.call_id)
+        context.meter.add(commands=1)
+        context.meter.running = command
+        result = await context.services.dispatcher.run(command, tools, context.lease, foresee)
+        context.note(self.run, result, lazy=True)
+        context.meter.results.append(result)
+        context.meter.running = None
         return result
+
+    async def _intent(self, action: Action, command: Command, tool: BoundTool) -> Intent:
+        run, seen = self.run, self.seen or self.observation.fingerprint
+        if self.results and run.assign.target is not None:
+            seen = (await look(self.context, run)).fingerprint
+        return Intent(
+            call_id=command.call_id,
+            tool=action.tool,
+            arguments=action.arguments,
+            control=action.control,
+            target=run.assign.target,
+            fingerprint=seen,
+            expected=await tool.expected(action.arguments),
+        )
+
+    def _decided(self) -> Decided:
+        return Decided(
+            step=self.run.steps + 1,
+            observation=self.observation,
+            decision=self.decision,
+            actions=self.actions,
+            approved=self.approved,
+            resumed=self.resumed,
+        )
 
     def _acted(self, held_by: Held = Held.NOT, why: str = "") -> Acted:
         held = self.actions[len(self.results) :] if held_by is not Held.NOT else ()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.servers import ToolError
 from callboard.actors.states import see
-from callboard.messages import Observation, ResultStatus, ToolTimeoutError
+from callboard.messages import Held, Observation, ResultStatus, ToolTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -45,15 +45,14 @@ async def collect_controls(context: Context, run: Run) -> Observation:
     if _in_doubt(run) and context.services.lanes.busy(server.lane(target)):
         note = f"{target.id} is still busy with a call that took too long; nothing can be seen of it now"
         return Observation(notes=(note, *run.notes))
-    look = functools.partial(_look, context, server, target)
     try:
-        seen = await look()
+        seen = await look(context, run)
     except ToolError as error:
-        if not (_was_gone(run) and await is_gone(context, run)):
+        if not (_may_be_gone(run) and await _is_gone(context, run)):
             raise
         return see(gone(error), run.notes)
     if server.settles and _acted_last(run):
-        seen = await _settled(look, seen, run.limits.settle_seconds)
+        seen = await settled(context, run, seen)
     if run.status == "SCREENSHOT" and run.records:
         named = set(run.records[-1].decision.reannotate)
         chosen = tuple(control for control in seen.controls if named & {control.id, control.name})
@@ -62,7 +61,10 @@ async def collect_controls(context: Context, run: Run) -> Observation:
     return see(seen, run.notes)
 
 
-async def _look(context: Context, server: Server, target: Target) -> Observation:
+async def look(context: Context, run: Run) -> Observation:
+    """Look at a run's target once; what was seen always has a fingerprint."""
+    target = target_of(run)
+    server = context.services.toolbox.server(target)
     seen = await on_lane(context, server, target, functools.partial(server.observe, target))
     if not isinstance(seen, Observation):
         msg = f"{server.name} observed a {type(seen).__name__}, not an Observation"
@@ -79,20 +81,21 @@ def _digest(*what: object) -> str:
 
 
 def gone(error: Exception) -> Observation:
-    """Make what there is to see of a target that can't be read any more: that, and why."""
+    """Make what there is to see of a target that can't be read any more: that, and why. It has no fingerprint."""
     return Observation(notes=(f"it can't be seen any more: {error}",))
 
 
-async def is_gone(context: Context, run: Run) -> bool:
+def _may_be_gone(run: Run) -> bool:
+    """Whether a target that is gone is told to the model, and no error: held actions were to run on it."""
+    going_on = bool(run.held) and (run.answer is not None or run.held_by is Held.PAUSE)
+    return going_on or (bool(run.records) and not run.records[-1].observation.fingerprint)
+
+
+async def _is_gone(context: Context, run: Run) -> bool:
     """Say whether a run's target is not offered any more; one that only can't be read at the moment still is."""
     target = target_of(run)
     server = context.services.toolbox.server(target)
     return target.id not in {known.id for known in await on_lane(context, server, None, server.targets)}
-
-
-def _was_gone(run: Run) -> bool:
-    """Whether the target was gone when approved actions were to run; the model then decides what to do about it."""
-    return bool(run.records) and run.records[-1].resumed and not run.records[-1].observation.fingerprint
 
 
 def _in_doubt(run: Run) -> bool:
@@ -103,12 +106,12 @@ def _acted_last(run: Run) -> bool:
     return bool(run.records) and any(result.status is ResultStatus.SUCCESS for result in run.records[-1].results)
 
 
-async def _settled(look: Callable[[], Awaitable[Observation]], seen: Observation, seconds: float) -> Observation:
-    """Look again until two looks are equal: the surface is quiet. After `seconds` take what there is."""
-    end = time.monotonic() + seconds
+async def settled(context: Context, run: Run, seen: Observation) -> Observation:
+    """Look again until two looks are equal: the surface is quiet. After the settings' bound take what there is."""
+    end = time.monotonic() + run.limits.settle_seconds
     pause = _FIRST_PAUSE
     while time.monotonic() < end:
-        again = await look()
+        again = await look(context, run)
         if again.fingerprint == seen.fingerprint:
             return again
         seen = again
@@ -123,15 +126,25 @@ async def on_lane(context: Context, server: Server, target: Target | None, look:
     Raises:
         ToolTimeoutError: If it took longer.
     """
+    what = f"looking at {target.id if target else server.name}"
+    return await in_time(context, context.services.lanes.run(server.lane(target), look), what)
+
+
+async def in_time(context: Context, work: Awaitable[_T], what: str) -> _T:
+    """Wait for something, with the time limit of a tool call.
+
+    Raises:
+        ToolTimeoutError: If it took longer.
+    """
     seconds = context.services.settings.limits.command_seconds
     limit = context.services.clock.timeout(seconds)
     try:
         async with limit:
-            return await context.services.lanes.run(server.lane(target), look)
+            return await work
     except TimeoutError as error:
         if not limit.expired():
             raise
-        msg = f"looking at {target.id if target else server.name} took longer than {seconds:g} s"
+        msg = f"{what} took longer than {seconds:g} s"
         raise ToolTimeoutError(msg) from error
 
 

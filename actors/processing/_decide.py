@@ -5,16 +5,20 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from callboard.actors.models import ModelRequest
+from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
+
+from callboard.actors.models import ModelAnswer, ModelRequest
 from callboard.actors.processing._answers import decision_of
-from callboard.messages import EventName, InvalidAnswerError, ModelError, ModelTimeoutError
+from callboard.messages import Answered, EventName, InvalidAnswerError, ModelError, ModelTimeoutError
 
 if TYPE_CHECKING:
-    from callboard.actors.models import Model, ModelAnswer
+    from callboard.actors.models import Model
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
 
+
+_JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_inf_nan=False))
 
 UNPRICED = "a call of unknown price counts as all that was left: see budget.unknown_price"
 
@@ -35,11 +39,16 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         msg = f"no model is set for {context.kind.value} agents: set models.{context.kind.value}, or pass one"
         raise ModelError(msg)
     reasons: tuple[str, ...] = ()
+    known = run.unfinished.answers if run.unfinished is not None else ()
     while True:
         request = _request(context, run, observation, reasons)
-        answer = await _ask(context, model, request)
+        if len(reasons) < len(known):
+            answer = _again(context, known[len(reasons)])
+        else:
+            answer = await _ask(context, model, request)
+            context.note(run, _answered(request, answer), lazy=True)
         tokens = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
-        context.meter.add(repairs=1 if reasons else 0, unpriced_calls=1 if answer.cost is None else 0, **tokens)
+        context.meter.add(repairs=1 if reasons else 0, **tokens)
         context.meter.add(cost=answer.cost or 0.0)
         try:
             decision = decision_of(context, run, observation, answer.content)
@@ -59,16 +68,19 @@ async def _ask(context: Context, model: Model, request: ModelRequest) -> ModelAn
     seconds = settings.limits.model_seconds
     start = time.perf_counter()
     expected = model.estimate(request)
-    reserved = {"tokens": float(max(1, expected.tokens)), "cost": expected.cost}  # no call uses no token
+    reserved = {"tokens": float(max(1, expected.tokens)), "cost": expected.cost or 0.0}  # no call uses no token
     if context.budget is not None:
         context.budget.reserve(model_calls=1, **reserved)
     context.meter.add(model_calls=1)
-    used = reserved  # of a call that is broken off nobody knows what it took: what was reserved stays spent
+    used, price = reserved, expected.cost  # of a call that is broken off nobody knows more: what was reserved is spent
     limit = context.services.clock.timeout(seconds)
     try:
         async with limit:
             answer = await model.answer(request)
-        used = {"tokens": float(answer.input_tokens + answer.output_tokens), "cost": answer.cost or 0.0}
+        used, price = (
+            {"tokens": float(answer.input_tokens + answer.output_tokens), "cost": answer.cost or 0.0},
+            answer.cost,
+        )
     except TimeoutError as error:
         if not limit.expired():
             raise
@@ -77,9 +89,35 @@ async def _ask(context: Context, model: Model, request: ModelRequest) -> ModelAn
     finally:
         if context.budget is not None:
             context.budget.settle(**{kind: used[kind] - amount for kind, amount in reserved.items()})
-    if answer.cost is None and context.budget is not None and settings.budget.unknown_price == "all":
-        context.budget.exhaust("cost", UNPRICED)
+        if price is None:
+            _unpriced(context)
     return answer
+
+
+def _unpriced(context: Context) -> None:
+    """Count a call of which nobody knows what it cost; what is left of the money may be gone."""
+    context.meter.add(unpriced_calls=1)
+    if context.budget is not None and context.services.settings.budget.unknown_price == "all":
+        context.budget.exhaust("cost", UNPRICED)
+
+
+def _again(context: Context, known: Answered) -> ModelAnswer:
+    """Take an answer that the model gave before a crash; it is paid for."""
+    context.meter.add(model_calls=1)
+    if known.cost is None:
+        _unpriced(context)
+    if context.budget is not None:
+        context.budget.settle(model_calls=1, tokens=known.input_tokens + known.output_tokens, cost=known.cost or 0.0)
+    return ModelAnswer.model_validate(known.model_dump(include=set(ModelAnswer.model_fields)))
+
+
+def _answered(request: ModelRequest, answer: ModelAnswer) -> Answered:
+    try:
+        content: JsonValue = _JSON.validate_python(answer.content)
+    except ValidationError:
+        content = repr(answer.content)  # it is no JSON, and will be sent back for that
+    taken = answer.model_dump(include={"input_tokens", "output_tokens", "cost"})
+    return Answered(step=request.step, call=request.call, content=content, **taken)
 
 
 def _request(context: Context, run: Run, observation: Observation, reasons: tuple[str, ...]) -> ModelRequest:

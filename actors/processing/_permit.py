@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from callboard.actors.processing._collect import in_time
 from callboard.config import Verdict
 from callboard.messages import EventName
 
@@ -33,10 +34,13 @@ async def ruling(  # noqa: PLR0913 - what a verdict depends on
         action: The action.
         approved: Why it counts as approved, where it does: then only a denial counts.
         made: Files that the task has made so far, as absolute paths.
+
+    Raises:
+        ToolTimeoutError: If the tool's server took too long to say what a call would do.
     """
     services, assign = context.services, run.assign
     tool = services.toolbox.actions(context.kind, assign.target)[action.tool]
-    hazards = await tool.hazards(action.arguments, made)
+    hazards = await in_time(context, tool.hazards(action.arguments, made), f"asking what {action.tool} would do")
     said = services.policy.rule(assign.address, tool.info, action.arguments, hazards)
     waived = ""
     if said.verdict is Verdict.APPROVE:

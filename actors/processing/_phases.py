@@ -6,15 +6,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from callboard.actors.commands import stopped
-from callboard.messages import Held, Usage
+from callboard.actors.journal import Row
+from callboard.messages import Foreseen, Held, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from callboard.actors.commands import Approved, Dispatcher, Policy, Toolbox
+    from callboard.actors.journal import Journal
     from callboard.actors.models import Model
     from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Lanes, Lease
-    from callboard.actors.states import AgentStateManager, Run
+    from callboard.actors.states import AgentStateManager, OnTheWay, Run
     from callboard.config import Settings
     from callboard.messages import (
         Action,
@@ -41,6 +43,7 @@ class Services:
     budgets: Budgets
     lanes: Lanes
     stream: EventStream
+    journal: Journal
     clock: Clock
     prompts: Mapping[AgentKind, str]
 
@@ -91,6 +94,32 @@ class Context:
             step=run.steps + 1,
             **data,
         )
+
+    def note(self, run: Run, *notes: OnTheWay, lazy: bool = False) -> None:
+        """Note in the journal how far a step is; `lazy` notes may wait for the next ones that are needed."""
+        if self.lease.valid:  # what comes later than its cancel counts for nothing
+            self.services.journal.append(self._rows(run, notes), lazy=lazy)
+
+    async def keep(self, run: Run, *notes: OnTheWay) -> None:
+        """Note it, and wait until the notes are safe.
+
+        Raises:
+            JournalError: If they can't be kept; what they announce must not be done.
+        """
+        await self.services.journal.keep(*self._rows(run, notes))
+
+    def foresees(self, run: Run, call_id: str) -> Callable[[str, str, str], None]:
+        """Give a function with which a tool notes what it is about to write; it blocks until the note is safe."""
+
+        def foresee(path: str, before: str, after: str) -> None:
+            note = Foreseen(call_id=call_id, path=path, before=before, after=after)
+            self.services.journal.keep_now(*self._rows(run, (note,)))
+
+        return foresee
+
+    def _rows(self, run: Run, notes: Sequence[OnTheWay]) -> tuple[Row, ...]:
+        now, assign = self.services.clock.now(), run.assign
+        return tuple(Row(now, assign.task_id, assign.run_id, note, run.job) for note in notes)
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing._act import act_held
-from callboard.actors.processing._collect import gone, is_gone
 from callboard.actors.processing._middleware import PhaseCall
 from callboard.actors.processing._phases import Meter
-from callboard.actors.servers import ToolError
+from callboard.actors.processing._recover import Doubt, acted_on, go_on
 from callboard.actors.states import GO_ON, STOP
 from callboard.messages import (
     Answer,
@@ -21,6 +20,7 @@ from callboard.messages import (
     CallboardError,
     Captured,
     Cause,
+    DoubtError,
     Effect,
     Limit,
     Message,
@@ -66,7 +66,7 @@ class Pipeline:
         return await self._metered(self._held_actions, run, steps=0)
 
     async def _metered(
-        self, step: Callable[[Context, Run], Awaitable[StepDone]], run: Run, *, steps: int = 1
+        self, step: Callable[[Context, Run], Awaitable[StepDone | Question]], run: Run, *, steps: int = 1
     ) -> Message:
         """Run a step within its time and budget, and count what it used whether it fails or not."""
         start = time.perf_counter()
@@ -87,15 +87,17 @@ class Pipeline:
             spent = error.__cause__
             if isinstance(spent, OutOfBudgetError) and self._may_ask():
                 return self._ask_to_go_on(run, spent, _timed(meter.usage, start))
-            return _failed(error, run, meter, start)
+            return self._failed(error, run, meter, start)
         except OutOfBudgetError as error:
-            return self._ask_to_go_on(run, error, Usage()) if self._may_ask() else _failed(error, run, meter, start)
+            return (
+                self._ask_to_go_on(run, error, Usage()) if self._may_ask() else self._failed(error, run, meter, start)
+            )
         except TimeoutError as error:
             if not limit.expired():
                 raise
             late = StepTimeoutError(f"the step took longer than {seconds:g} s")
             late.__cause__ = error
-            return _failed(late, run, meter, start)
+            return self._failed(late, run, meter, start)
         return done.model_copy(update={"usage": _timed(meter.usage, start)})
 
     def _new_rounds(self, run: Run) -> dict[str, float]:
@@ -103,6 +105,23 @@ class Pipeline:
         assign = run.assign
         reserved = self.context.services.budgets.task(assign.task_id).used.get("rounds", 0)
         return {} if assign.number or assign.round <= reserved else {"rounds": assign.round - reserved}
+
+    def _failed(self, error: CallboardError, run: Run, meter: Meter, start: float = 0.0) -> StepFailed:
+        cause = error.__cause__ if isinstance(error, PhaseError) else error
+        ends = {
+            OutOfBudgetError: Outcome.OUT_OF_BUDGET,
+            StepTimeoutError: Outcome.TIMED_OUT,
+            DoubtError: Outcome.FAILED,
+        }
+        return StepFailed.model_validate(
+            {
+                "phase": Phase(error.phase) if isinstance(error, PhaseError) else None,
+                "causes": Cause.chain(error, where=run.assign.address),
+                "outcome": ends.get(type(cause), Outcome.ERROR),
+                "results": meter.done(self.context.lease.deed),
+                "usage": _timed(meter.usage, start) if start else meter.usage,
+            }
+        )
 
     def _may_ask(self) -> bool:
         settings = self.context.services.settings
@@ -125,17 +144,27 @@ class Pipeline:
         return await self._remembered(context, run, observation, acted)
 
     async def _held_actions(self, context: Context, run: Run) -> StepDone:
-        try:
-            observation: Observation = await self._collect(context, run)
-        except PhaseError as error:
-            if not (isinstance(error.__cause__, ToolError) and run.assign.number and await is_gone(context, run)):
-                raise
-            observation = gone(error.__cause__)
+        observation: Observation = await self._collect(context, run)
         acted: Acted = await self._phase(
             Phase.ACTION_EXECUTION, context, run, lambda: act_held(context, run, observation)
         )
         done = await self._remembered(context, run, observation, acted)
         return done.model_copy(update={"record": done.record.model_copy(update={"resumed": True})})
+
+    async def process_recovered(self, run: Run) -> Message:
+        """Go on with a step that a crash broke off: look whether what is in doubt was done, then run what is left."""
+        left = run.unfinished
+        resumed = left is not None and left.decided is not None and left.decided.resumed
+        return await self._metered(self._what_is_left, run, steps=0 if resumed else 1)
+
+    async def _what_is_left(self, context: Context, run: Run) -> StepDone | Question:
+        seen: Observation = await self._collect(context, run)
+        acted = await self._phase(Phase.ACTION_EXECUTION, context, run, lambda: go_on(context, run, seen))
+        if isinstance(acted, Doubt):
+            return self._question(run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id})
+        decided = acted_on(run)
+        done = await self._remembered(context, run, decided.observation, acted)
+        return done.model_copy(update={"record": done.record.model_copy(update={"resumed": decided.resumed})})
 
     async def process_confirmation(self, run: Run) -> Message:
         """Collect what the agent sees and ask; or go on at once where approvals are switched off."""
@@ -150,7 +179,7 @@ class Pipeline:
         try:
             observation = await self._collect(self.context, run)
         except PhaseError as error:
-            return _failed(error, run, Meter())
+            return self._failed(error, run, Meter())
         return ApprovalRequest(
             id=request_id,
             task_id=assign.task_id,
@@ -226,23 +255,9 @@ def _wrapped(wrap: Middleware, call: PhaseCall, proceed: Callable[[], Awaitable[
     return lambda: wrap(call, proceed)
 
 
-def _failed(error: CallboardError, run: Run, meter: Meter, start: float = 0.0) -> StepFailed:
-    cause = error.__cause__ if isinstance(error, PhaseError) else error
-    ran_out = {OutOfBudgetError: Outcome.OUT_OF_BUDGET, StepTimeoutError: Outcome.TIMED_OUT}
-    return StepFailed.model_validate(
-        {
-            "phase": Phase(error.phase) if isinstance(error, PhaseError) else None,
-            "causes": Cause.chain(error, where=run.assign.address),
-            "outcome": ran_out.get(type(cause), Outcome.ERROR),
-            "results": tuple(meter.results),
-            "usage": _timed(meter.usage, start) if start else meter.usage,
-        }
-    )
-
-
 def _timed(usage: Usage, start: float) -> Usage:
     return usage.model_copy(update={"seconds": time.perf_counter() - start})
 
 
 def _request_id(run: Run) -> str:
-    return f"{run.assign.run_id}/ask-{run.job}"
+    return f"{run.assign.run_id}/ask-{run.assign.round}.{run.job}"

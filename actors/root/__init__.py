@@ -1,7 +1,30 @@
-"""The root actor and its parts: tasks, leases, children, desk, recorder."""
+"""The root actor: the switchboard, one `match` over small parts without a thread."""
 
 from callboard.actors.root._actor import Root
 from callboard.actors.root._handle import Line, TaskHandle
-from callboard.actors.root._requests import CloseIntake, GetStatus, StopAgents, Submit
+from callboard.actors.root._opening import open_journal
+from callboard.actors.root._requests import (
+    CloseIntake,
+    GetStatus,
+    GetTasks,
+    JournalBroken,
+    LeaseHung,
+    Restore,
+    StopAgents,
+    Submit,
+)
 
-__all__ = ["CloseIntake", "GetStatus", "Line", "Root", "StopAgents", "Submit", "TaskHandle"]
+__all__ = [
+    "CloseIntake",
+    "GetStatus",
+    "GetTasks",
+    "JournalBroken",
+    "LeaseHung",
+    "Line",
+    "Restore",
+    "Root",
+    "StopAgents",
+    "Submit",
+    "TaskHandle",
+    "open_journal",
+]

@@ -6,37 +6,76 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.agent import tell_if_alive
 from callboard.actors.processing import MACHINES
+from callboard.actors.root._requests import Deliver
 from callboard.messages import EventName, agent_kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pykka
 
-    from callboard.actors.agent import Agent, Backstage, Inbox
+    from callboard.actors.agent import Agent, Backstage, Continue, Inbox
 
 
 class Children:
-    """The agents of one supervisor. Part of the switchboard; runs on its thread."""
+    """The agents of one supervisor. Part of the switchboard; runs on its thread.
 
-    def __init__(self, backstage: Backstage) -> None:
+    An agent that is started anew is `expected` while its history is read; what comes for it meanwhile waits.
+    """
+
+    def __init__(self, backstage: Backstage, post: Callable[[Deliver], None]) -> None:
         self._backstage = backstage
+        self._post = post
         self._refs: dict[str, pykka.ActorRef[Agent]] = {}
+        self._expected: dict[str, list[Inbox]] = {}
 
     @property
     def addresses(self) -> tuple[str, ...]:
         """Where agents live now."""
         return tuple(self._refs)
 
-    def tell(self, address: str, message: Inbox) -> None:
-        """Send a message to an address; an agent that is not there yet is started."""
-        ref = self._refs.get(address)
-        if ref is None:
+    def lives(self, address: str) -> bool:
+        """Say whether an agent lives at an address."""
+        return address in self._refs
+
+    def start(self, address: str) -> None:
+        """Start the agent of an address, unless it lives."""
+        if address not in self._refs:
             agent: type[Agent] = MACHINES[agent_kind(address)].agent_class()
-            ref = self._refs[address] = agent.start(address, self._backstage)
+            self._refs[address] = agent.start(address, self._backstage)
             self._backstage.stream.emit(EventName.AGENT_STARTED, agent=address)
-        tell_if_alive(ref, message)
+
+    def expect(self, address: str) -> None:
+        """Keep what comes for an address until its agent is started with a history."""
+        self._expected.setdefault(address, [])
+
+    def start_with(self, address: str, first: Continue) -> None:
+        """Start the agent that was expected, with its history, and give it what came meanwhile."""
+        self.start(address)
+        for message in (first, *self._expected.pop(address, ())):
+            tell_if_alive(self._refs[address], message)
+
+    def sender(self, address: str, message: Inbox) -> Callable[[], None]:
+        """Give a function that tells an address, from any thread. Where nobody is nothing is told.
+
+        Who is started there later learns it from the journal.
+        """
+        ref = self._refs.get(address)
+        if ref is not None:
+            return lambda: tell_if_alive(ref, message)
+        if address in self._expected:
+            return lambda: self._post(Deliver(address, message))
+        return lambda: None
+
+    def deliver(self, deliver: Deliver) -> None:
+        """Tell an agent that was expected when the message was sent."""
+        if deliver.address in self._expected:
+            self._expected[deliver.address].append(deliver.message)
+        elif deliver.address in self._refs:
+            tell_if_alive(self._refs[deliver.address], deliver.message)
 
     def tell_if_alive(self, address: str, message: Inbox) -> None:
-        """Send a message to an address where there is an agent."""
+        """Send a message to an address where there is an agent; for what no journal has to keep."""
         ref = self._refs.get(address)
         if ref is not None:
             tell_if_alive(ref, message)
@@ -44,6 +83,7 @@ class Children:
     def remove(self, address: str) -> None:
         """Forget an agent that died."""
         self._refs.pop(address, None)
+        self._expected.pop(address, None)
 
     def stop(self, address: str) -> None:
         """Stop an agent; it handles what is in its inbox first."""

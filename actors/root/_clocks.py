@@ -33,15 +33,23 @@ class Stopwatches:
         self._post = post
         self._watches: dict[str, _Watch] = {}
 
-    def start(self, key: str, seconds: float | None, task_id: str, run_id: str = "*") -> None:
-        """Start a watch that cancels a task, or one run of it, after so many seconds of work; None: no deadline."""
+    def has(self, key: str) -> bool:
+        """Say whether there is a watch."""
+        return key in self._watches
+
+    def start(self, key: str, seconds: float | None, task_id: str, run_id: str = "*", *, spent: float = 0.0) -> None:
+        """Start a watch that cancels a task, or one run of it, after so many seconds of work; None: no deadline.
+
+        `spent` is what was worked before, in another process.
+        """
         if seconds is None:
             return
         reason = f"the {'task' if run_id == '*' else 'subtask'} took longer than {seconds:g} s"
         late = Cancel(task_id=task_id, run_id=run_id, outcome=Outcome.TIMED_OUT, reason=reason)
-        watch = _Watch(seconds, late, self._clock.elapsed(), None)
+        left = max(0.0, seconds - spent)
+        watch = _Watch(left, late, self._clock.elapsed(), None)
         self._watches[key] = watch
-        watch.alarm = self._clock.after(seconds, lambda: self._post(late))
+        watch.alarm = self._clock.after(left, lambda: self._post(late))
 
     def stop(self, key: str, reason: str) -> None:
         """Let a watch stand still, for a reason."""

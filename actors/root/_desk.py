@@ -11,7 +11,6 @@ from callboard.messages import (
     ApprovalAnswer,
     ApprovalRequest,
     AtDeadline,
-    Board,
     EventName,
     NotWaitingError,
     Question,
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.root._children import Children
+    from callboard.actors.root._outbox import Outbox
     from callboard.actors.root._recorder import Recorder
     from callboard.actors.runtime import Alarm, Clock
 
@@ -43,11 +43,11 @@ class Desk:
         self,
         children: Children,
         recorder: Recorder,
+        outbox: Outbox,
         clock: Clock,
         post: Callable[[RequestExpired], None],
-        session: Callable[[str], str],
     ) -> None:
-        self._session = session
+        self._outbox = outbox
         self._children = children
         self._recorder = recorder
         self._clock = clock
@@ -55,6 +55,13 @@ class Desk:
         self._open: dict[str, _Open] = {}
 
     def ask(self, ask: Ask) -> None:
+        """Put something on the desk, with an alarm for its deadline, and tell of it."""
+        self.put(ask)
+        name = EventName.QUESTION_ASKED if isinstance(ask, Question) else EventName.APPROVAL_REQUESTED
+        content = ask.model_dump(mode="json", exclude={"observation", "token"}, exclude_defaults=True)
+        self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, request=content)
+
+    def put(self, ask: Ask) -> None:
         """Put something on the desk, with an alarm for its deadline."""
         alarm = None
         if ask.deadline is not None:
@@ -62,10 +69,6 @@ class Desk:
             expired = RequestExpired(id=ask.id, task_id=ask.task_id, at_deadline=then)
             alarm = self._clock.after(ask.deadline - self._clock.now(), lambda: self._post(expired))
         self._open[ask.id] = _Open(ask, alarm)
-        name = EventName.QUESTION_ASKED if isinstance(ask, Question) else EventName.APPROVAL_REQUESTED
-        content = ask.model_dump(mode="json", exclude={"observation", "token"}, exclude_defaults=True)
-        self._recorder.note(self._session(ask.task_id), Board.QUESTIONS, ask.address, content)
-        self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, request=content)
 
     def asked(self, answer: Answer | ApprovalAnswer) -> Ask:
         """Give what an answer is for.
@@ -107,11 +110,8 @@ class Desk:
 
     def _settle(self, answer: Answer | ApprovalAnswer | RequestExpired, content: dict[str, JsonValue]) -> Ask:
         ask = self._close(answer.id)
-        self._recorder.note(
-            self._session(ask.task_id), Board.QUESTIONS, str(content.get("by") or "supervisor"), content
-        )
+        self._outbox.keep(ask.task_id, ask.run_id, answer, self._children.sender(ask.address, answer))
         self._tell_answered(ask, content)
-        self._children.tell_if_alive(ask.address, answer)
         return ask
 
     def _tell_answered(self, ask: Ask, content: dict[str, JsonValue]) -> None:

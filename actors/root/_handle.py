@@ -16,6 +16,7 @@ from callboard.messages import (
     Cancel,
     Event,
     EventName,
+    Message,
     Pause,
     Question,
     Resume,
@@ -35,6 +36,8 @@ class Line:
     """How a handle reaches its supervisor."""
 
     ask: Callable[[object], Any]
+    settle: Callable[[Message], Any]
+    """Ask for what must be safe before it is answered."""
     submit: Callable[[Task], TaskHandle]
     stream: EventStream
 
@@ -43,11 +46,13 @@ class TaskHandle:
     """One task that was submitted. Everything here may be called from any thread."""
 
     def __init__(self, task: Task, done: concurrent.futures.Future[TaskResult], line: Line, before: int) -> None:
+        self.task = task
         self.task_id = task.id
         self.session = task.session or task.id
         """The conversation that the task belongs to: its own id, unless it is a follow-up."""
         self._done = done
         self._ask = line.ask
+        self._settle = line.settle
         self._submit = line.submit
         self._stream = line.stream
         self._before = before
@@ -129,7 +134,7 @@ class TaskHandle:
         """
         if self._done.done():
             return False
-        stopped: bool = self._ask(Cancel(task_id=self.task_id, reason=reason))
+        stopped: bool = self._settle(Cancel(task_id=self.task_id, reason=reason))
         return stopped
 
     def pause(self) -> bool:
@@ -138,7 +143,7 @@ class TaskHandle:
         Returns:
             Whether this call paused it; False if it was paused, being stopped, or over already.
         """
-        return not self._done.done() and bool(self._ask(Pause(task_id=self.task_id)))
+        return not self._done.done() and bool(self._settle(Pause(task_id=self.task_id)))
 
     def resume(self) -> bool:
         """Go on from where `pause` stopped. Idempotent.
@@ -146,7 +151,7 @@ class TaskHandle:
         Returns:
             Whether this call resumed it.
         """
-        return not self._done.done() and bool(self._ask(Resume(task_id=self.task_id)))
+        return not self._done.done() and bool(self._settle(Resume(task_id=self.task_id)))
 
     def follow_up(self, request: str, **fields: Any) -> TaskHandle:  # noqa: ANN401 - the fields of `Task`
         """Go on with another request: the same HostAgent, its memory and the blackboard. It waits for its turn.
@@ -176,7 +181,7 @@ class TaskHandle:
             NotWaitingError: If it is not open (any more).
             AnswerRefusedError: If it is a question.
         """
-        self._ask(ApprovalAnswer(id=request_id, task_id=self.task_id, approved=True, by=by, remember=remember))
+        self._settle(ApprovalAnswer(id=request_id, task_id=self.task_id, approved=True, by=by, remember=remember))
 
     def reject(self, request_id: str, reason: str = "", *, by: str = "") -> None:
         """Reject: the held actions never run.
@@ -186,7 +191,7 @@ class TaskHandle:
             AnswerRefusedError: If it is a question.
         """
         answer = ApprovalAnswer(id=request_id, task_id=self.task_id, approved=False, reason=reason, by=by)
-        self._ask(answer)
+        self._settle(answer)
 
     def answer(self, request_id: str, *texts: str, by: str = "") -> None:
         """Answer a question, one text for each of its parts.
@@ -195,4 +200,4 @@ class TaskHandle:
             NotWaitingError: If it is not open (any more).
             AnswerRefusedError: If the number of texts is wrong, or one is none of the choices; it stays open.
         """
-        self._ask(Answer(id=request_id, task_id=self.task_id, texts=texts, by=by))
+        self._settle(Answer(id=request_id, task_id=self.task_id, texts=texts, by=by))

@@ -47,9 +47,18 @@ class LeaseBook:
         self._addresses[lease.token] = address
         return slot.queue.popleft().model_copy(update={"token": lease.token})
 
+    def first(self, assign: Assign) -> None:
+        """Put an assignment in front of its target's queue: it goes on with what it had begun."""
+        self._slots.setdefault(assign.address, _Slot()).queue.appendleft(assign)
+
     def pause(self, token: int, *, paused: bool) -> None:
         """Let whoever acts under a lease stop before the next action, or go on."""
         self._leases.get(token).paused = paused
+
+    def acting(self, token: int) -> bool:
+        """Say whether a tool call runs under a lease."""
+        spent = self._leases.get(token).spent
+        return spent is not None and spent.running is not None
 
     def void(self, token: int) -> None:
         """Take away the right to act; the target stays taken until `free`."""
@@ -81,7 +90,7 @@ class LeaseBook:
 
     def withdraw(self, run_id: str, address: str) -> None:
         """Take an assignment out of its queue."""
-        slot = self._slots[address]
+        slot = self._slots.setdefault(address, _Slot())
         slot.queue = collections.deque(assign for assign in slot.queue if assign.run_id != run_id)
 
     @property

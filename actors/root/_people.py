@@ -27,6 +27,14 @@ class People:
     def ask(self, ask: Ask) -> None:
         """Ask a person; the clocks of the task and of the run stand still."""
         self._desk.ask(ask)
+        self._stand_still(ask)
+
+    def restore(self, ask: Ask) -> None:
+        """Go on asking what another process had asked; nothing new is told."""
+        self._desk.put(ask)
+        self._stand_still(ask)
+
+    def _stand_still(self, ask: Ask) -> None:
         for key in (ask.task_id, ask.run_id):
             self._clocks.stop(key, ask.id)
 
@@ -38,11 +46,16 @@ class People:
             AnswerRefusedError: If the answer does not fit; it stays open.
         """
         ask = self._desk.asked(answer)
-        if isinstance(answer, ApprovalAnswer) and answer.remember and isinstance(ask, ApprovalRequest):
-            for action in ask.actions if answer.approved else ():
-                self._approved.remember(ask.task_id, ask.address, action, ask.observation)
+        wants = isinstance(answer, ApprovalAnswer) and answer.remember and answer.approved
+        if wants and isinstance(ask, ApprovalRequest):
+            self.remember(ask)
         self._desk.answer(answer)
         self._go_on(ask)
+
+    def remember(self, ask: ApprovalRequest) -> None:
+        """Approve the same actions for the rest of the task."""
+        for action in ask.actions:
+            self._approved.remember(ask.task_id, ask.address, action, ask.observation)
 
     def expire(self, expired: RequestExpired) -> None:
         """Settle what reached its deadline, unless it was answered just before."""

@@ -1,26 +1,21 @@
-"""The recorder: what the switchboard writes down, as events and on the blackboard."""
+"""The recorder: what the switchboard writes down as events, and the blackboard, which is read off the journal."""
 
 from __future__ import annotations
 
 import concurrent.futures
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.blackboard import Blackboard, Read
-from callboard.messages import (
-    BlackboardEntry,
-    BlackboardPost,
-    BlackboardQuery,
-    BlackboardView,
-    Board,
-    EventName,
-    TaskForgotten,
-)
+import pykka
+
+from callboard.actors.blackboard import SHOWN, Blackboard, Kept, Read
+from callboard.actors.root._requests import BlackboardCrashed
+from callboard.messages import BlackboardQuery, BlackboardView, EventName
 
 if TYPE_CHECKING:
-    import pykka
-    from pydantic import JsonValue
+    from collections.abc import Callable, Sequence
 
-    from callboard.actors.runtime import Clock, EventStream
+    from callboard.actors.journal import Journal, Row
+    from callboard.actors.runtime import EventStream
     from callboard.config import BlackboardSettings
     from callboard.messages import Assign
 
@@ -28,10 +23,30 @@ if TYPE_CHECKING:
 class Recorder:
     """Events and the blackboard. Part of the switchboard; runs on its thread."""
 
-    def __init__(self, settings: BlackboardSettings, stream: EventStream, clock: Clock) -> None:
+    def __init__(
+        self, settings: BlackboardSettings, stream: EventStream, journal: Journal, post: Callable[[object], None]
+    ) -> None:
+        self._settings = settings
         self._stream = stream
-        self._clock = clock
-        self._blackboard: pykka.ActorRef[Blackboard] = Blackboard.start(settings)
+        self._journal = journal
+        self._post = post
+        self._start(())
+
+    def _start(self, task_ids: Sequence[str]) -> None:
+        self._blackboard = blackboard = Blackboard.start(
+            self._settings, lambda error: self._post(BlackboardCrashed(error))
+        )
+        self._journal.feed(lambda rows: _feed(blackboard, rows), task_ids)
+
+    def rebuild(self, task_ids: Sequence[str]) -> None:
+        """Make a blackboard that died anew, from what the journal has of some tasks."""
+        self._start(task_ids)
+        self._stream.emit(EventName.BLACKBOARD_REBUILT, tasks=len(task_ids))
+
+    def fill(self, task_ids: Sequence[str]) -> None:
+        """Let the blackboard read what the journal has of some tasks."""
+        blackboard = self._blackboard
+        self._journal.feed(lambda rows: _feed(blackboard, rows), task_ids)
 
     def emit(self, name: EventName, **fields: object) -> None:
         """Record that something happened."""
@@ -45,19 +60,11 @@ class Recorder:
         """Record that a message came too late."""
         self._stream.emit(EventName.MESSAGE_STALE, task_id=task_id, agent="supervisor", message=what)
 
-    def note(self, task_id: str, board: Board, author: str, content: JsonValue) -> None:
-        """Add a row to a task's blackboard."""
-        entry = BlackboardEntry(at=self._clock.now(), author=author, content=content)
-        self.post(BlackboardPost(task_id=task_id, board=board, entry=entry))
-
-    def post(self, message: BlackboardPost | TaskForgotten) -> None:
-        """Hand a message on to the blackboard."""
-        self._blackboard.tell(message)
-
-    def read(self, query: BlackboardQuery, session: str) -> concurrent.futures.Future[BlackboardView]:
+    def read(self, query: BlackboardQuery) -> concurrent.futures.Future[BlackboardView]:
         """Ask the blackboard for the page of a task's conversation; its answer comes into the future."""
         future: concurrent.futures.Future[BlackboardView] = concurrent.futures.Future()
-        self._blackboard.tell(Read(query.model_copy(update={"task_id": session}), future.set_result))
+        if not _tell(self._blackboard, Read(query, future.set_result)):
+            future.set_result(BlackboardView(task_id=query.task_id))  # it is being made anew
         return future
 
     def stop(self) -> pykka.Future[Any]:
@@ -67,3 +74,17 @@ class Recorder:
     def close(self) -> None:
         """End the event stream: subscribers come to their end."""
         self._stream.close()
+
+
+def _feed(blackboard: pykka.ActorRef[Blackboard], rows: Sequence[Row]) -> None:
+    shown = [row for row in rows if isinstance(row.message, SHOWN)]
+    if shown:
+        _tell(blackboard, Kept(shown))
+
+
+def _tell(blackboard: pykka.ActorRef[Blackboard], message: Kept | Read) -> bool:
+    try:
+        blackboard.tell(message)
+    except pykka.ActorDeadError:
+        return False  # it is made anew, from the journal
+    return True

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from callboard.messages import Target, Task
+    from collections.abc import Sequence
+
+    from callboard.actors.agent import Inbox
+    from callboard.actors.journal import Row
+    from callboard.actors.root._recovery import Past
+    from callboard.messages import Assign, Target, Task
 
 
 @dataclass(frozen=True)
@@ -18,13 +23,28 @@ class Submit:
 
 
 @dataclass(frozen=True)
+class Restore:
+    """Ask: go on with tasks that another process began."""
+
+    pasts: tuple[Past, ...]
+
+
+@dataclass(frozen=True)
+class GetTasks:
+    """Ask: which tasks are not over? Answered with each and the future of its result."""
+
+
+@dataclass(frozen=True)
 class GetStatus:
     """Ask: what runs? Answered with a `SupervisorStatus`."""
 
 
 @dataclass(frozen=True)
 class CloseIntake:
-    """Ask: take no more tasks, and cancel those that run. Answered with the futures of their results."""
+    """Ask: take no more tasks; suspend those that run, where the journal survives, else cancel them.
+
+    Answered with the futures of their results.
+    """
 
 
 @dataclass(frozen=True)
@@ -52,3 +72,49 @@ class LeaseStuck:
     """Only a blocking call is left under a lease; it can't be stopped."""
 
     token: int
+
+
+@dataclass(frozen=True)
+class LeaseHung:
+    """A job under a lease is long past its deadline."""
+
+    token: int
+    stack: str
+
+
+@dataclass(frozen=True)
+class Deliver:
+    """An agent that is being started anew gets a message."""
+
+    address: str
+    message: Inbox
+
+
+@dataclass(frozen=True)
+class History:
+    """What the journal has of a run whose agent is started anew."""
+
+    assign: Assign
+    found: Sequence[Row] | Exception
+
+
+@dataclass(frozen=True)
+class RestartDue:
+    """A crashed agent's work may go on, once nothing works under its lease any more."""
+
+    run: Assign
+    """With the lease under which it crashed."""
+
+
+@dataclass(frozen=True)
+class JournalBroken:
+    """The journal can't be written any more."""
+
+    error: Exception
+
+
+@dataclass(frozen=True)
+class BlackboardCrashed:
+    """The blackboard's actor died."""
+
+    error: BaseException

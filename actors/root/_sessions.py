@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from callboard.actors.root._children import Children
     from callboard.actors.root._tasks import TaskBook, TaskRecord
 
@@ -12,11 +14,16 @@ if TYPE_CHECKING:
 class Sessions:
     """Keeps the HostAgents of the latest conversations. Part of the switchboard; runs on its thread."""
 
-    def __init__(self, tasks: TaskBook, children: Children, limit: int) -> None:
+    def __init__(
+        self, tasks: TaskBook, children: Children, limit: int, forget: Callable[[Iterable[str]], None]
+    ) -> None:
+        """Make it; `forget` gets the tasks that nobody can go on with any more."""
         self._tasks = tasks
         self._children = children
         self._limit = limit
+        self._forget = forget
         self._kept: dict[str, None] = {}  # the oldest first
+        self._ended: dict[str, list[str]] = {}  # the tasks of a conversation
 
     def has(self, session: str) -> bool:
         """Say whether a conversation can be gone on with."""
@@ -25,14 +32,19 @@ class Sessions:
 
     def keep(self, record: TaskRecord) -> None:
         """Keep the HostAgent of a task that ended, if it lives; past the limit the one idle for longest is stopped."""
+        if record.host not in self._children.addresses:
+            if record.session not in self._kept:
+                self._forget((record.task.id,))
+            return
+        self._ended.setdefault(record.session, []).append(record.task.id)
         self._kept.pop(record.session, None)
-        if record.host in self._children.addresses:
-            self._kept[record.session] = None
+        self._kept[record.session] = None
         busy = {other.session for other in self._tasks.records}
         idle = [session for session in self._kept if session not in busy]
         for session in idle[: max(0, len(idle) - self._limit)]:
             del self._kept[session]
             self._children.stop(f"host/{session}")
+            self._forget(self._ended.pop(session, ()))
 
 
 class Idle:

@@ -47,6 +47,11 @@ class TaskRecord:
     artifacts: tuple[str, ...] = ()
     paused: bool = False
     agents: set[str] = field(default_factory=set)
+    """Where it has had work done, and so may have memory."""
+    crashed: dict[str, int] = field(default_factory=dict)
+    """Runs whose agent crashed, and that wait to go on; with the leases under which they were."""
+    worked: dict[str, float] = field(default_factory=dict)
+    """Seconds that runs had worked in another process."""
 
     @property
     def session(self) -> str:
@@ -57,6 +62,10 @@ class TaskRecord:
     def host(self) -> str:
         """Where its HostAgent lives."""
         return f"host/{self.session}"
+
+    def remembers(self, assign: Assign) -> bool:
+        """Say whether the journal may have something of the memory that an assignment goes on with."""
+        return assign.address in self.agents or (not assign.number and self.task.session is not None)
 
     @property
     def has_next_round(self) -> bool:
@@ -160,6 +169,14 @@ class TaskBook:
             raise TaskRefusedError(msg)
         record = self._open[task.id] = TaskRecord(task, target, now)
         return record
+
+    def restore(self, record: TaskRecord) -> None:
+        """Take a task that another process began."""
+        self._open[record.task.id] = record
+
+    def keyed(self, key: str) -> TaskRecord | None:
+        """Give the task that is not over and has this idempotency key."""
+        return next((record for record in self._open.values() if record.task.key == key), None)
 
     def get(self, task_id: str) -> TaskRecord | None:
         """Give a task that is not over."""

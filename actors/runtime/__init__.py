@@ -1,20 +1,23 @@
-"""The machinery below the agents: event loop, jobs, clock, lanes, leases, budgets, event stream."""
+"""The machinery below the agents: event loop, jobs, clock, lanes, leases, budgets, event stream, restarts, watchdog."""
 
 from callboard.actors.runtime._budget import BudgetNode, Budgets
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, VirtualClock
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
-from callboard.actors.runtime._lease import Deed, Lease, Leases, committing
+from callboard.actors.runtime._lease import Deed, Lease, Leases, committing, foresee
 from callboard.actors.runtime._loop import EventLoop
 from callboard.actors.runtime._process import Finished, run_process
+from callboard.actors.runtime._restarts import ChildSpec, Restart, Restarts
 from callboard.actors.runtime._stream import EventStream, Feed
 from callboard.actors.runtime._subscriber import Subscriber
 from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
+from callboard.actors.runtime._watchdog import Watchdog, stack_of
 
 __all__ = [
     "Alarm",
     "BudgetNode",
     "Budgets",
+    "ChildSpec",
     "Clock",
     "Deed",
     "EventLoop",
@@ -26,11 +29,16 @@ __all__ = [
     "Lanes",
     "Lease",
     "Leases",
+    "Restart",
+    "Restarts",
     "Subscriber",
     "SystemClock",
     "VirtualClock",
+    "Watchdog",
     "committing",
+    "foresee",
     "mark_own_thread",
     "refuse_own_thread",
     "run_process",
+    "stack_of",
 ]

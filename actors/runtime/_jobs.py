@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.runtime._lanes import calls_of_job
+from callboard.actors.runtime._watchdog import stack_of
 
 if TYPE_CHECKING:
     import concurrent.futures
     from collections.abc import Awaitable, Callable
 
+    from callboard.actors.runtime._clock import Clock
+    from callboard.actors.runtime._lanes import Lane
     from callboard.actors.runtime._lease import Lease
     from callboard.actors.runtime._loop import EventLoop
     from callboard.messages import Message
@@ -25,7 +29,10 @@ class _Job:
     cancelled: bool = False
     returned: bool = False
     """Whether the coroutine has ended; calls that it started may still run."""
-    calls: set[concurrent.futures.Future[Any]] = field(default_factory=set)
+    started: float = 0.0
+    hung: bool = False
+    """Whether it was told to be."""
+    calls: dict[concurrent.futures.Future[Any], Lane] = field(default_factory=dict)
 
     def stop(self) -> None:
         """Cancel the coroutine, if it has begun; on the loop's thread."""
@@ -51,9 +58,11 @@ class Jobs:
     A job has ended when its coroutine has, *and* every blocking call that it started has returned.
     """
 
-    def __init__(self, loop: EventLoop) -> None:
+    def __init__(self, loop: EventLoop, clock: Clock) -> None:
         self._loop = loop
+        self._clock = clock
         self._lock = threading.Lock()
+        self._idle = threading.Condition(self._lock)
         self._running: dict[int, set[_Job]] = {}
         self._watches: dict[int, _Watch] = {}
 
@@ -65,7 +74,7 @@ class Jobs:
         A job that is cancelled and ends by that says nothing. One that outlives its cancel has its word all the same;
         whoever hears it knows by its number that it is late.
         """
-        job = _Job(lease.token)
+        job = _Job(lease.token, started=self._clock.elapsed())
         with self._lock:
             self._running.setdefault(job.token, set()).add(job)
         self._loop.call(lambda: self._begin(job, work, done))
@@ -121,6 +130,8 @@ class Jobs:
             if running:
                 return
             del self._running[job.token]
+            if not self._running:
+                self._idle.notify_all()
             watch = self._watches.pop(job.token, None)
         if watch is not None:
             watch.on_idle()
@@ -159,3 +170,35 @@ class Jobs:
                 return
             watch.stuck = True
         watch.on_stuck()
+
+    def overdue(self, seconds: float) -> list[int]:
+        """Give the leases under which a job has run for longer than so many seconds; each job is told once."""
+        now = self._clock.elapsed()
+        with self._lock:
+            late = [
+                job for jobs in self._running.values() for job in jobs if not job.hung and now - job.started > seconds
+            ]
+            for job in late:
+                job.hung = True
+        return [job.token for job in late]
+
+    def stack(self, token: int) -> str:
+        """Say where what works under a lease stands now: a blocking call's thread, else a coroutine; may be empty."""
+        with self._lock:
+            jobs = tuple(self._running.get(token, ()))
+        for job in jobs:
+            for call, lane in tuple(job.calls.items()):
+                if not call.done():
+                    return stack_of(lane.thread)
+        return "".join(_stack_of_task(job.task) for job in jobs if job.task is not None)
+
+    def drain(self, timeout: float) -> bool:
+        """Wait until no job runs. Returns whether that was in time."""
+        with self._idle:
+            return self._idle.wait_for(lambda: not self._running, timeout)
+
+
+def _stack_of_task(task: asyncio.Task[None]) -> str:
+    text = io.StringIO()
+    task.print_stack(limit=20, file=text)
+    return text.getvalue()

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.actors.runtime._threads import mark_own_thread
+from callboard.actors.runtime._watchdog import stack_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _IDLE_SECONDS = 5.0
 
-calls_of_job: ContextVar[set[concurrent.futures.Future[Any]] | None] = ContextVar("callboard_calls", default=None)
-"""The lane calls that the running job has started; the job ends only when they have returned."""
+calls_of_job: ContextVar[dict[concurrent.futures.Future[Any], Lane] | None] = ContextVar(
+    "callboard_calls", default=None
+)
+"""The lane calls that the running job has started, and where; the job ends only when they have returned."""
 
 
 class Lane:
@@ -119,13 +122,16 @@ class Lanes:
 
     def submit(self, name: str, function: Callable[[], _T]) -> concurrent.futures.Future[_T]:
         """Queue a blocking call on a lane, in a copy of the caller's context. Cancelling works only until it starts."""
+        return self._put(name, function)[0]
+
+    def _put(self, name: str, function: Callable[[], _T]) -> tuple[concurrent.futures.Future[_T], Lane]:
         call = _Call(function)
         with self._lock:
             lane = self._lanes.get(name)
             if lane is None:
                 lane = self._lanes[name] = Lane(name, self._lock, self._forget)
             lane.put(call)
-        return call.future
+        return call.future, lane
 
     def _forget(self, lane: Lane) -> None:
         """Drop a lane whose thread leaves; the lock is held."""
@@ -138,16 +144,22 @@ class Lanes:
             lane = self._lanes.get(name)
             return lane is not None and lane.busy
 
+    def stack(self, name: str) -> str:
+        """Give the stack of a lane's thread, innermost last; empty if there is no such lane, or its thread has left."""
+        with self._lock:
+            lane = self._lanes.get(name)
+        return "" if lane is None else stack_of(lane.thread)
+
     async def run(self, name: str, function: Callable[[], _T]) -> _T:
         """Run a blocking call on a lane and wait for it.
 
         A cancel stops the waiting, not the call: what has started goes on until it returns, and the job that started
         it does not count as ended before. An exception that would end the loop arrives wrapped in a RuntimeError.
         """
-        future = self.submit(name, function)
+        future, lane = self._put(name, function)
         calls = calls_of_job.get()
         if calls is not None:
-            calls.add(future)
+            calls[future] = lane
         return await asyncio.wrap_future(future)
 
     def close(self, timeout: float) -> tuple[str, ...]:

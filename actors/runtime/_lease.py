@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from callboard.messages import CommandResult, Usage
+    from callboard.messages import Command, CommandResult, Usage
 
 
 COMMIT_SECONDS = 0.1
@@ -25,6 +25,8 @@ class Spent(Protocol):
     """What a step has used and done so far."""
 
     usage: Usage
+    running: Command | None
+    """The tool call that runs now."""
 
     def done(self, deed: Deed | None) -> tuple[CommandResult, ...]:
         """Give the results so far; `deed` is the tool call that is being broken off."""
@@ -69,10 +71,22 @@ class Lease:
 class Deed:
     """One tool call under a lease: whether it may still commit, and which files it wrote."""
 
-    def __init__(self, lease: Lease, on_late: Callable[[], None] | None = None) -> None:
-        """Make a deed; `on_late` is called, on the tool's thread, if it returns when nobody awaits it any more."""
+    def __init__(
+        self,
+        lease: Lease,
+        on_late: Callable[[], None] | None = None,
+        on_foreseen: Callable[[str, str, str], None] | None = None,
+    ) -> None:
+        """Make a deed.
+
+        Args:
+            lease: Under which lease.
+            on_late: Called, on the tool's thread, if it returns when nobody awaits it any more.
+            on_foreseen: Called, on the tool's thread, with what it is about to write (see `foresee`); may block.
+        """
         self.lease = lease
         self._on_late = on_late
+        self._on_foreseen = on_foreseen
         self.artifacts: list[str] = []
         self.made: list[str] = []
         """Those of the files that were not there before."""
@@ -89,6 +103,30 @@ class Deed:
         """Note that the call has returned; a late one is told of, and what it says is dropped."""
         if self._on_late is not None and not (self._valid and self.lease.valid):
             self._on_late()
+
+    @contextlib.contextmanager
+    def writing(self, artifact: Path | None) -> Iterator[None]:
+        """Note a file for as long as its write does not fail: a cancel may be told while the write goes through."""
+        path = str(artifact)
+        if artifact is None or path in self.artifacts:
+            yield
+            return
+        new = not artifact.exists()
+        self.artifacts.append(path)
+        if new:
+            self.made.append(path)
+        try:
+            yield
+        except BaseException:
+            self.artifacts.remove(path)
+            if new:
+                self.made.remove(path)
+            raise
+
+    def foresee(self, path: Path, before: str, after: str) -> None:
+        """Note which bytes a file has before and after what is about to be committed."""
+        if self._on_foreseen is not None:
+            self._on_foreseen(str(path), before, after)
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
@@ -129,20 +167,30 @@ def committing(artifact: Path | None = None) -> Iterator[None]:
     if deed is None:
         yield
         return
-    new = artifact is not None and not artifact.exists()
-    with deed.committing():
+    with deed.committing(), deed.writing(artifact):
         yield
-    if artifact is not None and str(artifact) not in deed.artifacts:
-        deed.artifacts.append(str(artifact))
-        if new:
-            deed.made.append(str(artifact))
+
+
+def foresee(path: Path, before: str, after: str) -> None:
+    """Have the journal keep what the running tool call is about to do to a file, so that a crash leaves no doubt.
+
+    Blocks until it is kept. Call it right before `committing`, with fingerprints of the bytes that are there and of
+    those that will be; an empty one for no file.
+
+    Raises:
+        JournalError: If it can't be kept; then nothing may be written.
+    """
+    deed = _current.get()
+    if deed is not None:
+        deed.foresee(path, before, after)
 
 
 class Leases:
     """The leases that are in force, by token. Thread-safe."""
 
-    def __init__(self) -> None:
-        self._tokens = itertools.count(1)
+    def __init__(self, after: int = 0) -> None:
+        """Make them; tokens count up from the one after `after`, the highest that a journal knows."""
+        self._tokens = itertools.count(after + 1)
         self._leases: dict[int, Lease] = {}
 
     def grant(self, target: str) -> Lease:

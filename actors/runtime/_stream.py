@@ -114,17 +114,39 @@ class Feed:
             yield event
 
 
+PAGE = 1000
+"""Events that are read from a journal at once."""
+
+
 class EventStream:
     """Numbers events, keeps the latest, and hands them on. Thread-safe; `emit` never waits for a subscriber."""
 
-    def __init__(self, clock: Clock, kept: int, queue: int) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        kept: int,
+        queue: int,
+        *,
+        seq: int = 0,
+        past: Callable[[int, int], list[Event]] | None = None,
+    ) -> None:
+        """Make a stream.
+
+        Args:
+            clock: Tells when things happen.
+            kept: How many of the latest events are kept here.
+            queue: How many events may wait for one subscriber.
+            seq: The number of the last event of the process before this one.
+            past: Reads older events: those after a number, at most so many. May block.
+        """
+        self._past = past
         self._clock = clock
         self._queue = queue
         self._kept: collections.deque[Event] = collections.deque(maxlen=kept)
         self._feeds: dict[str | None, list[Feed]] = {None: []}
         self._sinks: list[Callable[[Event], None]] = []
         self._lock = threading.Lock()
-        self._seq = 0
+        self._seq = seq
         self._closed = False
 
     @property
@@ -155,9 +177,11 @@ class EventStream:
     def open(self, task_id: str | None = None, after: int | None = None) -> Feed:
         """Open a feed: from now on, or after a sequence number as far back as events are kept.
 
-        What is no longer kept arrives as one ``events.missed``.
+        What is no longer kept, and in no journal either, arrives as one ``events.missed``. May block if there is one.
         """
         feed = Feed(self._queue, task_id, self._clock)
+        if after is not None and self._past is not None:
+            after = self._replay_past(feed, after, self._past)
         with self._lock:
             if after is not None:
                 self._replay(feed, after)
@@ -166,6 +190,18 @@ class EventStream:
             else:
                 self._feeds.setdefault(task_id, []).append(feed)
         return feed
+
+    def _replay_past(self, feed: Feed, after: int, past: Callable[[int, int], list[Event]]) -> int:
+        """Replay what is older than the kept events. Returns the number of the last event that was looked at."""
+        while after + 1 < (self._kept[0].seq if self._kept else self._seq + 1):
+            events = past(after, PAGE)
+            if not events:
+                break
+            for event in events:
+                if feed.wants(event):
+                    feed.replay(event)
+            after = events[-1].seq
+        return after
 
     def _replay(self, feed: Feed, after: int) -> None:
         if self._kept and self._kept[0].seq > after + 1:

@@ -12,10 +12,21 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 
-from callboard.messages import AgentKind, CommandType, Control, Effect, Hazard, Observation, Target
+from callboard.messages import (
+    AgentKind,
+    CommandType,
+    Control,
+    Effect,
+    Foreseen,
+    Hazard,
+    Intent,
+    Observation,
+    Probe,
+    Target,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -129,6 +140,29 @@ class Server(ABC):
             made: Files that the task has made itself, as absolute paths.
         """
         return set()
+
+    def expected(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:  # noqa: ARG002 - the interface
+        """Give the fingerprint that a target will have after a call that must not be repeated; empty if unknown."""
+        return ""
+
+    def probe(
+        self,
+        target: Target | None,  # noqa: ARG002 - the interface
+        intent: Intent,
+        foreseen: Sequence[Foreseen],  # noqa: ARG002 - the interface
+        fingerprint: str,
+    ) -> Probe:
+        """Say whether an action was done whose outcome a crash has lost. Must look, and must not guess.
+
+        Args:
+            target: The target that it was meant for; None for a HostAgent's.
+            intent: The action, with the fingerprints of the surface before it and, where `expected` told, after it.
+            foreseen: What it noted right before it wrote files, with `foresee`.
+            fingerprint: What the surface has now, when it is quiet; empty if it can't be seen.
+        """
+        if fingerprint and fingerprint == intent.expected:
+            return Probe.DONE
+        return Probe.NOT_DONE if fingerprint and fingerprint == intent.fingerprint else Probe.UNKNOWN
 
     def lane(self, target: Target | None) -> str:
         """Name the lane on which calls for a target run one after the other; None for the server's own."""

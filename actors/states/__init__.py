@@ -22,6 +22,7 @@ from callboard.actors.states._common import (
     WorkingState,
     archive,
 )
+from callboard.actors.states._fold import Said, fold, moves
 from callboard.actors.states._host import (
     AssignHostAgentState,
     ConfirmHostAgentState,
@@ -52,12 +53,15 @@ from callboard.actors.states._mobile import (
     NoneMobileAgentState,
 )
 from callboard.actors.states._notes import see
-from callboard.actors.states._run import GO_ON, STOP, Applied, Run, memory_key, unique
+from callboard.actors.states._run import GO_ON, STOP, WAS_DONE, WAS_NOT_DONE, Applied, Run, memory_key, unique
+from callboard.actors.states._unfinished import OnTheWay, Unfinished
 
 __all__ = [
     "GO_ON",
     "STOP",
     "STOPPED",
+    "WAS_DONE",
+    "WAS_NOT_DONE",
     "AgentState",
     "AgentStateManager",
     "AppAgentState",
@@ -96,17 +100,22 @@ __all__ = [
     "NoneLinuxAgentState",
     "NoneMobileAgentState",
     "NoneState",
+    "OnTheWay",
     "PendingAppAgentState",
     "PendingHostAgentState",
     "PendingState",
     "Processing",
     "Run",
+    "Said",
     "ScreenshotAppAgentState",
     "Table",
+    "Unfinished",
     "WorkingState",
     "archive",
+    "fold",
     "memory_key",
     "mermaid",
+    "moves",
     "see",
     "unique",
 ]

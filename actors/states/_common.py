@@ -42,8 +42,11 @@ class WorkingState(AgentState):
     async def handle(self, agent: Processing, context: Run) -> Message:
         """Run the four phases; or go on with actions that were held, once nothing holds them any more.
 
-        An agent whose machine has no CONFIRM asks for the policy's approval from here.
+        An agent whose machine has no CONFIRM asks for the policy's approval from here. A step that a crash broke off
+        after its decision goes on from there.
         """
+        if context.broken_off:
+            return await agent.process_recovered(context)
         if not context.held:
             return await agent.process(context)
         if context.held_by is Held.PAUSE or context.answer is not None:
@@ -85,6 +88,8 @@ class WorkingState(AgentState):
     def after_answer(self, run: Run) -> Move | None:
         """Say where a person's word leads that was asked for without a state of its own."""
         match run.last:
+            case Answer() | RequestExpired() if run.broken_off and run.at_limit is None:
+                return after_doubt(run, "FAIL")
             case ApprovalAnswer(approved=False):
                 return Move("FAIL", By.USER, Outcome.REJECTED, rejection(run.last))
             case RequestExpired(at_deadline=AtDeadline.ALLOW) | ApprovalAnswer() | Answer(texts=(_run.GO_ON,)):
@@ -137,6 +142,8 @@ class ConfirmState(AgentState):
 
     async def handle(self, agent: Processing, context: Run) -> Message:
         """Ask with what the agent sees, or go on with what was approved."""
+        if context.broken_off:
+            return await agent.process_recovered(context)
         if context.answer is not None:
             return await agent.process_resume(context)
         return await agent.process_confirmation(context)
@@ -155,6 +162,8 @@ class ConfirmState(AgentState):
             case StepDone():
                 unattended = run.answer is not None and run.answer.unattended
                 return Move("CONTINUE", By.SYSTEM if unattended else By.USER)
+            case Answer() | RequestExpired() if run.broken_off:
+                return after_doubt(run, self.on_rejection)
             case RequestExpired(at_deadline=AtDeadline.ALLOW):
                 return None
             case RequestExpired() as expired:
@@ -252,6 +261,15 @@ def expired_approval(expired: RequestExpired, on_rejection: str) -> Move:
     if expired.at_deadline is AtDeadline.DENY:
         return Move(on_rejection, By.TIMEOUT, Outcome.REJECTED, _run.TOO_LATE)
     return Move("FAIL", By.TIMEOUT, Outcome.TIMED_OUT, _run.TOO_LATE)
+
+
+def after_doubt(run: Run, on_stop: str) -> Move | None:
+    """Say where the word on an action in doubt leads: on with the work, or to its end."""
+    if isinstance(run.last, RequestExpired):
+        return Move("FAIL", By.TIMEOUT, Outcome.TIMED_OUT, "nobody said in time whether an action in doubt was done")
+    if run.unfinished is not None and run.unfinished.said is not None:
+        return None
+    return Move(on_stop, By.USER, Outcome.FAILED, "a person said stop at an action in doubt")
 
 
 def archive(run: Run) -> Message:

@@ -57,6 +57,10 @@ class Processing(Protocol):
         """Look again, then run exactly the held actions: `StepDone`, or `StepFailed`."""
         ...
 
+    async def process_recovered(self, run: Run) -> Message:
+        """Go on with a step that a crash broke off: `StepDone`, `StepFailed`, or a `Question` about a doubt."""
+        ...
+
     async def process_confirmation(self, run: Run) -> Message:
         """Collect what the agent sees and ask: `ApprovalRequest`, or an `ApprovalAnswer` where nobody is asked."""
         ...

@@ -15,6 +15,9 @@ CLAIMS = frozenset({"FINISH", "ASSIGN", "CONFIRM", "PENDING", "SCREENSHOT"})
 WINDOW = 30
 """How many steps back a loop is looked for."""
 
+IDLE = 3
+"""Steps in a row without any action, on an unchanged surface, that count as one repetition."""
+
 
 def failure_notes(record: StepRecord) -> Iterable[str]:
     """Say which actions failed or were not run, and that a status does not hold for it."""
@@ -45,14 +48,21 @@ def loop_notes(count: int, allowed: int) -> Iterable[str]:
 def repeats(before: tuple[StepRecord, ...], record: StepRecord) -> int:
     """Count how often a step like this one was taken on a surface that looked the same, among the latest.
 
-    Statuses, or changes, that go round in a circle are noticed in the same way: each comes again and again.
+    Statuses, or changes, that go round in a circle are noticed in the same way: each comes again and again. Steps
+    that do nothing at all, in whatever words, count too: `IDLE` of them in a row as one repetition.
     """
-    return 1 + sum(
+    same = 1 + sum(
         not earlier.resumed
         and earlier.observation.fingerprint == record.observation.fingerprint
         and _signature(earlier) == _signature(record)
         for earlier in before[-WINDOW:]
     )
+    idle = 0
+    for earlier in reversed((*before[-WINDOW:], record)):
+        if earlier.results or earlier.observation.fingerprint != record.observation.fingerprint:
+            break
+        idle += 1
+    return max(same, idle // IDLE)
 
 
 def _signature(record: StepRecord) -> tuple[str, str, str]:

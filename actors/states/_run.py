@@ -24,6 +24,7 @@ from callboard.messages import (
     Observation,
     Outcome,
     Pause,
+    Probe,
     Question,
     RequestExpired,
     ResultStatus,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.states._machine import Move
+    from callboard.actors.states._unfinished import Unfinished
     from callboard.config import Limits
 
 Applied = (
@@ -65,6 +67,11 @@ TOO_LATE = "nobody decided on the approval in time"
 
 GO_ON, STOP = "go on", "stop"
 """The answers to the question at the limit of a budget."""
+
+WAS_DONE, WAS_NOT_DONE = "it was done", "it was not done"
+"""The answers to the question about an action in doubt, beside `STOP`."""
+
+_SAID = {WAS_DONE: Probe.DONE, WAS_NOT_DONE: Probe.NOT_DONE}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +98,8 @@ class Run:
     held_by: Held = Held.NOT
     held_why: str = ""
     """The rule that holds them."""
-    shown: str = ""
-    """The fingerprint of what a person was shown with the last approval."""
+    shown: Observation | None = None
+    """What a person was shown with the approval of what is held, as long as none of it ran."""
     paused: bool = False
     """Whether no job may start."""
     asked_person: tuple[AskedQuestion, ...] = ()
@@ -127,6 +134,8 @@ class Run:
     """The look that was taken after a failure."""
     over: bool = False
     """Whether the ending was sent."""
+    unfinished: Unfinished | None = None
+    """After a crash: how far the step came that it broke off."""
 
     @classmethod
     def begin(cls, assign: Assign, limits: Limits, initial: str, before: Run | None = None) -> Run:
@@ -140,6 +149,7 @@ class Run:
             memory=known.memory if known else (),
             plan=known.plan if known else (),
             asked=known.asked if known else 0,
+            grants=known.grants if known and known.assign.task_id == assign.task_id else (),
         )
 
     @property
@@ -157,6 +167,11 @@ class Run:
     def own_subtasks(self) -> tuple[SubtaskResult, ...]:
         """Those of the task itself, not of the conversation before it."""
         return tuple(done for done in self.subtasks if done.run_id.rpartition("/")[0] == self.assign.task_id)
+
+    @property
+    def broken_off(self) -> bool:
+        """Whether a crash broke off a step after its decision: then it goes on from there."""
+        return self.unfinished is not None and self.unfinished.decided is not None
 
     @property
     def records(self) -> tuple[StepRecord, ...]:
@@ -204,7 +219,7 @@ class Run:
 
     def apply(self, message: Applied) -> Run:  # noqa: C901, PLR0911, PLR0912 - one match, a case a message
         """Make the run that follows a message. Pure; the status does not change here."""
-        run = replace(self, last=message, busy=False)
+        run = replace(self, last=message, busy=False, unfinished=self._still_unfinished(message))
         match message:
             case StepDone():
                 return replace(run, **self._remembered(message))
@@ -215,9 +230,12 @@ class Run:
                 run = replace(run, usage=run.usage + usage, asked=run.asked + usage.model_calls)
                 return replace(run, waiting=message.id, asked_person=message.questions, at_limit=message.limit)
             case ApprovalRequest():
-                return replace(run, waiting=message.id, shown=message.observation.fingerprint)
+                return replace(run, waiting=message.id, shown=message.observation)
             case Assign(run_id=awaited):
                 return replace(run, waiting=awaited)
+            case Answer() if run.unfinished is not None and self.at_limit is None:
+                said = _SAID.get(*message.texts) if len(message.texts) == 1 else None
+                return replace(run, waiting="", unfinished=replace(run.unfinished, said=said))
             case Answer():
                 limit = self.at_limit
                 more = (limit,) if limit is not None and message.texts == (GO_ON,) else ()
@@ -233,7 +251,7 @@ class Run:
             case RequestExpired():
                 return replace(run, waiting="")
             case Pause() | Resume():
-                return replace(self, paused=isinstance(message, Pause))
+                return replace(self, paused=isinstance(message, Pause))  # a step that was broken off still is
             case SubtaskEnded(result=result):
                 return replace(run, waiting="", subtasks=(*run.subtasks, result))
             case Cancel():
@@ -242,6 +260,12 @@ class Run:
                 return replace(run, last_seen=message.observation)
             case _:
                 assert_never(message)
+
+    def _still_unfinished(self, message: Applied) -> Unfinished | None:
+        """Keep what a crash broke off while a person is asked about it; anything else ends it."""
+        asking = isinstance(message, Question | Answer | RequestExpired)
+        left = self.unfinished
+        return left if asking and left is not None and left.decided is not None else None
 
     def with_lost(self, usage: Usage, results: tuple[CommandResult, ...]) -> Run:
         """Add what a step had used and done when it was broken off."""
@@ -267,6 +291,7 @@ class Run:
             "held_by": done.held_by,
             "held_why": done.held_why,
             "answer": self.answer if self.status == "CONFIRM" or done.held_by is Held.PAUSE else None,
+            "shown": self.shown if done.held and not record.results else None,
             "repeats": same,
             "failures": self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),
             "notes": (*failure_notes(record), *loop_notes(same, self.limits.repeats)),

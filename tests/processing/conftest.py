@@ -10,6 +10,7 @@ import pytest
 
 from callboard import FunctionModel, Settings, ToolError, tool
 from callboard.actors.commands import Approved, Dispatcher, Policy, Toolbox
+from callboard.actors.journal import MemoryJournal
 from callboard.actors.processing import Pipeline, Services, pipeline
 from callboard.actors.runtime import Budgets, EventStream, Feed, Lanes, Lease, VirtualClock
 from callboard.actors.states import Run
@@ -99,6 +100,7 @@ def stage() -> Iterator[Callable[..., Stage]]:
             budgets=Budgets(settings.budget),
             lanes=lanes,
             stream=stream,
+            journal=MemoryJournal(),
             clock=clock,
             prompts=dict.fromkeys(AgentKind, "the prompt"),
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from callboard.actors.runtime import committing
+from callboard.actors.runtime import committing, foresee
 from callboard.actors.servers._server import ToolError
 
 if TYPE_CHECKING:
@@ -208,6 +208,7 @@ class Workspace:
         spare = path.with_name(f".callboard-{secrets.token_hex(8)}.tmp")
         try:
             _write_synced(spare, data, old.mode if old else None)
+            foresee(path, old.fingerprint if old else "", fingerprint(data))
             with committing(path), self._lock:
                 self.path(document)
                 if old is None:

@@ -1,0 +1,21 @@
+"""What survives a crash: rows in order, in memory or in one SQLite file with its lock, its pictures, its reader."""
+
+from callboard.actors.journal._file import JournalFile
+from callboard.actors.journal._journal import Journal, settle
+from callboard.actors.journal._lock import Holder
+from callboard.actors.journal._memory import MemoryJournal
+from callboard.actors.journal._reader import JournalReader, TaskLine
+from callboard.actors.journal._row import Row
+from callboard.actors.journal._writer import FileJournal
+
+__all__ = [
+    "FileJournal",
+    "Holder",
+    "Journal",
+    "JournalFile",
+    "JournalReader",
+    "MemoryJournal",
+    "Row",
+    "TaskLine",
+    "settle",
+]

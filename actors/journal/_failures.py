@@ -1,0 +1,69 @@
+"""What SQLite and the system say when something fails, as errors of the journal that tell what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.messages import JournalDamagedError, JournalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DAMAGED = {
+    sqlite3.SQLITE_CORRUPT: "is damaged",
+    sqlite3.SQLITE_NOTADB: "is no journal, or a damaged one",
+}
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "free some space",
+    sqlite3.SQLITE_READONLY: "let this user write the file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "let this user read and write the file and its folder",
+    sqlite3.SQLITE_PERM: "let this user read and write the file and its folder",
+    sqlite3.SQLITE_BUSY: "another program holds it; close that one",
+    sqlite3.SQLITE_IOERR: "look after its disk and what is mounted there",
+}
+
+
+def beside(journal: Path, suffix: str) -> Path:
+    """Name a file that belongs to a journal and stands beside it."""
+    return journal.with_name(f"{journal.name}{suffix}")
+
+
+def located(path: Path) -> Path:
+    """Give the one absolute name of a file, whatever links lead to it.
+
+    Raises:
+        JournalError: If no file can have that name.
+    """
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError) as error:
+        problem = f"can't be named so: {error}"
+        raise JournalError(path, problem) from error
+
+
+@contextlib.contextmanager
+def told(path: Path, doing: str) -> Iterator[None]:
+    """Turn the failures of SQLite and of the system into the journal's errors; ``doing`` is what can't be done.
+
+    Raises:
+        JournalDamagedError: If SQLite says that the file is damaged, or none of its own.
+        JournalError: For whatever else they say.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in _DAMAGED:
+            problem = f"{_DAMAGED[code]} ({error}): put a copy of it back, or give this one a journal of its own"
+            raise JournalDamagedError(path, problem) from error
+        advice = f"; {_ADVICE[code]}" if code in _ADVICE else ""
+        problem = f"can't be {doing}: {error}{advice}"
+        raise JournalError(path, problem) from error
+    except OSError as error:
+        what = f" ({error.filename})" if error.filename and str(error.filename) != str(path) else ""
+        problem = f"can't be {doing}: {error.strerror or error}{what}"
+        raise JournalError(path, problem) from error

@@ -1,0 +1,325 @@
+"""The journal's file: the only writer of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from typing import TYPE_CHECKING, Literal, Self
+
+from callboard.actors.journal._failures import beside, located, told
+from callboard.actors.journal._lock import JournalLock
+from callboard.actors.journal._pictures import Pictures, sync_folder
+from callboard.actors.journal._retention import Retention
+from callboard.actors.journal._row import INSERT, Bound, row_of, rows_of, values_of
+from callboard.actors.journal._schema import check, migrate
+from callboard.messages import Event, JournalError, Message, Task, TaskResult
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from callboard.actors.journal._row import Row
+
+BUSY_SECONDS = 5.0
+"""How long a reader may hold the file while its mode changes."""
+
+_TASK = "INSERT INTO tasks (id, key, session, request, submitted) VALUES (?, ?, ?, ?, ?)"
+_ENDED = "UPDATE tasks SET ended = ?, outcome = ? WHERE id = ? AND ended IS NULL"
+_PICTURE = "INSERT OR IGNORE INTO pictures (name, task, bytes) VALUES (?, ?, ?)"
+_USED = "SELECT id FROM tasks WHERE id = ? OR key = ?"
+_UNFINISHED = "SELECT id FROM tasks WHERE ended IS NULL ORDER BY number"
+_SESSION = "SELECT id FROM tasks WHERE id = ? OR session = ? ORDER BY number"
+_EVENTS = "SELECT id, at, task, run, job, kind, body FROM rows WHERE seq > ? ORDER BY seq LIMIT ?"
+_RESULT = (
+    "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND kind = 'task_result' ORDER BY id LIMIT 1"
+)
+_LAST_SEQ = (
+    "SELECT max((SELECT coalesce(max(seq), 0) FROM rows), coalesce((SELECT value FROM marks WHERE name = ?), 0))"
+)
+
+
+class JournalFile:
+    """Rows in one SQLite file, which nobody else writes. Any thread may use it, but only one at a time.
+
+    Rows are written into a transaction, and kept when it is committed. After a `JournalError` from `write` or `commit`
+    nothing is written any more until `rollback`, which drops what was written since the last commit.
+    """
+
+    def __init__(self, path: Path, lock: JournalLock, connection: sqlite3.Connection, *, durable: bool) -> None:
+        self.path = path
+        self.last_seq = 0
+        """The highest number that an event ever had here; 0 if there was none."""
+        self._lock = lock
+        self._connection = connection
+        self._pictures = Pictures(path, durable=durable)
+        self._failed = False
+        self._closed = False
+        with told(path, "opened"):
+            self._places = [(each, each.stat()) for each in (path, beside(path, "-wal"))]
+            self._count()
+
+    @classmethod
+    def open(cls, path: Path, *, durability: Literal["full", "process"] = "full") -> Self:
+        """Open a journal, or make a new one, with a folder for it if that is missing; readable by its user alone.
+
+        Args:
+            path: Where it is.
+            durability: What a commit survives: `full`, a loss of power; `process`, a killed process.
+
+        Raises:
+            JournalInUseError: If somebody else has it open.
+            JournalDamagedError: If it is no journal, or not a whole one; the file is as it was.
+            JournalNewerError: If a newer version wrote it; the file is as it was.
+            JournalError: If it can't be locked, read or written.
+        """
+        durable = durability == "full"
+        path = located(path)
+        with told(path, "opened"):
+            if not path.parent.is_dir():
+                path.parent.mkdir(mode=0o700, parents=True)
+                if durable:
+                    sync_folder(path.parent.parent)
+        lock = JournalLock.acquire(path)
+        try:
+            check(path)
+            with told(path, "opened"):
+                _make_private(path, durable=durable)
+                connection = _connected(path, durable=durable)
+            try:
+                return cls(path, lock, connection, durable=durable)
+            except BaseException:
+                connection.close()
+                raise
+        except BaseException:
+            lock.release()
+            raise
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Write rows in order, into the open transaction.
+
+        Raises:
+            ValueError: If a message can't be written down, or a task's id or key was used before; nothing of these
+                rows is then written, and what was written before stays as it is.
+            JournalError: If the file can't take them.
+        """
+        pictures: list[tuple[str, str, int]] = []
+        with self._writing("written"):
+            values = [self._values(row, pictures) for row in rows]  # all of them, before the first is written
+            if not self._connection.in_transaction:
+                self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany(INSERT, values)
+            if pictures:
+                self._connection.executemany(_PICTURE, pictures)
+            for row in rows:
+                self._note(row)
+
+    def commit(self) -> None:
+        """Keep what was written. It is then as safe as the durability says.
+
+        Raises:
+            JournalError: If the file was deleted or replaced, or can't take it.
+        """
+        if not self._connection.in_transaction and not self._failed:
+            return
+        with self._writing("written"):
+            self._check_places()
+            self._pictures.sync()
+            self._connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Drop what was written since the last commit."""
+        with told(self.path, "written"):
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._failed = False
+            self._count()
+
+    def unfinished(self) -> tuple[str, ...]:
+        """Name the tasks that have no result, in the order in which they were submitted."""
+        return self._ids(_UNFINISHED)
+
+    def session_tasks(self, session: str) -> tuple[str, ...]:
+        """Name the tasks of a conversation, its first one included, in order."""
+        return self._ids(_SESSION, session, session)
+
+    def knows(self, task_id: str) -> bool:
+        """Say whether there is, or was, a task of this id; one that was pruned is forgotten."""
+        return bool(self._ids("SELECT id FROM tasks WHERE id = ?", task_id))
+
+    def keyed(self, key: str) -> str | None:
+        """Name the task that has this idempotency key."""
+        return next(iter(self._ids("SELECT id FROM tasks WHERE key = ?", key)), None)
+
+    def rows(self, task_id: str, *, events: bool = False) -> Iterator[Row]:
+        """Read the rows of a task in order. What is written meanwhile may be among them.
+
+        Raises:
+            JournalDamagedError: If a row can't be read; it is named.
+        """
+        return rows_of(self.path, self._connection, self._pictures, task_id, events=events)
+
+    def events(self, after: int, limit: int) -> list[Event]:
+        """Read the events that follow a number, at most so many.
+
+        Raises:
+            JournalDamagedError: If a row can't be read; it is named.
+        """
+        messages = self._messages(_EVENTS, after, limit)
+        return [message for message in messages if isinstance(message, Event)]
+
+    def result(self, task_id: str) -> TaskResult | None:
+        """Read how a task ended; None if it did not.
+
+        Raises:
+            JournalDamagedError: If the row can't be read; it is named.
+        """
+        messages = self._messages(_RESULT, task_id)
+        return next((message for message in messages if isinstance(message, TaskResult)), None)
+
+    def prune(self, *, days: float | None, max_bytes: int | None, keep: Collection[str] = ()) -> int:
+        """Drop whole tasks that ended, the oldest end first, with their rows and pictures. Commits what was written.
+
+        Args:
+            days: How long ago a task may have ended.
+            max_bytes: How large the journal may be, pictures included; it may stay larger, with what is not over.
+            keep: Tasks that are kept in any case.
+
+        Returns:
+            How many tasks were dropped.
+
+        Raises:
+            JournalError: If the file can't be written.
+        """
+        self.commit()
+        oldest = None if days is None else time.time() - days * 86_400
+        retention = Retention(self._connection)
+        try:
+            with self._writing("pruned"):
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._connection.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", ("last_seq", self.last_seq))
+                dropped = retention.drop(oldest=oldest, max_bytes=max_bytes, keep=keep)
+            self.commit()
+        except JournalError:
+            self.rollback()
+            raise
+        with told(self.path, "pruned"):
+            self._pictures.sweep(retention.pictures())
+            retention.give_back()
+        return dropped
+
+    def close(self) -> None:
+        """Drop what was not committed, leave one whole file, and give the lock back. A second call does nothing.
+
+        Raises:
+            JournalError: If the file can't be written; it is closed all the same, and whole when it is opened again.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            with told(self.path, "closed"), contextlib.closing(self._connection) as connection:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                if self._misplaced() is None:
+                    connection.execute("PRAGMA busy_timeout = 0")  # readers are not waited for: the log then stays
+                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                    with contextlib.suppress(sqlite3.OperationalError):  # all is in the file already
+                        connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+        finally:
+            self._lock.release()
+
+    def _values(self, row: Row, pictures: list[tuple[str, str, int]]) -> Bound:
+        if isinstance(row.message, Task) and self._ids(_USED, row.message.id, row.message.key):
+            problem = f"task {row.message.id!r} can't be written down: its id or its key was used before"
+            raise ValueError(problem)
+        put_away = self._pictures.put_away
+        return values_of(row, put_away(row.message, lambda name, size: pictures.append((name, row.task_id, size))))
+
+    def _note(self, row: Row) -> None:
+        """Keep the table of tasks, and the number of the last event, in step with the rows."""
+        match row.message:
+            case Event(seq=seq):
+                self.last_seq = max(self.last_seq, seq)
+            case Task() as task:
+                request = task.request or " · ".join(step.request for step in task.plan)
+                self._connection.execute(_TASK, (task.id, task.key, task.session, request, row.at))
+            case TaskResult() as result:
+                self._connection.execute(_ENDED, (row.at, result.outcome.value, result.task_id))
+
+    @contextlib.contextmanager
+    def _writing(self, doing: str) -> Iterator[None]:
+        """Refuse to write after a failure, which may have undone what was written before it."""
+        if self._failed:
+            problem = "can't be written: the last write failed, and was not rolled back"
+            raise JournalError(self.path, problem)
+        try:
+            with told(self.path, doing):
+                yield
+        except ValueError:  # a message that can't be written; nothing was
+            raise
+        except BaseException:
+            self._failed = True
+            raise
+
+    def _check_places(self) -> None:
+        lost = self._misplaced()
+        if lost is not None:
+            problem = f"was deleted or replaced while it was in use ({lost}): put it back, and start again"
+            raise JournalError(self.path, problem)
+
+    def _misplaced(self) -> Path | None:
+        for place, before in self._places:
+            try:
+                same = os.path.samestat(before, place.stat())
+            except FileNotFoundError:
+                same = False
+            if not same:
+                return place
+        return None if self._lock.intact else beside(self.path, ".lock")
+
+    def _count(self) -> None:
+        self.last_seq = self._connection.execute(_LAST_SEQ, ("last_seq",)).fetchone()[0]
+
+    def _ids(self, query: str, *parameters: str | None) -> tuple[str, ...]:
+        with told(self.path, "read"):
+            return tuple(task_id for (task_id,) in self._connection.execute(query, parameters).fetchall())
+
+    def _messages(self, query: str, *parameters: str | int) -> list[Message]:
+        with told(self.path, "read"):
+            found = self._connection.execute(query, parameters).fetchall()
+        return [row_of(self.path, stored, self._pictures).message for stored in found]
+
+
+def _make_private(path: Path, *, durable: bool) -> None:
+    """Make a missing file, and take a file from all but its user: what SQLite puts beside it gets the same rights."""
+    if not path.exists():
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        if durable:
+            sync_folder(path.parent)
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)
+
+
+def _connected(path: Path, *, durable: bool) -> sqlite3.Connection:
+    """Connect to a file, bring its tables up to date, and have rows appended to a log from here on."""
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA synchronous = FULL" if durable else "PRAGMA synchronous = OFF")
+        migrate(connection)
+        _keep_log(path, connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _keep_log(path: Path, connection: sqlite3.Connection) -> None:
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        problem = f"can't be opened: SQLite can keep no log beside it (mode {mode!r}): use a local file system"
+        raise JournalError(path, problem)
+    connection.execute("PRAGMA journal_size_limit = 16000000")  # after a reader kept the log from being emptied
+    connection.execute("SELECT count(*) FROM marks").fetchone()  # the log is made with the first look

@@ -1,0 +1,62 @@
+"""What a journal lets go of: whole tasks that ended, the oldest end first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection
+
+_ENDED = "SELECT id, ended FROM tasks WHERE ended IS NOT NULL ORDER BY ended, number"
+_ALL_PICTURES = "SELECT coalesce(sum(bytes), 0) FROM (SELECT DISTINCT name, bytes FROM pictures)"
+_OWN_PICTURES = """
+    SELECT coalesce(sum(bytes), 0) FROM pictures AS own WHERE task = ?
+    AND NOT EXISTS (SELECT 1 FROM pictures AS other WHERE other.name = own.name AND other.task <> own.task)
+"""
+_DROPS = (
+    "DELETE FROM rows WHERE task = ?",
+    "DELETE FROM pictures WHERE task = ?",
+    "DELETE FROM tasks WHERE id = ?",
+)
+
+
+class Retention:
+    """One pruning of a journal. The caller opens and commits the transaction around `drop`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def drop(self, *, oldest: float | None, max_bytes: int | None, keep: Collection[str]) -> int:
+        """Drop tasks that ended before a time, and then more while all takes too many bytes. Returns how many."""
+        dropped = 0
+        pictures = self._number(_ALL_PICTURES)
+        for task_id, ended in self._connection.execute(_ENDED).fetchall():
+            large = max_bytes is not None and self._used() + pictures > max_bytes
+            if not large and (oldest is None or ended >= oldest):
+                break
+            if task_id not in keep:
+                pictures -= self._number(_OWN_PICTURES, task_id)
+                for statement in _DROPS:
+                    self._connection.execute(statement, (task_id,))
+                dropped += 1
+        if oldest is not None:
+            self._connection.execute("DELETE FROM rows WHERE task = '' AND at < ?", (oldest,))
+        return dropped
+
+    def pictures(self) -> frozenset[str]:
+        """Name the pictures that are still needed."""
+        return frozenset(name for (name,) in self._connection.execute("SELECT DISTINCT name FROM pictures"))
+
+    def give_back(self) -> None:
+        """Give the space of what was dropped back to the file system."""
+        self._connection.executescript("PRAGMA incremental_vacuum")  # `execute` would give back one page
+        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def _used(self) -> int:
+        pages = self._number("PRAGMA page_count") - self._number("PRAGMA freelist_count")
+        return pages * self._number("PRAGMA page_size")
+
+    def _number(self, query: str, *parameters: str) -> int:
+        found: int = self._connection.execute(query, parameters).fetchone()[0]
+        return found

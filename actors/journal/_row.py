@@ -1,0 +1,129 @@
+"""One row of a journal: a message, and what it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pydantic_core
+from pydantic import ValidationError
+
+from callboard.actors.journal._failures import told
+from callboard.messages import Event, JournalDamagedError, Message
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from callboard.actors.journal._pictures import Pictures
+    from callboard.messages import Timestamp
+
+_SHALLOW = 150
+"""So many brackets in a JSON text, and it can't be too deep to be read again; that ends at 200."""
+
+_HIGHEST = 2**63 - 1
+
+_CHUNK = 256
+"""Rows that are read at once, so that no statement stays open between them."""
+
+INSERT = "INSERT INTO rows (at, seq, task, run, job, kind, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+Bound = tuple[float, int | None, str, str, int, str, str]
+"""What is bound to it."""
+
+Stored = tuple[int, float, str, str, int, str, str]
+"""What is read of a row: id, at, task, run, job, kind, body."""
+
+_READ = "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND id > ? ORDER BY id LIMIT ?"
+_READ_BUT_EVENTS = (
+    "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND id > ? AND seq IS NULL ORDER BY id LIMIT ?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A message as it is kept."""
+
+    at: Timestamp
+    """Wall time."""
+    task_id: str
+    """Empty for what belongs to no task."""
+    run_id: str
+    """The run that the message is applied to; empty for the whole task."""
+    message: Message
+    job: int = 0
+    """The number of the run's job that said it; 0 for what no job said."""
+
+
+def values_of(row: Row, message: Message) -> Bound:
+    """Give what is bound to `INSERT`, with a message that has its pictures put away.
+
+    Raises:
+        ValueError: If the message has no tag, or can't be written so that it can be read again: JSON knows no half of
+            a surrogate pair, and our reader no more than 200 levels.
+    """
+    kind = _KINDS.get(type(message)) or _kind_of(type(message))
+    try:
+        body = message.model_dump_json()
+        if body.count("[") + body.count("{") > _SHALLOW:
+            pydantic_core.from_json(body, cache_strings="none")
+        if not (row.task_id.isascii() and row.run_id.isascii()):
+            f"{row.task_id}{row.run_id}".encode()
+    except ValueError as error:
+        problem = f"a {kind} of task {row.task_id!r} can't be written down: {error}"
+        raise ValueError(problem) from error
+    seq = message.seq if isinstance(message, Event) else None
+    if seq is not None and seq > _HIGHEST:
+        problem = f"an event of number {seq} can't be written down: SQLite counts to {_HIGHEST}"
+        raise ValueError(problem)
+    return row.at, seq, row.task_id, row.run_id, row.job, kind, body
+
+
+_KINDS: dict[type[Message], str] = {}
+
+
+def _kind_of(message: type[Message]) -> str:
+    field = message.model_fields.get("kind")
+    if field is None or Message.registry.get(field.default) is not message:
+        problem = f"a {message.__name__} can't be written down: no tag leads back to it"
+        raise ValueError(problem)
+    return _KINDS.setdefault(message, field.default)
+
+
+def row_of(path: Path, stored: Stored, pictures: Pictures) -> Row:
+    """Make a row of what was read.
+
+    Raises:
+        JournalDamagedError: If the kind is unknown, or the message is not valid.
+    """
+    _, at, task_id, run_id, job, kind, body = stored
+    found = Message.registry.get(kind)
+    if found is None:
+        raise _unreadable(path, stored, f"no message is called {kind!r}")
+    try:
+        message = found.model_validate_json(body)
+    except (ValidationError, TypeError) as error:
+        raise _unreadable(path, stored, str(error)) from error
+    return Row(at, task_id, run_id, pictures.bring_back(message), job)
+
+
+def rows_of(
+    path: Path, connection: sqlite3.Connection, pictures: Pictures, task_id: str, *, events: bool
+) -> Iterator[Row]:
+    """Read the rows of a task in order."""
+    last = 0
+    while True:
+        with told(path, "read"):
+            chunk = connection.execute(_READ if events else _READ_BUT_EVENTS, (task_id, last, _CHUNK)).fetchall()
+        for stored in chunk:
+            yield row_of(path, stored, pictures)
+        if len(chunk) < _CHUNK:
+            return
+        last = chunk[-1][0]
+
+
+def _unreadable(path: Path, stored: Stored, why: str) -> JournalDamagedError:
+    number, _, task_id, _, _, kind, _ = stored
+    whose = f"of task {task_id!r}" if task_id else "of no task"
+    return JournalDamagedError(path, f"is damaged: row {number} ({kind}) {whose} can't be read: {why}")

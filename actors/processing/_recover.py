@@ -1,0 +1,113 @@
+"""Going on with a step that a crash broke off. Nothing is repeated before a look says that it was not done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from callboard.actors.processing._act import in_window
+from callboard.actors.processing._action_list import ActionList
+from callboard.actors.processing._collect import settled
+from callboard.actors.states import STOP, WAS_DONE, WAS_NOT_DONE
+from callboard.messages import (
+    AskedQuestion,
+    CommandResult,
+    Decided,
+    DoubtError,
+    EventName,
+    Intent,
+    Probe,
+    ResultStatus,
+)
+
+if TYPE_CHECKING:
+    from callboard.actors.processing._phases import Acted, Context
+    from callboard.actors.states import Run, Unfinished
+    from callboard.messages import Observation
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A person has to say whether an action was done."""
+
+    call_id: str
+    question: AskedQuestion
+
+
+async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
+    """Settle what is in doubt, then run the actions that have no result yet.
+
+    Raises:
+        DoubtError: If nobody can tell whether an action was done, and the settings say that the work fails then.
+    """
+    decided, left = acted_on(run), run.unfinished
+    results = list(left.results) if left is not None else []
+    if left is not None and left.intent is not None:
+        probe = left.said or await _probe(context, run, seen, left, left.intent)
+        context.tell(
+            EventName.COMMAND_IN_DOUBT, run, tool=left.intent.tool, call=left.intent.call_id, probe=probe.value
+        )
+        if probe is Probe.UNKNOWN:
+            return _ask(context, left.intent)
+        if probe is Probe.DONE:
+            done = _was_done(left, left.intent)
+            context.note(run, done, lazy=True)
+            results.append(done)
+    context.meter.results.extend(results)
+    actions = ActionList(
+        context,
+        run,
+        decided.observation,
+        decided.decision,
+        decided.actions,
+        approved=decided.approved,
+        resumed=decided.resumed,
+        seen=seen.fingerprint,
+        results=results,
+    )
+    if results and results[-1].status is not ResultStatus.SUCCESS:
+        return actions.after_failure()
+    return in_window(await actions.go_on())
+
+
+def acted_on(run: Run) -> Decided:
+    """Give the decision that a recovered run goes on with.
+
+    Raises:
+        LookupError: If it has none; then there is nothing to go on with.
+    """
+    if run.unfinished is None or run.unfinished.decided is None:
+        msg = f"{run.assign.run_id} has no step that was broken off"
+        raise LookupError(msg)
+    return run.unfinished.decided
+
+
+async def _probe(context: Context, run: Run, seen: Observation, left: Unfinished, intent: Intent) -> Probe:
+    """Wait until the surface is quiet, and look. A tool that is gone, or a third party's, leaves the doubt."""
+    tool = context.services.toolbox.actions(context.kind, run.assign.target).get(intent.tool)
+    if tool is None:
+        return Probe.UNKNOWN
+    if run.assign.target is not None:
+        seen = await settled(context, run, seen)
+    return await tool.probe(intent, left.foreseen, seen.fingerprint)
+
+
+def _ask(context: Context, intent: Intent) -> Doubt:
+    settings = context.services.settings
+    what = f"{intent.tool} may have been done before a crash, or not; the surface does not tell"
+    if settings.journal.in_doubt == "fail" or not settings.system.ask_question:
+        raise DoubtError(what)
+    shown = ", ".join(f"{name}={value!r:.100}" for name, value in intent.arguments.items())
+    text = f"{what}. Was {intent.tool}({shown}) done?"
+    return Doubt(intent.call_id, AskedQuestion(text=text, choices=(WAS_DONE, WAS_NOT_DONE, STOP)))
+
+
+def _was_done(left: Unfinished, intent: Intent) -> CommandResult:
+    """Make the result of an action that was done before a crash; what it answered is lost."""
+    return CommandResult(
+        call_id=intent.call_id,
+        tool=intent.tool,
+        status=ResultStatus.SUCCESS,
+        artifacts=tuple(note.path for note in left.foreseen),
+        made=tuple(note.path for note in left.foreseen if not note.before),
+    )

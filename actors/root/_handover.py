@@ -1,0 +1,139 @@
+"""Hand-overs: who gets which work with which lease, and when a target is free again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.actors.agent import Continue
+from callboard.actors.root._requests import AgentCrashed, History, LeaseIdle, LeaseStuck
+from callboard.messages import Assign, Cancel, EventName, Pause, Resume
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from callboard.actors.journal import Row
+    from callboard.actors.root._parts import Parts
+    from callboard.actors.root._tasks import TaskRecord
+
+
+class HandOver:
+    """Part of the switchboard; runs on its thread."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def place(self, record: TaskRecord, assign: Assign, *, known: bool = False) -> None:
+        """Give work to its agent if the target is free, else queue it.
+
+        Args:
+            record: The task.
+            assign: The work.
+            known: Whether the journal knows of it already: its HostAgent's word, or another process's.
+        """
+        parts = self._parts
+        granted, ahead = parts.leases.request(assign)
+        if granted is not None:
+            self.hand_over(record, granted)
+            return
+        if not known:
+            parts.outbox.keep(assign.task_id, assign.run_id, assign)
+        parts.recorder.emit_of(EventName.SUBTASK_QUEUED, assign, ahead=ahead)
+        parts.clocks.stop(assign.task_id, f"queue {assign.run_id}")
+
+    def hand_over(self, record: TaskRecord, assign: Assign) -> None:
+        """Let an agent begin, or go on, under a lease. One that is not there is started, with its memory."""
+        parts = self._parts
+        record.runs[assign.run_id] = assign
+        anew = not parts.children.lives(assign.address) and record.remembers(assign)
+        record.agents.add(assign.address)
+        parts.idle.work(assign.address)
+        parts.clocks.go_on(assign.task_id, f"queue {assign.run_id}")
+        if assign.number:
+            parts.recorder.emit_of(EventName.SUBTASK_ASSIGNED, assign, request=assign.request)
+            self._start_clock(record, assign)
+        parts.leases.pause(assign.token, paused=record.paused)
+        if record.stopping is not None:
+            parts.leases.void(assign.token)
+        try:
+            if anew:
+                parts.children.expect(assign.address)
+                parts.outbox.keep(assign.task_id, assign.run_id, assign, lambda: self._read(assign))
+            else:
+                parts.children.start(assign.address)
+                sender = parts.children.sender(assign.address, assign)
+                parts.outbox.keep(assign.task_id, assign.run_id, assign, sender)
+        except Exception as error:  # noqa: BLE001 - an edge: an actor that can't be started ends its work, not ours
+            parts.post(AgentCrashed(assign.address, error))
+            return
+        if record.paused:
+            pause = Pause(task_id=assign.task_id)
+            parts.outbox.keep(assign.task_id, assign.run_id, pause, parts.children.sender(assign.address, pause))
+
+    def _start_clock(self, record: TaskRecord, assign: Assign) -> None:
+        clocks, seconds = self._parts.clocks, self._parts.limits.subtask_seconds
+        if not clocks.has(assign.run_id):
+            spent = record.worked.pop(assign.run_id, 0.0)
+            clocks.start(assign.run_id, seconds, assign.task_id, assign.run_id, spent=spent)
+        if record.paused:
+            clocks.stop(assign.run_id, "pause")
+
+    def _read(self, assign: Assign) -> None:
+        """Ask the journal for what was heard at an address; on whatever thread the assignment became safe."""
+        parts = self._parts
+        parts.journal.read(
+            assign.task_id, lambda found: parts.post(History(assign, found)), conversation=not assign.number
+        )
+
+    def start_with(self, record: TaskRecord | None, history: History) -> None:
+        """Start an agent anew with its history, if its work still waits for it."""
+        assign, found = history.assign, history.found
+        if record is None or assign.run_id not in record.runs or record.runs[assign.run_id].token != assign.token:
+            return  # it was stopped, or crashed again
+        if isinstance(found, Exception):
+            self._parts.post(AgentCrashed(assign.address, found))
+            return
+        self._parts.children.start_with(assign.address, Continue(assign, heard_at(assign.address, found)))
+
+    def leave(self, record: TaskRecord, run_id: str, token: int) -> None:
+        """End a run; its target is free once nothing works under the lease any more."""
+        del record.runs[run_id]
+        self._parts.people.withdraw(record.task.id, run_id)
+        self._parts.clocks.drop(run_id)
+        self.when_idle(token)
+
+    def when_idle(self, token: int) -> None:
+        """Have a lease given back once nothing works under it any more."""
+        post = self._parts.post
+        self._parts.jobs.when_idle(token, lambda: post(LeaseIdle(token)), lambda: post(LeaseStuck(token)))
+
+    def stuck(self, token: int) -> None:
+        """Note that a target can't be used, because a call on it can't be stopped."""
+        address = self._parts.leases.abandon(token)
+        if address is not None:
+            self._parts.recorder.emit(EventName.TARGET_ABANDONED, agent=address, stack=self._parts.jobs.stack(token))
+
+    def free(self, token: int) -> None:
+        """Give a target to whoever is next."""
+        parts = self._parts
+        was_abandoned, granted = parts.leases.free(token)
+        if was_abandoned is not None:
+            parts.recorder.emit(EventName.TARGET_FREED, agent=was_abandoned)
+        if granted is not None:
+            record = parts.tasks.get(granted.task_id)
+            if record is None:
+                self.free(granted.token)
+            else:
+                self.hand_over(record, granted)
+
+
+def heard_at(address: str, rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Pick what was heard at an address: by its runs, and by all runs of their tasks."""
+    begun = [row.message for row in rows if isinstance(row.message, Assign) and row.message.token]
+    runs = {assign.run_id for assign in begun if assign.address == address}
+    tasks = {assign.task_id for assign in begun if assign.address == address}
+    return tuple(
+        row
+        for row in rows
+        if row.run_id in runs
+        or (not row.run_id and row.task_id in tasks and isinstance(row.message, Cancel | Pause | Resume))
+    )

@@ -1,0 +1,42 @@
+"""The parts of the switchboard, as they know each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.journal import Journal
+    from callboard.actors.root._children import Children
+    from callboard.actors.root._clocks import Stopwatches
+    from callboard.actors.root._leases import LeaseBook
+    from callboard.actors.root._outbox import Outbox
+    from callboard.actors.root._people import People
+    from callboard.actors.root._recorder import Recorder
+    from callboard.actors.root._sessions import Idle, Sessions
+    from callboard.actors.root._tasks import TaskBook
+    from callboard.actors.runtime import Clock, Jobs
+    from callboard.config import Limits
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What all parts of one switchboard share. All of it belongs to the switchboard's thread."""
+
+    post: Callable[[object], None]
+    """Tell the switchboard, from any thread."""
+    limits: Limits
+    clock: Clock
+    journal: Journal
+    jobs: Jobs
+    outbox: Outbox
+    tasks: TaskBook
+    leases: LeaseBook
+    children: Children
+    recorder: Recorder
+    clocks: Stopwatches
+    people: People
+    idle: Idle
+    sessions: Sessions

@@ -1,0 +1,153 @@
+"""Recovery: a task's books, made from what the journal kept of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from callboard.actors.root._tasks import TaskRecord
+from callboard.messages import (
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    Assign,
+    Cancel,
+    Pause,
+    Question,
+    Recovered,
+    RequestExpired,
+    Resume,
+    RoundEnded,
+    StepDone,
+    StepFailed,
+    SubtaskEnded,
+    Task,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from callboard.actors.journal import Row
+
+Ask = Question | ApprovalRequest
+
+
+@dataclass
+class Past:
+    """What one task that is not over had come to."""
+
+    record: TaskRecord
+    begun: list[str] = field(default_factory=list)
+    """Runs that agents had begun and not ended, in the order in which they got their targets."""
+    said: dict[str, SubtaskEnded | RoundEnded] = field(default_factory=dict)
+    """Endings that agents had said, and the switchboard had not acted on."""
+    asks: dict[str, Ask] = field(default_factory=dict)
+    """What waited for a person."""
+    approved: list[ApprovalRequest] = field(default_factory=list)
+    """What a person approved for the rest of the task."""
+    used: dict[str, Usage] = field(default_factory=dict)
+    """What each run used."""
+    worked: dict[str, float] = field(default_factory=dict)
+    """Seconds of work of the task and of its runs: not in waiting for a person, in pauses, between processes."""
+    token: int = 0
+    """The highest lease."""
+
+
+def past_of(rows: Sequence[Row], now: float) -> Past | None:
+    """Make the past of a task from its rows; None if they do not begin with the task.
+
+    Args:
+        rows: All of its rows but events, in order.
+        now: The reading of the clock that never jumps, for what begins to count now.
+    """
+    first = rows[0].message if rows else None
+    if not isinstance(first, Task):
+        return None
+    past = Past(TaskRecord(first, None, now))
+    last = rows[0].at
+    for row in rows[1:]:
+        _count(past, row, max(0.0, row.at - last))
+        last = row.at
+        _after(past, row)
+    past.record.started = now - past.worked.get(first.id, 0.0)
+    return past
+
+
+def _count(past: Past, row: Row, seconds: float) -> None:
+    record = past.record
+    if not (isinstance(row.message, Recovered) or record.paused or past.asks):
+        for key in (record.task.id, *past.begun):
+            past.worked[key] = past.worked.get(key, 0.0) + seconds
+
+
+def _after(past: Past, row: Row) -> None:  # noqa: C901 - one match, a case a message
+    record, message = past.record, row.message
+    match message:
+        case Assign():
+            _assigned(past, message)
+        case SubtaskEnded() | RoundEnded() if row.job:
+            past.said[message.run_id] = message
+            past.begun = [run for run in past.begun if run != message.run_id]
+        case SubtaskEnded(result=result):
+            past.said.pop(message.run_id, None)
+            _left(past, message.run_id)
+            record.end_subtask(result)
+        case Cancel(run_id="*"):
+            record.stopping = message
+            past.asks.clear()
+        case Cancel():
+            past.asks = {key: ask for key, ask in past.asks.items() if ask.run_id != message.run_id}
+        case Pause() | Resume() if not row.run_id:
+            record.paused = isinstance(message, Pause)
+        case Question() | ApprovalRequest():
+            past.asks[message.id] = message
+        case Answer() | ApprovalAnswer() | RequestExpired():
+            ask = past.asks.pop(message.id, None)
+            remembers = isinstance(message, ApprovalAnswer) and message.approved and message.remember
+            if remembers and isinstance(ask, ApprovalRequest):
+                past.approved.append(ask)
+        case _:
+            pass
+    if isinstance(message, StepDone | StepFailed | Question):
+        past.used[row.run_id] = past.used.get(row.run_id, Usage()) + message.usage
+
+
+def _assigned(past: Past, assign: Assign) -> None:
+    record = past.record
+    if assign.number == 0 and assign.round > record.round:  # the round before it is over
+        ended = past.said.pop(assign.run_id, None)
+        if isinstance(ended, RoundEnded):
+            record.end_round(ended)
+    if assign.host is None:
+        record.round = max(record.round, assign.round)
+        record.target = assign.target
+    record.runs[assign.run_id] = assign.model_copy(update={"token": 0})
+    if assign.token:
+        past.token = max(past.token, assign.token)
+        record.agents.add(assign.address)
+        if assign.run_id not in past.begun:
+            past.begun.append(assign.run_id)
+
+
+def _left(past: Past, run_id: str) -> None:
+    past.record.runs.pop(run_id, None)
+    past.begun = [run for run in past.begun if run != run_id]
+    past.asks = {key: ask for key, ask in past.asks.items() if ask.run_id != run_id}
+
+
+def used_by(past: Past) -> Iterable[tuple[str, dict[str, float]]]:
+    """Give what each run used of its budgets, by kind, the rounds of a HostAgent included."""
+    host = f"{past.record.task.id}/0"
+    for run_id, usage in past.used.items():
+        rounds = past.record.round if run_id == host else 0
+        yield (
+            run_id,
+            {
+                "steps": usage.steps,
+                "rounds": rounds,
+                "model_calls": usage.model_calls,
+                "tokens": usage.input_tokens + usage.output_tokens,
+                "cost": usage.cost,
+            },
+        )

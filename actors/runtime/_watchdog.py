@@ -1,0 +1,124 @@
+"""The watchdog: notices that the event loop does not answer, and tells with its stack what holds it up."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+import traceback
+from typing import TYPE_CHECKING
+
+from callboard.actors.runtime._threads import mark_own_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.runtime._loop import EventLoop
+    from callboard.messages import Seconds
+
+_log = logging.getLogger("callboard")
+
+STACK_FRAMES = 40
+"""The innermost frames of a stack that are told."""
+STACK_CHARACTERS = 8000
+"""The longest text of a stack; what is nearest to the innermost frame stays."""
+
+
+def stack_of(thread: threading.Thread) -> str:
+    """Give a thread's stack as a traceback shows it, innermost last; empty if the thread does not run.
+
+    It holds places and source lines, no values.
+    """
+    frame = sys._current_frames().get(thread.ident or 0) if thread.is_alive() else None  # noqa: SLF001 - documented, and the only way
+    if frame is None:
+        return ""
+    return "".join(traceback.format_stack(frame, STACK_FRAMES))[-STACK_CHARACTERS:]
+
+
+class Watchdog:
+    """Asks the event loop for a sign, again and again, from a daemon thread of its own.
+
+    Both functions are called on that thread and must be short. Stop it before the loop: a loop that has ended gives
+    no sign either, and is told of, with an empty stack.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is told by its name
+        self,
+        name: str,
+        loop: EventLoop,
+        hung_seconds: Seconds,
+        *,
+        on_blocked: Callable[[str, str, Seconds], None],
+        on_free: Callable[[], None],
+        on_tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Make a watchdog.
+
+        Args:
+            name: Its thread's name.
+            loop: What it watches.
+            hung_seconds: How long the loop may take for a sign, in real time; it is asked again after half of that.
+            on_blocked: Called once for each blockage, with the name of the loop's thread, its stack, and the seconds
+                for which it has owed the sign.
+            on_free: Called when the loop answers again after that.
+            on_tick: Called each time, whether the loop answers or not: for whatever else hangs.
+        """
+        self._loop = loop
+        self._hung_seconds = hung_seconds
+        self._on_blocked = on_blocked
+        self._on_free = on_free
+        self._on_tick = on_tick
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._answered = False
+        self._thread = threading.Thread(target=self._main, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, timeout: Seconds) -> bool:
+        """Stop the thread, also while the loop is blocked. Returns whether it ended in time."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _main(self) -> None:
+        mark_own_thread()
+        while not self._stopping:
+            asked = time.monotonic()
+            self._answered = False
+            self._loop.call(self._sign)
+            self._tell(self._on_tick)
+            if not self._sign_or_stop(self._hung_seconds):
+                thread = self._loop.thread
+                self._tell(self._on_blocked, thread.name, stack_of(thread), time.monotonic() - asked)
+                while not self._sign_or_stop(self._hung_seconds):
+                    self._tell(self._on_tick)
+                if not self._stopping:
+                    self._tell(self._on_free)
+            self._pause(self._hung_seconds / 2)
+
+    def _sign(self) -> None:
+        """Answer; on the loop's thread."""
+        with self._changed:
+            self._answered = True
+            self._changed.notify_all()
+
+    def _sign_or_stop(self, timeout: Seconds | None) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._answered or self._stopping, timeout)
+
+    def _pause(self, seconds: Seconds) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping, seconds)
+
+    def _tell(self, function: Callable[..., None], *facts: object) -> None:
+        try:
+            function(*facts)
+        except Exception:  # noqa: BLE001 - an edge: a report that fails must not end the watch
+            _log.exception("a report of the watchdog failed")

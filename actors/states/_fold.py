@@ -1,0 +1,88 @@
+"""Folding a history back into a run: recovery, restart and replay take the same way as the work itself did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from callboard.actors.states._run import Run
+from callboard.actors.states._unfinished import OnTheWay, Unfinished
+from callboard.messages import Assign, Cancel, RoundEnded, SubtaskEnded, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from callboard.actors.states._machine import AgentStateManager, Move
+    from callboard.config import Limits
+    from callboard.messages import Message
+
+
+class Said(Protocol):
+    """One message that a run heard, or that one of its jobs came back with: a row of the journal."""
+
+    @property
+    def message(self) -> Message:
+        """What was said."""
+        ...
+
+    @property
+    def job(self) -> int:
+        """The job whose word it is; 0 for what came from outside."""
+        ...
+
+
+def moves(machine: type[AgentStateManager], run: Run) -> Iterator[tuple[Move, Run]]:
+    """Move as far as the states decide: each move, and the run after it.
+
+    Raises:
+        IllegalMoveError: If a state decides on a move that the table does not have; the run stays as it is.
+    """
+    while (move := machine.get_state(run.status).decide(run)) is not None:
+        machine.check(run.status, move.target, move.by)
+        run = run.moved(move, reannotating=move.target == "SCREENSHOT")
+        yield move, run
+
+
+def fold(history: Iterable[Said], limits: Limits, machine: type[AgentStateManager]) -> Run | None:
+    """Make the run of an agent from all that it heard at its address, in order; None if it never began any.
+
+    A word of a job is late if a later one was started, or a cancel came, before it: then it did not count.
+    """
+    run: Run | None = None
+    latest = 0
+    for said in history:
+        latest = max(latest, said.job)
+        run = _after(run, said, limits, machine)
+    return None if run is None else replace(run, job=max(run.job, latest), busy=False)
+
+
+def _after(run: Run | None, said: Said, limits: Limits, machine: type[AgentStateManager]) -> Run | None:
+    message = said.message
+    if isinstance(message, Assign) and message.token and not said.job:
+        return _begun(run, message, limits, machine)
+    if run is None or run.over or (said.job and said.job <= run.job):
+        return run
+    if isinstance(message, OnTheWay):
+        return replace(run, unfinished=(run.unfinished or Unfinished()).after(message))
+    if isinstance(message, RoundEnded | SubtaskEnded) and said.job:
+        return replace(run, over=True, job=said.job)
+    if not said.job and not run.expects(message):
+        return run
+    if isinstance(message, Cancel) and run.unfinished is not None:
+        run = run.with_lost(Usage(), run.unfinished.results)
+    run = replace(run, job=said.job or run.job).apply(message)  # type: ignore[arg-type]  # nothing else is kept of a run
+    return _last(run, machine)
+
+
+def _begun(run: Run | None, assign: Assign, limits: Limits, machine: type[AgentStateManager]) -> Run:
+    """Begin an assignment; or go on with the same one under a new lease, after a crash."""
+    same = run is not None and not run.over and (run.assign.run_id, run.assign.round) == (assign.run_id, assign.round)
+    if run is not None and same:
+        return replace(run, assign=assign)
+    return _last(Run.begin(assign, limits, machine.initial, run), machine)
+
+
+def _last(run: Run, machine: type[AgentStateManager]) -> Run:
+    for _, after in moves(machine, run):
+        run = after
+    return run

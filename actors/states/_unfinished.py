@@ -1,0 +1,41 @@
+"""How far a step came that a crash broke off: what is known of it from the journal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from callboard.messages import Answered, CommandResult, Decided, Foreseen, Intent, Probe
+
+OnTheWay = Answered | Decided | Intent | Foreseen | CommandResult
+"""What a job notes before its step is done."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unfinished:
+    """One step on its way."""
+
+    answers: tuple[Answered, ...] = ()
+    """The model's answers so far, those that were sent back included."""
+    decided: Decided | None = None
+    results: tuple[CommandResult, ...] = ()
+    """Of the actions that ran."""
+    intent: Intent | None = None
+    """The action that is in doubt: it was about to run, and nobody knows what came of it."""
+    foreseen: tuple[Foreseen, ...] = ()
+    """What that action was about to write."""
+    said: Probe | None = None
+    """What a person said of it."""
+
+    def after(self, message: OnTheWay) -> Unfinished:
+        """Make what follows a note."""
+        match message:
+            case Answered():
+                return replace(self, answers=(*self.answers, message))
+            case Decided():
+                return replace(self, decided=message)
+            case Intent():
+                return replace(self, intent=message, foreseen=(), said=None)
+            case Foreseen():
+                return replace(self, foreseen=(*self.foreseen, message))
+            case CommandResult():
+                return replace(self, results=(*self.results, message), intent=None, foreseen=(), said=None)

@@ -1,0 +1,85 @@
+"""What only the journal keeps: how far a step came, so that a crash in the middle of it loses and repeats nothing."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from callboard.messages._base import Message, TaskId
+from callboard.messages._command import Action
+from callboard.messages._step import Decision
+from callboard.messages._target import ControlRef, Observation, Target
+
+
+class Answered(Message):
+    """A model's answer as it came, not yet checked; it is not asked for again."""
+
+    kind: Literal["answered"] = "answered"
+    step: int = Field(ge=1)
+    call: int = Field(ge=1)
+    """The number of the call at this address within the task."""
+    content: JsonValue
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+
+
+class Decided(Message):
+    """What a step is about to do, and what it was decided on."""
+
+    kind: Literal["decided"] = "decided"
+    step: int = Field(ge=1)
+    observation: Observation
+    decision: Decision
+    actions: tuple[Action, ...] = ()
+    """What is run now: the decision's actions, or those that were held."""
+    approved: str = ""
+    """Why they count as approved, where they do."""
+    resumed: bool = False
+    """Whether they were held, and decided on in an earlier step."""
+
+
+class Intent(Message):
+    """An action that must not be repeated is about to run. Without an outcome after it, it is in doubt."""
+
+    kind: Literal["intent"] = "intent"
+    call_id: str
+    tool: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    control: ControlRef | None = None
+    target: Target | None = None
+    fingerprint: str = ""
+    """Of the surface before it."""
+    expected: str = ""
+    """Of the surface after it, where the server can tell."""
+
+
+class Foreseen(Message):
+    """A file is about to be replaced by what an intended action made: which bytes there are before and after."""
+
+    kind: Literal["foreseen"] = "foreseen"
+    call_id: str
+    path: str
+    before: str = ""
+    """The fingerprint of its bytes; empty for a file that is not there."""
+    after: str
+
+
+class Probe(StrEnum):
+    """What a look says of an action that may have been done before a crash."""
+
+    DONE = "done"
+    """It was done; the work goes on after it."""
+    NOT_DONE = "not_done"
+    """It was not; it is tried anew, with a new intent."""
+    UNKNOWN = "unknown"
+    """The surface does not tell; a person decides, or the work fails."""
+
+
+class Recovered(Message):
+    """A task goes on in another process than before; its clocks did not count what was between."""
+
+    kind: Literal["recovered"] = "recovered"
+    task_id: TaskId

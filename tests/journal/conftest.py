@@ -1,0 +1,162 @@
+"""Journals that are always closed, rows to write into them, and a process of its own that writes until it is killed."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard.actors.journal import JournalFile, Row
+from callboard.messages import Event, EventName, Message, Outcome, Task, TaskResult
+
+Make = Callable[..., Row]
+
+
+def row_of(message: Message, *, task: str = "t", run: str = "", at: float = 1.0) -> Row:
+    return Row(at=at, task_id=task, run_id=run, message=message)
+
+
+def task_row(task_id: str, at: float = 1.0, **fields: Any) -> Row:
+    return row_of(Task(id=task_id, **{"request": "do it", **fields}), task=task_id, at=at)
+
+
+def result_row(task_id: str, at: float = 2.0, outcome: Outcome = Outcome.FINISHED, **fields: Any) -> Row:
+    return row_of(TaskResult(task_id=task_id, outcome=outcome, **fields), task=task_id, at=at)
+
+
+def event_row(seq: int, task: str = "t", at: float = 1.0, **data: Any) -> Row:
+    event = Event(seq=seq, at=at, name=EventName.STEP_STARTED, task_id=task, data=data)
+    return row_of(event, task=task, at=at)
+
+
+@pytest.fixture
+def a_row() -> Make:
+    """Make a row of a message: of task ``t``, at 1.0, of no run."""
+    return row_of
+
+
+@pytest.fixture
+def a_task() -> Make:
+    """Make the row of a task, at 1.0."""
+    return task_row
+
+
+@pytest.fixture
+def a_result() -> Make:
+    """Make the row of a task's result, at 2.0."""
+    return result_row
+
+
+@pytest.fixture
+def an_event() -> Make:
+    """Make the row of an event, of task ``t``, at 1.0."""
+    return event_row
+
+
+@pytest.fixture
+def place(tmp_path) -> Path:
+    """Where the journal of a test is."""
+    return tmp_path / "kept" / "journal.db"
+
+
+@pytest.fixture
+def opened(place) -> Iterator[Callable[..., JournalFile]]:
+    """Open the journal of a test; it is closed in the end."""
+    with ExitStack() as stack:
+        yield lambda path=place, **how: stack.enter_context(closing(JournalFile.open(path, **how)))
+
+
+@pytest.fixture
+def everything() -> Callable[[Path], dict[str, bytes]]:
+    """Read all files of a folder."""
+    return lambda folder: {
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """Tell what Python had written to the disk, in order."""
+    found = []
+    real = os.fsync
+
+    def fsync(descriptor):
+        found.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return found
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from callboard.actors.journal import JournalFile, Row
+from callboard.messages import Answer, Task
+
+def row(text):
+    return Row(1.0, "t", "", Answer(id=text, task_id="t"))
+
+file = JournalFile.open(Path(sys.argv[1]), durability="process")
+file.write([Row(1.0, "t", "", Task(id="t", request="do it"))])
+file.commit()
+for number, line in enumerate(sys.stdin):
+    file.write([row(f"{number}.{part}") for part in range(100)])
+    if line.strip() == "commit":
+        file.commit()
+    print(number, flush=True)
+file.close()
+"""
+
+
+class Writer:
+    """A process that has the journal open. It writes 100 rows whenever it is told to, and may commit them."""
+
+    def __init__(self, path: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path)],
+            cwd=path.parent.parent,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        )
+
+    def write(self, *, commit: bool) -> None:
+        """Have 100 rows written, and wait until they are."""
+        self.process.stdin.write("commit\n" if commit else "write\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline(), "the writer died"
+
+    def kill(self) -> None:
+        """Kill it as `kill -9` does."""
+        self.process.kill()
+        self.end()
+
+    def end(self) -> None:
+        """Let it close the journal, and wait for its end."""
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def writer(place) -> Iterator[Callable[[], Writer]]:
+    """Start another process that has the journal open; it is ended in the end."""
+    with ExitStack() as stack:
+
+        def start() -> Writer:
+            started = Writer(place)
+            stack.callback(started.end)
+            stack.callback(started.process.kill)
+            started.write(commit=True)
+            return started
+
+        yield start

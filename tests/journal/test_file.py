@@ -1,0 +1,453 @@
+"""The file: what is committed is there, in order, as it was; what is not is not."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sqlite3
+import stat
+import string
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from callboard.actors.journal import JournalFile, Row
+from callboard.actors.journal._file import _EVENTS, _RESULT, _SESSION, _UNFINISHED
+from callboard.actors.journal._row import _READ, _READ_BUT_EVENTS
+from callboard.messages import (
+    Answer,
+    CommandResult,
+    Event,
+    EventName,
+    JournalDamagedError,
+    JournalError,
+    Message,
+    Outcome,
+    ResultStatus,
+    Task,
+)
+
+MESSAGES = Path(__file__).resolve().parents[1] / "messages" / "test_every_message.py"
+
+
+def load_strategies():
+    spec = importlib.util.spec_from_file_location("callboard_every_message", MESSAGES)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+EVERY = load_strategies()
+ODD_TEXTS = [
+    "",
+    "\0",
+    "a\0b",
+    string.printable,
+    "".join(map(chr, range(32))),
+    "\x7f\x80\x9f\u2028\u202e\ufeff\uffff",
+    "'; DROP TABLE rows; --",
+    '"); DELETE FROM tasks; --',
+    "?1 :a @b $c %s {0} {x!r} %n",
+    "!!python/object/apply:os.system [id]",
+    "../../../etc/passwd",
+    "\U0001f600 äöü ß 漢字",
+    "\x1b[31m\r\n",
+    "x" * 1_000_000,
+]
+
+
+def written(journal: JournalFile, *rows: Row) -> None:
+    journal.write(rows)
+    journal.commit()
+
+
+@pytest.fixture
+def shared(tmp_path_factory):
+    """Give one journal to all examples of a property."""
+    journal = JournalFile.open(tmp_path_factory.mktemp("shared") / "journal.db", durability="process")
+    yield journal
+    journal.close()
+
+
+@pytest.mark.parametrize("message", EVERY.MESSAGES.values(), ids=EVERY.MESSAGES)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_every_message_comes_back_as_it_was(message, shared, data):
+    sent = data.draw(EVERY.instances(message))
+    shared.write([Row(1.5, "t", "t/0", sent, 7)])
+    assert list(shared.rows("t", events=True)) == [Row(1.5, "t", "t/0", sent, 7)]
+    shared.rollback()
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS, ids=range(len(ODD_TEXTS)))
+def test_any_text_comes_back_as_it_was(opened, a_row, text):
+    result = CommandResult(call_id=text, tool=text, status=ResultStatus.SUCCESS, value={text: [text]}, error=text)
+    journal = opened()
+    written(journal, a_row(result, run=text, task=text))
+    assert list(journal.rows(text)) == [a_row(result, run=text, task=text)]
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS, ids=range(len(ODD_TEXTS)))
+def test_any_text_is_looked_for_as_it_is(opened, a_row, text):
+    journal = opened()
+    written(journal, a_row(Task(id="t", request="do it", key="known")))
+    assert (journal.keyed(text), journal.knows(text), journal.session_tasks(text)) == (None, False, ())
+    assert (list(journal.rows(text)), journal.result(text)) == ([], None)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Answer(id="a", task_id="t", by="\ud800"),
+        CommandResult(call_id="c", tool="x", status=ResultStatus.SUCCESS, value={"a": ["\udcff"]}),
+        Event(seq=2**63, at=1.0, name=EventName.STEP_STARTED),
+    ],
+    ids=["half a surrogate pair", "one in a value", "a number that is too large"],
+)
+def test_a_message_that_can_not_be_written_is_refused_alone(opened, a_row, a_task, message):
+    journal = opened()
+    journal.write([a_task("t")])
+    with pytest.raises(ValueError, match="can't be written down"):
+        journal.write([a_row(Answer(id="before", task_id="t")), a_row(message)])
+    journal.commit()
+    assert [row.message.kind for row in journal.rows("t")] == ["task"]
+
+
+def test_a_name_that_can_not_be_written_is_refused(opened, a_row):
+    journal = opened()
+    with pytest.raises(ValueError, match="can't be written down"):
+        journal.write([a_row(Answer(id="a", task_id="t"), run="\udc80")])
+
+
+def test_a_value_that_is_too_deep_to_be_read_again_is_refused_before_it_is_written(opened, a_row):
+    journal, value, refused = opened(), None, []
+    for depth in range(1, 253):
+        value = [value]
+        row = a_row(CommandResult(call_id="c", tool="x", status=ResultStatus.SUCCESS, value=value), run=str(depth))
+        try:
+            journal.write([row])
+        except ValueError:
+            refused.append(depth)
+    journal.commit()
+    assert refused == list(range(refused[0], 253))
+    assert [row.run_id for row in journal.rows("t")] == [str(depth) for depth in range(1, refused[0])]
+
+
+def test_a_message_without_a_tag_is_refused(opened, a_row):
+    with pytest.raises(ValueError, match="a Message can't be written down"):
+        opened().write([a_row(Message())])
+
+
+def test_rows_come_back_in_order_and_by_task(opened, a_row):
+    journal = opened()
+    rows = [a_row(Answer(id=str(number), task_id="t"), task=f"t{number % 3}") for number in range(1000)]
+    written(journal, *rows)
+    assert list(journal.rows("t1")) == rows[1::3]
+
+
+def test_rows_may_be_written_while_others_are_read(opened, a_row):
+    journal = opened()
+    rows = [a_row(Answer(id=str(number), task_id="t")) for number in range(600)]
+    written(journal, *rows)
+    reading = journal.rows("t")
+    first = next(reading)
+    written(journal, a_row(Answer(id="late", task_id="t")))
+    assert [first, *reading] == [*rows, a_row(Answer(id="late", task_id="t"))]
+
+
+def plan_of(journal, query):
+    plan = journal._connection.execute(f"EXPLAIN QUERY PLAN {query}", [0] * query.count("?")).fetchall()
+    return [step for *_, step in plan]
+
+
+@pytest.mark.parametrize("query", [_READ, _READ_BUT_EVENTS, _EVENTS, _RESULT])
+def test_rows_are_found_and_ordered_by_an_index_however_long_the_history_is(opened, query):
+    assert [step.partition(" ")[0] for step in plan_of(opened(), query)] == ["SEARCH"]
+
+
+@pytest.mark.parametrize("query", [_UNFINISHED, _SESSION])
+def test_no_task_is_looked_at_that_is_not_looked_for(opened, query):
+    scans = [step for step in plan_of(opened(), query) if step.startswith("SCAN")]
+    assert scans == ["SCAN tasks USING INDEX tasks_open"] * (query == _UNFINISHED)
+
+
+def test_events_are_left_out_unless_they_are_asked_for(opened, a_task, an_event):
+    journal = opened()
+    rows = [a_task("t"), an_event(1), a_task("u")]
+    written(journal, *rows)
+    assert list(journal.rows("t")) == rows[:1]
+    assert list(journal.rows("t", events=True)) == rows[:2]
+
+
+def test_events_are_read_by_number_whatever_their_task(opened, a_task, an_event):
+    journal = opened()
+    rows = [an_event(seq, task=f"t{seq % 2}", text="x" * seq) for seq in range(1, 10)]
+    written(journal, a_task("t0"), *rows)
+    assert journal.events(3, 4) == [row.message for row in rows[3:7]]
+    assert journal.events(9, 4) == []
+
+
+def test_the_number_of_the_last_event_is_known_after_a_restart(opened, an_event):
+    journal = opened()
+    assert journal.last_seq == 0
+    written(journal, an_event(7), an_event(3))
+    assert journal.last_seq == 7
+    journal.close()
+    assert opened().last_seq == 7
+
+
+def test_the_number_of_the_last_event_is_that_before_a_rollback(opened, an_event):
+    journal = opened()
+    written(journal, an_event(7))
+    journal.write([an_event(8)])
+    journal.rollback()
+    assert journal.last_seq == 7
+
+
+def test_what_was_rolled_back_is_not_there(opened, a_task):
+    journal = opened()
+    journal.write([a_task("t")])
+    journal.rollback()
+    written(journal, a_task("u"))
+    assert (journal.knows("t"), journal.unfinished()) == (False, ("u",))
+
+
+def test_what_was_not_committed_is_dropped_when_the_journal_is_closed(opened, a_task):
+    journal = opened()
+    written(journal, a_task("t"))
+    journal.write([a_task("u")])
+    journal.close()
+    assert opened().unfinished() == ("t",)
+
+
+def test_a_commit_of_nothing_does_nothing(opened, everything, place):
+    journal = opened()
+    before = everything(place.parent)
+    journal.commit()
+    assert everything(place.parent) == before
+
+
+def test_tasks_without_a_result_are_unfinished_in_the_order_of_their_submission(opened, a_task, a_result):
+    journal = opened()
+    written(journal, a_task("z"), a_task("a"), a_task("m"), a_result("a"))
+    assert journal.unfinished() == ("z", "m")
+    assert all(journal.knows(task) for task in "zam")
+
+
+def test_a_result_is_that_which_was_written_first(opened, a_task, a_result):
+    journal = opened()
+    first = a_result("t", outcome=Outcome.FAILED, comment="no")
+    written(journal, a_task("t"), first)
+    written(journal, a_result("t", outcome=Outcome.FINISHED))
+    assert journal.result("t") == first.message
+
+
+def test_a_task_that_is_not_over_has_no_result(opened, a_task):
+    journal = opened()
+    written(journal, a_task("t"))
+    assert journal.result("t") is None
+
+
+def test_an_idempotency_key_leads_to_its_task(opened, a_task):
+    journal = opened()
+    written(journal, a_task("t", key="order 7"), a_task("u"), a_task("v"))
+    assert journal.keyed("order 7") == "t"
+    assert journal.keyed("order 8") is None
+
+
+@pytest.mark.parametrize("again", [{"task_id": "t"}, {"task_id": "u", "key": "once"}], ids=["id", "key"])
+def test_an_id_or_a_key_is_used_once_and_a_second_use_is_refused_alone(opened, a_task, again):
+    journal = opened()
+    journal.write([a_task("t", key="once")])
+    with pytest.raises(ValueError, match="its id or its key was used before"):
+        journal.write([a_task("v"), a_task(**again)])
+    journal.commit()
+    assert journal.unfinished() == ("t",)
+
+
+def test_a_conversation_has_its_first_task_and_those_that_go_on_with_it(opened, a_task):
+    journal = opened()
+    written(journal, a_task("one"), a_task("else"), a_task("two", session="one"), a_task("three", session="one"))
+    assert journal.session_tasks("one") == ("one", "two", "three")
+
+
+def test_the_names_of_a_new_journal_and_of_its_folder_are_on_the_disk_when_it_is_open(opened, synced):
+    opened()
+    assert synced == ["folder", "folder"]
+
+
+@pytest.mark.parametrize("durability", ["full", "process"])
+def test_a_closed_journal_is_one_file_and_opens_again(opened, place, a_task, durability):
+    journal = opened(durability=durability)
+    written(journal, a_task("t"))
+    journal.close()
+    assert [path.name for path in place.parent.iterdir()] == [place.name]
+    assert opened(durability=durability).unfinished() == ("t",)
+
+
+def test_closing_twice_is_closing_once(opened):
+    journal = opened()
+    journal.close()
+    journal.close()
+
+
+def test_full_durability_waits_for_the_disk_and_that_of_the_process_does_not(opened, tmp_path):
+    found = {
+        how: opened(tmp_path / how, durability=how)._connection.execute("PRAGMA synchronous").fetchone()[0]
+        for how in ("full", "process")
+    }
+    assert found == {"full": 2, "process": 0}
+
+
+def test_the_journal_is_private_with_all_that_stands_beside_it(opened, place, a_task):
+    old = os.umask(0)
+    try:
+        written(opened(), a_task("t"))
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in place.parent.iterdir()}
+        assert modes == {f"{place.name}{suffix}": 0o600 for suffix in ("", "-wal", "-shm", ".lock")}
+        assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+    finally:
+        os.umask(old)
+
+
+def test_a_journal_that_others_could_read_is_taken_from_them(opened, place):
+    opened().close()
+    place.chmod(0o644)
+    opened()
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+
+
+def test_one_journal_is_meant_by_all_links_to_it(opened, place, tmp_path, a_task):
+    written(opened(), a_task("t"))
+    link = tmp_path / "link.db"
+    link.symlink_to(place)
+    with pytest.raises(JournalError, match="is in use by process"):
+        opened(link)
+
+
+def test_a_path_that_no_file_can_have_is_refused(tmp_path):
+    with pytest.raises(JournalError, match="can't be named so"):
+        JournalFile.open(tmp_path / "a\0b")
+
+
+def test_a_folder_is_no_journal(tmp_path):
+    with pytest.raises(JournalError, match="can't be read"):
+        JournalFile.open(tmp_path)
+
+
+# What goes wrong
+
+
+def test_a_row_of_an_unknown_kind_is_named(opened, place, a_task):
+    opened().close()
+    with sqlite3.connect(place) as connection:
+        connection.execute(
+            "INSERT INTO rows (id, at, task, run, job, kind, body) VALUES (5, 1.0, 't', '', 0, 'wish', '{}')"
+        )
+    connection.close()
+    with pytest.raises(JournalDamagedError, match=r"row 5 \(wish\) of task 't' .* no message is called 'wish'"):
+        list(opened().rows("t"))
+
+
+@pytest.mark.parametrize("body", ["", "{", "[]", '{"kind": "answer"}', b"\xff\xfe", 7])
+def test_a_row_whose_message_is_not_valid_is_named(opened, place, body):
+    opened().close()
+    with sqlite3.connect(place) as connection:
+        connection.execute(
+            "INSERT INTO rows (at, task, run, job, kind, body) VALUES (1.0, 't', '', 0, 'answer', ?)", (body,)
+        )
+    connection.close()
+    with pytest.raises(JournalDamagedError, match=r"row 1 \(answer\) of task 't' can't be read"):
+        list(opened().rows("t"))
+
+
+def test_a_full_disk_is_told_and_takes_nothing_that_was_committed(opened, a_task, a_row):
+    journal = opened()
+    written(journal, a_task("t"))
+    pages = journal._connection.execute("PRAGMA page_count").fetchone()[0]
+    journal._connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(JournalError, match=r"can't be written: database or disk is full; free some space"):
+        written(journal, *(a_row(Answer(id="a", task_id="t", texts=("x" * 1000,))) for _ in range(100)))
+    journal.rollback()
+    assert [row.message.kind for row in journal.rows("t")] == ["task"]
+    journal._connection.execute("PRAGMA max_page_count = 1000000")
+    written(journal, a_row(Answer(id="a", task_id="t")))
+    assert len(list(journal.rows("t"))) == 2
+
+
+def test_after_a_failure_nothing_is_written_until_it_is_rolled_back(opened, a_task):
+    journal = opened()
+    journal.write([a_task("t")])
+    with pytest.raises(JournalError, match="UNIQUE"):
+        journal.write([a_task("v"), a_task("v")])
+    for go_on in (lambda: journal.write([a_task("u")]), journal.commit):
+        with pytest.raises(JournalError, match="was not rolled back"):
+            go_on()
+    journal.rollback()
+    written(journal, a_task("u"))
+    assert journal.unfinished() == ("u",)
+
+
+@pytest.mark.parametrize("which", ["", "-wal", ".lock"])
+@pytest.mark.parametrize("how", ["deleted", "replaced"])
+def test_a_commit_notices_that_a_file_was_deleted_or_replaced(opened, place, a_task, which, how):
+    journal = opened()
+    written(journal, a_task("t"))
+    journal.write([a_task("u")])
+    lost = place.with_name(f"{place.name}{which}")
+    lost.unlink()
+    if how == "replaced":
+        lost.write_bytes(b"something else")
+    with pytest.raises(JournalError, match="was deleted or replaced while it was in use"):
+        journal.commit()
+    journal.rollback()
+
+
+def test_what_replaced_a_journal_is_left_alone_when_that_is_closed(opened, place, a_task):
+    journal = opened()
+    written(journal, a_task("t"))
+    place.unlink()
+    place.write_bytes(b"something else")
+    journal.close()
+    assert place.read_bytes() == b"something else"
+
+
+def test_what_was_committed_survives_a_killed_writer_and_nothing_else_does(opened, writer):
+    other = writer()
+    other.write(commit=True)
+    other.write(commit=False)
+    other.kill()
+    rows = list(opened().rows("t"))
+    assert [row.message.id for row in rows] == ["t", *(f"{number}.{part}" for number in (0, 1) for part in range(100))]
+
+
+def test_a_journal_of_a_killed_writer_goes_on(opened, writer, a_task):
+    writer().kill()
+    journal = opened()
+    written(journal, a_task("u"))
+    journal.close()
+    assert opened().unfinished() == ("t", "u")
+
+
+def test_a_log_that_was_cut_short_leaves_whole_commits_or_is_refused(writer, place, tmp_path):
+    other = writer()
+    for _ in range(4):
+        other.write(commit=True)
+    other.kill()
+    log = place.with_name(f"{place.name}-wal")
+    whole, main = log.read_bytes(), place.read_bytes()
+    found = set()
+    for number, cut in enumerate([*range(0, len(whole), 4096 + 24 + 1001), 31, 32, 33, len(whole) - 1]):
+        copy = tmp_path / f"cut{number}" / "journal.db"
+        copy.parent.mkdir()
+        copy.write_bytes(main)
+        copy.with_name("journal.db-wal").write_bytes(whole[:cut])
+        journal = JournalFile.open(copy)
+        ids = [row.message.id for row in journal.rows("t")]
+        journal.close()
+        assert ids[1:] == [f"{at // 100}.{at % 100}" for at in range(len(ids[1:]))]
+        assert len(ids[1:]) % 100 == 0
+        found.add(len(ids))
+    assert found >= {0, 101, 401}

@@ -1,0 +1,134 @@
+"""The lock: one holder at a time, who says who it is, and who leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+
+import pytest
+
+from callboard.actors.journal import Holder, JournalReader
+from callboard.actors.journal._lock import JournalLock, holder_of
+from callboard.messages import JournalError, JournalInUseError
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "journal.db"
+
+
+@pytest.fixture
+def lock(journal):
+    taken = JournalLock.acquire(journal)
+    yield taken
+    taken.release()
+
+
+def test_a_journal_in_use_by_another_process_is_refused_with_its_name(writer, opened):
+    before = time.time()
+    other = writer()
+    with pytest.raises(JournalInUseError, match=f"is in use by process {other.process.pid} on ") as info:
+        opened()
+    assert (info.value.pid, info.value.host) == (other.process.pid, socket.gethostname())
+    assert before - 1 < info.value.since < time.time() + 1
+
+
+def test_a_refused_journal_in_use_goes_on_for_its_holder(writer, opened):
+    other = writer()
+    with pytest.raises(JournalInUseError):
+        opened()
+    other.write(commit=True)
+    other.end()
+    assert len(list(opened().rows("t"))) == 201
+
+
+def test_a_second_supervisor_of_the_same_process_is_refused_too(opened):
+    opened()
+    with pytest.raises(JournalInUseError, match=f"process {os.getpid()}"):
+        opened()
+
+
+def test_a_killed_holder_leaves_a_lock_that_is_free(writer, opened, place):
+    other = writer()
+    other.kill()
+    assert place.with_name(f"{place.name}.lock").exists()
+    assert holder_of(place) is None
+    opened()
+    assert holder_of(place).pid == os.getpid()
+
+
+def test_a_lock_that_was_given_back_leaves_no_file(journal, lock):
+    lock.release()
+    assert list(journal.parent.iterdir()) == []
+
+
+def test_giving_a_lock_back_twice_gives_it_back_once(journal, lock):
+    lock.release()
+    again = JournalLock.acquire(journal)
+    lock.release()
+    assert again.intact
+    again.release()
+
+
+def test_the_holder_is_named_while_it_holds_and_no_longer(journal, lock):
+    held = holder_of(journal)
+    assert (held.pid, held.host) == (os.getpid(), socket.gethostname())
+    lock.release()
+    assert holder_of(journal) is None
+
+
+def test_asking_for_the_holder_creates_nothing(journal):
+    assert holder_of(journal) is None
+    assert list(journal.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b'{"pid": "1"}', b'{"pid": 1, "host": "h", "since": 1e300}', b"\xff"])
+def test_a_holder_that_does_not_say_its_name_is_somebody_all_the_same(journal, lock, text):
+    journal.with_name("journal.db.lock").write_bytes(text)
+    assert holder_of(journal) == Holder(pid=0, host="", since=0.0)
+    with pytest.raises(JournalInUseError, match="is in use by another process"):
+        JournalLock.acquire(journal)
+
+
+def test_what_a_dead_holder_wrote_is_replaced(journal):
+    journal.with_name("journal.db.lock").write_text('{"pid": 1, "host": "' + "h" * 500 + '", "since": 1.0}')
+    lock = JournalLock.acquire(journal)
+    assert holder_of(journal).pid == os.getpid()
+    lock.release()
+
+
+def test_a_lock_whose_file_was_deleted_is_no_longer_intact(journal, lock):
+    assert lock.intact
+    journal.with_name("journal.db.lock").unlink()
+    assert not lock.intact
+
+
+def test_the_file_of_somebody_elses_lock_is_not_taken_away(journal, lock):
+    journal.with_name("journal.db.lock").unlink()
+    other = JournalLock.acquire(journal)
+    lock.release()
+    assert other.intact
+    other.release()
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(journal, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    journal.with_name("journal.db.lock").symlink_to(victim)
+    with pytest.raises(JournalError, match="can't be locked"):
+        JournalLock.acquire(journal)
+    assert victim.read_text() == "precious"
+
+
+def test_the_lock_can_not_be_made_where_there_is_no_folder(tmp_path):
+    with pytest.raises(JournalError, match="can't be locked: No such file or directory"):
+        JournalLock.acquire(tmp_path / "nowhere" / "journal.db")
+
+
+def test_a_reader_names_the_holder_in_another_process(writer, place):
+    other = writer()
+    with JournalReader.open(place) as reader:
+        assert reader.holder().pid == other.process.pid
+        other.end()
+        assert reader.holder() is None

@@ -1,0 +1,114 @@
+"""Retention: whole tasks that ended go, the oldest end first; nothing else does."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from callboard.actors.journal import JournalReader
+from callboard.messages import Captured, JournalError, Observation
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def days_ago():
+    now = time.time()
+    return lambda days: now - days * DAY
+
+
+@pytest.fixture
+def journal(opened, a_task, a_result, an_event, days_ago):
+    """A journal with the tasks `old`, `older`, `young`, which ended, and `open`, which did not."""
+    journal = opened()
+    for seq, (task, ago) in enumerate({"old": 40, "older": 50, "young": 2}.items(), 1):
+        at = days_ago(ago)
+        journal.write([a_task(task, at=at, key=f"key of {task}"), an_event(seq, task=task), a_result(task, at=at)])
+    journal.write([a_task("open", at=days_ago(90))])
+    journal.commit()
+    return journal
+
+
+def tasks(place):
+    with JournalReader.open(place) as reader:
+        return [task.id for task in reader.tasks()]
+
+
+def test_tasks_that_ended_long_ago_are_dropped_with_their_rows(journal, place):
+    assert journal.prune(days=30, max_bytes=None) == 2
+    assert tasks(place) == ["young", "open"]
+    assert list(journal.rows("old", events=True)) == []
+    assert (journal.knows("old"), journal.keyed("key of old"), journal.result("old")) == (False, None, None)
+
+
+def test_without_bounds_nothing_is_dropped(journal, place):
+    assert journal.prune(days=None, max_bytes=None) == 0
+    assert len(tasks(place)) == 4
+
+
+def test_what_is_kept_on_purpose_stays(journal, place):
+    assert journal.prune(days=1, max_bytes=1, keep={"older"}) == 2
+    assert tasks(place) == ["older", "open"]
+
+
+def test_what_is_not_over_stays_however_large_it_is(journal, place):
+    assert journal.prune(days=None, max_bytes=1) == 3
+    assert tasks(place) == ["open"]
+
+
+def test_a_journal_that_is_too_large_drops_the_oldest_ends_until_it_is_not(journal, place, a_row, days_ago):
+    big = Captured(observation=Observation(text="x" * 300_000))
+    journal.write([a_row(big, task=task) for task in ("young", "old", "older")])
+    journal.commit()
+    assert journal.prune(days=None, max_bytes=700_000) == 1
+    assert tasks(place) == ["old", "young", "open"]
+
+
+def test_pictures_count_and_those_that_another_task_shares_stay(journal, place, a_row):
+    def saw(task, picture):
+        return a_row(Captured(observation=Observation(picture=picture)), task=task)
+
+    shared, own = b"s" * 500_000, b"o" * 500_000
+    journal.write([saw("older", shared), saw("older", own), saw("young", shared), saw("old", b"small")])
+    journal.commit()
+    assert journal.prune(days=None, max_bytes=700_000) == 1
+    assert tasks(place) == ["old", "young", "open"]
+    sizes = sorted(path.stat().st_size for path in place.with_name(f"{place.name}.pictures").rglob("*.png"))
+    assert sizes == [5, 500_000]
+
+
+def test_the_file_gets_smaller(journal, place, a_row, a_result, days_ago):
+    journal.write([a_row(Captured(observation=Observation(text="x" * 1_000_000)), task="old")])
+    journal.commit()
+    journal.prune(days=30, max_bytes=None)
+    journal.close()
+    assert place.stat().st_size < 200_000
+
+
+def test_events_keep_their_numbers_after_the_last_one_was_dropped(journal, opened, an_event, days_ago):
+    journal.write([an_event(9, task="old")])
+    journal.prune(days=1, max_bytes=None)
+    assert (journal.events(0, 10), journal.last_seq) == ([], 9)
+    journal.close()
+    assert opened().last_seq == 9
+
+
+def test_old_rows_of_no_task_go_by_their_age(journal, an_event, days_ago):
+    journal.write([an_event(10, task="", at=days_ago(31)), an_event(11, task="", at=days_ago(29))])
+    journal.prune(days=30, max_bytes=None)
+    assert [event.seq for event in journal.events(9, 10)] == [11]
+
+
+def test_what_was_written_before_is_committed(journal, opened, a_task):
+    journal.write([a_task("new")])
+    journal.prune(days=30, max_bytes=None)
+    journal.close()
+    assert opened().unfinished() == ("open", "new")
+
+
+def test_pruning_that_fails_drops_nothing_and_the_journal_goes_on(journal, place, a_task):
+    place.with_name(f"{place.name}.lock").unlink()
+    with pytest.raises(JournalError, match="was deleted or replaced"):
+        journal.prune(days=30, max_bytes=None)
+    assert (journal.knows("old"), journal.last_seq) == (True, 3)
