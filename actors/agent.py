@@ -10,7 +10,7 @@ import pykka
 from callboard.actors.journal import Row
 from callboard.actors.processing import MACHINES
 from callboard.actors.runtime import mark_own_thread
-from callboard.actors.states import Run, fold, memory_key, moves
+from callboard.actors.states import Run, fold, memory_key, moved
 from callboard.messages import (
     AgentCrashedError,
     AgentKind,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal import Journal
     from callboard.actors.processing import Pipeline
     from callboard.actors.runtime import EventStream, Jobs, Lease, Leases
-    from callboard.actors.states import AgentStateManager, Said
+    from callboard.actors.states import AgentStateManager, Move, Said
     from callboard.config import Limits
 
 
@@ -252,23 +252,26 @@ class Agent(pykka.ThreadingActor):
 
     def _go(self) -> None:
         """Move as far as the states decide, then take the next step, or wait."""
-        if self._run is not None:
-            self._move(self._run)
+        while self._run is not None:
+            run = self._run
+            move = self.machine.get_state(run.status).decide(run)
+            if move is None:
+                break
+            self._move(run, move)
         run = self._run
         if run is not None and not (run.busy or run.waiting or run.paused or run.over):
             self.actor_ref.tell(
                 Step(task_id=run.assign.task_id, run_id=run.assign.run_id, token=run.assign.token, job=run.job)
             )
 
-    def _move(self, run: Run) -> None:
+    def _move(self, run: Run, move: Move) -> None:
         """Write the status; the only place that does. Refuses what the table does not have."""
         try:
-            for move, moved in moves(self.machine, run):
-                source, run, self._run = run.status, moved, moved
-                self._tell(EventName.STATE_CHANGED, source=source, target=move.target, by=str(move.by))
-        except IllegalMoveError as error:
-            self._tell(EventName.STATE_REFUSED, source=error.source, target=error.target, by=error.by)
+            self._run = moved(self.machine, run, move)
+        except IllegalMoveError:
+            self._tell(EventName.STATE_REFUSED, source=run.status, target=move.target, by=str(move.by))
             raise
+        self._tell(EventName.STATE_CHANGED, source=run.status, target=move.target, by=str(move.by))
 
     def _report(self, run: Run, said: Message, applied: Run) -> None:
         match said:

@@ -22,7 +22,7 @@ from callboard.actors.states._common import (
     WorkingState,
     archive,
 )
-from callboard.actors.states._fold import Said, fold, moves
+from callboard.actors.states._fold import Said, fold, moved
 from callboard.actors.states._host import (
     AssignHostAgentState,
     ConfirmHostAgentState,
@@ -115,7 +115,7 @@ __all__ = [
     "fold",
     "memory_key",
     "mermaid",
-    "moves",
+    "moved",
     "see",
     "unique",
 ]

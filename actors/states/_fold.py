@@ -10,7 +10,7 @@ from callboard.actors.states._unfinished import OnTheWay, Unfinished
 from callboard.messages import Assign, Cancel, RoundEnded, SubtaskEnded, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from callboard.actors.states._machine import AgentStateManager, Move
     from callboard.config import Limits
@@ -31,16 +31,14 @@ class Said(Protocol):
         ...
 
 
-def moves(machine: type[AgentStateManager], run: Run) -> Iterator[tuple[Move, Run]]:
-    """Move as far as the states decide: each move, and the run after it.
+def moved(machine: type[AgentStateManager], run: Run, move: Move) -> Run:
+    """Make the run that follows a move.
 
     Raises:
-        IllegalMoveError: If a state decides on a move that the table does not have; the run stays as it is.
+        IllegalMoveError: If the table does not have it; the run stays as it is.
     """
-    while (move := machine.get_state(run.status).decide(run)) is not None:
-        machine.check(run.status, move.target, move.by)
-        run = run.moved(move, reannotating=move.target == "SCREENSHOT")
-        yield move, run
+    machine.check(run.status, move.target, move.by)
+    return run.moved(move, reannotating=move.target == "SCREENSHOT")
 
 
 def fold(history: Iterable[Said], limits: Limits, machine: type[AgentStateManager]) -> Run | None:
@@ -83,6 +81,6 @@ def _begun(run: Run | None, assign: Assign, limits: Limits, machine: type[AgentS
 
 
 def _last(run: Run, machine: type[AgentStateManager]) -> Run:
-    for _, after in moves(machine, run):
-        run = after
+    while (move := machine.get_state(run.status).decide(run)) is not None:
+        run = moved(machine, run, move)
     return run
