@@ -258,11 +258,10 @@ class Agent(pykka.ThreadingActor):
             if move is None:
                 break
             self._move(run, move)
-        run = self._run
-        if run is not None and not (run.busy or run.waiting or run.paused or run.over):
-            self.actor_ref.tell(
-                Step(task_id=run.assign.task_id, run_id=run.assign.run_id, token=run.assign.token, job=run.job)
-            )
+        now = self._run
+        if now is not None and not (now.busy or now.waiting or now.paused or now.over):
+            assign = now.assign
+            self.actor_ref.tell(Step(task_id=assign.task_id, run_id=assign.run_id, token=assign.token, job=now.job))
 
     def _move(self, run: Run, move: Move) -> None:
         """Write the status; the only place that does. Refuses what the table does not have."""

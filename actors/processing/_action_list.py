@@ -81,10 +81,13 @@ class ActionList:
         why = f"skipped, because {self.results[-1].tool} failed before it"
         return self.give_up(why, ResultStatus.SKIPPED, later=why)
 
-    async def denied(self) -> Acted | None:
-        """Ask the rules before any action is put before a person: one that is denied stops all that is left."""
+    async def denied(self, known: int = 0) -> Acted | None:
+        """Ask the rules before actions are put before a person: one that is denied stops all that is left.
+
+        Of the first `known` the rules were asked already.
+        """
         left = self.actions[len(self.results) :]
-        for number, action in enumerate(left):
+        for number, action in enumerate(left[known:], known):
             said = await self._ruling(action)
             if said.verdict is Verdict.DENY:
                 why = f"skipped, because {action.tool} is denied"
@@ -125,7 +128,7 @@ class ActionList:
             return self.give_up(f"denied: {said.reason}", ResultStatus.FAILURE)
         if said.verdict is Verdict.ALLOW:
             return None
-        return await self.denied() or self._acted(Held.POLICY, said.reason)
+        return await self.denied(known=1) or self._acted(Held.POLICY, said.reason)
 
     async def _ruling(self, action: Action) -> Ruling:
         made = (path for result in self.results for path in result.made)
