@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -11,6 +11,11 @@ from callboard.actors.models import FunctionModel, ScriptedModel
 from callboard.actors.runtime import VirtualClock, committing
 from callboard.actors.servers import Server, ToolError, tool
 from callboard.messages import AgentKind, Control, Effect, Observation, Target, TargetKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
 
 __all__ = ["FunctionModel", "MemoryServer", "ScriptedModel", "VirtualClock"]
 
@@ -61,11 +66,18 @@ class MemoryServer(Server):
     def observe(self, target: Target) -> Observation:
         """Show the target's controls; the fingerprint changes with them."""
         with self._lock:
-            controls = self._controls_of(target.id)
-            seen = tuple(
-                Control(id=key, name=key, kind="field", detail={"text": text}) for key, text in controls.items()
-            )
+            seen = _shown(self._controls_of(target.id))
         return Observation(controls=seen, fingerprint=repr(seen), window={"title": target.name})
+
+    def expected(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
+        """Tell what a field will hold once a text is appended."""
+        with self._lock:
+            controls = dict(self._controls.get(target.id, {}))
+        control = str(arguments.get("control_id"))
+        if tool != "append" or control not in controls:
+            return ""
+        controls[control] += str(arguments.get("text"))
+        return repr(_shown(controls))
 
     def remove(self, target_id: str, control_id: str | None = None) -> None:
         """Take a control away, or a whole target, as another program would."""
@@ -123,6 +135,10 @@ class MemoryServer(Server):
             msg = f"{target} is gone"
             raise ToolError(msg)
         return self._controls[target]
+
+
+def _shown(controls: Mapping[str, str]) -> tuple[Control, ...]:
+    return tuple(Control(id=key, name=key, kind="field", detail={"text": text}) for key, text in controls.items())
 
 
 def _target(key: str, kind: TargetKind, address: str, server: str) -> Target:

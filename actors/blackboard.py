@@ -161,9 +161,10 @@ class Blackboard(pykka.ThreadingActor):
             page.dropped += 1
 
     def _view(self, task_id: str) -> BlackboardView:
-        page = self._pages.get(self._sessions.get(task_id, task_id), _Page())
+        session = self._sessions.get(task_id, task_id)
+        page = self._pages.get(session, _Page())
         rows = {board.value: tuple(_entry(at, row) for on, at, row in page.rows if on is board) for board in Board}
-        return BlackboardView(task_id=task_id, dropped=page.dropped, **rows)
+        return BlackboardView(task_id=session, dropped=page.dropped, **rows)
 
     def _end(self, task_id: str) -> None:
         session = self._sessions.get(task_id, task_id)

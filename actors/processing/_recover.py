@@ -67,7 +67,16 @@ async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
     )
     if results and results[-1].status is not ResultStatus.SUCCESS:
         return actions.after_failure()
+    if not results and _is_other(context, run, seen, decided.observation):
+        return actions.cut("it was changed by somebody else while nobody worked; nothing was done")
     return in_window(await actions.go_on())
+
+
+def _is_other(context: Context, run: Run, seen: Observation, decided_on: Observation) -> bool:
+    """Whether a surface that changes by calls alone is not as it was when the step was decided."""
+    target = run.assign.target
+    quiet = target is not None and not context.services.toolbox.server(target).settles
+    return quiet and seen.fingerprint != decided_on.fingerprint
 
 
 def acted_on(run: Run) -> Decided:

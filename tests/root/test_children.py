@@ -8,15 +8,17 @@ import threading
 import pykka
 import pytest
 
-from callboard.actors.agent import Backstage
+from callboard.actors.agent import Backstage, Continue
 from callboard.actors.app import AppAgent
 from callboard.actors.host import HostAgent
+from callboard.actors.journal import MemoryJournal, Row
 from callboard.actors.linux import LinuxAgent
 from callboard.actors.mobile import MobileAgent
 from callboard.actors.root._children import Children
+from callboard.actors.root._requests import Deliver
 from callboard.actors.runtime import EventLoop, EventStream, Jobs, Leases, VirtualClock
 from callboard.config import Limits
-from callboard.messages import Cancel, EventName, TaskForgotten
+from callboard.messages import Assign, Cancel, EventName, TaskForgotten
 
 ONE = "app/memo/one"
 KINDS = {"host/task-1": HostAgent, ONE: AppAgent, "mobile/emulator": MobileAgent, "linux/local": LinuxAgent}
@@ -28,20 +30,28 @@ class Stage:
     """Children, the events they cause, and the crashes they report."""
 
     def __init__(self):
-        self.stream = EventStream(VirtualClock(), kept=100, queue=100)
+        clock = VirtualClock()
+        self.stream = EventStream(clock, kept=100, queue=100)
         self.feed = self.stream.open()
         self.crashed = queue.SimpleQueue()
+        self.posted = []
         self.loop = EventLoop("never-started")
         backstage = Backstage(
             post=lambda _message: None,
             crashed=lambda address, error: self.crashed.put((address, error)),
-            jobs=Jobs(self.loop),
+            jobs=Jobs(self.loop, clock),
             leases=Leases(),
             stream=self.stream,
+            journal=MemoryJournal(),
             limits=Limits(),
             pipelines={},
         )
-        self.children = Children(backstage)
+        self.children = Children(backstage, self.posted.append)
+
+    def tell(self, address, message):
+        """Start the agent of an address, unless it lives, and tell it."""
+        self.children.start(address)
+        self.children.sender(address, message)()
 
     def until(self, name):
         while (event := self.feed.get(5)) is not None:
@@ -66,8 +76,8 @@ def stage():
 
 
 @pytest.mark.parametrize("address", KINDS)
-def test_a_message_to_an_address_starts_the_agent_of_its_kind(stage, address):
-    stage.children.tell(address, STALE)
+def test_at_an_address_the_agent_of_its_kind_is_started(stage, address):
+    stage.tell(address, STALE)
     assert stage.until(EventName.AGENT_STARTED).agent == address
     assert stage.until(EventName.MESSAGE_STALE).agent == address
     assert stage.children.addresses == (address,)
@@ -76,7 +86,7 @@ def test_a_message_to_an_address_starts_the_agent_of_its_kind(stage, address):
 
 def test_an_agent_that_is_there_is_used_again(stage):
     for _ in range(2):
-        stage.children.tell(ONE, STALE)
+        stage.tell(ONE, STALE)
         stage.until(EventName.MESSAGE_STALE)
     assert EventName.AGENT_STARTED not in stage.events()
     assert stage.children.addresses == (ONE,)
@@ -84,8 +94,15 @@ def test_an_agent_that_is_there_is_used_again(stage):
 
 def test_an_unknown_kind_of_agent_is_refused_and_nothing_is_kept(stage):
     with pytest.raises(ValueError, match="robot"):
-        stage.children.tell("robot/one", STALE)
+        stage.tell("robot/one", STALE)
     assert stage.children.addresses == ()
+
+
+def test_where_nobody_lives_nothing_is_told(stage):
+    stage.children.sender(ONE, STALE)()
+    assert stage.children.addresses == ()
+    assert stage.events() == []
+    assert stage.posted == []
 
 
 def test_a_message_for_the_living_starts_nobody(stage):
@@ -95,18 +112,18 @@ def test_a_message_for_the_living_starts_nobody(stage):
 
 
 def test_a_message_for_the_living_reaches_them(stage):
-    stage.children.tell(ONE, TaskForgotten(task_id="task-1"))
+    stage.tell(ONE, TaskForgotten(task_id="task-1"))
     stage.children.tell_if_alive(ONE, STALE)
     assert stage.until(EventName.MESSAGE_STALE).agent == ONE
 
 
 def test_a_stopped_agent_is_gone_and_its_address_starts_another(stage):
-    stage.children.tell(ONE, STALE)
+    stage.tell(ONE, STALE)
     first = stage.children._refs[ONE]
     stage.children.stop(ONE)
     assert stage.until(EventName.AGENT_STOPPED).agent == ONE
     assert stage.children.addresses == ()
-    stage.children.tell(ONE, STALE)
+    stage.tell(ONE, STALE)
     assert stage.children._refs[ONE].actor_urn != first.actor_urn
 
 
@@ -116,28 +133,28 @@ def test_stopping_nobody_says_nothing(stage):
 
 
 def test_an_agent_handles_what_is_in_its_inbox_before_it_stops(stage):
-    stage.children.tell(ONE, TaskForgotten(task_id="task-1"))
-    stage.children.tell(ONE, STALE)
+    stage.tell(ONE, TaskForgotten(task_id="task-1"))
+    stage.tell(ONE, STALE)
     stage.children.stop(ONE)
     assert stage.until(EventName.MESSAGE_STALE).agent == ONE
 
 
 def test_a_crash_is_reported_and_the_forgotten_address_starts_another(stage):
-    stage.children.tell(ONE, STALE)
+    stage.tell(ONE, STALE)
     first = stage.children._refs[ONE]
-    stage.children.tell(ONE, "no message at all")
+    stage.tell(ONE, "no message at all")
     address, error = stage.crashed.get(timeout=5)
     assert (address, type(error.__cause__)) == (ONE, AttributeError)
     stage.children.remove(ONE)
-    stage.children.tell(ONE, STALE)
+    stage.tell(ONE, STALE)
     assert stage.children._refs[ONE].actor_urn != first.actor_urn
 
 
 def test_a_message_to_one_who_just_died_is_lost_in_silence(stage):
-    stage.children.tell(ONE, STALE)
+    stage.tell(ONE, STALE)
     ref = stage.children._refs[ONE]
     ref.stop()
-    stage.children.tell(ONE, STALE)
+    stage.tell(ONE, STALE)
     stage.children.tell_if_alive(ONE, STALE)
     with pytest.raises(pykka.ActorDeadError):
         ref.tell(STALE)
@@ -145,7 +162,7 @@ def test_a_message_to_one_who_just_died_is_lost_in_silence(stage):
 
 def test_all_are_stopped_and_can_be_waited_for(stage):
     for address in KINDS:
-        stage.children.tell(address, STALE)
+        stage.tell(address, STALE)
     for stopped in stage.children.stop_all():
         assert stopped.get(timeout=5)
     assert stage.children.addresses == ()
@@ -153,7 +170,41 @@ def test_all_are_stopped_and_can_be_waited_for(stage):
 
 def test_an_agents_thread_never_keeps_the_process_alive(stage):
     before = set(threading.enumerate())
-    stage.children.tell(ONE, STALE)
+    stage.tell(ONE, STALE)
     stage.until(EventName.MESSAGE_STALE)
     (thread,) = set(threading.enumerate()) - before
     assert thread.daemon
+
+
+WORK = Assign(task_id="task-1", run_id="task-1/1", address=ONE, number=1, request="work", token=3)
+
+
+def test_what_comes_for_one_who_is_expected_waits_until_it_is_started_with_its_history(stage):
+    stage.children.expect(ONE)
+    for task in ("task-8", "task-9"):
+        stage.children.sender(ONE, Cancel(task_id=task))()
+    assert stage.posted == [Deliver(ONE, Cancel(task_id=task)) for task in ("task-8", "task-9")]
+    for posted in stage.posted:
+        stage.children.deliver(posted)
+    assert (stage.children.addresses, stage.events()) == ((), [])
+    gone = (Row(1.0, "task-1", "task-1/1", WORK), Row(2.0, "task-1", "task-1/1", Cancel(task_id="task-1")))
+    stage.children.start_with(ONE, Continue(WORK, gone))
+    seen = [stage.until(EventName.RUN_RECOVERED), *(stage.until(EventName.MESSAGE_STALE) for _ in range(2))]
+    assert [event.task_id for event in seen] == ["task-1", "task-8", "task-9"]
+
+
+def test_what_was_sent_while_one_was_expected_reaches_who_lives_there_when_it_comes(stage):
+    stage.children.expect(ONE)
+    stage.children.sender(ONE, STALE)()
+    stage.children.start_with(ONE, Continue(WORK, ()))
+    [posted] = stage.posted
+    stage.children.deliver(posted)
+    assert stage.until(EventName.MESSAGE_STALE).task_id == "task-9"
+
+
+def test_what_was_sent_to_one_who_died_before_it_was_started_is_lost_in_silence(stage):
+    stage.children.expect(ONE)
+    stage.children.remove(ONE)
+    stage.children.deliver(Deliver(ONE, STALE))
+    assert stage.children.addresses == ()
+    assert stage.events() == []

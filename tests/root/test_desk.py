@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from callboard.actors.journal import MemoryJournal
 from callboard.actors.root._desk import Desk
+from callboard.actors.root._outbox import Outbox
 from callboard.actors.runtime import VirtualClock
 from callboard.messages import (
     Action,
@@ -14,7 +16,6 @@ from callboard.messages import (
     ApprovalRequest,
     AskedQuestion,
     AtDeadline,
-    Board,
     EventName,
     NotWaitingError,
     Observation,
@@ -31,21 +32,18 @@ class Agents:
     def __init__(self):
         self.told = []
 
-    def tell_if_alive(self, address, message):
-        self.told.append((address, message))
+    def sender(self, address, message):
+        return lambda: self.told.append((address, message))
 
 
 class Notes:
-    """Notes what is written down."""
+    """Notes what happened."""
 
     def __init__(self):
-        self.events, self.rows = [], []
+        self.events = []
 
     def emit(self, name, **fields):
         self.events.append((name, fields))
-
-    def note(self, task_id, board, author, content):
-        self.rows.append((task_id, board, author, content))
 
 
 class Office:
@@ -53,10 +51,18 @@ class Office:
 
     def __init__(self):
         self.agents, self.notes, self.clock = Agents(), Notes(), VirtualClock(1000.0)
-        self.desk = Desk(self.agents, self.notes, self.clock, self._post, lambda task_id: f"talk-{task_id}")
+        self.journal, self.kept = MemoryJournal(), []
+        self.journal.feed(self.kept.extend)
+        self.outbox = Outbox(self.journal, self.clock)
+        self.desk = Desk(self.agents, self.notes, self.outbox, self.clock, self.expire)
 
-    def _post(self, expired):
+    def answer(self, given):
+        self.desk.answer(given)
+        self.outbox.flush()
+
+    def expire(self, expired):
         self.desk.expire(expired)
+        self.outbox.flush()
 
 
 @pytest.fixture
@@ -108,20 +114,36 @@ def test_what_is_asked_lies_open_by_kind(office):
     assert office.desk.approvals == (approval(),)
 
 
-def test_what_is_asked_is_written_down_in_its_conversation_without_what_the_agent_sees(office):
+def test_what_is_asked_is_told_without_what_the_agent_sees(office):
     office.desk.ask(approval())
     ((name, fields),) = office.notes.events
     assert name is EventName.APPROVAL_REQUESTED
     assert (fields["task_id"], fields["run_id"], fields["agent"]) == ("task-1", "task-1/1", ADDRESS)
     assert "what is seen" not in str(fields)
-    ((task_id, board, author, content),) = office.notes.rows
-    assert (task_id, board, author) == ("talk-task-1", Board.QUESTIONS, ADDRESS)
-    assert content["reason"] == "a rule"
+    assert fields["request"]["reason"] == "a rule"
+
+
+def test_what_another_process_asked_lies_open_again_and_is_not_told_anew(office):
+    office.desk.put(question(deadline=1060.0))
+    assert office.desk.questions == (question(deadline=1060.0),)
+    assert office.notes.events == []
+    office.clock.advance(60)
+    assert office.desk.questions == ()
+
+
+def test_an_answer_is_kept_before_the_agent_is_told(office):
+    office.desk.ask(question())
+    office.desk.answer(answer("this"))
+    assert (office.kept, office.agents.told) == ([], [])
+    office.outbox.flush()
+    [row] = office.kept
+    assert (row.task_id, row.run_id, row.message, row.at) == ("task-1", "task-1/1", answer("this"), 1000.0)
+    assert office.agents.told == [(ADDRESS, answer("this"))]
 
 
 def test_an_answer_goes_to_the_agent_and_closes_the_question(office):
     office.desk.ask(question())
-    office.desk.answer(answer("this"))
+    office.answer(answer("this"))
     assert office.agents.told == [(ADDRESS, answer("this"))]
     assert office.desk.questions == ()
     assert office.notes.events[-1][0] is EventName.QUESTION_ANSWERED
@@ -131,18 +153,18 @@ def test_an_answer_goes_to_the_agent_and_closes_the_question(office):
 def test_a_verdict_goes_to_the_agent_with_who_gave_it(office, approved):
     office.desk.ask(approval())
     given = verdict(approved=approved, by="kim")
-    office.desk.answer(given)
+    office.answer(given)
     assert office.agents.told == [(ADDRESS, given)]
     assert office.desk.approvals == ()
     assert office.notes.events[-1][0] is EventName.APPROVAL_ANSWERED
-    assert office.notes.rows[-1][2] == "kim"
+    assert office.notes.events[-1][1]["answer"]["by"] == "kim"
 
 
 def test_the_first_answer_wins(office):
     office.desk.ask(question())
-    office.desk.answer(answer("this"))
+    office.answer(answer("this"))
     with pytest.raises(NotWaitingError, match="'ask-1'"):
-        office.desk.answer(answer("that"))
+        office.answer(answer("that"))
     assert len(office.agents.told) == 1
 
 
@@ -154,7 +176,7 @@ def test_the_first_answer_wins(office):
 def test_an_answer_to_what_is_not_open_is_refused(office, wrong):
     office.desk.ask(question())
     with pytest.raises(NotWaitingError):
-        office.desk.answer(wrong)
+        office.answer(wrong)
     assert office.desk.questions == (question(),)
     assert office.agents.told == []
 
@@ -176,14 +198,14 @@ CHOICES = (AskedQuestion(text="Which?", choices=("a", "b")), AskedQuestion(text=
 def test_an_answer_that_does_not_fit_is_refused_and_the_request_stays_open(office, asked, wrong, why):
     office.desk.ask(asked)
     with pytest.raises(AnswerRefusedError, match=why):
-        office.desk.answer(wrong)
+        office.answer(wrong)
     assert office.desk.questions + office.desk.approvals == (asked,)
     assert office.agents.told == []
 
 
 def test_a_choice_and_free_text_fit(office):
     office.desk.ask(question(questions=CHOICES))
-    office.desk.answer(answer("b", "anything"))
+    office.answer(answer("b", "anything"))
     assert len(office.agents.told) == 1
 
 
@@ -218,9 +240,9 @@ def test_a_request_without_a_deadline_waits_for_ever(office):
 
 def test_a_deadline_after_the_answer_changes_nothing(office):
     office.desk.ask(question(deadline=1060.0))
-    office.desk.answer(answer("this"))
+    office.answer(answer("this"))
     office.clock.advance(100)
-    office.desk.expire(RequestExpired(id="ask-1", task_id="task-1"))
+    office.expire(RequestExpired(id="ask-1", task_id="task-1"))
     assert office.agents.told == [(ADDRESS, answer("this"))]
 
 
@@ -228,10 +250,10 @@ def test_an_answer_after_the_deadline_is_refused(office):
     office.desk.ask(question(deadline=1060.0))
     office.clock.advance(60)
     with pytest.raises(NotWaitingError):
-        office.desk.answer(answer("this"))
+        office.answer(answer("this"))
 
 
-def test_withdrawing_takes_away_all_of_one_task_and_tells_nobody(office):
+def test_withdrawing_takes_away_all_of_one_task_and_tells_no_agent(office):
     office.desk.ask(question(deadline=1060.0))
     office.desk.ask(approval())
     office.desk.ask(question("ask-3", "task-2"))
@@ -240,3 +262,5 @@ def test_withdrawing_takes_away_all_of_one_task_and_tells_nobody(office):
     assert office.desk.questions == (question("ask-3", "task-2"),)
     assert office.desk.approvals == ()
     assert office.agents.told == []
+    told = [(fields["answer"]["id"], fields["answer"].get("withdrawn")) for _, fields in office.notes.events[-2:]]
+    assert told == [("ask-1", True), ("ask-2", True)]

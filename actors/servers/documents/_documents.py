@@ -15,10 +15,22 @@ from callboard.actors.servers.documents._excel import ExcelTools
 from callboard.actors.servers.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
 from callboard.actors.servers.documents._word import WordTools
 from callboard.actors.servers.documents._workspace import ROOTS, Snapshot, Workspace
-from callboard.messages import AgentKind, CommandType, Control, Effect, Hazard, Observation, Target, TargetKind
+from callboard.messages import (
+    AgentKind,
+    CommandType,
+    Control,
+    Effect,
+    Foreseen,
+    Hazard,
+    Intent,
+    Observation,
+    Probe,
+    Target,
+    TargetKind,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -91,6 +103,21 @@ class DocumentServer(Server):
     def workspace(self) -> Path:
         """The folder, resolved."""
         return self._workspace.folder
+
+    def probe(
+        self,
+        target: Target | None,  # noqa: ARG002 - the file says it
+        intent: Intent,  # noqa: ARG002 - as above
+        foreseen: Sequence[Foreseen],
+        fingerprint: str,  # noqa: ARG002 - as above
+    ) -> Probe:
+        """Look at the file's bytes. No file is replaced before that was foreseen; what was not, was not done."""
+        if not foreseen:
+            return Probe.NOT_DONE
+        now = self._workspace.mark_of(foreseen[-1].path)
+        if now == foreseen[-1].after:
+            return Probe.DONE
+        return Probe.NOT_DONE if now == foreseen[-1].before else Probe.UNKNOWN
 
     def targets(self) -> tuple[Target, ...]:
         """List the documents as windows, and Word and Excel as applications that can be started."""

@@ -165,6 +165,16 @@ class Workspace:
             raise ToolError(msg)
         return snapshot
 
+    def mark_of(self, path: str) -> str | None:
+        """Give the fingerprint of what an absolute path holds: empty for no file, None if it is not ours to read."""
+        try:
+            document = Path(path).relative_to(self.folder).as_posix()
+            return fingerprint(_read(self.path(document)))
+        except FileNotFoundError:
+            return ""
+        except (ValueError, OSError, ToolError):
+            return None
+
     def not_writable(self, snapshot: Snapshot) -> str:
         """Say why a document can't be written now, as far as the file system knows; empty if it can."""
         if lock := _lock_file(snapshot.path):
