@@ -16,7 +16,7 @@ import callboard.actors.app
 import callboard.actors.host
 import callboard.actors.linux
 import callboard.actors.mobile  # noqa: F401 - the four kinds of agent register themselves with their machines
-from callboard.actors.commands import Approved, Dispatcher, McpSession, Policy, Toolbox, find_target
+from callboard.actors.commands import Approved, Dispatcher, McpSession, Policy, Secrets, Toolbox, find_target
 from callboard.actors.models import FunctionModel, Model, named_models
 from callboard.actors.processing import Services
 from callboard.actors.root import (
@@ -129,13 +129,15 @@ class Supervisor:
             for session in self._sessions:
                 self._loop.submit(session.open()).result()
             self._toolbox = Toolbox([*_shipped(settings), *servers], self._sessions, self._lanes)
+            secrets = Secrets(settings.secrets)
             services = Services(
                 settings=settings,
                 models=named,
                 toolbox=self._toolbox,
-                dispatcher=Dispatcher(self._stream, self._clock),
+                dispatcher=Dispatcher(self._stream, self._clock, secrets),
                 policy=Policy(settings.policy.all_rules),
                 approved=Approved(),
+                secrets=secrets,
                 budgets=Budgets(settings.budget),
                 lanes=self._lanes,
                 stream=self._stream,
@@ -295,7 +297,7 @@ class Supervisor:
         if found is None:
             return None
         handle = self.handle(found)
-        if found == task.id and handle.task != task:
+        if found == task.id and handle.task.model_dump_json() != task.model_dump_json():
             msg = f"the task id {task.id!r} was used before, for another task: give each task its own, or none"
             raise TaskRefusedError(msg)
         return handle

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import pydantic_settings
 import yaml
-from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, YamlConfigSettingsSource
 
 from callboard.config._limits import BudgetSettings, Limits
@@ -55,6 +55,8 @@ class Settings(BaseSettings):
     """Which model is behind which kind of agent."""
     prompts: Prompts = Prompts()
     """Prompt files that replace the shipped ones."""
+    secrets: dict[str, SecretStr] = Field(default_factory=dict)
+    """Values that tools get where an argument says `${secret:NAME}`; never shown to models, people or records."""
     documents: Documents = Documents()
     """The documents server."""
     mcp_servers: dict[str, McpServer] = Field(default_factory=dict)

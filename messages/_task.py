@@ -5,7 +5,16 @@ from __future__ import annotations
 import uuid
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    JsonValue,
+    SecretStr,
+    StringConstraints,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
 from callboard.messages._base import Address, AnySequence, Message, RunId, Seconds, TaskId, Value
 from callboard.messages._outcome import Cause, Outcome, Usage
@@ -15,6 +24,10 @@ from callboard.messages._target import Observation
 def new_task_id() -> str:
     """Make a task id that no other supervisor makes."""
     return f"task-{uuid.uuid4().hex[:12]}"
+
+
+SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
+"""What a secret is called: letters, digits and ``_ . -``."""
 
 
 class PlanStep(Value):
@@ -60,8 +73,15 @@ class Task(Message):
     """The first task of a conversation that this one goes on with: the same HostAgent, its memory, the blackboard."""
     key: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     """An idempotency key of the host program's: a second task with the same key is the same task."""
+    secrets: dict[SecretName, SecretStr | None] = Field(default_factory=dict)
+    """Values that tools get where an argument says ``${secret:NAME}``. Nobody else sees them, and nothing keeps them:
+    None for one that was lost with its process."""
     labels: dict[str, str] = Field(default_factory=dict)
     """The host program's own keys; carried into the events and the log, never interpreted."""
+
+    @field_serializer("secrets", when_used="json")
+    def _names_alone(self, secrets: dict[str, SecretStr | None]) -> dict[str, None]:
+        return dict.fromkeys(secrets)
 
     @model_validator(mode="after")
     def _has_work(self) -> Self:

@@ -4,6 +4,7 @@ from callboard.actors.commands._approved import Approved
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
 from callboard.actors.commands._mcp_client import McpSession
 from callboard.actors.commands._policy import Policy, Ruling
+from callboard.actors.commands._secrets import Secrets
 from callboard.actors.commands._toolbox import Toolbox, Tools, find_target
 from callboard.actors.commands._tools import BoundTool, ToolFailure
 
@@ -14,6 +15,7 @@ __all__ = [
     "McpSession",
     "Policy",
     "Ruling",
+    "Secrets",
     "ToolFailure",
     "Toolbox",
     "Tools",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter
 
+from callboard.actors.commands._secrets import Secrets, UnknownSecretError
 from callboard.actors.commands._tools import ToolFailure
 from callboard.actors.runtime import Deed
 from callboard.actors.servers import ToolError
@@ -26,15 +27,16 @@ _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_i
 class Dispatcher:
     """Sends commands to tools. Runs in jobs, on the event loop."""
 
-    def __init__(self, stream: EventStream, clock: Clock) -> None:
+    def __init__(self, stream: EventStream, clock: Clock, secrets: Secrets) -> None:
         self._stream = stream
+        self._secrets = secrets
         self._clock = clock
 
     async def run(
         self, command: Command, tools: Tools, lease: Lease, foresee: Callable[[str, str, str], None] | None = None
     ) -> CommandResult:
         """Run one command; whatever goes wrong with it is in its result. `foresee` hears what it is about to write."""
-        result = await self._run(command, tools, lease, foresee)
+        result = self._hidden(command, await self._run(command, tools, lease, foresee))
         self.report(command, lease, result)
         return result
 
@@ -55,7 +57,8 @@ class Dispatcher:
             async with limit:
                 with deed.committing():
                     pass  # a lease that is void already allows nothing, whatever the tool asks itself
-                value = _JSON.validate_python(await tool.call(command.parameters, deed))
+                arguments = self._secrets.fill(command.task_id, command.parameters)
+                value = _JSON.validate_python(await tool.call(arguments, deed))
         except TimeoutError as failure:
             deed.void()
             late = f"took longer than {command.timeout:g} s; whether it was done, or still will be, is in doubt"
@@ -65,7 +68,7 @@ class Dispatcher:
             deed.void()
             self.report(command, lease, stopped(command, deed))
             raise
-        except (ToolFailure, ToolError, LeaseVoidError) as failure:
+        except (ToolFailure, ToolError, LeaseVoidError, UnknownSecretError) as failure:
             error = str(failure) or "it failed without saying why"
         except BaseException as failure:  # noqa: BLE001 - an edge: whatever a tool raises is its failure, for the model
             error = f"{type(failure).__name__}: {failure}"
@@ -73,6 +76,12 @@ class Dispatcher:
         seconds = time.perf_counter() - start
         wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made), "in_doubt": in_doubt}
         return _result(command, status, value=value, error=error, seconds=seconds, **wrote)
+
+    def _hidden(self, command: Command, result: CommandResult) -> CommandResult:
+        """Take out of a result what nobody may see."""
+        shown: JsonValue = {"value": result.value, "error": result.error}
+        hidden = self._secrets.hide(command.task_id, shown)
+        return result if hidden == shown else result.model_copy(update=hidden)  # type: ignore[arg-type]
 
     def _tell_late(self, command: Command, lease: Lease) -> None:
         self._stream.emit(EventName.COMMAND_LATE, tool=command.tool, **_where(command, lease))

@@ -68,6 +68,8 @@ class ModelRequest:
     subtasks: tuple[SubtaskResult, ...]
     """What the task's earlier subtasks left."""
     tools: tuple[ToolInfo, ...]
+    secrets: tuple[str, ...] = ()
+    """The names of values that tools get where an argument says ``${secret:NAME}``."""
     reasons: tuple[str, ...] = ()
     """Why its earlier answers to this request were sent back."""
 

@@ -141,6 +141,7 @@ def _request(context: Context, run: Run, observation: Observation, reasons: tupl
         memory=run.memory,
         subtasks=run.subtasks,
         tools=tuple(tool.info for tool in tools.values()),
+        secrets=context.services.secrets.names(assign.task_id),
         reasons=reasons,
     )
 

@@ -12,7 +12,7 @@ from callboard.messages import Foreseen, Held, Usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from callboard.actors.commands import Approved, Dispatcher, Policy, Toolbox
+    from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
     from callboard.actors.journal import Journal
     from callboard.actors.models import Model
     from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Lanes, Lease
@@ -40,6 +40,7 @@ class Services:
     dispatcher: Dispatcher
     policy: Policy
     approved: Approved
+    secrets: Secrets
     budgets: Budgets
     lanes: Lanes
     stream: EventStream

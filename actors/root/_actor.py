@@ -101,6 +101,7 @@ class Root(pykka.ThreadingActor):
             pipelines={kind: pipeline(kind, services) for kind in AgentKind},
         )
         self._approved = services.approved
+        self._secrets = services.secrets
         self._budgets = services.budgets
         tasks, outbox, clocks = TaskBook(), Outbox(journal, clock), Stopwatches(clock, self._post)
         children = Children(backstage, self._post)
@@ -224,6 +225,7 @@ class Root(pykka.ThreadingActor):
             msg = f"the conversation {task.session!r} is not kept (any more); limits.sessions says how many are"
             raise TaskRefusedError(msg)
         record = tasks.open(task, target, self._parts.clock.elapsed())
+        self._secrets.keep(task)
         self._parts.outbox.keep(task.id, "", task)
         self._parts.recorder.emit(
             EventName.TASK_SUBMITTED,
@@ -273,6 +275,7 @@ class Root(pykka.ThreadingActor):
         parts.clocks.drop(task_id)
         self._budgets.drop(task_id)
         self._approved.drop(task_id)
+        self._secrets.drop(task_id)
         for address in record.agents - {record.host}:
             parts.children.tell_if_alive(address, TaskForgotten(task_id=task_id))
             parts.idle.rest(address)

@@ -92,7 +92,10 @@ class HandOver:
         if isinstance(found, Exception):
             self._parts.post(AgentCrashed(assign.address, found))
             return
-        self._parts.children.start_with(assign.address, Continue(assign, heard_at(assign.address, found)))
+        try:
+            self._parts.children.start_with(assign.address, Continue(assign, heard_at(assign.address, found)))
+        except Exception as error:  # noqa: BLE001 - an edge, as in `hand_over`
+            self._parts.post(AgentCrashed(assign.address, error))
 
     def leave(self, record: TaskRecord, run_id: str, token: int) -> None:
         """End a run; its target is free once nothing works under the lease any more."""

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import pytest
 
-from callboard.actors.commands import Dispatcher, McpSession
+from callboard.actors.commands import Dispatcher, McpSession, Secrets
 from callboard.actors.runtime import EventStream, Lanes, Lease, SystemClock, VirtualClock
 from callboard.messages import Command, CommandResult, Target
 from callboard.testing import MemoryServer
@@ -190,7 +190,7 @@ def stream() -> EventStream:
 @pytest.fixture
 def dispatcher(stream: EventStream) -> Dispatcher:
     """Give a dispatcher."""
-    return Dispatcher(stream, SystemClock("test"))
+    return Dispatcher(stream, SystemClock("test"), Secrets({}))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callboard import FunctionModel, Settings, ToolError, tool
-from callboard.actors.commands import Approved, Dispatcher, Policy, Toolbox
+from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
 from callboard.actors.journal import MemoryJournal
 from callboard.actors.processing import Pipeline, Services, pipeline
 from callboard.actors.runtime import Budgets, EventStream, Feed, Lanes, Lease, VirtualClock
@@ -94,7 +94,8 @@ def stage() -> Iterator[Callable[..., Stage]]:
             settings=settings,
             models={} if model is None else {kind: answers},
             toolbox=Toolbox([shown], (), lanes),
-            dispatcher=Dispatcher(stream, clock),
+            dispatcher=Dispatcher(stream, clock, Secrets({})),
+            secrets=Secrets({}),
             policy=Policy(settings.policy.all_rules),
             approved=Approved(),
             budgets=Budgets(settings.budget),

@@ -1,0 +1,117 @@
+"""Secrets: tools get the values, and nobody else: no model, event, blackboard, journal or result."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pydantic import SecretStr
+
+from callboard import EventName, Outcome, Task, tool
+from callboard.messages import Effect
+from callboard.testing import MemoryServer
+
+PASSWORD = "correct horse battery"  # noqa: S105 - a test's
+LOGIN = {
+    "Status": "CONTINUE",
+    "Function": "append",
+    "Args": {"control_id": "field-1", "text": "${secret:password}"},
+}
+FINISH = {"Status": "FINISH"}
+
+
+def task(**fields):
+    return Task(request="log in", target="memo:one", secrets={"password": SecretStr(PASSWORD)}, **fields)
+
+
+def test_a_tool_gets_the_value_and_everything_else_the_name(start, tmp_path):
+    surface, asked = MemoryServer(MemoryServer.window()), []
+
+    def app(request):
+        asked.append(request)
+        return LOGIN if request.call == 1 else FINISH
+
+    log = tmp_path / "log.json"
+    supervisor = start(
+        app=app,
+        servers=[surface],
+        journal={"path": tmp_path / "journal.db"},
+        log={"format": "off", "file": log, "level": "debug"},
+    )
+    handle = supervisor.submit(task(id="t"))
+    result = handle.result(10)
+    assert result.ok, result.causes
+    assert surface.deeds == [("memo:one", "field-1", PASSWORD)]
+    assert asked[0].secrets == ("password",)
+    events = [event.model_dump_json() for event in handle.events()]
+    board = supervisor.blackboard("t").model_dump_json()
+    supervisor.stop()
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    for text in (repr(asked), *events, board, result.model_dump_json(), repr(kept), log.read_text()):
+        assert PASSWORD not in text
+    assert "${secret:password}" in json.dumps(asked[1].observation.model_dump(mode="json"))
+
+
+def test_a_tools_error_is_told_without_the_value(start):
+    class Strict(MemoryServer):
+        @tool(effect=Effect.ONCE)
+        def spell(self, target: str, text: str) -> str:
+            """Refuse a text."""
+            msg = f"no such word: {text}"
+            raise ValueError(msg)
+
+    answer = {"Status": "FINISH", "Function": "spell", "Args": {"text": "${secret:password}"}}
+    notes = []
+
+    def app(request):
+        notes[:] = request.observation.notes
+        return answer if request.call == 1 else {"Status": "FAIL"}
+
+    start(app=app, servers=[Strict(MemoryServer.window())]).submit(task()).result(10)
+    assert any("no such word: ${secret:password}" in note for note in notes)
+    assert PASSWORD not in str(notes)
+
+
+def test_a_secret_of_the_settings_is_there_for_all_tasks(start):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=[LOGIN, FINISH], servers=[surface], secrets={"password": PASSWORD})
+    assert supervisor.submit(Task(request="log in", target="memo:one")).result(10).ok
+    assert surface.deeds[0][2] == PASSWORD
+    assert PASSWORD not in repr(supervisor.settings)
+
+
+def test_a_secret_that_nobody_gave_fails_the_action_and_names_those_that_there_are(start):
+    notes = []
+
+    def app(request):
+        notes[:] = request.observation.notes
+        return LOGIN if request.call == 1 else {"Status": "FAIL"}
+
+    handle = start(app=app).submit(Task(request="x", target="memo:one", secrets={"pin": SecretStr("1234")}))
+    assert handle.result(10).outcome is Outcome.FAILED
+    assert any("there is no secret 'password'; there are: pin" in note for note in notes)
+
+
+def test_a_tasks_own_secrets_do_not_survive_the_process_and_the_model_is_told(start, tmp_path, until):
+    journal = {"path": tmp_path / "journal.db"}
+    ask = {"Status": "PENDING", "Comment": "shall I?"}
+    first = start(app=[ask], journal=journal)
+    handle = first.submit(task(id="t"))
+    until(handle, EventName.QUESTION_ASKED)
+    first.stop()
+    notes = []
+
+    def app(request):
+        notes[:] = request.observation.notes
+        return LOGIN if request.call == 2 else {"Status": "FAIL"}
+
+    handle = start(app=app, journal=journal).handle("t")
+    assert handle.task.secrets == {"password": None}
+    handle.answer(handle.questions()[0].id, "yes")
+    assert handle.result(10).outcome is Outcome.FAILED
+    assert any("are lost with the process" in note for note in notes)
+
+
+def test_a_secrets_name_must_be_plain():
+    with pytest.raises(ValueError, match="pattern"):
+        Task(request="x", secrets={"my pass": SecretStr("x")})
