@@ -43,7 +43,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
     while True:
         request = _request(context, run, observation, reasons)
         if len(reasons) < len(known):
-            answer = _again(context, known[len(reasons)])
+            answer = again(context, known[len(reasons)])
         else:
             answer = await _ask(context, model, request)
             context.note(run, _answered(request, answer), lazy=True)
@@ -101,7 +101,7 @@ def _unpriced(context: Context) -> None:
         context.budget.exhaust("cost", UNPRICED)
 
 
-def _again(context: Context, known: Answered) -> ModelAnswer:
+def again(context: Context, known: Answered) -> ModelAnswer:
     """Take an answer that the model gave before a crash; it is paid for."""
     context.meter.add(model_calls=1)
     if known.cost is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing._act import act_held
+from callboard.actors.processing._decide import again
 from callboard.actors.processing._middleware import PhaseCall
 from callboard.actors.processing._phases import Meter
 from callboard.actors.processing._recover import Doubt, acted_on, go_on
@@ -98,6 +99,8 @@ class Pipeline:
             late = StepTimeoutError(f"the step took longer than {seconds:g} s")
             late.__cause__ = error
             return self._failed(late, run, meter, start)
+        if isinstance(done, Question):
+            return done  # it asks in the middle of a step, which counts what it used at its end
         return done.model_copy(update={"usage": _timed(meter.usage, start)})
 
     def _new_rounds(self, run: Run) -> dict[str, float]:
@@ -163,6 +166,8 @@ class Pipeline:
         if isinstance(acted, Doubt):
             return self._question(run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id})
         decided = acted_on(run)
+        for answer in run.unfinished.answers if run.unfinished is not None else ():
+            again(context, answer)
         done = await self._remembered(context, run, decided.observation, acted)
         return done.model_copy(update={"record": done.record.model_copy(update={"resumed": decided.resumed})})
 

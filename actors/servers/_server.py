@@ -154,15 +154,19 @@ class Server(ABC):
     ) -> Probe:
         """Say whether an action was done whose outcome a crash has lost. Must look, and must not guess.
 
+        Unless a server says more, only an action whose effect was `expected` can be told from the surface: that
+        nothing is to be seen of any other proves nothing.
+
         Args:
             target: The target that it was meant for; None for a HostAgent's.
             intent: The action, with the fingerprints of the surface before it and, where `expected` told, after it.
             foreseen: What it noted right before it wrote files, with `foresee`.
             fingerprint: What the surface has now, when it is quiet; empty if it can't be seen.
         """
-        if fingerprint and fingerprint == intent.expected:
-            return Probe.DONE
-        return Probe.NOT_DONE if fingerprint and fingerprint == intent.fingerprint else Probe.UNKNOWN
+        if not (fingerprint and intent.expected):
+            return Probe.UNKNOWN
+        known = {intent.fingerprint: Probe.NOT_DONE, intent.expected: Probe.DONE}
+        return known.get(fingerprint, Probe.UNKNOWN)
 
     def lane(self, target: Target | None) -> str:
         """Name the lane on which calls for a target run one after the other; None for the server's own."""

@@ -1,0 +1,432 @@
+"""Recovery: the next supervisor on a journal goes on with what the one before it left. Nothing is done twice."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from callboard import EventName, Outcome, Task, tool
+from callboard.messages import (
+    Effect,
+    JournalInUseError,
+    NotWaitingError,
+    SupervisorStoppedError,
+    TaskRefusedError,
+    UnknownTaskError,
+)
+from callboard.testing import MemoryServer
+
+FINISH = {"Status": "FINISH"}
+ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+ASK = {"Status": "PENDING", "Comment": "which one?"}
+
+
+def append(text, status="CONTINUE"):
+    return {"Status": status, "Function": "append", "Args": {"control_id": "field-1", "text": text}}
+
+
+def lone(**fields):
+    return Task(request="x", target="memo:one", **fields)
+
+
+class Stage:
+    """Supervisors one after the other on one journal and one surface, and the calls to their models."""
+
+    def __init__(self, start, path):
+        self._start, self._path = start, path
+        self.surface = MemoryServer(MemoryServer.window())
+        self.calls = []
+
+    def begin(self, *, surface=None, **given):
+        for kind in ("host", "app"):
+            if kind in given:
+                given[kind] = self._noted(kind, given[kind])
+        surface = surface or self.surface
+        journal = {"path": self._path, **given.pop("journal", {})}
+        return self._start(servers=[surface], journal=journal, **given)
+
+    def _noted(self, kind, answers):
+        def answer(request):
+            self.calls.append((kind, request.call))
+            return answers(request) if callable(answers) else answers[request.call - 1]
+
+        return answer
+
+    @property
+    def texts(self):
+        return [text for _, _, text in self.surface.deeds]
+
+
+@pytest.fixture
+def stage(start, tmp_path):
+    return Stage(start, tmp_path / "journal.db")
+
+
+class Blocks:
+    """A model that answers until a certain call, in which it hangs until it is let go."""
+
+    def __init__(self, at, answers):
+        self.at, self.answers = at, answers
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    def __call__(self, request):
+        if request.call == self.at and not self.go.is_set():
+            self.reached.set()
+            self.go.wait(20)
+        return self.answers[request.call - 1]
+
+
+def test_a_task_goes_on_where_it_was_and_what_was_done_is_not_done_again(stage):
+    answers = [append("1"), append("2"), append("3", "FINISH")]
+    blocked = Blocks(3, answers)
+    first = stage.begin(app=blocked, host=[ASSIGN, FINISH])
+    handle = first.submit(Task(id="t", request="do it"))
+    assert blocked.reached.wait(10)
+    assert first.stop() == ()
+    blocked.go.set()
+    with pytest.raises(SupervisorStoppedError, match="is kept in the journal"):
+        handle.result(1)
+    assert stage.texts == ["1", "2"]
+    stage.calls.clear()
+    second = stage.begin(app=answers, host=[ASSIGN, FINISH])
+    assert [left.task_id for left in second.pending()] == ["t"]
+    result = second.handle("t").result(10)
+    assert result.ok, result.causes
+    assert stage.texts == ["1", "2", "3"]
+    assert stage.calls == [("app", 3), ("host", 2)]
+    assert (result.usage.model_calls, result.usage.commands, len(result.subtasks)) == (5, 3, 1)
+
+
+def test_the_events_of_both_processes_have_one_order_and_can_all_be_read(stage):
+    blocked = Blocks(2, [append("1"), FINISH])
+    first = stage.begin(app=blocked)
+    first.submit(lone(id="t"))
+    assert blocked.reached.wait(10)
+    first.stop()
+    blocked.go.set()
+    second = stage.begin(app=[append("1"), FINISH])
+    handle = second.handle("t")
+    assert handle.result(10).ok
+    events = list(handle.events())
+    assert [event.seq for event in events] == sorted({event.seq for event in events})
+    names = [event.name for event in events]
+    assert names.count(EventName.TASK_SUBMITTED) == names.count(EventName.TASK_RECOVERED) == 1
+    assert names[-1] is EventName.TASK_ENDED
+    assert EventName.RUN_RECOVERED in names
+
+
+def test_a_task_that_is_over_is_known_by_its_id_and_by_its_key(stage):
+    first = stage.begin(app=[FINISH])
+    done = first.submit(lone(id="t", key="order-17")).result(10)
+    first.stop()
+    second = stage.begin(app=[])
+    assert second.handle("t").result(0) == done
+    assert second.submit(lone(id="t", key="order-17")).result(0) == done
+    assert second.submit(lone(key="order-17")).task_id == "t"
+    assert second.pending() == ()
+    with pytest.raises(TaskRefusedError, match="was used before, for another task"):
+        second.submit(lone(id="t"))
+    with pytest.raises(UnknownTaskError):
+        second.handle("u")
+
+
+def test_the_same_task_twice_is_one_task_while_it_runs(stage):
+    blocked = Blocks(1, [append("1", "FINISH")])
+    supervisor = stage.begin(app=blocked)
+    handles = [supervisor.submit(lone(id="t")), supervisor.submit(lone(id="t"))]
+    keyed = [supervisor.submit(lone(key="k")), supervisor.submit(lone(key="k"))]
+    assert keyed[0].task_id == keyed[1].task_id
+    blocked.go.set()
+    assert [handle.result(10).ok for handle in (*handles, *keyed)] == [True] * 4
+    assert stage.texts == ["1", "1"]
+
+
+def test_a_second_supervisor_can_not_have_the_same_journal(stage):
+    stage.begin(app=[FINISH])
+    with pytest.raises(JournalInUseError, match="is in use by process"):
+        stage.begin(app=[FINISH])
+
+
+def test_an_open_question_survives_and_can_be_answered(stage, until):
+    first = stage.begin(app=[ASK, FINISH])
+    until(first.submit(lone(id="t")), EventName.QUESTION_ASKED)
+    first.stop()
+    stage.calls.clear()
+    notes = []
+
+    def app(request):
+        notes[:] = request.observation.notes
+        return FINISH
+
+    handle = stage.begin(app=app).handle("t")
+    (question,) = handle.questions()
+    handle.answer(question.id, "the left one", by="Ada")
+    assert handle.result(10).ok
+    assert stage.calls == [("app", 2)]
+    assert any("the left one" in note for note in notes)
+    with pytest.raises(NotWaitingError):
+        handle.answer(question.id, "the other one")
+
+
+def test_an_open_approval_survives_and_exactly_the_approved_action_runs_once(stage, until):
+    rules = [{"tool": "append", "verdict": "approve"}]
+    first = stage.begin(app=[append("1", "FINISH")], policy=rules)
+    until(first.submit(lone(id="t")), EventName.APPROVAL_REQUESTED)
+    first.stop()
+    handle = stage.begin(app=[], policy=rules, limits={"steps": 1}).handle("t")
+    (approval,) = handle.approvals()
+    assert [action.arguments["text"] for action in approval.actions] == ["1"]
+    handle.approve(approval.id, by="Ada")
+    handle.result(10)
+    assert stage.texts == ["1"]
+
+
+def test_what_was_approved_for_the_rest_of_a_task_still_is(stage, until):
+    rules = [{"tool": "append", "verdict": "approve"}]
+    answers = [append("1"), append("1"), FINISH]
+    blocked = Blocks(2, answers)
+    first = stage.begin(app=blocked, policy=rules)
+    handle = first.submit(lone(id="t"))
+    until(handle, EventName.APPROVAL_REQUESTED)
+    handle.approve(handle.approvals()[0].id, remember=True)
+    assert blocked.reached.wait(10)
+    first.stop()
+    blocked.go.set()
+    assert stage.begin(app=answers, policy=rules).handle("t").result(10).ok
+    assert stage.texts == ["1", "1"]
+
+
+def test_a_paused_task_stays_paused(stage):
+    blocked = Blocks(2, [append("1"), append("2", "FINISH")])
+    first = stage.begin(app=blocked)
+    handle = first.submit(lone(id="t"))
+    assert blocked.reached.wait(10)
+    handle.pause()
+    first.stop()
+    blocked.go.set()
+    second = stage.begin(app=[append("1"), append("2", "FINISH")])
+    assert second.status().tasks[0].paused
+    second.handle("t").resume()
+    assert second.handle("t").result(10).ok
+    assert stage.texts == ["1", "2"]
+
+
+def test_a_cancel_that_was_told_holds_in_the_next_process(stage, until):
+    first = stage.begin(app=[ASK])
+    handle = first.submit(lone(id="t"))
+    until(handle, EventName.QUESTION_ASKED)
+    handle.cancel("not needed any more")
+    assert handle.result(10).outcome is Outcome.CANCELLED
+    first.stop()
+    assert stage.begin(app=[]).handle("t").result(0).causes[0].reason == "not needed any more"
+
+
+def test_queued_work_is_begun_by_the_next_process_in_the_same_order(stage):
+    blocked = Blocks(1, [append("1", "FINISH")])
+    first = stage.begin(app=blocked)
+    for number in "abc":
+        first.submit(lone(id=number))
+    assert blocked.reached.wait(10)
+    first.stop()
+    blocked.go.set()
+    second = stage.begin(app=lambda request: append(request.task_id, "FINISH"))
+    assert [second.handle(each).result(10).ok for each in "abc"] == [True] * 3
+    assert stage.texts == ["a", "b", "c"]
+
+
+def test_budgets_count_what_was_used_before(stage):
+    blocked = Blocks(3, [append("1"), append("2"), append("3"), append("4"), append("5")])
+    first = stage.begin(app=blocked, budget={"task": {"model_calls": 4}})
+    first.submit(lone(id="t"))
+    assert blocked.reached.wait(10)
+    first.stop()
+    blocked.go.set()
+    handle = stage.begin(app=blocked.answers, budget={"task": {"model_calls": 4}}).handle("t")
+    assert handle.result(10).outcome is Outcome.OUT_OF_BUDGET
+    assert stage.texts == ["1", "2", "3", "4"]
+
+
+def test_a_follow_up_that_was_under_way_remembers_the_task_before(stage):
+    blocked = Blocks(2, [FINISH, FINISH])
+    first = stage.begin(host=blocked)
+    handle = first.submit(Task(id="t", request="one"))
+    handle.result(10)
+    after = handle.follow_up("two", id="u")
+    assert blocked.reached.wait(10)
+    first.stop()
+    blocked.go.set()
+    memories = []
+
+    def host(request):
+        memories.append([record.decision.comment for record in request.memory])
+        return {**FINISH, "Comment": "again"}
+
+    assert stage.begin(host=host).handle(after.task_id).result(10).ok
+    assert memories == [[""]]
+
+
+def test_an_agent_remembers_its_earlier_subtask_of_the_task(stage):
+    def host(request):
+        return [ASSIGN, {**ASSIGN, "Current Sub-Task": "more"}, FINISH][request.call - 1]
+
+    blocked = Blocks(2, [append("1", "FINISH"), append("2", "FINISH")])
+    first = stage.begin(host=host, app=blocked)
+    first.submit(Task(id="t", request="x"))
+    assert blocked.reached.wait(10)
+    first.stop()
+    blocked.go.set()
+    memories = []
+
+    def app(request):
+        memories.append(len(request.memory))
+        return append("2", "FINISH")
+
+    assert stage.begin(host=host, app=app).handle("t").result(10).ok
+    assert (memories, stage.texts) == ([1], ["1", "2"])
+
+
+def test_rounds_of_a_plan_go_on_with_the_next_one(stage):
+    blocked = Blocks(2, [FINISH] * 3)
+    first = stage.begin(host=blocked)
+    first.submit(Task(id="t", plan=["one", "two", "three"]))
+    assert blocked.reached.wait(10)
+    first.stop()
+    blocked.go.set()
+    stage.calls.clear()
+    result = stage.begin(host=[FINISH] * 3).handle("t").result(10)
+    assert (result.outcome, result.rounds) == (Outcome.FINISHED, 3)
+    assert stage.calls == [("host", 2), ("host", 3)]
+
+
+class Held(MemoryServer):
+    """A window with a tool that stops in the middle: before or after it has done its deed."""
+
+    def __init__(self, deeds, where):
+        super().__init__(self.window())
+        self.deeds, self.where = deeds, where
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    @tool(effect=Effect.ONCE)
+    def stamp(self, target: str) -> str:
+        """Do something that can't be seen."""
+        if self.where == "before":
+            self._hang()
+        self.deeds.append((target, "stamp", "stamp"))
+        if self.where == "after":
+            self._hang()
+        return "done"
+
+    def _hang(self):
+        if not self.go.is_set():
+            self.reached.set()
+            self.go.wait(20)
+
+
+STAMP = {"Status": "CONTINUE", "Function": "stamp"}
+
+
+def killed_in_the_middle(stage, held, answers):
+    """Leave a supervisor in the middle of a tool call."""
+    first = stage.begin(app=answers, surface=held)
+    first.submit(lone(id="t"))
+    assert held.reached.wait(10)
+    assert "jobs" in first.stop(timeout=0.1)
+
+
+@pytest.fixture
+def in_doubt(stage):
+    """A task whose process ended after its action was done, and before anybody heard of it."""
+    held = Held(stage.surface.deeds, "after")
+    killed_in_the_middle(stage, held, [STAMP, FINISH])
+    yield Held(stage.surface.deeds, "")
+    held.go.set()
+
+
+@pytest.mark.parametrize(
+    ("said", "stamps", "outcome"),
+    [
+        ("it was done", 1, Outcome.FINISHED),
+        ("it was not done", 2, Outcome.FINISHED),
+        ("stop", 1, Outcome.FAILED),
+    ],
+)
+def test_what_nobody_can_see_is_put_before_a_person(stage, until, in_doubt, said, stamps, outcome):
+    handle = stage.begin(app=[STAMP, FINISH], surface=in_doubt).handle("t")
+    event = until(handle, EventName.COMMAND_IN_DOUBT)
+    assert (event.data["tool"], event.data["probe"]) == ("stamp", "unknown")
+    until(handle, EventName.QUESTION_ASKED)
+    (question,) = handle.questions()
+    assert question.in_doubt == "t/1.1.0"
+    assert question.questions[0].choices == ("it was done", "it was not done", "stop")
+    handle.answer(question.id, said)
+    assert handle.result(10).outcome is outcome
+    assert len(stage.surface.deeds) == stamps
+
+
+def test_the_question_about_a_doubt_survives_another_restart(stage, until, in_doubt):
+    second = stage.begin(app=[STAMP, FINISH], surface=in_doubt)
+    until(second.handle("t"), EventName.QUESTION_ASKED)
+    second.stop()
+    handle = stage.begin(app=[STAMP, FINISH], surface=in_doubt).handle("t")
+    handle.answer(handle.questions()[0].id, "it was done")
+    assert handle.result(10).ok
+    assert len(stage.surface.deeds) == 1
+
+
+@pytest.mark.parametrize("settings", [{"journal": {"in_doubt": "fail"}}, {"system": {"ask_question": False}}])
+def test_where_nobody_may_be_asked_the_work_fails_and_is_not_repeated(stage, in_doubt, settings):
+    result = stage.begin(app=[STAMP, FINISH], surface=in_doubt, **settings).handle("t").result(10)
+    assert result.outcome is Outcome.FAILED
+    assert "stamp may have been done before a crash, or not" in result.causes[-1].reason
+    assert len(stage.surface.deeds) == 1
+
+
+def test_nobody_answers_the_question_about_a_doubt_in_time(start, stage, until, in_doubt):
+    handle = stage.begin(app=[STAMP, FINISH], surface=in_doubt, limits={"question_seconds": 0.05}).handle("t")
+    assert handle.result(10).outcome is Outcome.TIMED_OUT
+    assert len(stage.surface.deeds) == 1
+
+
+class HeldAppend(MemoryServer):
+    """A window whose `append` stops in the middle."""
+
+    where = ""
+
+    def __init__(self):
+        super().__init__(self.window())
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    @tool(effect=Effect.ONCE)
+    def append(self, target: str, control_id: str, text: str) -> str:
+        """Add to a field's text, and stop before or after it."""
+        if self.where == "before":
+            self._hang()
+        whole = super().append(target, control_id, text)
+        if self.where == "after":
+            self._hang()
+        return whole
+
+    def _hang(self):
+        self.where = ""
+        self.reached.set()
+        self.go.wait(20)
+
+
+@pytest.mark.parametrize(("where", "probe"), [("after", "done"), ("before", "not_done")])
+def test_what_can_be_seen_is_looked_at_and_the_rest_of_the_list_goes_on(stage, until, where, probe):
+    surface = HeldAppend()
+    surface.where = where
+    actions = [{"Function": "append", "Args": append(text)["Args"]} for text in "12"]
+    answers = [{"Status": "FINISH", "Actions": actions}]
+    first = stage.begin(app=answers, surface=surface)
+    first.submit(lone(id="t"))
+    assert surface.reached.wait(10)
+    assert "jobs" in first.stop(timeout=0.1)
+    stage.calls.clear()
+    handle = stage.begin(app=answers, surface=surface).handle("t")
+    assert until(handle, EventName.COMMAND_IN_DOUBT).data["probe"] == probe
+    assert handle.result(10).ok, handle.result(0).causes
+    surface.go.set()
+    assert [text for _, _, text in surface.deeds] == ["1", "2"]
+    assert stage.calls == []
