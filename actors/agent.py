@@ -36,7 +36,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from callboard.actors.journal import Journal
@@ -165,6 +165,9 @@ class Agent(pykka.ThreadingActor):
             self._tell(
                 EventName.RUN_RECOVERED, step=run.steps + 1, steps=run.steps, broken_off=run.unfinished is not None
             )
+            word = last_word(message.history)
+            if word is not None and (run.over or run.waiting):
+                self._backstage.post(word if isinstance(word, Assign) else renewed(word, run.assign.token))
         self._go()
 
     def _forget(self, task_id: str) -> None:
@@ -306,6 +309,21 @@ class Agent(pykka.ThreadingActor):
                 state=self._run.status,
                 **data,
             )
+
+
+Word = Assign | Question | ApprovalRequest | RoundEnded | SubtaskEnded
+"""What an agent tells the switchboard, and then waits or is done."""
+
+
+def last_word(history: Sequence[Said]) -> Word | None:
+    """Give the last word that was for the switchboard; a crash may have come before it was told."""
+    said = (known.message for known in reversed(history) if known.job)
+    return next((message for message in said if isinstance(message, Word)), None)
+
+
+def renewed(word: Question | ApprovalRequest | RoundEnded | SubtaskEnded, token: int) -> Message:
+    """Say it again under another lease."""
+    return word.model_copy(update={"token": token})
 
 
 def tell_if_alive(ref: pykka.ActorRef[Agent], message: Inbox) -> None:

@@ -128,6 +128,7 @@ class Root(pykka.ThreadingActor):
         self._stops = Stops(parts, self._hands, self._end_if_over)
         self._crashes = Crashes(parts, self._hands, services.settings.supervision, self._end_crashed)
         self._accepting = True
+        self._broken: Exception | None = None
         self._orderly = False
 
     def on_receive(self, message: object) -> Any:  # noqa: ANN401 - what is answered depends on what is asked
@@ -218,6 +219,8 @@ class Root(pykka.ThreadingActor):
         same = tasks.get(task.id) or (tasks.keyed(task.key) if task.key is not None else None)
         if same is not None and (same.task == task or same.task.id != task.id):
             return same.task, same.done, self._parts.outbox.answer(None)
+        if self._broken is not None:
+            raise self._broken
         if not self._accepting:
             msg = "the supervisor is stopping and takes no more tasks"
             raise SupervisorStoppedError(msg)
@@ -302,6 +305,8 @@ class Root(pykka.ThreadingActor):
         if record is None or record.stopping is not None:
             self._parts.recorder.stale(assign.task_id, "Assign")
             return
+        if record.knows(assign.run_id):
+            return  # its HostAgent crashed, and says again what it had said
         record.runs[assign.run_id] = assign
         self._hands.place(record, assign, known=True)
 
@@ -377,7 +382,7 @@ class Root(pykka.ThreadingActor):
 
     def _give_up(self, error: Exception) -> None:
         """Close the intake and stop all agents: what can't be kept must not happen."""
-        self._accepting = False
+        self._accepting, self._broken = False, error
         self._parts.recorder.emit(EventName.JOURNAL_FAILED, error=str(error))
         for record in self._parts.tasks.records:
             self._parts.tasks.close(record)
@@ -423,7 +428,7 @@ class Root(pykka.ThreadingActor):
 
     def _ask_person(self, ask: Question | ApprovalRequest) -> None:
         record = self._running(ask.task_id, ask.run_id, ask.token, type(ask).__name__)
-        if record is not None and record.stopping is None:
+        if record is not None and record.stopping is None and not self._desk.has(ask.id):
             self._parts.people.ask(ask)
 
     def _status(self) -> SupervisorStatus:

@@ -70,6 +70,10 @@ class Desk:
             alarm = self._clock.after(ask.deadline - self._clock.now(), lambda: self._post(expired))
         self._open[ask.id] = _Open(ask, alarm)
 
+    def has(self, request_id: str) -> bool:
+        """Say whether something waits for a person."""
+        return request_id in self._open
+
     def asked(self, answer: Answer | ApprovalAnswer) -> Ask:
         """Give what an answer is for.
 

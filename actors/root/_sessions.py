@@ -32,11 +32,11 @@ class Sessions:
 
     def keep(self, record: TaskRecord) -> None:
         """Keep the HostAgent of a task that ended, if it lives; past the limit the one idle for longest is stopped."""
-        if record.host not in self._children.addresses:
-            if record.session not in self._kept:
-                self._forget((record.task.id,))
-            return
         self._ended.setdefault(record.session, []).append(record.task.id)
+        if record.host not in self._children.addresses:
+            if not self.has(record.session):
+                self._forget(self._ended.pop(record.session))
+            return
         self._kept.pop(record.session, None)
         self._kept[record.session] = None
         busy = {other.session for other in self._tasks.records}

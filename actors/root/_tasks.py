@@ -63,6 +63,10 @@ class TaskRecord:
         """Where its HostAgent lives."""
         return f"host/{self.session}"
 
+    def knows(self, run_id: str) -> bool:
+        """Say whether a run is under way, or over."""
+        return run_id in self.runs or any(done.run_id == run_id for done in self.subtasks)
+
     def remembers(self, assign: Assign) -> bool:
         """Say whether the journal may have something of the memory that an assignment goes on with."""
         return assign.address in self.agents or (not assign.number and self.task.session is not None)

@@ -22,7 +22,7 @@ from callboard.actors.states._common import (
     WorkingState,
     archive,
 )
-from callboard.actors.states._fold import Said, fold, moved
+from callboard.actors.states._fold import Said, after, fold, moved
 from callboard.actors.states._host import (
     AssignHostAgentState,
     ConfirmHostAgentState,
@@ -111,6 +111,7 @@ __all__ = [
     "Table",
     "Unfinished",
     "WorkingState",
+    "after",
     "archive",
     "fold",
     "memory_key",

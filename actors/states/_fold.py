@@ -10,7 +10,7 @@ from callboard.actors.states._unfinished import OnTheWay, Unfinished
 from callboard.messages import Assign, Cancel, RoundEnded, SubtaskEnded, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from callboard.actors.states._machine import AgentStateManager, Move
     from callboard.config import Limits
@@ -50,14 +50,29 @@ def fold(history: Iterable[Said], limits: Limits, machine: type[AgentStateManage
     latest = 0
     for said in history:
         latest = max(latest, said.job)
-        run = _after(run, said, limits, machine)
+        run = after(run, said, limits, machine)
     return None if run is None else replace(run, job=max(run.job, latest), busy=False)
 
 
-def _after(run: Run | None, said: Said, limits: Limits, machine: type[AgentStateManager]) -> Run | None:
+def _unheard(run: Run, move: Move) -> None:
+    """Tell nobody of a move."""
+
+
+def after(
+    run: Run | None,
+    said: Said,
+    limits: Limits,
+    machine: type[AgentStateManager],
+    moving: Callable[[Run, Move], None] = _unheard,
+) -> Run | None:
+    """Make the run that follows one message of the history, moves included; `moving` hears of each before it is made.
+
+    Raises:
+        IllegalMoveError: If the table does not have a move that a state wishes for.
+    """
     message = said.message
     if isinstance(message, Assign) and message.token and not said.job:
-        return _begun(run, message, limits, machine)
+        return _begun(run, message, limits, machine, moving)
     if run is None or run.over or (said.job and said.job <= run.job):
         return run
     if isinstance(message, OnTheWay):
@@ -69,18 +84,25 @@ def _after(run: Run | None, said: Said, limits: Limits, machine: type[AgentState
     if isinstance(message, Cancel) and run.unfinished is not None:
         run = run.with_lost(Usage(), run.unfinished.results)
     run = replace(run, job=said.job or run.job).apply(message)  # type: ignore[arg-type]  # nothing else is kept of a run
-    return _last(run, machine)
+    return _last(run, machine, moving)
 
 
-def _begun(run: Run | None, assign: Assign, limits: Limits, machine: type[AgentStateManager]) -> Run:
+def _begun(
+    run: Run | None,
+    assign: Assign,
+    limits: Limits,
+    machine: type[AgentStateManager],
+    moving: Callable[[Run, Move], None],
+) -> Run:
     """Begin an assignment; or go on with the same one under a new lease, after a crash."""
     same = run is not None and not run.over and (run.assign.run_id, run.assign.round) == (assign.run_id, assign.round)
     if run is not None and same:
         return replace(run, assign=assign)
-    return _last(Run.begin(assign, limits, machine.initial, run), machine)
+    return _last(Run.begin(assign, limits, machine.initial, run), machine, moving)
 
 
-def _last(run: Run, machine: type[AgentStateManager]) -> Run:
+def _last(run: Run, machine: type[AgentStateManager], moving: Callable[[Run, Move], None]) -> Run:
     while (move := machine.get_state(run.status).decide(run)) is not None:
+        moving(run, move)
         run = moved(machine, run, move)
     return run

@@ -1,0 +1,327 @@
+"""Supervision: what crashes or hangs goes on from the journal, as often as allowed; a stop leaves nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from callboard import EventName, FunctionModel, Outcome, Task, tool
+from callboard.actors.agent import Agent, JobReturned
+from callboard.actors.blackboard import Blackboard
+from callboard.actors.runtime import committing
+from callboard.messages import Effect, JournalError, LeaseVoidError, StepDone
+from callboard.testing import MemoryServer, VirtualClock
+
+FINISH = {"Status": "FINISH"}
+ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+NO_WAIT = {"backoff": 0.0, "max_backoff": 0.0}
+
+
+def append(text, status="CONTINUE"):
+    return {"Status": status, "Function": "append", "Args": {"control_id": "field-1", "text": text}}
+
+
+def lone(**fields):
+    return Task(request="x", target="memo:one", **fields)
+
+
+@pytest.fixture(params=["memory", "file"])
+def journal(request, tmp_path):
+    """Either journal: both are enough to start an agent anew."""
+    return {} if request.param == "memory" else {"path": tmp_path / "journal.db"}
+
+
+@pytest.fixture
+def crashes(monkeypatch, caplog):
+    """Let agents crash: ``crashes(when, times)`` raises while they handle a message for which `when` holds."""
+    caplog.set_level(logging.CRITICAL, "pykka")
+    original = Agent.receive
+
+    def plan(when, times, error=ValueError):
+        left = [times]
+
+        def receive(self, message):
+            if left[0] and when(self, message):
+                left[0] -= 1
+                msg = "a bug"
+                raise error(msg)
+            original(self, message)
+
+        monkeypatch.setattr(Agent, "receive", receive)
+
+    return plan
+
+
+def step_done(number):
+    return lambda _agent, message: (
+        isinstance(message, JobReturned) and isinstance(message.said, StepDone) and message.said.record.step == number
+    )
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])
+def test_a_crashed_agent_is_started_anew_and_goes_on_with_the_step_after(start, crashes, journal, error):
+    crashes(step_done(2), 1, error)
+    surface, calls = MemoryServer(MemoryServer.window()), []
+
+    def app(request):
+        calls.append(request.call)
+        return append(str(request.call), "FINISH" if request.call == 3 else "CONTINUE")
+
+    supervisor = start(app=app, host=[ASSIGN, FINISH], servers=[surface], journal=journal, supervision=NO_WAIT)
+    handle = supervisor.submit(Task(request="x"))
+    result = handle.result(10)
+    assert result.ok, result.causes
+    assert [text for _, _, text in surface.deeds] == ["1", "2", "3"]
+    assert calls == [1, 2, 3]
+    events = list(handle.events())
+    assert EventName.RUN_RECOVERED in {event.name for event in events}
+
+
+def test_a_crashed_host_agent_hears_of_the_end_of_its_subtask(start, crashes, journal):
+    crashed = threading.Event()
+
+    def host_step(agent, message):
+        mine = agent.address.startswith("host/") and isinstance(message, JobReturned)
+        if mine and message.said.kind == "assign":
+            crashed.set()
+            return True
+        return False
+
+    crashes(host_step, 1)
+
+    def app(_request):
+        crashed.wait(10)
+        return FINISH
+
+    supervisor = start(app=app, host=[ASSIGN, FINISH], journal=journal, supervision={"backoff": 0.05})
+    result = supervisor.submit(Task(request="x")).result(10)
+    assert result.ok, result.causes
+    assert len(result.subtasks) <= 1
+
+
+def test_too_many_crashes_end_the_work_with_the_chain_of_causes(start, crashes, journal):
+    crashes(lambda agent, message: isinstance(message, JobReturned), 100)
+    supervisor = start(app=[FINISH] * 9, journal=journal, supervision={**NO_WAIT, "intensity": 2})
+    result = supervisor.submit(lone()).result(10)
+    assert result.outcome is Outcome.ERROR
+    assert [cause.reason for cause in result.causes] == ["a bug"] * 3
+
+
+def test_a_crash_in_one_application_never_disturbs_another(start, crashes):
+    crashes(lambda agent, _message: agent.address == "app/memo/one", 100)
+    surface = MemoryServer(MemoryServer.window("one"), MemoryServer.window("two"))
+    supervisor = start(app=lambda _request: FINISH, servers=[surface], supervision={"intensity": 0})
+    bad = supervisor.submit(Task(request="x", target="memo:one"))
+    good = [supervisor.submit(Task(request="x", target="memo:two")) for _ in range(5)]
+    assert bad.result(10).outcome is Outcome.ERROR
+    assert all(handle.result(10).ok for handle in good)
+
+
+def test_a_cancel_while_a_crashed_agent_waits_for_its_restart_ends_the_task(start, crashes, until):
+    crashes(step_done(1), 1)
+    supervisor = start(app=[append("1"), FINISH], supervision={"backoff": 1000.0, "max_backoff": 1000.0})
+    handle = supervisor.submit(lone())
+    for event in handle.events():
+        if event.name is EventName.STEP_STARTED:
+            break
+    feed = []
+    crashed = threading.Event()
+    supervisor.subscribe(
+        lambda event: (feed.append(event), event.name is EventName.AGENT_CRASHED and crashed.set()), after=0
+    )
+    assert crashed.wait(10)
+    handle.cancel()
+    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert supervisor.submit(lone()).result(10) is not None
+
+
+class Stubborn(MemoryServer):
+    """A window with a tool on the event loop that does not listen when it is told to stop."""
+
+    def __init__(self):
+        super().__init__(self.window())
+        self.begun, self.go, self.refused = threading.Event(), asyncio.Event(), threading.Event()
+        self.hangs = True
+
+    @tool(effect=Effect.IDEMPOTENT)
+    async def resist(self, target: str) -> str:
+        """Wait, and never mind."""
+        if not self.hangs:
+            return "at once"
+        self.hangs = False
+        self.loop = asyncio.get_running_loop()
+        self.begun.set()
+        while not self.go.is_set():
+            try:
+                await self.go.wait()
+            except asyncio.CancelledError:
+                continue
+        try:
+            with committing():
+                self.deeds.append((target, "resist", "late"))
+        except LeaseVoidError:
+            self.refused.set()
+            raise
+        return "late"
+
+
+def test_a_job_that_hangs_loses_its_right_and_its_subtask_goes_on_once_it_has_ended(start, journal):
+    clock, surface = VirtualClock(), Stubborn()
+    answers = [{"Status": "FINISH", "Function": "resist"}]
+    supervisor = start(
+        app=answers, servers=[surface], clock=clock, journal=journal, supervision={**NO_WAIT, "hung_seconds": 0.05}
+    )
+    crashed = threading.Event()
+    seen = []
+
+    def watch(event):
+        if event.name is EventName.AGENT_CRASHED:
+            seen.append(event)
+            crashed.set()
+
+    supervisor.subscribe(watch)
+    handle = supervisor.submit(lone())
+    assert surface.begun.wait(10)
+    clock.advance(700)
+    assert crashed.wait(10)
+    assert "long past its deadline" in seen[0].data["causes"][0]
+    assert not handle.done()
+    surface.loop.call_soon_threadsafe(surface.go.set)
+    assert surface.refused.wait(10)
+    supervisor.status()  # by now the restart is due
+    clock.advance(1)
+    result = handle.result(10)
+    assert result.ok, result.causes
+    assert surface.deeds == []
+
+
+def test_a_blocked_loop_is_reported_with_its_stack_and_when_it_is_free_again(start):
+    go = threading.Event()
+
+    async def blocks_here(request):
+        go.wait(20)
+        return FINISH
+
+    supervisor = start(app=FunctionModel(blocks_here), supervision={"hung_seconds": 0.05})
+    seen, free = [], threading.Event()
+
+    def watch(event):
+        seen.append(event)
+        if event.name is EventName.LOOP_BLOCKED:
+            go.set()
+        if event.name is EventName.LOOP_FREED:
+            free.set()
+
+    supervisor.subscribe(watch)
+    handle = supervisor.submit(lone())
+    assert free.wait(10)
+    (blocked,) = [event for event in seen if event.name is EventName.LOOP_BLOCKED]
+    assert "blocks_here" in blocked.data["stack"]
+    assert handle.result(10).ok
+
+
+def test_a_blackboard_that_died_is_made_anew_from_the_journal(start, monkeypatch, caplog, journal):
+    caplog.set_level(logging.CRITICAL, "pykka")
+    original = Blackboard.receive
+    left = [1]
+
+    def receive(self, message):
+        shown = getattr(message, "rows", ())
+        if left[0] and any(isinstance(row.message, StepDone) for row in shown):
+            left[0] -= 1
+            raise SystemExit
+        original(self, message)
+
+    monkeypatch.setattr(Blackboard, "receive", receive)
+    go, reached = threading.Event(), threading.Event()
+
+    def app(request):
+        if request.call == 2:
+            reached.set()
+            go.wait(10)
+        return append(str(request.call), "FINISH" if request.call == 2 else "CONTINUE")
+
+    supervisor = start(app=app, journal=journal)
+    rebuilt = threading.Event()
+    supervisor.subscribe(lambda event: event.name is EventName.BLACKBOARD_REBUILT and rebuilt.set(), after=0)
+    handle = supervisor.submit(lone(id="t"))
+    assert reached.wait(10)
+    assert rebuilt.wait(10)
+    go.set()
+    assert handle.result(10).ok
+    board = supervisor.blackboard("t")
+    assert [entry.content["step"] for entry in board.trajectories] == [1, 2]
+    assert len(board.requests) == 1
+
+
+def test_a_journal_that_can_not_write_closes_the_intake_and_stops_agents_before_their_next_action(start, tmp_path):
+    path, surface = tmp_path / "journal.db", MemoryServer(MemoryServer.window())
+    deleted, reached = threading.Event(), threading.Event()
+
+    def app(request):
+        if request.call == 2:
+            reached.set()
+            deleted.wait(10)
+        return append(str(request.call))
+
+    supervisor = start(app=app, servers=[surface], journal={"path": path})
+    failed = threading.Event()
+    supervisor.subscribe(lambda event: event.name is EventName.JOURNAL_FAILED and failed.set())
+    handle = supervisor.submit(lone())
+    assert reached.wait(10)
+    path.rename(tmp_path / "elsewhere.db")
+    deleted.set()
+    assert failed.wait(10)
+    with pytest.raises(JournalError, match="was deleted or replaced"):
+        handle.result(10)
+    assert [text for _, _, text in surface.deeds] == ["1"]
+    with pytest.raises(JournalError):
+        supervisor.submit(lone())
+    assert supervisor.status().accepting is False
+
+
+def test_a_task_that_can_not_be_kept_is_refused(start, tmp_path):
+    path = tmp_path / "journal.db"
+    supervisor = start(app=[FINISH], journal={"path": path})
+    path.rename(tmp_path / "elsewhere.db")
+    with pytest.raises(JournalError):
+        supervisor.submit(lone())
+
+
+def open_files():
+    folder = Path("/proc/self/fd")
+    return {(entry.name, os.path.realpath(entry)) for entry in folder.iterdir()} if folder.is_dir() else set()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_stop_leaves_no_thread_and_no_open_file(start, tmp_path, kept):
+    before = set(threading.enumerate())
+    files = open_files()
+    journal = {"path": tmp_path / "journal.db"} if kept else {}
+    supervisor = start(app=lambda request: append(str(request.call)), journal=journal, limits={"steps": 1000})
+    handles = [supervisor.submit(lone()) for _ in range(20)]
+    supervisor.subscribe(lambda event: None)
+    next(iter(handles[0].events()))
+    assert supervisor.stop() == ()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+    assert set(threading.enumerate()) - before == set()
+    assert open_files() - files == set()
+    if kept:
+        left = [path.name for path in tmp_path.iterdir()]
+        assert left == ["journal.db"]
+        with sqlite3.connect(tmp_path / "journal.db") as file:
+            assert file.execute("SELECT count(*) FROM tasks WHERE ended IS NULL").fetchone() == (20,)
+
+
+def test_without_a_journal_a_stop_cancels(start):
+    supervisor = start(app=lambda request: append(str(request.call)), limits={"steps": 1000})
+    handle = supervisor.submit(lone())
+    supervisor.stop()
+    assert handle.result(1).outcome is Outcome.CANCELLED
