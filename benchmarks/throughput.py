@@ -63,6 +63,8 @@ class Variant:
     """``shared``: all work in one window, and take turns. ``own``: each task has a window of its own."""
     log: str
     """``off``, or ``file``: one JSON line an event, level info."""
+    journal: str
+    """``memory``, or a file, with the durability ``process`` or ``full``."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class Figures:
     tasks: int
     windows: str
     log: str
+    journal: str
     tasks_per_second: float
     milliseconds_per_task: float
     microseconds_per_step: float
@@ -112,15 +115,16 @@ async def work(request: ModelRequest) -> dict[str, Any]:
     return {"Status": status, "Function": "write", "Args": {"control_id": "field-1", "text": str(request.step)}}
 
 
-def measure(variant: Variant, folder: Path) -> float:
-    """Run a variant. Returns seconds a task."""
+def measure(variant: Variant, folder: Path, history: int) -> float:
+    """Run a variant, after so many tasks that its journal holds already. Returns seconds a task."""
     log = {"format": "off", "level": "info", "file": folder / "events.log" if variant.log == "file" else None}
-    settings = Settings.load(log=log)
+    kept = {} if variant.journal == "memory" else {"path": folder / "journal.db", "durability": variant.journal}
+    settings = Settings.load(log=log, journal=kept)
     windows = [MemoryServer.window(str(number)) for number in range(variant.tasks if variant.windows == "own" else 1)]
     models = {"host": FunctionModel(plan), "app": FunctionModel(work)}
     batches = max(1, BATCHED // variant.tasks)
     with Supervisor.start(settings, models=models, servers=[MemoryServer(*windows)]) as supervisor:
-        run(supervisor, [windows[0].id])
+        run(supervisor, [windows[0].id] * (1 + history))
         start = time.perf_counter()
         for _ in range(batches):
             run(supervisor, [windows[number % len(windows)].id for number in range(variant.tasks)])
@@ -137,7 +141,7 @@ def run(supervisor: Supervisor, targets: Sequence[str]) -> None:
             raise RuntimeError(msg)
 
 
-def report(variants: Sequence[Variant], repeats: int) -> Iterator[Figures]:
+def report(variants: Sequence[Variant], repeats: int, history: int) -> Iterator[Figures]:
     """Measure all variants in turns with the raw messages, and give the medians."""
     tells: list[float] = []
     asks: list[float] = []
@@ -148,7 +152,7 @@ def report(variants: Sequence[Variant], repeats: int) -> Iterator[Figures]:
             tells.append(told)
             asks.append(asked)
             with tempfile.TemporaryDirectory() as folder:
-                seconds[variant].append(measure(variant, Path(folder)))
+                seconds[variant].append(measure(variant, Path(folder), history))
     tell, ask = statistics.median(tells), statistics.median(asks)
     for variant, measured in seconds.items():
         task = statistics.median(measured)
@@ -161,8 +165,8 @@ def report(variants: Sequence[Variant], repeats: int) -> Iterator[Figures]:
             step_in_tells=round(step / tell, 1),
             step_in_asks=round(step / ask, 1),
         )
-    yield Figures(0, "raw", "tell", round(1 / tell, 1), round(tell * 1e3, 5), round(tell * 1e6, 2), 1.0, tell / ask)
-    yield Figures(0, "raw", "ask", round(1 / ask, 1), round(ask * 1e3, 5), round(ask * 1e6, 2), ask / tell, 1.0)
+    yield Figures(0, "raw", "tell", "", round(1 / tell, 1), round(tell * 1e3, 5), round(tell * 1e6, 2), 1.0, tell / ask)
+    yield Figures(0, "raw", "ask", "", round(1 / ask, 1), round(ask * 1e3, 5), round(ask * 1e6, 2), ask / tell, 1.0)
 
 
 def machine() -> dict[str, Any]:
@@ -178,11 +182,11 @@ def machine() -> dict[str, Any]:
 
 def drawn(figures: Sequence[Figures]) -> Iterator[str]:
     """Draw the table."""
-    heads = [("tasks", 6), ("windows", 8), ("log", 5), ("tasks/s", 10), ("ms/task", 9), ("us/step", 9)]
+    heads = [("tasks", 6), ("windows", 8), ("log", 5), ("journal", 8), ("tasks/s", 10), ("ms/task", 9), ("us/step", 9)]
     yield " ".join(f"{head:>{width}}" for head, width in [*heads, ("tells", 7), ("asks", 7)])
     for row in figures:
         yield (
-            f"{row.tasks or '':>6} {row.windows:>8} {row.log:>5} {row.tasks_per_second:>10.1f} "
+            f"{row.tasks or '':>6} {row.windows:>8} {row.log:>5} {row.journal:>8} {row.tasks_per_second:>10.1f} "
             f"{row.milliseconds_per_task:>9.3f} {row.microseconds_per_step:>9.1f} {row.step_in_tells:>7.1f} "
             f"{row.step_in_asks:>7.2f}"
         )
@@ -193,10 +197,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--tasks", type=int, nargs="+", default=[1, 10, 100, 1000], help="how many at once")
     parser.add_argument("--repeats", type=int, default=3, help="how often each variant is measured; medians are shown")
+    parser.add_argument("--history", type=int, default=0, help="tasks that each journal holds before")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
-    variants = [Variant(*each) for each in itertools.product(options.tasks, ("shared", "own"), ("off", "file"))]
-    figures = list(report(variants, options.repeats))
+    kept = [("off", "memory"), ("file", "memory"), ("file", "process"), ("file", "full")]
+    variants = [
+        Variant(tasks, windows, *each)
+        for tasks, windows, each in itertools.product(options.tasks, ("shared", "own"), kept)
+    ]
+    figures = list(report(variants, options.repeats, options.history))
     if options.json:
         print(json.dumps({"machine": machine(), "figures": [asdict(row) for row in figures]}, indent=2))
     else:

@@ -136,13 +136,15 @@ def check_open(
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[str, ...] = MIGRATIONS) -> None:
-    """Bring the tables up to date: each version is made whole or not at all."""
+    """Bring the tables up to date: each version is made whole or not at all.
+
+    A new file becomes a journal in one transaction: on its own, even the pragma would write a file that is nobody's.
+    """
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if not version:
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    for script in migrations[version:]:
+    for number, script in enumerate(migrations[version:], version):
+        begin = "BEGIN IMMEDIATE" if number else "BEGIN; PRAGMA auto_vacuum = INCREMENTAL"
         try:
-            connection.executescript(f"BEGIN IMMEDIATE; {script} COMMIT;")
+            connection.executescript(f"{begin}; {script} COMMIT;")
         except sqlite3.Error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

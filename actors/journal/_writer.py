@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import functools
 import logging
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +30,8 @@ LAZY_SECONDS = 0.05
 @dataclass(frozen=True)
 class _Append:
     rows: Sequence[Row]
-    then: Callable[[], None] | None
-    failed: Callable[[Exception], None] | None
-    lazy: bool
+    then: Callable[[], None] | None = None
+    failed: Callable[[Exception], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,12 @@ class Writer(pykka.ThreadingActor):
         self,
         file: JournalFile,
         broken: Callable[[Exception], None],
-        later: Callable[[float, Callable[[], None]], object],
     ) -> None:
         super().__init__()
         self._file = file
         self._feed: Callable[[Sequence[Row]], None] | None = None
         self._broken = broken
-        self._later = later
         self._group = _Group()
-        self._sleeping = False
         self._failure: Exception | None = None
 
     def on_receive(self, message: _Append | _Look | _Feed | _Commit) -> None:
@@ -116,16 +113,9 @@ class Writer(pykka.ThreadingActor):
             self._tell_failed(append, self._failure)
             return
         self._group.appended.append(append)
-        if not append.lazy and not self._group.due:
+        if not self._group.due:
             self._group.due = True
             self.actor_ref.tell(_COMMIT)
-        elif append.lazy and not self._sleeping:
-            self._sleeping = True
-            self._later(LAZY_SECONDS, self._wake)
-
-    def _wake(self) -> None:
-        self._sleeping = False
-        tell(self.actor_ref, _COMMIT)
 
     def _commit(self) -> None:
         group, self._group = self._group, _Group()
@@ -201,7 +191,10 @@ class FileJournal(Journal):
             broken: Called once, if the file can't be written any more.
             later: Calls a function after so many seconds: a clock's `after`.
         """
-        self._writer: pykka.ActorRef[Writer] = Writer.start(file, broken, later)
+        self._writer: pykka.ActorRef[Writer] = Writer.start(file, broken)
+        self._later = later
+        self._waiting: list[Row] = []
+        self._lock = threading.Lock()
 
     @property
     def survives(self) -> bool:
@@ -216,9 +209,26 @@ class FileJournal(Journal):
         *,
         lazy: bool = False,
     ) -> None:
-        """Hand rows to the writer."""
-        if not tell(self._writer, _Append(rows, then, failed, lazy)) and failed is not None:
+        """Hand rows to the writer; lazy ones wait here, and go with the next that are needed, in their order."""
+        with self._lock:
+            if lazy:
+                self._waiting.extend(rows)
+                first = len(self._waiting) == len(rows)
+            else:
+                waiting, self._waiting = self._waiting, []
+                if waiting:
+                    tell(self._writer, _Append(waiting))
+                told = tell(self._writer, _Append(rows, then, failed))
+        if lazy:
+            if first:
+                self._later(LAZY_SECONDS, self._flush)
+        elif not told and failed is not None:
             failed(SupervisorStoppedError("the journal is closed"))
+
+    def _flush(self) -> None:
+        """Send what has waited long enough."""
+        if self._waiting:
+            self.append(())
 
     def event(self, event: Event) -> None:
         """Keep an event; nothing depends on it."""
@@ -233,6 +243,7 @@ class FileJournal(Journal):
         self, task_id: str, then: Callable[[Sequence[Row] | Exception], None], *, conversation: bool = False
     ) -> None:
         """Have the writer read a task, or its conversation."""
+        self._flush()
         tell(self._writer, _Look(lambda file: _rows(file, task_id, conversation=conversation), then))
 
     def find(self, task: Task) -> str | None:
@@ -247,6 +258,7 @@ class FileJournal(Journal):
 
     def feed(self, reader: Callable[[Sequence[Row]], None], task_ids: Iterable[str] = ()) -> None:
         """Have the writer change its reader."""
+        self._flush()
         tell(self._writer, _Feed(reader, tuple(task_ids)))
 
     def forget(self, task_ids: Iterable[str]) -> None:
@@ -254,6 +266,7 @@ class FileJournal(Journal):
 
     def close(self, timeout: float) -> bool:
         """Stop the actor, after all that was appended."""
+        self._flush()
         stopped = self._writer.stop(block=False)
         try:
             stopped.get(timeout=timeout)
@@ -270,6 +283,7 @@ class FileJournal(Journal):
             else:
                 answer.set_result(found)
 
+        self._flush()
         if not tell(self._writer, _Look(at, then)):
             msg = "the journal is closed"
             raise SupervisorStoppedError(msg)

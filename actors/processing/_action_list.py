@@ -54,7 +54,7 @@ class ActionList:
     async def play(self) -> Acted:
         """Run the actions in order, up to the first that is held, denied, meant for something else, or fails."""
         if self.actions:
-            self.context.note(self.run, self._decided())
+            self.context.note(self.run, self._decided(), lazy=True)
         return await self.go_on()
 
     async def go_on(self) -> Acted:

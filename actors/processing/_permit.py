@@ -56,6 +56,7 @@ async def ruling(  # noqa: PLR0913 - what a verdict depends on
         tool=action.tool,
         arguments=json.dumps(action.arguments, ensure_ascii=False)[:SHOWN],
         control=action.control.id if action.control is not None else "",
+        effect=tool.info.effect.value,
         verdict=said.verdict.value,
         reason=said.reason,
         hazards=sorted(hazard.value for hazard in hazards),
