@@ -225,7 +225,11 @@ class Agent(pykka.ThreadingActor):
                 tell_if_alive(ref, returned)
                 return
             row = Row(backstage.stream.now(), assign.task_id, assign.run_id, said, job)
-            backstage.journal.append((row,), lambda: tell_if_alive(ref, returned))
+            backstage.journal.append((row,), lambda: tell_if_alive(ref, returned), refused)
+
+        def refused(error: Exception) -> None:
+            if isinstance(error, ValueError):  # this word alone can't be written down
+                back(error)
 
         return back
 

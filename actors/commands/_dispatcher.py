@@ -58,7 +58,7 @@ class Dispatcher:
                 with deed.committing():
                     pass  # a lease that is void already allows nothing, whatever the tool asks itself
                 arguments = self._secrets.fill(command.task_id, command.parameters)
-                value = _JSON.validate_python(await tool.call(arguments, deed))
+                value = _checked(await tool.call(arguments, deed))
         except TimeoutError as failure:
             deed.void()
             late = f"took longer than {command.timeout:g} s; whether it was done, or still will be, is in doubt"
@@ -98,6 +98,21 @@ class Dispatcher:
             artifacts=list(result.artifacts),
             **_where(command, lease),
         )
+
+
+def _checked(value: object) -> JsonValue:
+    """Take a tool's answer, if it can be written down and read again.
+
+    Raises:
+        ToolFailure: If it can't; what the tool did stays done.
+    """
+    answer: JsonValue = _JSON.validate_python(value)
+    try:
+        _JSON.validate_json(_JSON.dump_json(answer))
+    except ValueError as error:
+        msg = f"it answered with what can't be written down: {error}"
+        raise ToolFailure(msg) from error
+    return answer
 
 
 def stopped(command: Command, deed: Deed) -> CommandResult:

@@ -104,8 +104,11 @@ class Writer(pykka.ThreadingActor):
         if self._failure is None:
             try:
                 self._file.write(append.rows)
-            except ValueError as error:  # this one alone can't be written down
-                self._tell_failed(append, error)
+            except ValueError as error:  # one of them can't be written down
+                if len(append.rows) > 1 and append.then is None:
+                    self._append_each(append.rows)
+                else:
+                    self._tell_failed(append, error)
                 return
             except Exception as error:  # noqa: BLE001 - an edge: the disk, or SQLite
                 self._break(error)
@@ -116,6 +119,11 @@ class Writer(pykka.ThreadingActor):
         if not self._group.due:
             self._group.due = True
             self.actor_ref.tell(_COMMIT)
+
+    def _append_each(self, rows: Sequence[Row]) -> None:
+        """Write what can be written of rows that are not one piece."""
+        for row in rows:
+            self._append(_Append((row,)))
 
     def _commit(self) -> None:
         group, self._group = self._group, _Group()
@@ -164,6 +172,8 @@ class Writer(pykka.ThreadingActor):
     def _tell_failed(self, append: _Append, error: Exception) -> None:
         if append.failed is not None:
             _call(append.failed, error)
+        elif isinstance(error, ValueError):
+            _log.error("a row of the journal was left out: %s", error)
 
     def on_stop(self) -> None:
         """Keep what is left, and close the file."""

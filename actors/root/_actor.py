@@ -283,7 +283,9 @@ class Root(pykka.ThreadingActor):
             parts.children.tell_if_alive(address, TaskForgotten(task_id=task_id))
             parts.idle.rest(address)
         result = record.result(parts.clock.elapsed())
-        parts.outbox.keep(task_id, "", result, lambda: self._tell_ended(record, result))
+        parts.outbox.keep(
+            task_id, "", result, lambda: self._tell_ended(record, result), failed=record.done.set_exception
+        )
         parts.sessions.keep(record)
 
     def _tell_ended(self, record: TaskRecord, result: TaskResult) -> None:

@@ -30,13 +30,23 @@ class Outbox:
         self._then: list[Callable[[], None]] = []
         self._failed: list[Callable[[Exception], None]] = []
 
-    def keep(self, task_id: str, run_id: str, message: Message, *then: Callable[[], None]) -> None:
+    def keep(
+        self,
+        task_id: str,
+        run_id: str,
+        message: Message,
+        *then: Callable[[], None],
+        failed: Callable[[Exception], None] | None = None,
+    ) -> None:
         """Keep a message of a run (empty: of the whole task), and do what follows once it is safe.
 
-        What follows runs on any thread, must be short, and is not done at all if the message can't be kept.
+        What follows runs on any thread, must be short, and is not done at all if the message can't be kept; then
+        `failed` is called, in the same way.
         """
         self._rows.append(Row(self._clock.now(), task_id, run_id, message))
         self._then.extend(then)
+        if failed is not None:
+            self._failed.append(failed)
 
     def tell(self, then: Callable[[], None]) -> None:
         """Do something once all of this is safe."""

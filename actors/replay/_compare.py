@@ -1,0 +1,176 @@
+"""Comparing: what a replayed job came back with, and the verdicts on the way, with what was recorded."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from callboard.actors.replay._result import Difference, Differs
+from callboard.messages import (
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    Assign,
+    EventName,
+    Message,
+    Question,
+    RoundEnded,
+    StepDone,
+    StepFailed,
+    SubtaskEnded,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic import JsonValue
+
+    from callboard.actors.replay._tape import Tape
+    from callboard.actors.states import Run
+    from callboard.messages import Action
+
+LONG = 300
+"""How much of a value a difference shows, in characters."""
+
+
+def compare(tape: Tape, said: Message) -> None:
+    """Hold a job's word, and the verdicts on its way, against the record.
+
+    Raises:
+        Differs: If they are not the same, with the first difference.
+    """
+    _compare_verdicts(tape, said)
+    recorded, replayed = facts(tape.word), facts(said)
+    for what in recorded | replayed:
+        if recorded.get(what) != replayed.get(what):
+            shown = shortly(recorded.get(what)), shortly(replayed.get(what))
+            differs(tape.run, what, *shown, tuple(reasons(tape, said)))
+    if tape.answers:
+        what = "an answer of the model counts that was sent back"
+        why = tape.sent_back()
+        differs(tape.run, what, f"sent back: {why}" if why else "sent back", "it counts", decided_on(tape.word))
+
+
+def _compare_verdicts(tape: Tape, said: Message) -> None:
+    recorded = [event.data for event in tape.events if event.name is EventName.POLICY_DECIDED]
+    for event in tape.told:
+        if event.name is not EventName.POLICY_DECIDED:
+            continue
+        match = ("tool", "arguments")
+        same = next((old for old in recorded if all(old[key] == event.data[key] for key in match)), None)
+        if same is None:
+            continue
+        recorded.remove(same)
+        if same["verdict"] != event.data["verdict"]:
+            what = f"the policy's verdict on {event.data['tool']}"
+            expected, got = (f"{verdict['verdict']}: {verdict['reason']}" for verdict in (same, event.data))
+            differs(tape.run, what, expected, got, tuple(reasons(tape, said)))
+
+
+def differs(run: Run, what: str, expected: str, got: str, because: tuple[str, ...] = ()) -> None:
+    """End the replay.
+
+    Raises:
+        Differs: Always.
+    """
+    assign = run.assign
+    raise Differs(
+        Difference(
+            run_id=assign.run_id,
+            address=assign.address,
+            step=run.steps + 1,
+            what=what,
+            expected=expected,
+            got=got,
+            because=because,
+        )
+    )
+
+
+def facts(message: Message) -> dict[str, JsonValue]:
+    """Give what counts of a job's word, by name; not what it took, when, or in which words something failed."""
+    kind = getattr(message, "kind", "")
+    named: dict[str, JsonValue] = {"the word": kind}
+    match message:
+        case StepDone(record=record):
+            decision = record.decision
+            named |= {
+                "the state of the step": record.status,
+                "the status that was decided on": decision.status,
+                "the actions": [_shown(action) for action in decision.actions],
+                "the target": decision.target.id if decision.target is not None else "",
+                "the subtask": decision.subtask,
+                "the questions": [question.text for question in decision.questions],
+                "the controls to annotate": list(decision.reannotate),
+                "the results": [f"{result.tool}: {result.status.value}" for result in record.results],
+                "what is held": [_shown(action) for action in message.held],
+                "who holds it": message.held_by.value,
+                "the value": decision.result,
+                "going on with what was held": record.resumed,
+            }
+        case StepFailed():
+            named |= {"the outcome": message.outcome.value}
+        case Question():
+            limit = message.limit
+            named |= {
+                "the questions": [question.text for question in message.questions] if limit is None else [],
+                "the limit of the budget": f"{limit.kind} of {limit.node}" if limit is not None else "",
+                "the action in doubt": message.in_doubt,
+            }
+        case ApprovalRequest():
+            named |= {
+                "the actions to approve": [_shown(action) for action in message.actions],
+                "what happens at the deadline": message.at_deadline.value,
+            }
+        case Answer():
+            named |= {"whether somebody answers": not message.nobody}
+        case ApprovalAnswer():
+            named |= {"whether it is approved": message.approved}
+        case Assign():
+            named |= {
+                "the subtask": message.request,
+                "the target": message.target.id if message.target is not None else "",
+                "the number of the subtask": message.number,
+            }
+        case SubtaskEnded(result=result):
+            named |= _ending(result.outcome.value, result.output, result.artifacts)
+        case RoundEnded():
+            named |= _ending(message.outcome.value, message.output, message.artifacts)
+        case _:
+            pass
+    return named
+
+
+def _ending(outcome: str, output: JsonValue, artifacts: tuple[str, ...]) -> dict[str, JsonValue]:
+    return {"the outcome": outcome, "the output": output, "the files": list(artifacts)}
+
+
+def _shown(action: Action) -> str:
+    arguments = ", ".join(f"{name}={json.dumps(value)}" for name, value in action.arguments.items())
+    return f"{action.tool}({arguments})"
+
+
+def shortly(value: JsonValue) -> str:
+    """Show a value, cut where it is long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return (text if len(text) <= LONG else f"{text[:LONG]} …") or "nothing"
+
+
+def reasons(tape: Tape, said: Message) -> Iterator[str]:
+    """Say what else there is to know of a job that went another way."""
+    yield from decided_on(tape.word)
+    for event in tape.told:
+        if event.name is EventName.MODEL_REPAIRED:
+            yield f"the model's answer was sent back: {event.data['reason']}"
+    yield from dict.fromkeys(tape.missing)
+    if isinstance(said, StepFailed):
+        yield f"failed: {said.causes[-1].reason}"
+
+
+def decided_on(message: Message | None) -> tuple[str, ...]:
+    """Say what a step had decided."""
+    if not isinstance(message, StepDone):
+        return ()
+    decision = message.record.decision
+    actions = shortly([_shown(action) for action in decision.actions]) if decision.actions else "no action"
+    return (f"decided on: {decision.status}, {actions}",)

@@ -1,0 +1,184 @@
+"""What stands in for the world in a replay: models, tools and surfaces that say what was recorded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from callboard.actors.commands import BoundTool, Dispatcher, Toolbox
+from callboard.actors.models import Expected, Model, ModelAnswer, ToolInfo
+from callboard.actors.replay._tape import RecordedError
+from callboard.actors.runtime import Lanes
+from callboard.actors.servers import Server
+from callboard.messages import CommandType, Effect, Hazard, Observation, Phase, Probe, ToolTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from callboard.actors.commands import Secrets, Tools
+    from callboard.actors.models import ModelRequest
+    from callboard.actors.processing import Context
+    from callboard.actors.replay._tape import Tape
+    from callboard.actors.replay._tools import KnownTools
+    from callboard.actors.runtime import Clock, Deed, EventStream, Lease
+    from callboard.actors.states import Run
+    from callboard.messages import AgentKind, Command, CommandResult, Control, Foreseen, Intent, Target
+
+_T = TypeVar("_T")
+
+
+class RecordedLook:
+    """DATA_COLLECTION: gives what was seen."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    async def __call__(self, context: Context, run: Run) -> Observation:  # noqa: ARG002 - a strategy's signature
+        """Give it, or fail as it did."""
+        seen = self._tape.observation()
+        if seen is None:
+            msg = "nothing could be seen"
+            raise RecordedError(msg)
+        return seen
+
+
+class RecordedModel(Model):
+    """Gives the recorded answers, those that were sent back included."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    async def answer(self, request: ModelRequest) -> ModelAnswer:  # noqa: ARG002 - the interface
+        """Give the next answer, or fail as the model did."""
+        if not self._tape.answers:
+            raise self._tape.no_answer()
+        given = self._tape.answers.pop(0)
+        return ModelAnswer.model_validate(given.model_dump(include=set(ModelAnswer.model_fields)))
+
+    def estimate(self, request: ModelRequest) -> Expected:  # noqa: ARG002 - the interface
+        """Say what the next answer really used."""
+        if not self._tape.answers:
+            return Expected()
+        given = self._tape.answers[0]
+        return Expected(tokens=given.input_tokens + given.output_tokens, cost=given.cost)
+
+
+class RecordedTool(BoundTool):
+    """A tool of which only the record is known."""
+
+    type = CommandType.ACTION
+
+    def __init__(self, name: str, parameters: Collection[str], effect: Effect, tape: Tape) -> None:
+        schema = {"properties": {parameter: {} for parameter in parameters}, "additionalProperties": True}
+        self.info = ToolInfo(name=name, description="", schema=schema, effect=effect)
+        self.binds = {}
+        self._tape = tape
+
+    def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:  # noqa: ARG002 - no schema was recorded
+        """Refuse what was refused; of anything else nothing is known."""
+        reason = self._tape.sent_back()
+        return reason if reason.startswith((self.info.name, "it was sent back")) else None
+
+    async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:  # noqa: ARG002 - the interface
+        """Give what the policy was told."""
+        tape = self._tape
+        said = tape.verdict(self.info.name, arguments)
+        if said is None:
+            if tape.refused():
+                raise ToolTimeoutError(tape.refused())
+            if tape.failed_at(Phase.ACTION_EXECUTION):
+                raise tape.failure()
+            return frozenset()
+        if "effect" in said:
+            self.info = replace(self.info, effect=Effect(str(said["effect"])))
+        hazards = said["hazards"]
+        return frozenset(Hazard(str(hazard)) for hazard in hazards) if isinstance(hazards, list) else frozenset()
+
+    async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:  # noqa: ARG002 - the interface
+        """Give what a look had said."""
+        return self._tape.probe
+
+    async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:  # noqa: ARG002 - the interface
+        """Never called: the dispatcher knows the results."""
+        what = f"{self.info.name} is called"
+        raise self._tape.miss(what)
+
+
+class RecordedServer(Server):
+    """A surface of which only the record is known."""
+
+    def __init__(self, name: str, tape: Tape) -> None:
+        self.name = name
+        self._tape = tape
+        self.settles = "somebody else has changed it" not in tape.skipped()
+
+    def targets(self) -> tuple[Target, ...]:
+        """Never asked: what was seen is recorded."""
+        return ()
+
+    def observe(self, target: Target) -> Observation:  # noqa: ARG002 - the interface
+        """Give what was seen at the beginning of the step."""
+        return self._tape.observation() or Observation()
+
+    def resolve(self, target: Target, control: Control) -> Control | None:  # noqa: ARG002 - the interface
+        """Find the control, unless it was not the same any more."""
+        tape = self._tape
+        if tape.refused():
+            raise ToolTimeoutError(tape.refused())
+        why = tape.skipped().removeprefix("held back, but ")
+        if not why.startswith(f"{control.kind} {control.id} ({control.name}) is "):
+            return control
+        if " is disabled now" in why:
+            return control.model_copy(update={"enabled": False})
+        return control.model_copy(update={"visible": False}) if " is hidden now" in why else None
+
+
+class RecordedToolbox(Toolbox):
+    """The tools that were used."""
+
+    def __init__(self, known: KnownTools, tape: Tape, lanes: Lanes) -> None:
+        super().__init__((), (), lanes)
+        self._known = known
+        self._tape = tape
+        self._made: dict[str, RecordedTool] = {}
+
+    def server(self, target: Target) -> Server:
+        """Give the surface of a target."""
+        return RecordedServer(target.server, self._tape)
+
+    def tools(self, kind: AgentKind, target: Target | None) -> Tools:
+        """Give the tools that agents of a kind used on a target."""
+        for name, (parameters, effect) in self._known.of(kind, target).items():
+            self._made.setdefault(name, RecordedTool(name, parameters, effect, self._tape))
+        return dict(self._made)
+
+
+class RecordedDispatcher(Dispatcher):
+    """Gives the results that commands had."""
+
+    def __init__(self, stream: EventStream, clock: Clock, secrets: Secrets, tape: Tape) -> None:
+        super().__init__(stream, clock, secrets)
+        self._tape = tape
+
+    async def run(
+        self,
+        command: Command,
+        tools: Tools,  # noqa: ARG002 - the interface
+        lease: Lease,
+        foresee: Callable[[str, str, str], None] | None = None,  # noqa: ARG002 - the interface
+    ) -> CommandResult:
+        """Give the result; a pause that came meanwhile holds what is left."""
+        result = self._tape.result(command.call_id, command.tool)
+        lease.paused = self._tape.paused
+        self.report(command, lease, result)
+        return result
+
+
+class NoLanes(Lanes):
+    """Calls at once: nothing blocks in a replay."""
+
+    async def run(self, name: str, function: Callable[[], _T]) -> _T:  # noqa: ARG002 - the interface
+        """Call a function."""
+        return function()

@@ -1,0 +1,43 @@
+"""Which moves were recorded: for each time that an agent began with a run, or went on with it after a crash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from callboard.messages import Assign, Event, EventName, RoundEnded, SubtaskEnded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from callboard.actors.journal import Row
+
+
+@dataclass
+class Moves:
+    """The moves between one hand-over of a run and the next, or its end."""
+
+    left: list[str] = field(default_factory=list)
+    """Those that were not made again yet, the next one last."""
+    whole: bool = False
+    """Whether the run ended with them. Else a crash, or the end of the record, may have swallowed the last of them."""
+
+
+def recorded_moves(rows: Iterable[Row]) -> dict[tuple[str, int], Moves]:
+    """Give the recorded moves by run and by the lease under which they were made."""
+    found: dict[tuple[str, int], Moves] = {}
+    current: dict[str, Moves] = {}
+    for row in rows:
+        match row.message:
+            case Assign(token=token) as assign if token and not row.job:
+                current[assign.run_id] = found[assign.run_id, token] = Moves()
+            case Event(name=EventName.STATE_CHANGED, run_id=run_id, data=data) if data["source"] and run_id in current:
+                current[run_id].left.insert(0, move(data["source"], data["target"], data["by"]))
+            case RoundEnded() | SubtaskEnded() if row.job and row.run_id in current:
+                current[row.run_id].whole = True
+    return found
+
+
+def move(source: object, target: object, by: object) -> str:
+    """Write a move."""
+    return f"{source} → {target} by {by}"

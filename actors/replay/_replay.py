@@ -1,0 +1,146 @@
+"""The replay: folds a task's history, and lets every job in it run again on what was recorded.
+
+The word of a job is not taken from the history: the state's `handle` makes it anew, with the phases, the policy, the
+budgets and the machines as they are now. What came from outside, answers, cancels, pauses, is taken as it came.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
+from callboard.actors.journal import MemoryJournal
+from callboard.actors.processing import Services
+from callboard.actors.replay._doubles import NoLanes
+from callboard.actors.replay._moves import recorded_moves
+from callboard.actors.replay._outcome import compare_outcome
+from callboard.actors.replay._recording import Recording
+from callboard.actors.replay._result import Differs, Replay
+from callboard.actors.replay._scene import Scene, Stage
+from callboard.actors.replay._tools import KnownTools
+from callboard.actors.runtime import Budgets, EventLoop, EventStream, VirtualClock
+from callboard.actors.states import OnTheWay
+from callboard.config import Settings
+from callboard.messages import AgentKind, Assign, Cancel, Event, Pause, Resume
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from callboard.actors.journal import Row
+
+STOP_SECONDS = 10.0
+
+
+def replay_journal(journal: Path, task_id: str, settings: Settings | None = None) -> Replay:
+    """Run a task of a journal again, also of one in use; as `replay`.
+
+    Raises:
+        UnknownTaskError: If the journal has no task of this id.
+        JournalError: If it can't be read.
+    """
+    return replay(Recording.load(journal, task_id), settings)
+
+
+def replay(recording: Recording, settings: Settings | None = None) -> Replay:
+    """Run a recorded task again on the recorded answers and results, without a model and without a surface.
+
+    Nothing outside of this process is changed, and nothing is read but the recording. Blocks.
+
+    Args:
+        recording: The task. One that is not over is run as far as it goes.
+        settings: The limits, policy and budgets that hold; by default the defaults and the environment's.
+    """
+    player = _Player(recording, settings or Settings())
+    loop = EventLoop("callboard-replay")
+    loop.start()
+    try:
+        return loop.submit(player.play()).result()
+    finally:
+        loop.stop(STOP_SECONDS)
+
+
+class _Player:
+    """One replay; keeps a scene for each address. Runs on the event loop."""
+
+    def __init__(self, recording: Recording, settings: Settings) -> None:
+        self._recording = recording
+        self._moves = recorded_moves(recording.rows) if recording.events else {}
+        self._scenes: dict[str, Scene] = {}
+        self._runs: dict[str, Scene] = {}
+        self._rows: list[Row] = []
+        self._stage = Stage(recording.task.id, _services(settings), KnownTools(recording.rows))
+        self._stage.services.stream.add_sink(self._stage.told)
+
+    async def play(self) -> Replay:
+        """Go through the rows in their order."""
+        outcome, difference = None, None
+        try:
+            for row in self._recording.before:
+                await self._hear(row, again=False)
+            for row in self._recording.rows:
+                await self._hear(row)
+            for scene in self._scenes.values():
+                scene.end()
+            outcome = compare_outcome(self._recording.result, self._rows)
+        except Differs as found:
+            difference = found.difference
+        return Replay(
+            task=self._recording.task,
+            transitions=tuple(self._stage.transitions),
+            jobs=self._stage.jobs,
+            taken=self._stage.taken,
+            outcome=outcome,
+            difference=difference,
+        )
+
+    async def _hear(self, row: Row, *, again: bool = True) -> None:
+        """Let the scene of a row hear it; `again`: whether the words of jobs are made again."""
+        message = row.message
+        if isinstance(message, Event):
+            if row.run_id in self._runs:
+                self._runs[row.run_id].told(message)
+            return
+        made = row
+        if isinstance(message, Assign) and message.token and not row.job:
+            scene = self._scenes.setdefault(message.address, Scene(self._stage, message.address))
+            self._runs[message.run_id] = scene
+            scene.begin(row, self._moves.get((message.run_id, message.token)))
+        elif row.run_id in self._runs:
+            made = await self._heard_at(self._runs[row.run_id], row, again=again)
+        elif not row.run_id and isinstance(message, Cancel | Pause | Resume):
+            for scene in dict.fromkeys(self._runs.values()):
+                scene.hear(row)
+        if again:
+            self._rows.append(made)
+
+    async def _heard_at(self, scene: Scene, row: Row, *, again: bool) -> Row:
+        if isinstance(row.message, OnTheWay):
+            scene.note(row)
+        elif row.job and again:
+            return await scene.again(row)
+        elif row.job:
+            scene.fold(row)
+        else:
+            scene.hear(row)
+        return row
+
+
+def _services(settings: Settings) -> Services:
+    """Make what all jobs share; nothing in it reaches out of this process."""
+    clock, lanes = VirtualClock(), NoLanes()
+    stream, secrets = EventStream(clock, kept=1, queue=1), Secrets({})
+    return Services(
+        settings=settings,
+        models={},
+        toolbox=Toolbox((), (), lanes),
+        dispatcher=Dispatcher(stream, clock, secrets),
+        policy=Policy(settings.policy.all_rules),
+        approved=Approved(),
+        budgets=Budgets(settings.budget),
+        lanes=lanes,
+        stream=stream,
+        journal=MemoryJournal(),
+        clock=clock,
+        secrets=secrets,
+        prompts=dict.fromkeys(AgentKind, ""),
+    )
