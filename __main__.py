@@ -1,4 +1,4 @@
-"""The command line: run a task in the terminal; print the machines, the messages' schema and the settings."""
+"""The command line: run tasks in the terminal, read journals, print the machines, the schema and the settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import typer
 import yaml
 from pydantic import Field, TypeAdapter
 from rich.console import Console
-from rich.text import Text
 
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import By, mermaid
@@ -30,20 +29,25 @@ from callboard.console import (
     Stage,
     attendance,
     fail,
+    go_on,
     keep_inside,
+    kept,
+    list_tasks,
     mistakes,
-    plain,
     play,
     prepare,
+    print_head,
     print_result,
     print_verdicts,
-    short,
+    resume_command,
+    show_task,
+    take_over,
 )
-from callboard.messages import AgentKind, EventName, Message, Task
+from callboard.messages import AgentKind, EventName, Message, Outcome
 from callboard.supervisor import Supervisor
 
 _CODES = {code: outcome.value.replace("_", " ") for outcome, code in EXIT_CODES.items()} | {
-    USAGE: "a mistake in the call, the task or the settings",
+    USAGE: "a mistake in the call, the task or the settings, or a journal that can't be used",
     INTERRUPTED: "left at once by a second Ctrl-C",
 }
 _EXIT_HELP = "Exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in sorted(_CODES.items())) + "."
@@ -58,6 +62,25 @@ policy_app = typer.Typer(help="Try the policy.", no_args_is_help=True)
 app.add_typer(policy_app, name="policy")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Approve everything that asks for approval; questions are still put.")]
+NoInput = Annotated[
+    bool, typer.Option("--no-input", help="Never ask: reject what asks for approval; agents learn that nobody answers.")
+]
+Log = Annotated[bool, typer.Option("--log", help="Write the log to the standard error stream.")]
+LogFile = Annotated[
+    Path | None, typer.Option(help="Add the log to a file, one JSON object a line.", show_default=False)
+]
+JournalFile = Annotated[
+    Path | None, typer.Option("--journal", help="The journal; beats the one of the settings.", show_default=False)
+]
+Journal = Annotated[
+    Path | None,
+    typer.Argument(
+        exists=True,
+        show_default="that of ./callboard.yaml",
+        help="A journal, or a folder or settings file that names one.",
+    ),
+]
 
 
 def main() -> None:
@@ -89,18 +112,12 @@ def run(  # noqa: PLR0913 - a command's options
     output: Annotated[
         Path | None, typer.Option(help="Where the folder's copy goes.", show_default="runs/<folder>-<number>")
     ] = None,
+    journal: JournalFile = None,
     as_json: AsJson = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Approve everything that asks for approval; questions are still put.")
-    ] = False,
-    no_input: Annotated[
-        bool,
-        typer.Option("--no-input", help="Never ask: reject what asks for approval; agents learn that nobody answers."),
-    ] = False,
-    log: Annotated[bool, typer.Option("--log", help="Write the log to the standard error stream.")] = False,
-    log_file: Annotated[
-        Path | None, typer.Option(help="Add the log to a file, one JSON object a line.", show_default=False)
-    ] = None,
+    yes: Yes = False,
+    no_input: NoInput = False,
+    log: Log = False,
+    log_file: LogFile = None,
 ) -> None:
     """Run a task, show its progress, and say how it ended.
 
@@ -109,40 +126,110 @@ def run(  # noqa: PLR0913 - a command's options
 
     Approvals and questions are put in the terminal; Enter alone is always the
     safe answer. Without a terminal, or with --json, nobody is asked, as with
-    --no-input. Ctrl-C cancels; a second one leaves at once.
+    --no-input. Ctrl-C cancels; a second one leaves at once. What a journal
+    keeps goes on with `callboard resume`.
     """
-    if yes and no_input:
-        fail("--yes and --no-input exclude each other")
-    who = attendance(yes=yes, no_input=no_input, as_json=as_json)
+    who = _who(yes=yes, no_input=no_input, as_json=as_json)
     console = Console(highlight=False, quiet=as_json)
-    live = console.is_terminal and not (console.is_dumb_terminal or log or as_json)
     with mistakes():
-        task, placed = prepare(path, settings, output, _changes(who, log_file, log=log))
-        _print_head(console, task, placed.base if path.is_dir() else None, who)
-        with Supervisor.start(placed) as supervisor:
-            result = play(supervisor, who.sign(task), Stage(console, live, who))
+        task, placed = prepare(path, settings, output, _changes(who, log_file, journal, log=log))
+        again = resume_command(placed, settings if path.is_file() else placed.base, journal)
+        print_head(console, task, placed.base if path.is_dir() else None, who.remark)
+        with kept(again), Supervisor.start(placed) as supervisor:
+            result = play(supervisor, who.sign(task), _stage(console, who, log=log))
             print_result(console, result)
             if as_json:
                 typer.echo(result.model_dump_json(indent=2))
         raise typer.Exit(EXIT_CODES[result.outcome])
 
 
-def _changes(who: Attendance, log_file: Path | None, *, log: bool) -> dict[str, Any]:
+@app.command(epilog=_EXIT_HELP)
+def resume(  # noqa: PLR0913 - a command's options
+    path: Annotated[
+        Path | None,
+        typer.Argument(exists=True, show_default="./callboard.yaml", help="A run's folder, or a settings file."),
+    ] = None,
+    *,
+    journal: JournalFile = None,
+    as_json: AsJson = False,
+    yes: Yes = False,
+    no_input: NoInput = False,
+    log: Log = False,
+    log_file: LogFile = None,
+) -> None:
+    """Go on with the tasks of a journal that are not over, and say how they ended.
+
+    The settings name the journal, the models and the documents, as they did when
+    the tasks were submitted. What was done is not done again, what a model said
+    is not asked again, and what waits for a person is put in the terminal.
+
+    Ctrl-C cancels the tasks; a second one leaves at once. The exit code is that of the
+    first task that did not finish.
+    """
+    who = _who(yes=yes, no_input=no_input, as_json=as_json)
+    console = Console(highlight=False, quiet=as_json)
+    with mistakes():
+        settings, left = take_over(path, who, _changes(who, log_file, journal, log=log))
+        for history in left:
+            print_head(console, history.task, None, "")
+        if not left:
+            console.print("nothing to resume: no task of the journal is left unfinished")
+        results = []
+        if left:
+            with kept(resume_command(settings, path, journal)), Supervisor.start(settings) as supervisor:
+                results = go_on(supervisor, left, _stage(console, who, log=log))
+        for result in results:
+            print_result(console, result)
+        if as_json:
+            typer.echo(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
+        outcomes = [result.outcome for result in results if not result.ok]
+        raise typer.Exit(EXIT_CODES[outcomes[0] if outcomes else Outcome.FINISHED])
+
+
+@app.command("tasks")
+def tasks(journal: Journal = None, *, as_json: AsJson = False) -> None:
+    """List the tasks of a journal, also of one in use."""
+    with mistakes():
+        list_tasks(Console(highlight=False), journal, as_json=as_json)
+
+
+@app.command("show")
+def show(
+    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or the beginning of it.")],
+    journal: Journal = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Tell the history of a task from a journal, also of one in use.
+
+    What was asked and answered, decided and done, what was in doubt after a
+    crash, and how it ended.
+    """
+    with mistakes():
+        show_task(Console(highlight=False), task, journal, as_json=as_json)
+
+
+def _who(*, yes: bool, no_input: bool, as_json: bool) -> Attendance:
+    if yes and no_input:
+        fail("--yes and --no-input exclude each other")
+    return attendance(yes=yes, no_input=no_input, as_json=as_json)
+
+
+def _stage(console: Console, who: Attendance, *, log: bool) -> Stage:
+    live = console.is_terminal and not (console.is_dumb_terminal or console.quiet or log)
+    return Stage(console, live, who)
+
+
+def _changes(who: Attendance, log_file: Path | None, journal: Path | None, *, log: bool) -> dict[str, Any]:
     """Say what the options change in the settings."""
     changes: dict[str, Any] = {"log": {} if log else {"format": "off"}}
     if log_file is not None:
         changes["log"]["file"] = log_file.absolute()
+    if journal is not None:
+        changes["journal"] = {"path": journal.absolute()}
     if who.absent:
         changes["system"] = {"ask_question": False}
     return changes
-
-
-def _print_head(console: Console, task: Task, copy: Path | None, who: Attendance) -> None:
-    console.print(Text(plain(task.request) or f"a plan of {len(task.plan)} steps", style="bold"))
-    if copy is not None:
-        console.print(Text(f"on a copy in {short(copy)}", style="dim"), soft_wrap=True)
-    if who.remark:
-        console.print(Text(who.remark, style="dim"), soft_wrap=True)
 
 
 @policy_app.command("check")
@@ -161,7 +248,11 @@ def check(
     if path.is_file():
         fail(f"a trial run needs a folder that it can copy, as in examples/; {path} is a file")
     with mistakes(), tempfile.TemporaryDirectory() as folder:
-        quiet = {"log": {"format": "off", "file": None}, "system": {"safe_guard": False, "ask_question": False}}
+        quiet = {
+            "log": {"format": "off", "file": None},
+            "journal": {"path": None},
+            "system": {"safe_guard": False, "ask_question": False},
+        }
         task, placed = prepare(path, None, Path(folder, path.resolve().name), quiet)
         if placed.mcp_servers:
             fail(

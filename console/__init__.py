@@ -1,12 +1,14 @@
-"""The terminal: the display of a task, its questions, its result, and what a user can mend."""
+"""The terminal: the display of tasks, their questions, their results and histories, and what a user can mend."""
 
 from callboard.console._attendance import Attendance, attendance
 from callboard.console._board import Board
+from callboard.console._journals import SETTINGS_FILE, list_tasks, resume_command
 from callboard.console._mistakes import EXIT_CODES, INTERRUPTED, USAGE, fail, mistakes
-from callboard.console._place import SETTINGS_FILE, keep_inside, prepare
-from callboard.console._play import Stage, play
-from callboard.console._result import print_result, print_verdicts
-from callboard.console._text import plain, short
+from callboard.console._place import keep_inside, prepare
+from callboard.console._play import Stage, go_on, play
+from callboard.console._result import print_head, print_result, print_verdicts
+from callboard.console._show import show_task
+from callboard.console._takeover import kept, take_over
 
 __all__ = [
     "EXIT_CODES",
@@ -18,12 +20,17 @@ __all__ = [
     "Stage",
     "attendance",
     "fail",
+    "go_on",
     "keep_inside",
+    "kept",
+    "list_tasks",
     "mistakes",
-    "plain",
     "play",
     "prepare",
+    "print_head",
     "print_result",
     "print_verdicts",
-    "short",
+    "resume_command",
+    "show_task",
+    "take_over",
 ]

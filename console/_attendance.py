@@ -11,6 +11,8 @@ from callboard.messages import ApprovalRequest
 if TYPE_CHECKING:
     from callboard.messages import Question, Task
 
+NO_INPUT = "--no-input"
+
 
 @dataclass(frozen=True)
 class Attendance:
@@ -37,6 +39,11 @@ class Attendance:
         """Say whether something is left to a person."""
         return not (self.absent or (self.yes and isinstance(ask, ApprovalRequest)))
 
+    def gives_up(self, ask: ApprovalRequest | Question) -> bool:
+        """Say whether something that another process asked would be declined here, and nobody said so."""
+        declined = bool(self.absent) and not (self.yes and isinstance(ask, ApprovalRequest))
+        return declined and self.absent != NO_INPUT
+
     def sign(self, task: Task) -> Task:
         """Label a task with what answers in a person's place."""
         return task.model_copy(update={"labels": {**task.labels, "attendance": self.by}}) if self.by else task
@@ -45,7 +52,7 @@ class Attendance:
 def attendance(*, yes: bool, no_input: bool, as_json: bool) -> Attendance:
     """Say who answers; without a terminal, or where a machine reads what is printed, nobody does."""
     if no_input:
-        return Attendance(yes=yes, absent="--no-input")
+        return Attendance(yes=yes, absent=NO_INPUT)
     if as_json:
         return Attendance(yes=yes, absent="--json")
     return Attendance(yes=yes, absent="" if sys.stdin.isatty() else "no terminal")

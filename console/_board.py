@@ -37,10 +37,15 @@ class Board:
     rows: dict[str, Row] = field(default_factory=dict)
     lines: list[Text] = field(default_factory=list)
     started: float | None = None
+    last: float = 0.0
+    """When something happened last."""
 
     def see(self, event: Event) -> Text | None:
         """Take an event in; returns the line that tells of it, if it deserves one."""
         self.started = event.at if self.started is None else self.started
+        if event.name is EventName.TASK_RECOVERED:
+            self._leave_out(event.at - self.last)
+        self.last = event.at
         if event.agent:
             run_id = event.run_id or f"{self.task_id}/0"
             row = self.rows.get(run_id) or Row(event.agent, self.request, event.at)
@@ -52,6 +57,14 @@ class Board:
         line.append(f"{event.agent or 'supervisor'}  ", style="cyan").append(plain(told))
         self.lines = [*self.lines, line][-_SHOWN_LINES:]
         return line
+
+    def _leave_out(self, seconds: float) -> None:
+        """Count no time in which no process worked on the task."""
+        self.started = None if self.started is None else self.started + seconds
+        self.rows = {
+            run_id: row if row.ended is not None else replace(row, started=row.started + seconds)
+            for run_id, row in self.rows.items()
+        }
 
     def table(self, now: float) -> Table:
         """Draw the rows."""
@@ -91,7 +104,7 @@ def _advanced(row: Row, event: Event) -> Row:
             return row
 
 
-def _told(event: Event) -> str:  # noqa: PLR0911 - one match, a case an event
+def _told(event: Event) -> str:  # noqa: C901, PLR0911 - one match, a case an event
     """Tell of an event in a few words; empty for those of no interest on a terminal."""
     data = event.data
     match event.name:
@@ -111,6 +124,10 @@ def _told(event: Event) -> str:  # noqa: PLR0911 - one match, a case an event
             return f"stopping: {data['reason']}"
         case EventName.ROUND_ENDED | EventName.SUBTASK_ENDED:
             return str(data["outcome"])
+        case EventName.TASK_RECOVERED | EventName.RUN_RECOVERED:
+            return "goes on from the journal"
+        case EventName.COMMAND_IN_DOUBT:
+            return f"{data['tool']} may have been done before a crash: {data['probe']}"
         case EventName.EVENTS_MISSED:
             return f"{data['count']} events were missed here"
         case _:

@@ -15,6 +15,8 @@ from callboard.console._text import plain
 from callboard.messages import AnswerRefusedError, ApprovalRequest, AtDeadline, EventName, NotWaitingError, Question
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from callboard.actors.root import TaskHandle
@@ -30,10 +32,10 @@ _DAY = 86_400
 
 
 class People:
-    """Puts what a task asks before whoever is there, one thing after the other, and hands in the answers."""
+    """Puts what tasks ask before whoever is there, one thing after the other, and hands in the answers."""
 
-    def __init__(self, handle: TaskHandle, console: Console, attendance: Attendance) -> None:
-        self._handle = handle
+    def __init__(self, handles: Sequence[TaskHandle], console: Console, attendance: Attendance) -> None:
+        self._handles = {handle.task_id: handle for handle in handles}
         self._console = console
         self._attendance = attendance
         self._open: dict[str, ApprovalRequest | Question] = {}
@@ -49,16 +51,22 @@ class People:
     def see(self, event: Event) -> None:
         """Take note of what is asked, and of what is settled, by whomever."""
         if event.name in _ASKED:
-            waiting: list[ApprovalRequest | Question] = [*self._handle.approvals(), *self._handle.questions()]
-            for ask in waiting:
-                self._open.setdefault(ask.id, ask)
+            self.look(event.task_id)
         elif event.name in _SETTLED or event.name in {EventName.TASK_CANCELLING, EventName.TASK_ENDED}:
             answer = event.data.get("answer")
-            gone = {str(answer.get("id"))} if isinstance(answer, dict) else set(self._open)
+            all_of_it = {ask.id for ask in self._open.values() if ask.task_id == event.task_id}
+            gone = {str(answer.get("id"))} if isinstance(answer, dict) else all_of_it
             for request_id in gone & self._open.keys():
                 del self._open[request_id]
                 if request_id == self._shown:
                     self._shown, self._texts = "", []
+
+    def look(self, task_id: str) -> None:
+        """Take up what waits for an answer now."""
+        handle = self._handles[task_id]
+        waiting: list[ApprovalRequest | Question] = [*handle.approvals(), *handle.questions()]
+        for ask in waiting:
+            self._open.setdefault(ask.id, ask)
 
     def poll(self) -> None:
         """Show what is asked next, or hand in what was typed. Never blocks."""
@@ -89,7 +97,7 @@ class People:
         self._show(ask)
         with contextlib.suppress(NotWaitingError):  # its deadline was faster
             if self._attendance.yes and isinstance(ask, ApprovalRequest):
-                self._handle.approve(ask.id, by=how)
+                self._handles[ask.task_id].approve(ask.id, by=how)
             else:
                 how = self._attendance.absent
                 self._decline(ask, how, "nobody is here to approve it")
@@ -98,11 +106,11 @@ class People:
     def _decline(self, ask: ApprovalRequest | Question, by: str, reason: str = "") -> None:
         """Give the safe answer."""
         if isinstance(ask, ApprovalRequest):
-            self._handle.reject(ask.id, reason, by=by)
+            self._handles[ask.task_id].reject(ask.id, reason, by=by)
         elif ask.limit is not None:
-            self._handle.answer(ask.id, STOP, by=by)
+            self._handles[ask.task_id].answer(ask.id, STOP, by=by)
         else:
-            self._handle.cancel(f"a question was not answered ({by}): {asked(ask)}")
+            self._handles[ask.task_id].cancel(f"a question was not answered ({by}): {asked(ask)}")
 
     def _show(self, ask: ApprovalRequest | Question) -> None:
         if isinstance(ask, Question):
@@ -134,9 +142,9 @@ class People:
                 if len(self._texts) < len(ask.questions):
                     self._prompt(ask)
                     return
-                self._handle.answer(ask.id, *self._texts, by=_AT_TERMINAL)
+                self._handles[ask.task_id].answer(ask.id, *self._texts, by=_AT_TERMINAL)
             elif word in {*_YES, "a"}:
-                self._handle.approve(ask.id, by=_AT_TERMINAL, remember=word == "a")
+                self._handles[ask.task_id].approve(ask.id, by=_AT_TERMINAL, remember=word == "a")
             else:
                 self._decline(ask, _AT_TERMINAL, line if word not in _NO else "")
         except AnswerRefusedError as error:

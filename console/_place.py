@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import itertools
 import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import ValidationError
 
 from callboard.actors.models import named_models
 from callboard.config import Settings
+from callboard.console._journals import SETTINGS_FILE
 from callboard.console._mistakes import fail
+from callboard.console._takeover import known_ids
 from callboard.messages import Task
 
-SETTINGS_FILE, TASK_FILE = "callboard.yaml", "task.yaml"
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+TASK_FILE = "task.yaml"
 
 
 def prepare(path: Path, settings: Path | None, output: Path | None, changes: dict[str, Any]) -> tuple[Task, Settings]:
@@ -29,18 +35,33 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
     if path.is_file():
         if output is not None:
             fail("--output belongs to a folder; a task file runs where it is")
-        return _named(_read_task(path), path.stem), Settings.load(settings, **changes)
+        task, placed = _read_task(path), Settings.load(settings, **changes)
+        return _named(task, path.stem, known_ids(placed)), placed
     if settings is not None:
         fail(f"--settings belongs to a task file; the folder {path} has its own {SETTINGS_FILE}")
-    named_models(Settings.load(path / SETTINGS_FILE, **changes))
+    original = Settings.load(path / SETTINGS_FILE, **changes)
+    named_models(original)
     task = _read_task(path / TASK_FILE)
     place = _place(path, output)
+    placed = Settings.load(path / SETTINGS_FILE, base=place, **changes)
+    with contextlib.ExitStack() as undo:
+        undo.callback(place.rmdir)
+        known = known_ids(placed)
+        undo.pop_all()
+    journal = None if original.journal.path is None else original.path(original.journal.path).resolve()
 
     def skipped(folder: str, names: list[str]) -> list[str]:
-        return [name for name in names if place.is_relative_to(Path(folder, name))]
+        paths = ((name, Path(folder, name)) for name in names)
+        return [name for name, each in paths if place.is_relative_to(each) or _belongs_to(journal, each)]
 
     shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
-    return _named(task, place.name), Settings.load(path / SETTINGS_FILE, base=place, **changes)
+    return _named(task, place.name, known), placed
+
+
+def _belongs_to(journal: Path | None, path: Path) -> bool:
+    """Say whether a file is the journal of the original, or stands beside it: a copy begins with one of its own."""
+    suffixes = ("", "-wal", "-shm", "-journal", ".lock", ".pictures")
+    return journal is not None and path in {journal.with_name(f"{journal.name}{suffix}") for suffix in suffixes}
 
 
 def keep_inside(settings: Settings) -> None:
@@ -88,10 +109,13 @@ def _read_task(file: Path) -> Task:
         fail("\n".join(f"{file}: {_problem(problem)}" for problem in error.errors()))
 
 
-def _named(task: Task, name: str) -> Task:
+def _named(task: Task, name: str, known: Container[str]) -> Task:
     """Call a task without an id of its own as its run is called, for people who read addresses."""
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:100]
-    return task if "id" in task.model_fields_set or not name else task.model_copy(update={"id": name})
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:90]
+    if "id" in task.model_fields_set or not name:
+        return task
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return task.model_copy(update={"id": next(each for each in names if each not in known)})
 
 
 def _problem(problem: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails

@@ -1,4 +1,4 @@
-"""Run a task in the terminal: show its events, put its questions, hear Ctrl-C."""
+"""Run tasks in the terminal: show their events, put their questions, hear Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from rich.console import Group
 from rich.live import Live
 
 from callboard.console._board import Board
+from callboard.console._mistakes import EXIT_CODES, fail
 from callboard.console._people import People
-from callboard.messages import Event, EventName
+from callboard.messages import Event, EventName, JournalError, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import FrameType
 
     from rich.console import Console
 
     from callboard.actors.root import TaskHandle
     from callboard.console._attendance import Attendance
+    from callboard.console._history import History
     from callboard.messages import Task, TaskResult
     from callboard.supervisor import Supervisor
 
@@ -61,38 +64,88 @@ class Stage:
 
 def play(supervisor: Supervisor, task: Task, stage: Stage) -> TaskResult:
     """Run a task, show its events to the end and then its last picture, asking whoever is there."""
-    board = Board(task.id, task.request)
+
+    def submitted() -> tuple[TaskHandle]:
+        return (supervisor.submit(task),)
+
+    return _shown(supervisor, [Board(task.id, task.request)], submitted, stage, after=None)[0]
+
+
+def go_on(supervisor: Supervisor, left: Sequence[History], stage: Stage) -> list[TaskResult]:
+    """Show tasks that go on from the journal to their ends, each with what it had come to."""
+    boards = [Board(history.task.id, history.task.request) for history in left]
+    seen = 0
+    for board, history in zip(boards, left, strict=True):
+        for event in history.events:
+            board.see(event)
+            seen = max(seen, event.seq)
+        board.lines = []  # they are of another day
+
+    def recovered() -> list[TaskHandle]:
+        return [supervisor.handle(history.task.id) for history in left]
+
+    return _shown(supervisor, boards, recovered, stage, after=seen)
+
+
+def _shown(
+    supervisor: Supervisor,
+    boards: Sequence[Board],
+    handles: Callable[[], Sequence[TaskHandle]],
+    stage: Stage,
+    *,
+    after: int | None,
+) -> list[TaskResult]:
+    """Subscribe to the events of tasks, then get their handles, and show all to the end."""
     with Interrupts() as interrupts:
         try:
-            result = _play(supervisor, task, board, interrupts, stage)
+            events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+            for board in boards:
+                supervisor.subscribe(events.put, after=after, task_id=board.task_id)
+            found = handles()
+            _watch(events, found, {board.task_id: board for board in boards}, interrupts, stage)
+            results = [_result(handle) for handle in found]
         except KeyboardInterrupt:
             supervisor.stop(timeout=0)
             raise
-    stage.console.print(board.table(time.time()))
-    return result
+    now = time.time()
+    for board in boards:
+        stage.console.print(board.table(now))
+    return results
 
 
-def _play(supervisor: Supervisor, task: Task, board: Board, interrupts: Interrupts, stage: Stage) -> TaskResult:
-    events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-    supervisor.subscribe(events.put, task_id=task.id)
-    handle = supervisor.submit(task)
-    people = People(handle, stage.console, stage.attendance)
+def _result(handle: TaskHandle) -> TaskResult:
+    try:
+        return handle.result()
+    except JournalError as error:
+        fail(str(error), EXIT_CODES[Outcome.ERROR])  # it could be written when this began: nobody's mistake
+
+
+def _watch(
+    events: queue.SimpleQueue[Event],
+    handles: Sequence[TaskHandle],
+    boards: Mapping[str, Board],
+    interrupts: Interrupts,
+    stage: Stage,
+) -> None:
+    people = People(handles, stage.console, stage.attendance)
+    for handle in handles:
+        people.look(handle.task_id)
     with Picture(stage) as picture:
-        for event in _events(events, handle):
+        for event in _events(events, handles):
             if interrupts.wanted:
                 interrupts.wanted = False
-                handle.cancel("cancelled from the keyboard")
-            line = board.see(event) if event is not None else None
+                for handle in handles:
+                    handle.cancel("cancelled from the keyboard")
+            line = boards[event.task_id].see(event) if event is not None else None
             if event is not None:
                 people.see(event)
             if people.asking:
                 picture.away()
             elif stage.live:
-                picture.draw(board)
+                picture.draw(boards.values())
             if line is not None and not stage.live:
                 stage.console.print(line, soft_wrap=True)
             people.poll()
-    return handle.result()
 
 
 class Picture:
@@ -110,12 +163,13 @@ class Picture:
         """Take it away."""
         self.away()
 
-    def draw(self, board: Board) -> None:
+    def draw(self, boards: Iterable[Board]) -> None:
         """Draw it anew."""
+        now = time.time()
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
-        self._live.update(board.picture(time.time()), refresh=True)
+        self._live.update(Group(*(board.picture(now) for board in boards)), refresh=True)
 
     def away(self) -> None:
         """Take it from the screen."""
@@ -124,16 +178,16 @@ class Picture:
             self._live = None
 
 
-def _events(events: queue.SimpleQueue[Event], handle: TaskHandle) -> Iterator[Event | None]:
-    """Give a task's events to its end, and None whenever nothing happened for a moment."""
-    while True:
+def _events(events: queue.SimpleQueue[Event], handles: Sequence[TaskHandle]) -> Iterator[Event | None]:
+    """Give the events of tasks to the end of them all, and None whenever nothing happened for a moment."""
+    left = {handle.task_id: handle for handle in handles}
+    while left:
         try:
             event = events.get(timeout=_TICK)
         except queue.Empty:
-            if handle.done():
-                return
+            left = {task_id: handle for task_id, handle in left.items() if not handle.done()}
             yield None
             continue
         yield event
         if event.name is EventName.TASK_ENDED:
-            return
+            left.pop(event.task_id, None)

@@ -1,4 +1,4 @@
-"""How a task ended, for a person."""
+"""What a task is, and how it ended, for a person."""
 
 from __future__ import annotations
 
@@ -15,9 +15,18 @@ from callboard.console._text import BAD, GOOD, plain, short
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from callboard.messages import Event, TaskResult
+    from callboard.messages import Event, Task, TaskResult
 
 _SHOWN_OUTPUT = 400
+
+
+def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> None:
+    """Say what is to be done, on which copy, and who answers."""
+    console.print(Text(plain(task.request) or f"a plan of {len(task.plan)} steps", style="bold"))
+    if copy is not None:
+        console.print(Text(f"on a copy in {short(copy)}", style="dim"), soft_wrap=True)
+    if remark:
+        console.print(Text(remark, style="dim"), soft_wrap=True)
 
 
 def print_result(console: Console, result: TaskResult) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 GOOD, BAD = "green", "bold red"
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069]+")
 
 
 def plain(text: str) -> str:
-    """Take control characters out: what documents and models say must not drive the terminal."""
+    """Take control characters out, and those that turn text round: no document or model drives the terminal."""
     return _CONTROL.sub(" ", text)
 
 

@@ -1,0 +1,185 @@
+"""The history of one task, read from a journal: what was asked, decided, done and answered, in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.states import OnTheWay, Unfinished
+from callboard.messages import (
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    Assign,
+    Cancel,
+    Event,
+    EventName,
+    Pause,
+    Question,
+    Recovered,
+    RequestExpired,
+    Resume,
+    RoundEnded,
+    StepDone,
+    StepFailed,
+    SubtaskEnded,
+    Task,
+    TaskResult,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from callboard.actors.journal import Row
+    from callboard.messages import Message
+
+Reply = Answer | ApprovalAnswer | RequestExpired
+
+_EVENTS = {EventName.COMMAND_IN_DOUBT, EventName.RUN_RECOVERED}
+_PICTURES: dict[str, Any] = {"observation": {"picture"}, "last_seen": {"picture"}}
+_UNSHOWN: dict[str, Any] = {
+    **_PICTURES,
+    "record": _PICTURES,
+    "result": _PICTURES,
+    "subtasks": {"__all__": _PICTURES},
+}
+"""Pictures are files beside the journal; in JSON they would bury all else."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that happened."""
+
+    at: float
+    run_id: str
+    """Whose; empty for the whole task."""
+    agent: str
+    """The agent's address; empty for the whole task."""
+    message: Message
+    reply: Reply | None = None
+    """What was answered, if this was asked, and is not open any more."""
+
+
+@dataclass
+class History:
+    """One task, as far as it came."""
+
+    task: Task
+    submitted: float
+    ended: float | None = None
+    result: TaskResult | None = None
+    entries: list[Entry] = field(default_factory=list)
+    agents: dict[str, str] = field(default_factory=dict)
+    """The address of each run."""
+    broken_off: dict[str, Unfinished] = field(default_factory=dict)
+    """How far a step came that was not done, by run."""
+    assigned: list[Assign] = field(default_factory=list)
+    """What was given to agents, or waits for its target."""
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def waiting(self) -> tuple[Question | ApprovalRequest, ...]:
+        """What waits for a person."""
+        if self.result is not None:
+            return ()
+        asked = [entry for entry in self.entries if entry.reply is None]
+        return tuple(entry.message for entry in asked if isinstance(entry.message, Question | ApprovalRequest))
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it for machines: the journal's own messages, without pictures."""
+        return {
+            "task": self.task.model_dump(mode="json"),
+            "submitted": self.submitted,
+            "ended": self.ended,
+            "result": _json(self.result),
+            "history": [
+                {
+                    "at": entry.at,
+                    "agent": entry.agent,
+                    "run_id": entry.run_id,
+                    "message": _json(entry.message),
+                    **({"reply": _json(entry.reply)} if entry.reply is not None else {}),
+                }
+                for entry in self.entries
+            ],
+            "broken_off": {
+                run_id: {
+                    "decided": _json(left.decided),
+                    "results": [_json(result) for result in left.results],
+                    "in_doubt": _json(left.intent),
+                }
+                for run_id, left in self.broken_off.items()
+            },
+        }
+
+
+def _json(message: Message | None) -> Any:  # noqa: ANN401 - any JSON
+    return None if message is None else message.model_dump(mode="json", exclude=_UNSHOWN)
+
+
+def history_of(rows: Iterable[Row]) -> History | None:
+    """Make the history of a task from all of its rows; None if they do not begin with it."""
+    found: History | None = None
+    for row in rows:
+        if found is not None:
+            _add(found, row)
+        elif isinstance(row.message, Task):
+            found = History(row.message, row.at)
+    return found
+
+
+def _add(history: History, row: Row) -> None:  # noqa: C901 - one match, a case a message
+    match row.message:
+        case Event() as event:
+            history.events.append(event)
+            if event.name in _EVENTS:
+                _enter(history, row)
+        case Assign() as assign:
+            _assigned(history, row, assign)
+        case SubtaskEnded() | RoundEnded() as ended:
+            _ended(history, row, ended)
+        case Question() | ApprovalRequest():
+            _enter(history, row)
+        case Answer() | ApprovalAnswer() | RequestExpired() as reply:
+            _replied(history, reply)
+        case TaskResult() as result:
+            history.result, history.ended = result, row.at
+        case message if isinstance(message, OnTheWay):
+            left = history.broken_off.get(row.run_id, Unfinished())
+            history.broken_off[row.run_id] = left.after(message)
+        case Pause() | Resume() if row.run_id:
+            pass  # each of its agents is told, too
+        case StepDone() | StepFailed():
+            history.broken_off.pop(row.run_id, None)
+            _enter(history, row)
+        case Cancel() | Pause() | Resume() | Recovered():
+            _enter(history, row)
+        case _:
+            pass
+
+
+def _enter(history: History, row: Row, run_id: str | None = None) -> None:
+    run_id = row.run_id if run_id is None else run_id
+    history.entries.append(Entry(row.at, run_id, history.agents.get(run_id, ""), row.message))
+
+
+def _assigned(history: History, row: Row, assign: Assign) -> None:
+    history.agents[assign.run_id] = assign.address
+    known = [(each.run_id, each.round) for each in history.assigned]
+    history.assigned.append(assign)
+    if (assign.run_id, assign.round) not in known:
+        _enter(history, row, assign.run_id)
+
+
+def _ended(history: History, row: Row, ended: SubtaskEnded | RoundEnded) -> None:
+    """Write an ending down once: the agent says it, and its HostAgent hears it."""
+    history.broken_off.pop(ended.run_id, None)
+    if not any(entry.message == ended for entry in history.entries):
+        _enter(history, row, ended.run_id)
+
+
+def _replied(history: History, reply: Reply) -> None:
+    for number, entry in enumerate(history.entries):
+        asked = entry.message
+        if isinstance(asked, Question | ApprovalRequest) and asked.id == reply.id:
+            history.entries[number] = replace(entry, reply=reply)

@@ -1,0 +1,128 @@
+"""Journals on the command line: where one is, and what it has in a line for each task."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from callboard.actors.journal import JournalReader
+from callboard.config import Settings
+from callboard.console._mistakes import fail
+from callboard.console._text import BAD, GOOD, plain, short
+from callboard.messages import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from callboard.actors.journal import Holder, TaskLine
+
+SETTINGS_FILE = "callboard.yaml"
+_SETTINGS = {".yaml", ".yml"}
+_MINUTE = 60
+
+
+def settings_at(path: Path | None) -> Path | None:
+    """Find the settings file: the one that is named, that of a folder, or that of the current folder if it has one."""
+    if path is None:
+        here = Path(SETTINGS_FILE)
+        return here if here.is_file() else None
+    return path / SETTINGS_FILE if path.is_dir() else path
+
+
+def journal_at(path: Path | None) -> Path:
+    """Find a journal: the file itself, or what the settings of a file, of a folder, or of the current folder name."""
+    if path is not None and path.is_file() and path.suffix.lower() not in _SETTINGS:
+        return path
+    file = settings_at(path)
+    return journal_of(Settings.load(file), file)
+
+
+def journal_of(settings: Settings, file: Path | None) -> Path:
+    """Give the journal that settings name; ``file`` is where they were read."""
+    if settings.journal.path is None and file is None:
+        fail("no journal is named: give its file, or a folder or settings file that names one")
+    if settings.journal.path is None:
+        fail(f"{file}: journal.path names no file, so nothing is kept")
+    return settings.path(settings.journal.path)
+
+
+def resume_command(settings: Settings, path: Path | None, journal: Path | None) -> str:
+    """Write the command that goes on with what a journal keeps; nothing if there is none."""
+    if settings.journal.path is None:
+        return ""
+    words = ["callboard", "resume"]
+    words += [] if path is None else [short(path.resolve())]
+    words += [] if journal is None else ["--journal", short(journal.absolute())]
+    return shlex.join(words)
+
+
+def list_tasks(console: Console, path: Path | None, *, as_json: bool) -> None:
+    """Print the tasks of a journal, a line each."""
+    with JournalReader.open(journal_at(path)) as reader:
+        tasks, holder = reader.tasks(), reader.holder()
+    if as_json:
+        print_json([dataclasses.asdict(task) for task in tasks])
+    else:
+        _print_tasks(console, tasks, holder)
+
+
+def _print_tasks(console: Console, tasks: Sequence[TaskLine], holder: Holder | None) -> None:
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    table.add_column("task", style="cyan", overflow="fold", no_wrap=True)
+    table.add_column("outcome", no_wrap=True)
+    table.add_column("submitted", no_wrap=True)
+    table.add_column("took", justify="right", no_wrap=True)
+    table.add_column("request")  # the one column that gives way on a narrow terminal
+    for task in tasks:
+        took = "" if task.ended is None else span(task.ended - task.submitted)
+        request = Text(plain(task.request), no_wrap=True, overflow="ellipsis")
+        table.add_row(plain(task.id), ending(task.outcome), f"{moment(task.submitted):%Y-%m-%d %H:%M}", took, request)
+    console.print(table)
+    over = sum(task.ended is not None for task in tasks)
+    counted = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
+    console.print(Text(f"{counted}, {len(tasks) - over} not over; {held_by(holder)}", style="dim"))
+
+
+def print_json(content: object) -> None:
+    """Print JSON, for machines."""
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def held_by(holder: Holder | None) -> str:
+    """Say who has a journal open."""
+    if holder is None:
+        return "nobody has the journal open"
+    who = f"process {holder.pid} on {plain(holder.host)}" if holder.pid else "another process"
+    since = f" since {moment(holder.since):%Y-%m-%d %H:%M:%S}" if holder.since else ""
+    return f"{who} has the journal open{since}"
+
+
+def ending(outcome: Outcome | None) -> Text:
+    """Say how a task ended."""
+    if outcome is None:
+        return Text("not over", style="yellow")
+    return Text(outcome.value.replace("_", " "), style=GOOD if outcome is Outcome.FINISHED else BAD)
+
+
+def moment(at: float) -> dt.datetime:
+    """Give a moment as the clock on the wall shows it here."""
+    return dt.datetime.fromtimestamp(at).astimezone()
+
+
+def span(seconds: float) -> str:
+    """Say how long something took."""
+    seconds = max(0.0, seconds)
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    return str(dt.timedelta(seconds=round(seconds)))

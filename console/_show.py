@@ -1,0 +1,272 @@
+"""The history of one task, for a person."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from callboard.actors.journal import JournalReader
+from callboard.console._history import history_of
+from callboard.console._journals import ending, held_by, journal_at, moment, print_json
+from callboard.console._mistakes import fail
+from callboard.console._people import asked
+from callboard.console._result import print_result
+from callboard.console._text import BAD, GOOD, plain
+from callboard.messages import (
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    Assign,
+    Cancel,
+    Event,
+    EventName,
+    Pause,
+    Question,
+    Recovered,
+    RequestExpired,
+    ResultStatus,
+    Resume,
+    RoundEnded,
+    StepDone,
+    StepFailed,
+    SubtaskEnded,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from callboard.actors.journal import Holder
+    from callboard.actors.states import Unfinished
+    from callboard.console._history import Entry, History, Reply
+    from callboard.messages import Action, Cause, CommandResult, Message, StepRecord
+
+_SHOWN = 300
+"""Letters of a value that are shown; `--json` has all of them."""
+
+_NAMED = 10
+"""Tasks that a mistake names."""
+
+_INDENT, _NARROWEST = 12, 20
+_STYLES = {
+    ResultStatus.SUCCESS: GOOD,
+    ResultStatus.FAILURE: BAD,
+    ResultStatus.SKIPPED: "yellow",
+    ResultStatus.NONE: "dim",
+}
+
+Line = tuple[str, str]
+"""A line and its style."""
+
+
+def show_task(console: Console, task_id: str, path: Path | None, *, as_json: bool) -> None:
+    """Print the history of a task, which may be named by the beginning of its id."""
+    journal = journal_at(path)
+    with JournalReader.open(journal) as reader:
+        known = [task.id for task in reader.tasks()]
+        found = [task_id] if task_id in known else [each for each in known if each.startswith(task_id)]
+        if len(found) != 1:
+            fail(_unknown(journal, task_id, found or known, ambiguous=bool(found)))
+        history, holder = history_of(reader.rows(found[0])), reader.holder()
+    if history is None:
+        fail(f"the journal {journal} has no history of {found[0]}")
+    if as_json:
+        print_json(history.as_json())
+    else:
+        _print_history(console, history, holder)
+
+
+def _unknown(journal: Path, task_id: str, known: Sequence[str], *, ambiguous: bool) -> str:
+    near = known if ambiguous else difflib.get_close_matches(task_id, known, n=1)
+    if near:
+        hint = f"did you mean {' or '.join(near[:_NAMED])}?"
+    elif known:
+        hint = f"there are: {', '.join(known[-_NAMED:])}{' …' if len(known) > _NAMED else ''}"
+    else:
+        hint = "it is empty"
+    return plain(f"the journal {journal} has no task {task_id!r}; {hint}")
+
+
+def _print_history(console: Console, history: History, holder: Holder | None) -> None:
+    task, result = history.task, history.result
+    console.print(Text(plain(task.id), style="cyan"))
+    console.print(Text(plain(task.request) or f"a plan of {len(task.plan)} steps", style="bold"))
+    console.print(Text(f"submitted {moment(history.submitted):%Y-%m-%d %H:%M:%S}", style="dim"))
+    if history.ended is not None:
+        console.print(Text(f"ended     {moment(history.ended):%Y-%m-%d %H:%M:%S}", style="dim"))
+    console.print()
+    day = moment(history.submitted).date()
+    for entry in history.entries:
+        at = moment(entry.at)
+        if at.date() != day:
+            day = at.date()
+            console.print(Text(f"{day:%Y-%m-%d}", style="dim"))
+        _print_entry(console, entry, f"{at:%H:%M:%S}.{at.microsecond // 100_000}")
+    for run_id, left in history.broken_off.items():
+        _print_broken_off(console, history.agents.get(run_id, run_id), left)
+    console.print()
+    if result is not None:
+        print_result(console, result)
+        return
+    for ask in history.waiting:
+        console.print(Text(plain(f"{ask.address} waits for a person"), style="yellow"))
+    goes_on = held_by(holder) if holder is not None else "nobody works on it; callboard resume goes on with it"
+    console.print(ending(None).append(f": {goes_on}", style="default"))
+
+
+def _print_entry(console: Console, entry: Entry, at: str) -> None:
+    head, *lines = _told(entry.message)
+    title = Text(plain(entry.agent or "the task"), style="cyan")
+    _print_beside(console, f"{at}  ", title.append(f"  {plain(head[0])}", style=head[1] or "default"))
+    for line in (*lines, *_replied(entry.message, entry.reply)):
+        _print_below(console, line)
+
+
+def _print_below(console: Console, line: Line) -> None:
+    text = plain(line[0])
+    said = text.lstrip(" ")
+    _print_beside(console, " " * (_INDENT + len(text) - len(said)), Text(said, style=line[1]))
+
+
+def _print_beside(console: Console, margin: str, text: Text) -> None:
+    """Print a text beside a margin, however many lines it takes."""
+    for number, line in enumerate(text.wrap(console, max(_NARROWEST, console.width - len(margin)))):
+        line.rstrip()
+        console.print(Text(margin if number == 0 else " " * len(margin), style="dim").append_text(line), soft_wrap=True)
+
+
+def _told(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one match, a case a message
+    match message:
+        case Assign(number=0):
+            yield f"begins round {message.round}", ""
+        case Assign():
+            yield f"is assigned subtask {message.number}: {message.request}", ""
+        case StepDone(record=record):
+            yield f"step {record.step}, {_moved(record)}", ""
+            yield from _decided(record)
+        case StepFailed():
+            where = f" in {message.phase.value}" if message.phase is not None else ""
+            yield f"a step failed{where}: {message.outcome.value.replace('_', ' ')}", BAD
+            yield from _causes(message.causes)
+            yield from (line for result in message.results for line in _result(None, result))
+        case SubtaskEnded(result=result):
+            yield f"ends subtask {result.number}: {result.outcome.value}", GOOD if not result.causes else BAD
+            yield from _causes(result.causes)
+        case RoundEnded():
+            yield f"ends its round: {message.outcome.value}", GOOD if not message.causes else BAD
+            yield from _causes(message.causes)
+        case Question():
+            doubt = " (an action is in doubt)" if message.in_doubt else ""
+            yield f"asks a person{doubt}", "yellow"
+            yield asked(message), ""
+        case ApprovalRequest():
+            yield f"wants an approval: {message.reason}", "yellow"
+            yield from ((_call(action), "") for action in message.actions)
+        case Cancel():
+            yield f"is stopped: {message.reason}", BAD
+        case Pause():
+            yield "is paused", ""
+        case Resume():
+            yield "goes on", ""
+        case Recovered():
+            yield "goes on in another process", "yellow"
+        case Event(name=EventName.COMMAND_IN_DOUBT, data=data):
+            yield f"{data['tool']} may have been done before a crash: {data['probe']}", "yellow"
+        case Event():
+            yield "goes on from the journal", "yellow"
+        case _:
+            yield type(message).__name__, ""
+
+
+def _moved(record: StepRecord) -> str:
+    decision = record.decision
+    moved = record.status if record.status == decision.status else f"{record.status} → {decision.status}"
+    resumed = ", with what was held" if record.resumed else ""
+    return f"{moved} {decision.target.name}{resumed}" if decision.target is not None else f"{moved}{resumed}"
+
+
+def _decided(record: StepRecord) -> Iterator[Line]:
+    decision = record.decision
+    if not record.resumed:
+        yield from ((text, "italic") for text in (decision.observation, decision.thought) if text)
+        yield from [(f"subtask: {decision.subtask}", "")] if decision.subtask else []
+        yield from [(f"says: {decision.comment}", "")] if decision.comment else []
+    yield from ((f"note: {note}", "dim") for note in record.observation.notes)
+    for number, result in enumerate(record.results):
+        action = decision.actions[number] if number < len(decision.actions) else None
+        yield from _result(action if action is not None and action.tool == result.tool else None, result)
+    if not record.results:
+        yield from ((f"{_call(action)}: not run yet", "dim") for action in decision.actions)
+
+
+def _result(action: Action | None, result: CommandResult) -> Iterator[Line]:
+    called = _call(action) if action is not None else result.tool
+    doubt = ", in doubt" if result.in_doubt else ""
+    yield f"{called}: {result.status.value}{doubt}", _STYLES[result.status]
+    if result.error:
+        yield f"  {result.error}", ""
+    if result.value is not None:
+        yield f"  {_short(result.value)}", "dim"
+
+
+def _call(action: Action) -> str:
+    on = f" on {action.control.name or action.control.id}" if action.control is not None else ""
+    return f"{action.tool}{on} {_short(action.arguments)}"
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
+
+
+def _causes(causes: tuple[Cause, ...]) -> Iterator[Line]:
+    return ((f"because {cause.reason}", "") for cause in causes)
+
+
+def _replied(message: Message, reply: Reply | None) -> Iterator[Line]:
+    match reply:
+        case Answer(nobody=True):
+            yield "nobody will answer", "yellow"
+        case Answer():
+            yield f"answered{_by(reply.by)}: {' / '.join(reply.texts)}", GOOD
+        case ApprovalAnswer(approved=True):
+            for_good = ", and the same again in this task" if reply.remember else ""
+            unattended = " without a person" if reply.unattended else ""
+            yield f"approved{_by(reply.by)}{unattended}{for_good}", GOOD
+        case ApprovalAnswer():
+            yield f"rejected{_by(reply.by)}{f': {reply.reason}' if reply.reason else ''}", BAD
+        case RequestExpired():
+            yield f"nobody answered in time: {reply.at_deadline.value}", BAD
+        case None if isinstance(message, Question | ApprovalRequest):
+            yield "not answered", "yellow"
+
+
+def _by(who: str) -> str:
+    return f" by {who}" if who else ""
+
+
+def _print_broken_off(console: Console, agent: str, left: Unfinished) -> None:
+    decided = left.decided
+    if decided is None:
+        return
+    title = Text(plain(agent), style="cyan")
+    _print_beside(console, " " * _INDENT, title.append(f"  step {decided.step}, on its way", style="yellow"))
+    done = len(left.results)
+    lines = [
+        line for action, result in zip(decided.actions, left.results, strict=False) for line in _result(action, result)
+    ]
+    for number, action in enumerate(decided.actions[done:]):
+        begun = number == 0 and left.intent is not None
+        lines.append(
+            (
+                f"{_call(action)}: {'begun, and no outcome yet' if begun else 'not run yet'}",
+                "yellow" if begun else "dim",
+            )
+        )
+    for line in lines:
+        _print_below(console, line)

@@ -1,0 +1,111 @@
+"""What a journal holds already, before a run or a resume starts on it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from callboard.actors.journal import JournalReader
+from callboard.actors.servers import DocumentServer
+from callboard.config import Settings
+from callboard.console._history import History, history_of
+from callboard.console._journals import journal_of, settings_at
+from callboard.console._mistakes import fail
+from callboard.console._people import asked
+from callboard.console._text import plain
+from callboard.messages import JournalInUseError, Question, agent_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from callboard.console._attendance import Attendance
+
+_ELSEWHERE = ": resume it where it was submitted"
+
+
+def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tuple[Settings, tuple[History, ...]]:
+    """Read settings, and what their journal has of tasks that are not over.
+
+    Raises:
+        JournalInUseError: If somebody has it open.
+        JournalError: If it is not there, or can't be read.
+    """
+    file = settings_at(path)
+    settings = Settings.load(file, **changes)
+    found = _unfinished(journal_of(settings, file))
+    for history in found:
+        _check_can_go_on(history, settings, who)
+    return settings, found
+
+
+def _unfinished(journal: Path) -> tuple[History, ...]:
+    with JournalReader.open(journal) as reader:
+        _check_free(reader)
+        left = [task.id for task in reader.tasks() if task.ended is None]
+        found = [history_of(reader.rows(task_id)) for task_id in left]
+    return tuple(history for history in found if history is not None)
+
+
+def _check_can_go_on(history: History, settings: Settings, who: Attendance) -> None:
+    """Refuse to take over what would only fail here, or be given up because nobody is there to answer."""
+    task_id = history.task.id
+    servers = {DocumentServer.name} if settings.documents.workspace is not None else set()
+    for assign in history.assigned:
+        kind, target = agent_kind(assign.address), assign.target
+        if settings.models.of(kind) is None:
+            fail(f"{task_id} needs a model for {assign.address}, and models.{kind.value} names none{_ELSEWHERE}")
+        if target is not None and target.server not in servers:
+            fail(f"{task_id} works on {target.id} of the server {target.server!r}, which is not there{_ELSEWHERE}")
+    for ask in history.waiting:
+        if who.gives_up(ask):
+            what = asked(ask) if isinstance(ask, Question) else ask.reason
+            fail(
+                f"{task_id} waits for a person ({plain(what)}), and nobody is asked ({who.absent}): "
+                "resume it in a terminal, or say --no-input to give it up"
+            )
+
+
+def known_ids(settings: Settings) -> frozenset[str]:
+    """Give the ids of the tasks that the settings' journal has already.
+
+    A journal with tasks that are not over is refused: they would go on beside a new one, perhaps on other documents.
+
+    Raises:
+        JournalInUseError: If somebody has it open.
+        JournalError: If it can't be read.
+    """
+    if settings.journal.path is None:
+        return frozenset()
+    journal = settings.path(settings.journal.path)
+    if not journal.exists() or not journal.stat().st_size:
+        return frozenset()
+    with JournalReader.open(journal) as reader:
+        _check_free(reader)
+        tasks = reader.tasks()
+    left = [task.id for task in tasks if task.ended is None]
+    if left:
+        fail(
+            f"the journal {journal} has tasks that are not over: {', '.join(left)}; "
+            "go on with them first (callboard resume), or give this one a journal of its own (--journal FILE)"
+        )
+    return frozenset(task.id for task in tasks)
+
+
+def _check_free(reader: JournalReader) -> None:
+    holder = reader.holder()
+    if holder is not None:
+        raise JournalInUseError(reader.path, pid=holder.pid, host=holder.host, since=holder.since)
+
+
+@contextlib.contextmanager
+def kept(command: str) -> Iterator[None]:
+    """Say, when somebody leaves at once, how to go on with what the journal has; no command, no journal."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if command:
+            typer.echo(f"\ncallboard: left at once; the journal keeps what is not over: {command}", err=True)
+        raise

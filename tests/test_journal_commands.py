@@ -1,0 +1,568 @@
+"""The command line and its journals: what is listed and told, taken over, refused, and never shown as it came."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
+from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
+from callboard.console import Board
+
+Call = Callable[..., Result]
+Folder = Callable[..., Path]
+
+FINISH = {"Status": "FINISH", "Comment": "All done.", "Result": {"sum": 3}}
+ASK = {"Status": "PENDING", "Questions": [{"text": "Which year?", "choices": ["last", "this"]}]}
+CREATE = {"Status": "CONTINUE", "Function": "create_document", "Args": {"path": "new.xlsx"}, "Thought": "I make it"}
+NOD = [{"verdict": "approve", "tool": "create_document", "reason": "new files need a nod"}]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that the command line is called in."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def call(here: Path) -> Call:
+    """Call the command line in an empty folder: ``call("tasks", "journal.db")``."""
+    return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "100"})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """Make a folder that can be run, with a journal: what its host decides, and settings by section."""
+
+    def make(*answers: dict[str, Any], **settings: Any) -> Path:
+        place = tmp_path / "job"
+        (place / "workspace").mkdir(parents=True)
+        sections = {
+            "models": {"host": "scripted:script.yaml"},
+            "documents": {"workspace": "workspace"},
+            "journal": {"path": "journal.db"},
+            **settings,
+        }
+        (place / "callboard.yaml").write_text(yaml.safe_dump(sections), encoding="utf-8")
+        (place / "task.yaml").write_text("request: do it\n", encoding="utf-8")
+        (place / "script.yaml").write_text(yaml.safe_dump({"host": list(answers)}), encoding="utf-8")
+        return place
+
+    return make
+
+
+@pytest.fixture
+def working() -> Iterator[Callable[..., ExitStack]]:
+    """Have a supervisor work on a task in a folder, until an event comes; it stops where the test says, or ends."""
+    with ExitStack() as stack:
+
+        def begin(place: Path, name: EventName, task: str = "t") -> ExitStack:
+            settings = Settings.load(place / "callboard.yaml", log={"format": "off"})
+            own = stack.enter_context(ExitStack())
+            handle = own.enter_context(Supervisor.start(settings)).submit(Task(id=task, request="do it"))
+            next(event for event in handle.events() if event.name is name)
+            return own
+
+        yield begin
+
+
+@pytest.fixture
+def suspended(folder: Folder, working: Callable[..., ExitStack]) -> Folder:
+    """Make a folder whose journal has a task that is not over: it waits for a person."""
+
+    def make(*answers: dict[str, Any], name: EventName = EventName.QUESTION_ASKED, **settings: Any) -> Path:
+        place = folder(*answers, **settings)
+        working(place, name).close()
+        return place
+
+    return make
+
+
+def listed(call: Call, journal: Path) -> dict[str, str | None]:
+    return {task["id"]: task["outcome"] for task in json.loads(call("tasks", journal, "--json").stdout)}
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+# Where a run keeps its journal
+
+
+def test_a_run_on_a_copy_keeps_its_journal_in_the_copy(call: Call, here: Path, folder: Folder) -> None:
+    place = folder(FINISH)
+    assert call("run", place).exit_code == 0
+    assert listed(call, here / "runs/job-1") == {"job-1": "finished"}
+    assert not (place / "journal.db").exists()
+
+
+def test_a_copy_begins_with_no_journal_of_the_original(call: Call, here: Path, suspended: Folder) -> None:
+    place = suspended(ASK, FINISH)
+    assert call("run", place, "--no-input").exit_code == 0
+    assert listed(call, here / "runs/job-1") == {"job-1": "finished"}
+    assert listed(call, place) == {"t": None}
+
+
+def test_the_journal_of_an_option_beats_that_of_the_settings(call: Call, here: Path, folder: Folder) -> None:
+    assert call("run", folder(FINISH), "--journal", "mine.db").exit_code == 0
+    assert listed(call, here / "mine.db") == {"job-1": "finished"}
+    assert not (here / "runs/job-1/journal.db").exists()
+
+
+def test_a_task_file_that_is_run_again_is_another_task_of_the_same_journal(
+    call: Call, here: Path, folder: Folder
+) -> None:
+    place = folder(FINISH)
+    arguments = ("run", place / "task.yaml", "--settings", place / "callboard.yaml")
+    assert [call(*arguments).exit_code for _ in range(3)] == [0, 0, 0]
+    assert listed(call, place) == {"task": "finished", "task-2": "finished", "task-3": "finished"}
+
+
+def test_a_task_with_an_id_of_its_own_is_run_once(call: Call, here: Path, folder: Folder) -> None:
+    place = folder(CREATE, FINISH)
+    (place / "task.yaml").write_text("{id: mine, request: do it}", encoding="utf-8")
+    arguments = ("run", place / "task.yaml", "--settings", place / "callboard.yaml")
+    assert [call(*arguments).exit_code for _ in range(2)] == [0, 0]
+    assert listed(call, place) == {"mine": "finished"}
+
+
+def test_a_new_run_is_refused_where_tasks_are_not_over(call: Call, here: Path, suspended: Folder) -> None:
+    place = suspended(ASK, FINISH)
+    result = call("run", place, "--journal", place / "journal.db")
+    assert result.exit_code == USAGE
+    assert "has tasks that are not over: t; go on with them first (callboard resume)" in result.stderr
+    assert list((here / "runs").iterdir()) == []
+    assert listed(call, place) == {"t": None}
+
+
+def test_a_trial_of_the_policy_leaves_the_journal_alone(call: Call, here: Path, folder: Folder) -> None:
+    place = folder(CREATE, FINISH, journal={"path": str(here / "kept.db")})
+    assert call("policy", "check", place).exit_code == 0
+    assert list(here.iterdir()) == []
+
+
+def test_a_journal_that_breaks_while_a_task_runs_is_an_error_and_no_mistake_of_the_call(
+    call: Call, here: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def host(_request: object) -> dict[str, Any]:
+        (here / "runs/job-1/journal.db").unlink()
+        return FINISH
+
+    models = {"host": FunctionModel(host)}
+    monkeypatch.setattr(Supervisor, "start", functools.partial(Supervisor.start, models=models))
+    result = call("run", folder())
+    assert result.exit_code == EXIT_CODES[Outcome.ERROR]
+    assert re.fullmatch(r"callboard: the journal \S+ .+\n", result.stderr)
+
+
+# Listing
+
+
+def test_tasks_are_listed_with_their_outcomes_and_requests(call: Call, folder: Folder) -> None:
+    call("run", folder(FINISH))
+    said = words(call("tasks", "runs/job-1").stdout)
+    assert re.search(r"job-1 finished \d{4}-\d\d-\d\d \d\d:\d\d \d+\.\d s do it", said)
+    assert said.endswith("1 task, 0 not over; nobody has the journal open")
+
+
+@pytest.mark.parametrize("where", ["runs/job-1", "runs/job-1/callboard.yaml", "runs/job-1/journal.db"])
+def test_a_journal_is_named_by_its_file_or_by_settings(call: Call, folder: Folder, where: str) -> None:
+    call("run", folder(FINISH))
+    assert listed(call, Path(where)) == {"job-1": "finished"}
+
+
+def test_without_a_name_it_is_the_journal_of_the_current_folder(
+    call: Call, here: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("run", folder(FINISH))
+    monkeypatch.chdir(here / "runs/job-1")
+    assert "job-1" in call("tasks").stdout
+    assert "All done." in call("show", "job-1").stdout
+
+
+def test_a_journal_in_use_is_read_too_and_its_holder_named(
+    call: Call, folder: Folder, working: Callable[..., ExitStack]
+) -> None:
+    place = folder(ASK, FINISH)
+    working(place, EventName.QUESTION_ASKED)
+    assert f"1 task, 1 not over; process {os.getpid()} on " in words(call("tasks", place).stdout)
+    shown = words(call("show", "t", place).stdout)
+    assert "Which year? (last / this) not answered" in shown
+    assert f"not over: process {os.getpid()} on " in shown
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_list_fits_the_terminal(here: Path, folder: Folder, width: int) -> None:
+    place = folder(FINISH)
+    (place / "task.yaml").write_text(f"request: {'long ' * 50}", encoding="utf-8")
+    for arguments in (["run", str(place)], ["tasks", "runs/job-1"], ["show", "job-1", "runs/job-1"]):
+        result = CliRunner().invoke(app, arguments, env={"COLUMNS": str(width)})
+        assert result.exit_code == 0, result.output
+        if arguments[0] != "run":
+            assert max(map(len, result.stdout.splitlines())) <= width
+
+
+# Telling
+
+
+def test_the_history_tells_what_was_asked_decided_and_done(call: Call, here: Path, folder: Folder) -> None:
+    call("run", folder(CREATE, FINISH))
+    said = words(call("show", "job-1", "runs/job-1").stdout)
+    for told in (
+        "job-1 do it submitted ",
+        "host/job-1 begins round 1",
+        'step 1, CONTINUE I make it create_document {"path": "new.xlsx"}: success {"id": "new.xlsx"',
+        "step 2, CONTINUE → FINISH says: All done.",
+        "host/job-1 ends its round: finished",
+        'output {"sum": 3} used steps 2, model calls 2, tool calls 1 made runs/job-1/workspace/new.xlsx',
+    ):
+        assert told in said, told
+
+
+def test_the_history_tells_of_subtasks_and_their_agents(call: Call, here: Path) -> None:
+    example = Path(__file__).resolve().parents[1] / "examples" / "sales_report"
+    call("run", example)
+    said = words(call("show", "sales_report-1", "runs/sales_report-1").stdout)
+    for told in (
+        "step 1, CONTINUE → ASSIGN sales.docx",
+        "app/word/sales.docx is assigned subtask 1: Extract the sales table",
+        "app/word/sales.docx ends subtask 1: finished",
+        "app/excel/report.xlsx step 2, CONTINUE The table fills A1:E5;",
+    ):
+        assert told in said, told
+
+
+def test_the_history_tells_who_approved(call: Call, folder: Folder) -> None:
+    call("run", folder(CREATE, FINISH, policy=NOD), "--yes")
+    said = words(call("show", "job-1", "runs/job-1").stdout)
+    assert 'wants an approval: new files need a nod create_document {"path": "new.xlsx"} approved by --yes' in said
+    assert "CONFIRM → CONTINUE, with what was held" in said
+
+
+def test_the_history_tells_who_rejected_and_why(call: Call, folder: Folder) -> None:
+    call("run", folder(CREATE, FINISH, policy=NOD))
+    said = words(call("show", "job-1", "runs/job-1").stdout)
+    assert "rejected by no terminal: nobody is here to approve it" in said
+    assert "rejected in " in said
+
+
+def test_the_history_tells_why_a_step_failed(call: Call, folder: Folder) -> None:
+    call("run", folder())
+    said = words(call("show", "job-1", "runs/job-1").stdout)
+    assert "a step failed in llm_interaction: error because " in said
+    assert "ran dry" in said
+
+
+def test_the_history_tells_of_a_failed_action(call: Call, folder: Folder) -> None:
+    call("run", folder({**CREATE, "Args": {"path": "../new.xlsx"}}, FINISH))
+    said = words(call("show", "job-1", "runs/job-1").stdout)
+    assert 'create_document {"path": "../new.xlsx"}: failure' in said
+
+
+def test_json_holds_the_messages_of_the_journal_and_no_pictures(call: Call, folder: Folder) -> None:
+    call("run", folder(CREATE, FINISH, policy=NOD), "--yes")
+    said = json.loads(call("show", "job-1", "runs/job-1", "--json").stdout)
+    assert TaskResult.model_validate_json(json.dumps(said["result"])).ok
+    assert Task.model_validate_json(json.dumps(said["task"])).request == "do it"
+    assert said["submitted"] <= said["ended"]
+    kinds = [entry["message"]["kind"] for entry in said["history"]]
+    assert kinds == ["assign", "step_done", "approval_request", "step_done", "step_done", "round_ended"]
+    assert said["history"][2]["reply"]["by"] == "--yes"
+    assert {entry["agent"] for entry in said["history"]} == {"host/job-1"}
+    assert '"picture"' not in json.dumps(said)
+    assert said["broken_off"] == {}
+
+
+def test_what_documents_and_models_said_does_not_drive_the_terminal(call: Call, folder: Folder) -> None:
+    evil = "ok \x1b[2J\x07\u202e[bold]x[/bold]\r\n"
+    failing = {**CREATE, "Thought": evil, "Args": {"path": f"../{evil}"}}
+    asking = {"Status": "PENDING", "Thought": evil, "Questions": [evil]}
+    place = folder(failing, asking, {**FINISH, "Comment": evil, "Result": evil})
+    (place / "task.yaml").write_text(json.dumps({"request": evil}), encoding="utf-8")
+    call("run", place, "--no-input")
+    said = "".join(call(*arguments, "runs/job-1").stdout for arguments in (["tasks"], ["show", "job-1"]))
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", said)
+    assert "[bold]x[/bold]" in said
+
+
+def test_a_task_may_be_named_by_the_beginning_of_its_id(call: Call, folder: Folder) -> None:
+    call("run", folder(FINISH))
+    assert call("show", "jo", "runs/job-1").stdout.startswith("job-1\n")
+
+
+def test_the_beginning_of_two_ids_names_none(call: Call, folder: Folder) -> None:
+    place = folder(FINISH)
+    for _ in range(2):
+        call("run", place / "task.yaml", "--settings", place / "callboard.yaml")
+    assert call("show", "task", place).exit_code == 0
+    result = call("show", "tas", place)
+    assert result.exit_code == USAGE
+    assert result.stderr.endswith("has no task 'tas'; did you mean task or task-2?\n")
+
+
+def test_an_unknown_task_is_told_with_those_that_there_are(call: Call, folder: Folder) -> None:
+    call("run", folder(FINISH))
+    result = call("show", "qqqq", "runs/job-1")
+    assert result.exit_code == USAGE
+    assert result.stderr.endswith("has no task 'qqqq'; there are: job-1\n")
+
+
+# Taking over
+
+
+def test_a_question_is_put_again_and_its_answer_counts(call: Call, suspended: Folder) -> None:
+    place = suspended(ASK, FINISH)
+    result = call("resume", place, "--no-input")
+    assert result.exit_code == EXIT_CODES[Outcome.CANCELLED]
+    assert "Which year? (last / this)" in result.stdout
+    assert listed(call, place) == {"t": "cancelled"}
+
+
+def test_an_approval_is_put_again_and_what_it_is_for_done_once(call: Call, suspended: Folder) -> None:
+    place = suspended(CREATE, FINISH, name=EventName.APPROVAL_REQUESTED, policy=NOD)
+    result = call("resume", place, "--yes")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("create_document: success") == 1
+    assert (place / "workspace/new.xlsx").exists()
+    assert "goes on in another process" in call("show", "t", place).stdout
+
+
+def test_all_tasks_that_are_not_over_go_on(call: Call, folder: Folder, working: Callable[..., ExitStack]) -> None:
+    place = folder({**CREATE, "Args": {"path": "${task.id}.xlsx"}}, FINISH, policy=NOD)
+    settings = Settings.load(place / "callboard.yaml", log={"format": "off"})
+    with Supervisor.start(settings) as supervisor:
+        handles = [supervisor.submit(Task(id=name, request=f"do {name}")) for name in ("one", "two")]
+        for handle in handles:
+            next(event for event in handle.events() if event.name is EventName.APPROVAL_REQUESTED)
+    result = call("resume", place, "--json", "--yes")
+    said = [TaskResult.model_validate_json(json.dumps(each)) for each in json.loads(result.stdout)]
+    assert [(each.task_id, each.outcome) for each in said] == [("one", Outcome.FINISHED), ("two", Outcome.FINISHED)]
+    assert [Path(path).name for each in said for path in each.artifacts] == ["one.xlsx", "two.xlsx"]
+    assert result.exit_code == 0
+
+
+def test_where_nobody_is_asked_a_task_that_waits_for_a_person_is_left_alone(call: Call, suspended: Folder) -> None:
+    place = suspended(ASK, FINISH)
+    result = call("resume", place)
+    assert result.exit_code == USAGE
+    assert "t waits for a person (Which year? (last / this)), and nobody is asked (no terminal)" in result.stderr
+    assert listed(call, place) == {"t": None}
+
+
+def test_a_task_is_not_taken_over_without_its_model(call: Call, suspended: Folder) -> None:
+    place = suspended(ASK, FINISH)
+    other = place / "other.yaml"
+    other.write_text("{documents: {workspace: workspace}, journal: {path: journal.db}}", encoding="utf-8")
+    result = call("resume", other, "--no-input")
+    assert result.exit_code == USAGE
+    assert "t needs a model for host/t, and models.host names none" in result.stderr
+    assert listed(call, place) == {"t": None}
+
+
+def test_where_all_is_over_resume_says_so(call: Call, folder: Folder) -> None:
+    call("run", folder(FINISH))
+    result = call("resume", "runs/job-1")
+    assert result.exit_code == 0
+    assert result.stdout == "nothing to resume: no task of the journal is left unfinished\n"
+    assert call("resume", "runs/job-1", "--json").stdout == "[]\n"
+
+
+@pytest.mark.parametrize("command", ["resume", "run"])
+def test_a_journal_in_use_is_not_taken_over_and_its_holder_named(
+    call: Call, here: Path, folder: Folder, working: Callable[..., ExitStack], command: str
+) -> None:
+    place = folder(ASK, FINISH)
+    working(place, EventName.QUESTION_ASKED)
+    result = call(command, place, "--journal", place / "journal.db", "--no-input")
+    assert result.exit_code == USAGE
+    assert f"is in use by process {os.getpid()} on " in result.stderr
+    assert result.stdout == ""
+
+
+# A program that dies
+
+
+PROGRAM = """
+import asyncio, os, signal, sys
+from callboard.actors.models import ScriptedModel
+
+answer = ScriptedModel.answer
+
+async def slow(self, request):
+    if request.call == 2:
+        print("here", flush=True)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            signal.raise_signal(signal.SIGINT)
+    return await answer(self, request)
+
+ScriptedModel.answer = slow
+from callboard.__main__ import main
+main()
+"""
+"""The command line with a model that does not answer a second time, and has Ctrl-C pressed when it is cancelled."""
+
+
+@contextlib.contextmanager
+def program(*arguments: object, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    """Run it until its model is asked a second time."""
+    command = [sys.executable, "-c", PROGRAM, *map(str, arguments)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert "here\n" in iter(process.stdout.readline, ""), "it ended before"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(call: Call, here: Path, folder: Folder) -> None:
+    with program("run", folder(CREATE, FINISH), cwd=here) as process:
+        process.kill()
+        process.wait(60)
+    assert listed(call, here / "runs/job-1") == {"job-1": None}
+    assert "nobody works on it; callboard resume goes on with it" in words(call("show", "job-1", "runs/job-1").stdout)
+    result = call("resume", "runs/job-1")
+    assert result.exit_code == 0, result.output
+    assert "create_document" not in result.stdout
+    assert "goes on from the journal" in result.stdout
+    assert "used    steps 2, model calls 2, tool calls 1" in result.stdout
+
+
+def test_a_second_ctrl_c_leaves_what_is_not_over_and_says_how_to_go_on(call: Call, here: Path, folder: Folder) -> None:
+    with program("run", folder(CREATE, FINISH), cwd=here) as process:
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == INTERRUPTED
+    assert "callboard: left at once; the journal keeps what is not over: callboard resume runs/job-1\n" in errors
+    ended = call("resume", "runs/job-1").exit_code  # whether the cancel was written down yet, nobody can say
+    assert ended in {EXIT_CODES[Outcome.FINISHED], EXIT_CODES[Outcome.CANCELLED]}
+
+
+@pytest.fixture
+def in_doubt(here: Path, folder: Folder) -> Path:
+    """A run that died after the second action of its first step was done, and before that was written down."""
+    actions = [{"function": "create_document", "arguments": {"path": f"{name}.xlsx"}} for name in "ab"]
+    with program("run", folder({"Status": "CONTINUE", "Actions": actions}, FINISH), cwd=here) as process:
+        process.kill()
+        process.wait(60)
+    place = here / "runs/job-1"
+    with contextlib.closing(sqlite3.connect(place / "journal.db")) as connection:
+        (intent,) = connection.execute("SELECT max(id) FROM rows WHERE kind IN ('intent', 'foreseen')").fetchone()
+        connection.execute("DELETE FROM rows WHERE id > ?", (intent,))
+        connection.commit()
+    return place
+
+
+def test_a_step_on_its_way_is_told(call: Call, in_doubt: Path) -> None:
+    said = words(call("show", "job-1", in_doubt).stdout)
+    assert "host/job-1 step 1, on its way" in said
+    assert 'create_document {"path": "a.xlsx"}: success' in said
+    assert 'create_document {"path": "b.xlsx"}: begun, and no outcome yet' in said
+    told = json.loads(call("show", "job-1", in_doubt, "--json").stdout)["broken_off"]["job-1/0"]
+    assert told["in_doubt"]["arguments"] == {"path": "b.xlsx"}
+
+
+def test_what_was_in_doubt_is_told_when_it_is_resumed_and_in_the_history(call: Call, in_doubt: Path) -> None:
+    result = call("resume", in_doubt)
+    assert result.exit_code == 0, result.output
+    doubt = "create_document may have been done before a crash: done"
+    assert doubt in result.stdout
+    assert doubt in call("show", "job-1", in_doubt).stdout
+    assert sorted(path.name for path in (in_doubt / "workspace").iterdir()) == ["a.xlsx", "b.xlsx"]
+
+
+# What can't be read
+
+
+def damaged(path: Path) -> None:
+    path.write_bytes(b"no journal" * 1000)
+
+
+def newer(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA application_id = 0x43616C62")
+        connection.execute("PRAGMA user_version = 99")
+        connection.execute("CREATE TABLE tasks (id)")
+
+
+def empty(path: Path) -> None:
+    path.touch()
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [(damaged, "is no journal, or a damaged one"), (newer, "was written by a newer callboard"), (empty, "is empty")],
+)
+@pytest.mark.parametrize("command", [("tasks",), ("show", "t"), ("resume",)])
+def test_a_journal_that_cant_be_read_is_told_in_a_line(
+    call: Call, folder: Folder, make: Callable[[Path], None], told: str, command: tuple[str, ...]
+) -> None:
+    place = folder(FINISH)
+    make(place / "journal.db")
+    before = (place / "journal.db").read_bytes()
+    result = call(*command, place)
+    assert (result.exit_code, result.stdout) == (USAGE, "")
+    assert told in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert (place / "journal.db").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["tasks"], "no journal is named: give its file, or a folder or settings file that names one"),
+        (["tasks", "plain.yaml"], "plain.yaml: journal.path names no file, so nothing is kept"),
+        (["tasks", "nowhere"], "does not exist"),
+        (["tasks", "named.yaml"], "missing.db is not there"),
+        (["resume", "named.yaml"], "missing.db is not there"),
+        (["resume", "."], "callboard.yaml: can't be read"),
+        (["resume", "named.yaml", "--yes", "--no-input"], "--yes and --no-input exclude each other"),
+    ],
+)
+def test_a_journal_that_is_not_there_is_told(call: Call, here: Path, arguments: list[str], told: str) -> None:
+    (here / "plain.yaml").write_text("limits: {steps: 7}", encoding="utf-8")
+    (here / "named.yaml").write_text("journal: {path: missing.db}", encoding="utf-8")
+    result = call(*arguments)
+    assert (result.exit_code, result.stdout) == (USAGE, "")
+    assert told in words(result.stderr.replace("│", " "))
+    assert not (here / "missing.db").exists()
+
+
+# The display
+
+
+def test_the_display_does_not_count_the_time_in_which_nobody_worked() -> None:
+    board = Board("t", "do it")
+    for at, name, data in (
+        (10.0, EventName.TASK_SUBMITTED, {}),
+        (10.0, EventName.ROUND_STARTED, {"request": "do it", "round": 1}),
+        (12.0, EventName.STATE_CHANGED, {"source": "", "target": "CONTINUE", "by": "system"}),
+        (90_000.0, EventName.TASK_RECOVERED, {"runs": 1}),
+    ):
+        agent = "host/t" if name is not EventName.TASK_RECOVERED else ""
+        line = board.see(Event(seq=1, at=at, name=name, task_id="t", run_id="", agent=agent, data=data))
+    assert line is not None
+    assert line.plain == "    2.00 s  supervisor  goes on from the journal"
+    (row,) = board.rows.values()
+    assert 90_001.0 - row.started == 3.0
