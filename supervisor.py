@@ -169,8 +169,11 @@ class Supervisor:
             servers: Servers of the host program's own, beside those that the settings name.
             clock: A clock of the host program's own; tests pass a `VirtualClock`.
 
+        With a journal, tasks that another process began go on before this returns.
+
         Raises:
             SettingsError: If something in the settings can't be used; nothing is left running.
+            JournalError: If the journal is in use, damaged, newer, or can't be written; nothing is left running.
             TypeError: If an argument is of the wrong type.
         """
         if settings is None or isinstance(settings, str | Path):
@@ -270,8 +273,12 @@ class Supervisor:
     def submit(self, task: Task) -> TaskHandle:
         """Take a task and start it.
 
+        A task with an id or a key that the journal knows is that task, also when it is over.
+
         Raises:
             TypeError: If it is no `Task`.
+            ValueError: If a text in it is no Unicode; it could not be kept.
+            JournalError: If it can't be kept; it was not started.
             UnknownTargetError: If it names a target that no server offers.
             TaskRefusedError: If its id was used before, or its target can't be worked on.
             SupervisorStoppedError: If the supervisor is down.

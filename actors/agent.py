@@ -224,7 +224,7 @@ class Agent(pykka.ThreadingActor):
             if valid and not lease.valid:
                 tell_if_alive(ref, returned)
                 return
-            row = Row(backstage.stream.now(), assign.task_id, assign.run_id, said, job)
+            row = Row(backstage.stream.steady(), assign.task_id, assign.run_id, said, job)
             backstage.journal.append((row,), lambda: tell_if_alive(ref, returned), refused)
 
         def refused(error: Exception) -> None:

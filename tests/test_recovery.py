@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from callboard import EventName, Outcome, Task, tool
+from callboard.actors.journal._writer import RETAIN_SECONDS
 from callboard.messages import (
     Effect,
     JournalInUseError,
@@ -15,7 +16,7 @@ from callboard.messages import (
     TaskRefusedError,
     UnknownTaskError,
 )
-from callboard.testing import MemoryServer
+from callboard.testing import MemoryServer, VirtualClock
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
@@ -430,3 +431,13 @@ def test_what_can_be_seen_is_looked_at_and_the_rest_of_the_list_goes_on(stage, u
     surface.go.set()
     assert [text for _, _, text in surface.deeds] == ["1", "2"]
     assert stage.calls == []
+
+
+def test_what_is_past_its_time_is_dropped_at_the_start_and_again_and_again(stage):
+    clock = VirtualClock()
+    supervisor = stage.begin(app=[FINISH], clock=clock, journal={"days": 1e-9})
+    supervisor.submit(lone(id="t")).result(10)
+    assert supervisor.handle("t").result(0).ok
+    clock.advance(RETAIN_SECONDS)
+    with pytest.raises(UnknownTaskError):
+        supervisor.handle("t")

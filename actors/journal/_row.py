@@ -46,7 +46,7 @@ class Row:
     """A message as it is kept."""
 
     at: Timestamp
-    """Wall time."""
+    """Wall time, but for jumps of it: rows of one process are as far apart as they were written."""
     task_id: str
     """Empty for what belongs to no task."""
     run_id: str

@@ -26,6 +26,9 @@ _log = logging.getLogger("callboard")
 LAZY_SECONDS = 0.05
 """The longest that rows wait which nothing depends on."""
 
+RETAIN_SECONDS = 3600.0
+"""How often a journal is looked through for what is past its time."""
+
 
 @dataclass(frozen=True)
 class _Append:
@@ -240,6 +243,15 @@ class FileJournal(Journal):
         if self._waiting:
             self.append(())
 
+    def retain(self, days: float | None, max_bytes: int | None) -> None:
+        """Drop tasks that ended too long ago, or are too many, from now on and again and again."""
+
+        def prune() -> None:
+            if tell(self._writer, _Look(lambda file: file.prune(days=days, max_bytes=max_bytes), _pruned)):
+                self._later(RETAIN_SECONDS, prune)
+
+        self._later(RETAIN_SECONDS, prune)
+
     def event(self, event: Event) -> None:
         """Keep an event; nothing depends on it."""
         self.append((Row(event.at, event.task_id, event.run_id, event),), lazy=True)
@@ -307,6 +319,11 @@ def tell(writer: pykka.ActorRef[Writer], message: object) -> bool:
     except pykka.ActorDeadError:
         return False
     return True
+
+
+def _pruned(found: int | Exception) -> None:
+    if isinstance(found, Exception):
+        _log.error("the journal could not be pruned: %s", found)
 
 
 def _call(function: Callable[..., None], *arguments: object) -> None:

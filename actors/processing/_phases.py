@@ -119,7 +119,7 @@ class Context:
         return foresee
 
     def _rows(self, run: Run, notes: Sequence[OnTheWay]) -> tuple[Row, ...]:
-        now, assign = self.services.clock.now(), run.assign
+        now, assign = self.services.clock.steady(), run.assign
         return tuple(Row(now, assign.task_id, assign.run_id, note, run.job) for note in notes)
 
 

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from callboard.actors.replay._result import Difference, Differs
+from callboard.actors.states import STOPPED
 from callboard.messages import (
     Answer,
     ApprovalAnswer,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.replay._tape import Tape
     from callboard.actors.states import Run
-    from callboard.messages import Action
+    from callboard.messages import Action, Outcome
 
 LONG = 300
 """How much of a value a difference shows, in characters."""
@@ -133,16 +134,18 @@ def facts(message: Message) -> dict[str, JsonValue]:
                 "the number of the subtask": message.number,
             }
         case SubtaskEnded(result=result):
-            named |= _ending(result.outcome.value, result.output, result.artifacts)
+            named |= _ending(result.outcome, result.output, result.artifacts)
         case RoundEnded():
-            named |= _ending(message.outcome.value, message.output, message.artifacts)
+            named |= _ending(message.outcome, message.output, message.artifacts)
         case _:
             pass
     return named
 
 
-def _ending(outcome: str, output: JsonValue, artifacts: tuple[str, ...]) -> dict[str, JsonValue]:
-    return {"the outcome": outcome, "the output": output, "the files": list(artifacts)}
+def _ending(outcome: Outcome, output: JsonValue, artifacts: tuple[str, ...]) -> dict[str, JsonValue]:
+    """Give what counts of an ending; what a stop broke off in the middle of a step is in no word of a job."""
+    named: dict[str, JsonValue] = {"the outcome": outcome.value}
+    return named if outcome in STOPPED else named | {"the output": output, "the files": list(artifacts)}
 
 
 def _shown(action: Action) -> str:

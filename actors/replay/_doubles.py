@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.commands import BoundTool, Dispatcher, Toolbox
-from callboard.actors.models import Expected, Model, ModelAnswer, ToolInfo
+from callboard.actors.models import Model, ModelAnswer, ToolInfo
 from callboard.actors.replay._tape import RecordedError
 from callboard.actors.runtime import Lanes
 from callboard.actors.servers import Server
@@ -56,13 +56,6 @@ class RecordedModel(Model):
             raise self._tape.no_answer()
         given = self._tape.answers.pop(0)
         return ModelAnswer.model_validate(given.model_dump(include=set(ModelAnswer.model_fields)))
-
-    def estimate(self, request: ModelRequest) -> Expected:  # noqa: ARG002 - the interface
-        """Say what the next answer really used."""
-        if not self._tape.answers:
-            return Expected()
-        given = self._tape.answers[0]
-        return Expected(tokens=given.input_tokens + given.output_tokens, cost=given.cost)
 
 
 class RecordedTool(BoundTool):

@@ -19,6 +19,8 @@ class Moves:
 
     left: list[str] = field(default_factory=list)
     """Those that were not made again yet, the next one last."""
+    recovered: bool = False
+    """Whether the agent began with what the journal had: the moves in that were not told again."""
     whole: bool = False
     """Whether the run ended with them. Else a crash, or the end of the record, may have swallowed the last of them."""
 
@@ -33,6 +35,8 @@ def recorded_moves(rows: Iterable[Row]) -> dict[tuple[str, int], Moves]:
                 current[assign.run_id] = found[assign.run_id, token] = Moves()
             case Event(name=EventName.STATE_CHANGED, run_id=run_id, data=data) if data["source"] and run_id in current:
                 current[run_id].left.insert(0, move(data["source"], data["target"], data["by"]))
+            case Event(name=EventName.RUN_RECOVERED, run_id=run_id) if run_id in current:
+                current[run_id].recovered = True
             case RoundEnded() | SubtaskEnded() if row.job and row.run_id in current:
                 current[row.run_id].whole = True
     return found

@@ -7,13 +7,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from callboard.actors.journal import JournalReader
-from callboard.messages import Event, Task, TaskResult, UnknownTaskError
+from callboard.messages import (
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    Event,
+    EventName,
+    Question,
+    Task,
+    TaskResult,
+    UnknownTaskError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from callboard.actors.journal import Row
+    from callboard.config import Settings
+    from callboard.messages import Message
+
+SAFE_GUARD_OFF = "safe_guard is off"
+"""How the record says that nobody had to approve anything."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +78,29 @@ class Recording:
         """How the task ended, if it did."""
         return next((row.message for row in reversed(self.rows) if isinstance(row.message, TaskResult)), None)
 
+    def attended(self, settings: Settings) -> Settings:
+        """Give settings with people there to be asked, or not, as it was when this was recorded."""
+        words = [row.message for row in self.rows]
+        system: dict[str, bool] = {}
+        if any(isinstance(word, Question | Answer) for word in words):
+            system["ask_question"] = not any(isinstance(word, Answer) and word.nobody for word in words)
+        waived = any(_waived(word) for word in words)
+        if waived or any(isinstance(word, ApprovalRequest) for word in words):
+            system["safe_guard"] = not waived
+        return settings.model_copy(update={"system": settings.system.model_copy(update=system)})
+
     @property
     def events(self) -> bool:
         """Whether events were kept; without them only the agents' words can be compared."""
         return any(isinstance(row.message, Event) for row in self.rows)
+
+
+def _waived(word: Message) -> bool:
+    """Say whether something shows that approvals were switched off."""
+    match word:
+        case ApprovalAnswer(unattended=True, reason=reason):
+            return reason == SAFE_GUARD_OFF
+        case Event(name=EventName.POLICY_DECIDED, data=data):
+            return data.get("waived") == SAFE_GUARD_OFF
+        case _:
+            return False

@@ -48,9 +48,10 @@ def replay(recording: Recording, settings: Settings | None = None) -> Replay:
 
     Args:
         recording: The task. One that is not over is run as far as it goes.
-        settings: The limits, policy and budgets that hold; by default the defaults and the environment's.
+        settings: The limits, policy and budgets that hold; by default the defaults and the environment's. Whether
+            people are there to be asked is taken from the recording.
     """
-    player = _Player(recording, settings or Settings())
+    player = _Player(recording, recording.attended(settings or Settings()))
     loop = EventLoop("callboard-replay")
     loop.start()
     try:

@@ -13,7 +13,16 @@ from callboard.actors.replay._result import Transition
 from callboard.actors.replay._tape import Tape
 from callboard.actors.runtime import Lease
 from callboard.actors.states import Run, after
-from callboard.messages import ApprovalAnswer, ApprovalRequest, Cancel, Cause, IllegalMoveError, StepFailed, agent_kind
+from callboard.messages import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    Cancel,
+    Cause,
+    EventName,
+    IllegalMoveError,
+    StepFailed,
+    agent_kind,
+)
 
 if TYPE_CHECKING:
     from callboard.actors.journal import Row
@@ -45,9 +54,6 @@ class Stage:
 
     async def perform(self, tape: Tape) -> Message:
         """Run a job again, with what its tape has."""
-        if tape.outside:
-            self.taken += 1
-            return tape.word
         run, services = tape.run, self.services
         kind = agent_kind(run.assign.address)
         own = replace(
@@ -80,6 +86,7 @@ class Scene:
         self._notes: list[Row] = []
         self._events: list[Event] = []
         self._moves: Moves | None = None
+        self._silent = False  # whether moves are made that nobody tells: the agent reads its history
         self._word: Message | None = None
         self._asked: ApprovalRequest | None = None
 
@@ -88,6 +95,7 @@ class Scene:
         self.end()
         self._break_off()
         self._moves = moves
+        self._silent = moves is not None and moves.recovered
         self.fold(row)
 
     def end(self) -> None:
@@ -105,6 +113,8 @@ class Scene:
 
     def told(self, event: Event) -> None:
         """Keep what was told of a job, until its word comes."""
+        if event.name is EventName.RUN_RECOVERED:
+            self._silent = False
         self._events.append(event)
 
     def hear(self, row: Row) -> None:
@@ -131,8 +141,11 @@ class Scene:
             return row  # it came too late, and counted for nothing
         own = [note.message for note in notes if note.job == row.job]
         tape = Tape(replace(run, busy=True, job=row.job), row.message, own, events)
-        said = await self._stage.perform(tape)
-        compare(tape, said)
+        said = tape.word if tape.outside else await self._stage.perform(tape)
+        if tape.outside:
+            self._stage.taken += 1
+        else:
+            compare(tape, said)
         self._word = said
         if isinstance(said, ApprovalRequest):
             self._asked = said
@@ -164,9 +177,12 @@ class Scene:
             target=wished.target,
             by=str(wished.by),
         )
-        if self._moves is not None and (self._moves.left or self._moves.whole):
-            recorded = self._moves.left.pop() if self._moves.left else "none"
-            if recorded != str(made):
+        moves = self._moves
+        if moves is not None and (moves.left or moves.whole):
+            recorded = moves.left[-1] if moves.left else "none"
+            if recorded == str(made):
+                moves.left.pop()
+            elif not self._silent:
                 differs(run, "a transition", recorded, str(made), decided_on(self._word))
         if run.assign.task_id == self._stage.task_id:
             self._stage.transitions.append(made)

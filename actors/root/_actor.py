@@ -402,6 +402,8 @@ class Root(pykka.ThreadingActor):
 
     def _stop_agents(self) -> list[pykka.Future[Any]]:
         self._orderly = True
+        for record in self._parts.tasks.records:
+            self._stops.void(record)
         return [*self._parts.children.stop_all(), self._parts.recorder.stop()]
 
     def on_stop(self) -> None:

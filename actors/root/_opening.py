@@ -52,4 +52,5 @@ def open_journal(settings: Settings, clock: Clock, broken: Callable[[Exception],
         file.close()
         raise
     journal = FileJournal(file, broken=broken, later=clock.after)
+    journal.retain(where.days, where.max_bytes)
     return Opened(journal, pasts, token, seq, journal.event, journal.events)

@@ -43,7 +43,7 @@ class Outbox:
         What follows runs on any thread, must be short, and is not done at all if the message can't be kept; then
         `failed` is called, in the same way.
         """
-        self._rows.append(Row(self._clock.now(), task_id, run_id, message))
+        self._rows.append(Row(self._clock.steady(), task_id, run_id, message))
         self._then.extend(then)
         if failed is not None:
             self._failed.append(failed)

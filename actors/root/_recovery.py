@@ -75,10 +75,13 @@ def past_of(rows: Sequence[Row], now: float) -> Past | None:
 
 
 def _count(past: Past, row: Row, seconds: float) -> None:
+    """Count the time before a row for who worked in it; the task itself does not while it waits for a target."""
     record = past.record
-    if not (isinstance(row.message, Recovered) or record.paused or past.asks):
-        for key in (record.task.id, *past.begun):
-            past.worked[key] = past.worked.get(key, 0.0) + seconds
+    if isinstance(row.message, Recovered) or record.paused or past.asks:
+        return
+    waits = False
+    for key in past.begun if waits else (record.task.id, *past.begun):
+        past.worked[key] = past.worked.get(key, 0.0) + seconds
 
 
 def _after(past: Past, row: Row) -> None:  # noqa: C901 - one match, a case a message

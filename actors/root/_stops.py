@@ -104,10 +104,16 @@ class Stops:
         msg = f"the supervisor stopped; the task {record.task.id} is kept in the journal, and goes on with the next one"
         record.done.set_exception(SupervisorStoppedError(msg))
 
-    def give_up(self, record: TaskRecord, error: Exception) -> None:
-        """Stop a task at once without another word to its agents: nothing can be kept any more."""
+    def void(self, record: TaskRecord) -> None:
+        """Refuse whatever a task's agents still do."""
         for run in record.runs.values():
             if run.token:
                 self._parts.leases.void(run.token)
+
+    def give_up(self, record: TaskRecord, error: Exception) -> None:
+        """Stop a task at once without another word to its agents: nothing can be kept any more."""
+        self.void(record)
+        for run in record.runs.values():
+            if run.token:
                 self._parts.jobs.cancel(run.token)
         record.done.set_exception(error)

@@ -62,6 +62,7 @@ class Clock(ABC):
         self._alarms: list[tuple[float, int, Alarm]] = []
         self._order = itertools.count()
         self._changed = threading.Condition()
+        self._origin: float | None = None
 
     @abstractmethod
     def now(self) -> Timestamp:
@@ -70,6 +71,12 @@ class Clock(ABC):
     @abstractmethod
     def elapsed(self) -> Seconds:
         """Give seconds on a clock that never jumps; only differences mean anything."""
+
+    def steady(self) -> Timestamp:
+        """Give the wall time as it was when this was first asked, and what has elapsed since: it never jumps either."""
+        if self._origin is None:
+            self._origin = self.now() - self.elapsed()
+        return self._origin + self.elapsed()
 
     def after(self, seconds: Seconds, callback: Callable[[], None]) -> Alarm:
         """Call back once, `seconds` from now."""

@@ -154,9 +154,9 @@ class EventStream:
         """The number of the latest event."""
         return self._seq
 
-    def now(self) -> Timestamp:
-        """Give the wall time that events carry."""
-        return self._clock.now()
+    def steady(self) -> Timestamp:
+        """Give the time that rows of the journal carry; events carry the wall time."""
+        return self._clock.steady()
 
     def add_sink(self, sink: Callable[[Event], None]) -> None:
         """Have each event given to a function that must not block: the log."""
