@@ -27,6 +27,7 @@ LAYERS = [
     {"processing"},
     {"agents"},
     {"root"},
+    {"replay"},
     {"supervisor"},
     {"public"},
     {"console"},
@@ -37,7 +38,7 @@ LAYERS = [
 SIBLINGS = {"servers": {"runtime"}, "commands": {"models", "servers", "runtime"}}
 """What a part may import of its own layer, beside itself."""
 
-TESTING_MAY_IMPORT = {"messages", "models", "runtime", "servers"}
+TESTING_MAY_IMPORT = {"config", "journal", "messages", "models", "replay", "runtime", "servers"}
 """`callboard.testing` stands beside the layers; nothing of ours imports it."""
 
 AGENTS = {"agent", "host", "app", "mobile", "linux", "blackboard"}

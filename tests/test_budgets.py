@@ -317,6 +317,21 @@ def test_a_person_is_asked_about_rounds_too_and_the_next_one_begins(start):
     assert (result.outcome, result.rounds) == (Outcome.FINISHED, 3)
 
 
+@pytest.mark.parametrize(("kind", "rounds"), [("rounds", 4), ("model_calls", 4), ("steps", 4)])
+def test_go_on_in_one_round_holds_in_the_next(start, kind, rounds):
+    plan = [f"step {number}" for number in range(rounds)]
+    handle = start(host=[FINISH] * rounds, budget=asking(task={kind: 1})).submit(Task(plan=plan))
+    texts = []
+    for number in range(1, rounds):
+        question = nth_question(handle, number)
+        texts.append(question.questions[0].text)
+        handle.answer(question.id, "go on")
+    result = handle.result(10)
+    assert (result.outcome, result.rounds) == (Outcome.FINISHED, rounds)
+    assert [f"its {number} " in text for number, text in enumerate(texts, 1)] == [True] * (rounds - 1)
+    assert [event.name for event in handle.events()].count(EventName.QUESTION_ASKED) == rounds - 1
+
+
 def test_a_round_that_a_person_refused_is_not_counted(start):
     handle = start(host=[FINISH] * 3, budget=asking(task={"rounds": 2})).submit(Task(plan=["one", "two", "three"]))
     handle.answer(nth_question(handle, 1).id, "stop")
@@ -473,3 +488,28 @@ def test_what_a_call_reserved_stays_spent_when_it_is_broken_off(start):
     )
     result = supervisor.submit(Task(request="x")).result(10)
     assert [done.outcome for done in result.subtasks] == [Outcome.FAILED, Outcome.OUT_OF_BUDGET]
+
+
+def test_a_call_of_unknown_price_that_is_broken_off_uses_all_that_is_left_of_the_money(start):
+    broken_off = []
+
+    async def mobile(_request):
+        broken_off.append(1)
+        return await asyncio.Event().wait()
+
+    def host(request):
+        tries = len(request.subtasks)
+        return ModelAnswer(
+            content={"Status": "ASSIGN", "ControlText": "phone", "Current Sub-Task": f"try {tries}"}, cost=0.1
+        )
+
+    supervisor = start(
+        host=FunctionModel(host, expects=lambda _request: Expected(cost=0.1)),
+        mobile=FunctionModel(mobile),
+        servers=[MemoryServer(MemoryServer.device("phone"))],
+        budget={"task": {"cost": 1.0}},
+        limits={"model_seconds": 0.05},
+    )
+    result = supervisor.submit(Task(request="x")).result(10)
+    assert (result.outcome, len(broken_off)) == (Outcome.OUT_OF_BUDGET, 1)
+    assert (result.usage.cost, result.usage.unpriced_calls) == (0.1, 1)

@@ -331,6 +331,18 @@ class _Tools(MemoryServer):
         return target
 
     @tool(effect=Effect.ONCE)
+    def write_slowly(self, target: str, path: str) -> str:
+        """Write a file, and be slow in the very middle of it."""
+        try:
+            with committing(Path(path)):
+                self.begun.set()
+                assert self.let_go.wait(20)
+                Path(path).write_text("whole", encoding="utf-8")
+        finally:
+            self.ended.set()
+        return target
+
+    @tool(effect=Effect.ONCE)
     async def resist(self, target: str) -> str:
         """Wait, and do not listen when told to stop."""
         self.begun.set()
@@ -534,6 +546,18 @@ def test_the_files_that_a_stopped_command_had_written_are_in_the_result(start, t
     result = handle.result(10)
     assert (result.outcome, result.artifacts) == (Outcome.CANCELLED, (path,))
     assert result.subtasks[0].made == (path,)
+
+
+def test_the_file_of_a_commit_that_is_too_slow_to_be_stopped_is_in_the_result(start, tools, tmp_path):
+    path = tmp_path / "report.txt"
+    answer = {"Status": "FINISH", "Function": "write_slowly", "Args": {"path": str(path)}}
+    handle = _doing(start(app=[answer], servers=[tools]), tools)
+    handle.cancel()
+    result = handle.result(10)
+    assert (result.outcome, result.artifacts, path.exists()) == (Outcome.CANCELLED, (str(path),), False)
+    tools.let_go.set()
+    assert tools.ended.wait(10)
+    assert path.read_text(encoding="utf-8") == "whole"
 
 
 def test_what_a_stopped_call_says_late_is_dropped_and_logged(start, tools):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 
 import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Task, tool
+from callboard.actors.runtime import committing
 from callboard.messages import Effect
 from callboard.testing import MemoryServer, VirtualClock
 
@@ -53,6 +55,13 @@ class Slow(MemoryServer):
             self.cancelled.set()
             raise
         return target
+
+    @tool(effect=Effect.ONCE)
+    async def save_and_wait(self, target: str, path: str) -> str:
+        """Write a file, then wait for ever."""
+        with committing(Path(path)):
+            Path(path).write_text("saved", encoding="utf-8")  # noqa: ASYNC240 - a few bytes, in a test
+        return await self.wait(target)
 
 
 class Sudden(VirtualClock):
@@ -158,6 +167,17 @@ def test_what_a_step_did_before_its_deadline_is_counted(start):
     supervisor = start(app=[answer], servers=[Slow()], limits={"step_seconds": 0.1})
     usage = supervisor.submit(Task(request="x", target="memo:one")).result(10).usage
     assert (usage.steps, usage.model_calls, usage.commands) == (1, 1, 2)
+
+
+def test_the_files_of_the_command_that_a_step_deadline_breaks_off_are_in_the_result(start, tmp_path):
+    clock, surface, path = VirtualClock(), Slow(), str(tmp_path / "report.txt")
+    answer = {"Status": "CONTINUE", "Function": "save_and_wait", "Args": {"path": path}}
+    supervisor = start(app=[answer], servers=[surface], clock=clock, limits={"step_seconds": 60})
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    assert surface.begun.wait(10)
+    clock.advance(61)
+    result = handle.result(10)
+    assert (result.outcome, result.artifacts) == (Outcome.TIMED_OUT, (path,))
 
 
 def test_a_model_deadline_is_an_error_and_cancels_the_call(start):

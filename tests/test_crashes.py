@@ -1,24 +1,39 @@
-"""A crash of an agent's code ends its task as an error, and nothing else."""
+"""A crash of an agent's code: its work goes on from the journal, or ends as an error, and nothing else does."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import queue
 import threading
 
 import pykka
 import pytest
 
-from callboard import FunctionModel, Outcome, Server, Task, tool
-from callboard.actors.agent import Agent
+from callboard import EventName, FunctionModel, Outcome, Server, Task, tool
+from callboard.actors.agent import Agent, JobReturned
 from callboard.actors.app import AppAgent
 from callboard.actors.host import HostAgent
 from callboard.actors.root import Root
-from callboard.messages import AgentKind, Assign, Effect, Observation, SubtaskEnded, SupervisorStoppedError
-from callboard.testing import MemoryServer
+from callboard.messages import (
+    AgentKind,
+    Answer,
+    Assign,
+    Effect,
+    Observation,
+    Pause,
+    Step,
+    SubtaskEnded,
+    SupervisorStoppedError,
+)
+from callboard.testing import MemoryServer, VirtualClock
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+NEVER = {"intensity": 0}
+"""Nobody is started anew: the first crash is the end."""
+AT_ONCE = {"backoff": 0, "max_backoff": 0}
+"""As often as usual, without a delay."""
 
 pytestmark = pytest.mark.usefixtures("_quiet")
 
@@ -42,12 +57,38 @@ def bystander():
     ref.stop()
 
 
+class Gate:
+    """Where models wait until a test opens it."""
+
+    def __init__(self):
+        self.reached, self.opened = threading.Event(), threading.Event()
+
+    async def wait_at(self, _request):
+        self.reached.set()
+        await asyncio.to_thread(self.opened.wait, 20)
+        return FINISH
+
+
+@pytest.fixture
+def gate():
+    made = Gate()
+    yield made
+    made.opened.set()
+
+
+def refuse(*_args):
+    msg = "can't start new thread"
+    raise RuntimeError(msg)
+
+
 ERRORS = [ValueError("a bug"), SystemExit(3), KeyboardInterrupt(), GeneratorExit("odd")]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("agent", [HostAgent, AppAgent])
-def test_an_exception_in_an_agents_handler_ends_its_task_as_an_error(start, monkeypatch, bystander, agent, error):
+def test_an_exception_in_an_agents_handler_ends_its_task_as_an_error_where_none_is_started_anew(
+    start, monkeypatch, bystander, agent, error
+):
     original = Agent.receive
 
     def crash(self, message):
@@ -57,7 +98,7 @@ def test_an_exception_in_an_agents_handler_ends_its_task_as_an_error(start, monk
 
     monkeypatch.setattr(Agent, "receive", crash)
     host = [ASSIGN, FINISH]
-    supervisor = start(host=host, app=lambda _request: FINISH)
+    supervisor = start(host=host, app=lambda _request: FINISH, supervision=NEVER)
     result = supervisor.submit(Task(request="crash")).result(10)
     assert result.outcome is Outcome.ERROR
     assert any(cause.exception == type(error).__name__ for cause in result.causes)
@@ -113,68 +154,245 @@ def test_an_exception_of_a_tool_is_a_failed_result_that_the_model_sees(start, by
     assert any(type(error).__name__ in note for note in told)
 
 
-def test_a_crash_of_one_agent_does_not_disturb_another(start, monkeypatch):
+def test_a_crash_of_one_agent_does_not_disturb_another(start, monkeypatch, gate):
     surface = MemoryServer(MemoryServer.window("one"), MemoryServer.window("two"))
     original = Agent.receive
-    asked, release = threading.Event(), threading.Event()
 
     def crash(self, message):
-        if isinstance(message, Assign) and self.address == "app/memo/one":
+        if self.address == "app/memo/one":
             msg = "a bug"
             raise ValueError(msg)
         original(self, message)
 
-    async def app(_request):
-        asked.set()
-        await asyncio.to_thread(release.wait)
-        return FINISH
-
     monkeypatch.setattr(Agent, "receive", crash)
-    supervisor = start(app=FunctionModel(app), servers=[surface])
+    supervisor = start(app=FunctionModel(gate.wait_at), servers=[surface], supervision=AT_ONCE)
     other = supervisor.submit(Task(request="x", target="memo:two"))
-    assert asked.wait(10)
+    assert gate.reached.wait(10)
     assert supervisor.submit(Task(request="x", target="memo:one")).result(10).outcome is Outcome.ERROR
-    release.set()
+    gate.opened.set()
     assert other.result(10).ok
 
 
-def test_work_that_was_queued_behind_a_crash_is_done_by_a_new_agent(start, monkeypatch):
+def test_work_that_was_queued_behind_a_crash_is_done_by_a_new_agent(start, monkeypatch, gate):
     original = Agent.receive
-    asked, release = threading.Event(), threading.Event()
 
     def crash(self, message):
-        if type(message).__name__ == "JobReturned" and self._run.assign.task_id == "first":
+        if isinstance(message, JobReturned) and self._run.assign.task_id == "first":
             msg = "a bug"
             raise ValueError(msg)
         original(self, message)
 
-    async def app(_request):
-        asked.set()
-        await asyncio.to_thread(release.wait)
-        return FINISH
-
     monkeypatch.setattr(Agent, "receive", crash)
-    supervisor = start(app=FunctionModel(app))
+    supervisor = start(app=FunctionModel(gate.wait_at), supervision=NEVER)
     first = supervisor.submit(Task(id="first", request="x", target="memo:one"))
-    assert asked.wait(10)
+    assert gate.reached.wait(10)
     second = supervisor.submit(Task(id="second", request="x", target="memo:one"))
-    release.set()
+    gate.opened.set()
     assert first.result(10).outcome is Outcome.ERROR
     assert second.result(10).ok
 
 
-def test_an_agent_that_cannot_be_started_ends_its_task_as_an_error(start, monkeypatch):
-    def refuse(*_args):
-        msg = "can't start new thread"
-        raise RuntimeError(msg)
+# Started anew
 
-    supervisor = start(host=[FINISH])
+
+def crash_at(monkeypatch, which, error=None, times=1):
+    """Let an agent crash when it gets a certain message: so many times, then no more."""
+    original, crashes = Agent.receive, []
+
+    def receive(self, message):
+        if len(crashes) < times and which(self, message):
+            crashes.append(message)
+            raise error or ValueError("a bug")
+        original(self, message)
+
+    monkeypatch.setattr(Agent, "receive", receive)
+    return crashes
+
+
+def append(text):
+    return {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": text}}
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("agent", [HostAgent, AppAgent])
+@pytest.mark.parametrize("message", [Assign, JobReturned, Step])
+def test_a_crashed_agent_is_started_anew_and_goes_on_without_asking_or_doing_anything_twice(
+    start, monkeypatch, bystander, agent, error, message
+):
+    asked = []
+
+    def model(*answers):
+        def answer(request):
+            asked.append((request.kind.value, request.call))
+            return answers[request.call - 1]
+
+        return answer
+
+    crashes = crash_at(monkeypatch, lambda self, got: isinstance(self, agent) and isinstance(got, message), error)
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(
+        host=model(ASSIGN, FINISH), app=model(append("a"), append("b"), FINISH), servers=[surface], supervision=AT_ONCE
+    )
+    handle = supervisor.submit(Task(id="t", request="x"))
+    result = handle.result(10)
+    assert (result.outcome, result.causes) == (Outcome.FINISHED, ())
+    assert [text for _, _, text in surface.deeds] == ["a", "b"]
+    assert sorted(asked) == [("app", 1), ("app", 2), ("app", 3), ("host", 1), ("host", 2)]
+    assert len(crashes) == 1
+
+
+def test_an_agent_that_crashes_too_often_is_given_up_with_all_its_crashes_as_causes(start, monkeypatch):
+    crashes = crash_at(
+        monkeypatch, lambda self, got: isinstance(self, AppAgent) and isinstance(got, JobReturned | Step), times=99
+    )
+    supervisor = start(host=[ASSIGN], app=[FINISH], supervision={**AT_ONCE, "intensity": 2})
+    result = supervisor.submit(Task(request="x")).result(10)
+    assert (result.outcome, len(crashes)) == (Outcome.ERROR, 3)
+    (subtask,) = result.subtasks
+    assert (subtask.outcome, [cause.reason for cause in subtask.causes]) == (Outcome.ERROR, ["a bug"] * 3)
+
+
+def test_each_restart_is_told_with_its_delay(start, monkeypatch):
+    crash_at(monkeypatch, lambda _self, got: isinstance(got, Step), times=2)
+    told = queue.SimpleQueue()
+    supervisor = start(app=[FINISH], supervision={"intensity": 1, **AT_ONCE})
+    supervisor.subscribe(lambda event: told.put(event) if event.name is EventName.AGENT_CRASHED else None)
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).outcome is Outcome.ERROR
+    crashes = [told.get(timeout=10) for _ in range(2)]
+    assert [(event.agent, event.data["restart"]) for event in crashes] == [("app/memo/one", 0), ("app/memo/one", None)]
+    assert crashes[0].data["causes"] == ["ValueError: a bug"]
+
+
+@pytest.fixture
+def crashed(start, monkeypatch):
+    """Start a task whose agent crashes at a certain message, and is started anew only when the clock moves.
+
+    Gives the clock, the task's handle, and what waits until the agent is dead and its restart is due later.
+    """
+
+    def begin(which, **given):
+        clock, dead = VirtualClock(), threading.Event()
+        crash_at(monkeypatch, which)
+        supervisor = start(clock=clock, **given)
+        supervisor.subscribe(lambda event: dead.set() if event.name is EventName.AGENT_CRASHED else None)
+
+        def wait():
+            assert dead.wait(10)
+            supervisor.status()  # behind the crash in the switchboard's inbox
+
+        return clock, supervisor.submit(Task(request="x", target="memo:one")), wait
+
+    return begin
+
+
+def test_a_cancel_ends_a_task_whose_agent_waits_to_be_started_anew(crashed):
+    _, handle, until_dead = crashed(lambda _self, got: isinstance(got, Step), app=[FINISH])
+    until_dead()
+    handle.cancel()
+    assert handle.result(10).outcome is Outcome.CANCELLED
+
+
+def test_a_deadline_ends_a_task_whose_agent_waits_to_be_started_anew(crashed):
+    clock, handle, until_dead = crashed(
+        lambda _self, got: isinstance(got, Step),
+        app=[FINISH],
+        limits={"task_seconds": 5},
+        supervision={"backoff": 10},
+    )
+    until_dead()
+    clock.advance(5)
+    assert handle.result(10).outcome is Outcome.TIMED_OUT
+
+
+@pytest.mark.parametrize(
+    ("target", "outcome"), [(None, Outcome.FINISHED), ("memo:one", Outcome.TIMED_OUT)], ids=["assigned", "alone"]
+)
+def test_a_subtasks_deadline_ends_it_although_its_agent_waits_to_be_started_anew(start, monkeypatch, target, outcome):
+    clock, dead = VirtualClock(), threading.Event()
+    crash_at(monkeypatch, lambda self, got: isinstance(self, AppAgent) and isinstance(got, Step))
+    supervisor = start(
+        host=[ASSIGN, FINISH],
+        app=[FINISH],
+        clock=clock,
+        limits={"subtask_seconds": 5},
+        supervision={"backoff": 10},
+    )
+    supervisor.subscribe(lambda event: dead.set() if event.name is EventName.AGENT_CRASHED else None)
+    handle = supervisor.submit(Task(request="x", target=target))
+    assert dead.wait(10)
+    supervisor.status()
+    clock.advance(5)
+    result = handle.result(10)
+    assert (result.outcome, [done.outcome for done in result.subtasks]) == (outcome, [Outcome.TIMED_OUT])
+
+
+def test_a_pause_holds_for_an_agent_that_is_started_anew(crashed, until):
+    surface = MemoryServer(MemoryServer.window())
+    clock, handle, until_dead = crashed(
+        lambda _self, got: isinstance(got, Step), app=[append("a"), FINISH], servers=[surface]
+    )
+    until_dead()
+    handle.pause()
+    clock.advance(60)
+    until(handle, EventName.RUN_RECOVERED)
+    assert surface.deeds == []
+    handle.resume()
+    assert handle.result(10).ok
+    assert len(surface.deeds) == 1
+
+
+ASK = {"Status": "PENDING", "Comment": "which one?"}
+
+
+def test_an_answer_reaches_the_agent_that_is_started_anew_although_hearing_it_was_a_crash(crashed, until):
+    notes = []
+
+    def app(request):
+        notes.extend(request.observation.notes)
+        return ASK if request.call == 1 else FINISH
+
+    clock, handle, until_dead = crashed(lambda _self, got: isinstance(got, Answer), app=app)
+    until(handle, EventName.QUESTION_ASKED)
+    handle.answer(handle.questions()[0].id, "this one")
+    until_dead()
+    clock.advance(60)
+    assert handle.result(10).ok
+    assert notes == ["asked 'which one?', a person answered 'this one'"]
+
+
+def test_a_question_stays_open_while_its_agent_is_started_anew(crashed, until):
+    clock, handle, until_dead = crashed(lambda _self, got: isinstance(got, Pause), app=[ASK, FINISH])
+    until(handle, EventName.QUESTION_ASKED)
+    handle.pause()
+    until_dead()
+    handle.answer(handle.questions()[0].id, "this one")
+    handle.resume()
+    clock.advance(60)
+    assert handle.result(10).ok
+    assert [event.name for event in handle.events()].count(EventName.QUESTION_ASKED) == 1
+
+
+def test_an_agent_that_cannot_be_started_ends_its_task_as_an_error(start, monkeypatch):
+    supervisor = start(host=[FINISH], supervision=AT_ONCE)
     with monkeypatch.context() as patch:
         patch.setattr(HostAgent, "start", refuse)
         result = supervisor.submit(Task(request="x")).result(10)
     assert result.outcome is Outcome.ERROR
-    assert "can't start new thread" in result.causes[0].reason
+    assert ["can't start new thread" in cause.reason for cause in result.causes] == [True] * 4
     assert supervisor.submit(Task(request="x")).result(10).ok
+
+
+def test_an_agent_that_could_not_be_started_once_is_started_later(start, monkeypatch):
+    original, refused = HostAgent.start, []
+
+    def refuse_once(*arguments):
+        if not refused:
+            refused.append(arguments)
+            refuse()
+        return original(*arguments)
+
+    monkeypatch.setattr(HostAgent, "start", refuse_once)
+    assert start(host=[FINISH], supervision=AT_ONCE).submit(Task(request="x")).result(10).ok
 
 
 def test_if_the_switchboard_itself_breaks_whoever_waits_gets_an_error(start, monkeypatch):

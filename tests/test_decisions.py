@@ -25,6 +25,8 @@ PENDING = {"Status": "PENDING", "Questions": ["which file?"]}
 CONFIRM = {"Status": "CONFIRM", "Comment": "may I?"}
 SCREENSHOT = {"Status": "SCREENSHOT"}
 APPROVE_WRITES = [{"verdict": "approve", "tool": "write", "reason": "writes need a nod"}]
+NEVER = {"intensity": 0}
+"""Supervision that starts nobody anew."""
 
 
 def alone(target="memo:one"):
@@ -731,10 +733,10 @@ def test_row_20_an_exception_inside_a_phase_is_an_error(start, kind):
     assert [cause.exception for cause in result.causes] == ["PhaseError", "ZeroDivisionError"]
 
 
-def test_row_20_an_exception_that_escapes_an_agents_handler_ends_its_subtask_and_the_round_as_an_error(start, until):
+def test_row_20_past_the_restarts_an_exception_that_escapes_an_agents_handler_ends_subtask_and_round_as_an_error(start):
     app, begun = endless_after()
     host = FunctionModel(lambda _: ASSIGN)
-    handle = start(host=host, app=app).submit(Task(request="write"))
+    handle = start(host=host, app=app, supervision=NEVER).submit(Task(request="write"))
     assert begun.wait(10)
     [agent] = pykka.ActorRegistry.get_by_class(AppAgent)
     agent.tell("what no agent understands")
@@ -743,6 +745,29 @@ def test_row_20_an_exception_that_escapes_an_agents_handler_ends_its_subtask_and
     assert result.subtasks[0].outcome is Outcome.ERROR
     assert "AttributeError" in [cause.exception for cause in result.causes]
     assert host_moves(handle)[-1] == ("ASSIGN", "FINISH", "system")
+
+
+def test_row_20_an_agent_whose_handler_an_exception_escapes_is_started_anew_and_its_subtask_goes_on(start, until):
+    begun, asked = threading.Event(), []
+
+    async def app(request):
+        asked.append(request.step)
+        if asked == [1, 2]:
+            begun.set()
+            await asyncio.Event().wait()
+        return write(status="CONTINUE") if request.step == 1 else FINISH
+
+    surface = Surface()
+    supervisor = start(
+        host=[ASSIGN, FINISH], app=FunctionModel(app), servers=[surface], supervision={"backoff": 0, "max_backoff": 0}
+    )
+    handle = supervisor.submit(Task(request="write"))
+    assert begun.wait(10)
+    [agent] = pykka.ActorRegistry.get_by_class(AppAgent)
+    agent.tell("what no agent understands")
+    assert handle.result(10).ok
+    assert (asked, len(surface.deeds)) == ([1, 2, 2], 1)
+    assert until(handle, EventName.RUN_RECOVERED, steps=1).agent == "app/memo/one"
 
 
 def test_row_20_after_a_crash_the_next_work_gets_a_new_agent(start):
@@ -754,7 +779,7 @@ def test_row_20_after_a_crash_the_next_work_gets_a_new_agent(start):
         begun.set()
         return await asyncio.Event().wait()
 
-    supervisor = start(app=FunctionModel(app))
+    supervisor = start(app=FunctionModel(app), supervision=NEVER)
     first = supervisor.submit(Task(id="first", request="write", target="memo:one"))
     assert begun.wait(10)
     [agent] = pykka.ActorRegistry.get_by_class(AppAgent)
@@ -1017,7 +1042,7 @@ def test_row_22_what_is_denied_never_runs_and_the_model_is_told(start, safe_guar
     assert requests[1].observation.notes[0] == "write failed: denied: read only"
 
 
-def test_row_22_a_denial_holds_although_the_list_that_it_stands_in_was_approved(start, until):
+def test_row_22_a_list_that_has_a_denied_action_is_not_put_before_a_person(start):
     surface = Surface()
     both = {
         "Status": "CONTINUE",
@@ -1026,12 +1051,16 @@ def test_row_22_a_denial_holds_although_the_list_that_it_stands_in_was_approved(
             {"function": "append", "arguments": {"control_id": "field-1", "text": "denied"}},
         ],
     }
-    policy = [*APPROVE_WRITES, {"verdict": "deny", "tool": "append"}]
-    handle = start(app=[both, FINISH], servers=[surface], policy=policy).submit(alone())
-    until(handle, EventName.APPROVAL_REQUESTED)
-    handle.approve(handle.approvals()[0].id)
+    requests, app = recorded([both, FINISH])
+    policy = [*APPROVE_WRITES, {"verdict": "deny", "tool": "append", "reason": "write once"}]
+    handle = start(app=app, servers=[surface], policy=policy).submit(alone())
     assert handle.result(10).ok
-    assert ("memo:one", "field-1", "denied") not in surface.deeds
+    assert EventName.APPROVAL_REQUESTED not in [event.name for event in handle.events()]
+    assert surface.deeds == []
+    assert requests[1].observation.notes == (
+        "write was not run: skipped, because append is denied",
+        "append failed: denied: write once",
+    )
 
 
 @pytest.mark.parametrize(("kind", "target"), [("mobile", MemoryServer.device()), ("linux", MemoryServer.shell())])

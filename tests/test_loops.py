@@ -144,6 +144,44 @@ def test_the_same_question_again_and_again_is_a_loop(start):
     assert handle.result(0).usage.steps == 4
 
 
+def answered(handle):
+    """Answer all questions of a task until it is over; give how many there were."""
+    asked = 0
+    for event in handle.events():
+        if event.name is EventName.QUESTION_ASKED:
+            asked += 1
+            handle.answer(event.data["request"]["id"], "the same")
+    return asked
+
+
+def test_questions_in_other_words_each_time_are_a_loop(start):
+    model = Model(*({"Status": "PENDING", "Questions": [f"question {number}?"]} for number in range(50)))
+    handle = start(app=model, limits={"repeats": 3}).submit(Task(request="x", target="memo:one"))
+    assert answered(handle) == 11
+    assert handle.result(10).outcome is Outcome.FAILED
+    assert model.told == [10, 11, 12]
+
+
+def test_thinking_in_other_words_each_time_is_a_loop(start):
+    model = Model(*({"Status": "CONTINUE", "Comment": f"thought {number}"} for number in range(50)))
+    result = start(app=model, limits={"repeats": 3}).submit(Task(request="x", target="memo:one")).result(10)
+    assert result.outcome is Outcome.FAILED
+    assert "no progress" in result.causes[0].reason
+
+
+def test_two_questions_between_two_actions_are_no_loop(start):
+    ask = [{"Status": "PENDING", "Questions": [f"question {number}?"]} for number in range(12)]
+    do = [
+        {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": "x"}} for _ in range(6)
+    ]
+    answers = [answer for pair in zip(ask[::2], ask[1::2], do, strict=True) for answer in pair]
+    model = Model(*answers, FINISH)
+    handle = start(app=model, limits={"repeats": 2}).submit(Task(request="x", target="memo:one"))
+    assert answered(handle) == 12
+    assert handle.result(10).ok
+    assert model.told == []
+
+
 def test_the_same_approved_action_again_and_again_is_a_loop(start):
     supervisor = start(app=Model(RING), servers=[Deaf()], policy=[{"verdict": "approve", "tool": "ring"}])
     handle = on_the_window(supervisor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from pathlib import Path
 
 import docx
@@ -12,7 +13,7 @@ import pytest
 
 from callboard import EventName, Outcome, Task, tool
 from callboard.messages import AgentKind, Effect, Hazard, NotWaitingError
-from callboard.testing import MemoryServer
+from callboard.testing import MemoryServer, VirtualClock
 
 FINISH = {"Status": "FINISH"}
 READ = {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "read"}
@@ -453,3 +454,36 @@ def test_a_verdict_that_an_approval_waives_says_so(start):
     handle = start(app=[write(), FINISH], policy=policy).submit(alone())
     asked_for(handle)
     assert verdicts(handle) == [("write", "approve", ""), ("write", "approve", "approved")]
+
+
+class Pondering(MemoryServer):
+    """A window that does not come to an end of thinking what a call would do, until it is let go."""
+
+    def __init__(self):
+        super().__init__(self.window())
+        self.begun, self.let_go = threading.Event(), threading.Event()
+
+    def hazards(self, target, tool, arguments, made):
+        if not self.let_go.is_set():
+            self.begun.set()
+            assert self.let_go.wait(10)
+        return set()
+
+
+def test_a_server_that_takes_too_long_to_say_what_a_call_would_do_is_a_failure_that_the_model_sees(start, until):
+    clock, surface, notes = VirtualClock(), Pondering(), []
+    write = {"Status": "CONTINUE", "Function": "write", "Args": {"control_id": "field-1", "text": "x"}}
+
+    def app(request):
+        notes.extend(request.observation.notes)
+        return write if request.call == 1 else FINISH
+
+    supervisor = start(app=app, servers=[surface], clock=clock, limits={"command_seconds": 60})
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    assert surface.begun.wait(10)
+    clock.advance(61)
+    until(handle, EventName.STEP_ENDED, results=["failure"])
+    surface.let_go.set()
+    assert handle.result(10).ok
+    assert notes[-1] == "write failed: asking what write would do took longer than 60 s"
+    assert surface.deeds == []

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from callboard import EventName, FunctionModel, Outcome, PlanStep, Task
-from callboard.actors.agent import Agent
+from callboard.actors.agent import Agent, JobReturned
 from callboard.messages import Assign, TaskRefusedError
 from callboard.testing import MemoryServer, VirtualClock
 
@@ -268,9 +268,13 @@ def test_a_lone_agents_task_has_no_conversation_neither_while_it_runs_nor_after(
         handle.follow_up("more")
 
 
-def test_a_conversation_whose_host_agent_crashed_is_refused_and_not_begun_anew(start, monkeypatch, caplog):
+def thoughts(request):
+    return [record.decision.thought for record in request.memory]
+
+
+def test_a_conversation_whose_host_agent_crashed_goes_on_with_its_memory(start, monkeypatch, caplog):
     caplog.set_level(logging.CRITICAL, "pykka")
-    original = Agent.receive
+    original, seen = Agent.receive, []
 
     def crash(self, message):
         if isinstance(message, Assign) and message.task_request == "crash":
@@ -278,40 +282,42 @@ def test_a_conversation_whose_host_agent_crashed_is_refused_and_not_begun_anew(s
             raise ValueError(msg)
         original(self, message)
 
+    def host(request):
+        seen.append(thoughts(request))
+        return {"Status": "FINISH", "Thought": request.request}
+
     monkeypatch.setattr(Agent, "receive", crash)
-    first = start(host=[FINISH]).submit(Task(request="one"))
+    first = start(host=host, supervision={"intensity": 0}).submit(Task(request="one"))
     assert first.result(10).ok
     assert first.follow_up("crash").result(10).outcome is Outcome.ERROR
-    with pytest.raises(TaskRefusedError):
-        first.follow_up("three")
+    assert first.follow_up("three").result(10).ok
+    assert seen == [[], ["one"]]
 
 
-def test_a_follow_up_that_waits_when_its_host_agent_crashes_is_an_error_and_not_begun_with_an_empty_memory(
-    start, monkeypatch, caplog
-):
+def test_a_follow_up_that_waits_when_its_host_agent_crashes_begins_with_its_memory(start, monkeypatch, caplog):
     caplog.set_level(logging.CRITICAL, "pykka")
-    original, asked, release = Agent.receive, threading.Event(), threading.Event()
+    original, asked, release, seen = Agent.receive, threading.Event(), threading.Event(), []
 
     def crash(self, message):
-        if type(message).__name__ == "JobReturned":
+        if isinstance(message, JobReturned) and self._run.assign.request == "one":
             msg = "a bug"
             raise ValueError(msg)
         original(self, message)
 
-    async def host(_request):
+    async def host(request):
+        seen.append(thoughts(request))
         asked.set()
-        await asyncio.to_thread(release.wait)
-        return FINISH
+        await asyncio.to_thread(release.wait, 10)
+        return {"Status": "FINISH", "Thought": request.request}
 
     monkeypatch.setattr(Agent, "receive", crash)
-    first = start(host=FunctionModel(host)).submit(Task(request="one"))
+    first = start(host=FunctionModel(host), supervision={"intensity": 0}).submit(Task(request="one"))
     assert asked.wait(10)
     second = first.follow_up("two")
     release.set()
     assert first.result(10).outcome is Outcome.ERROR
-    result = second.result(10)
-    assert result.outcome is Outcome.ERROR
-    assert "its memory is gone" in result.causes[0].reason
+    assert second.result(10).ok
+    assert seen == [[], ["one"]]
 
 
 def test_a_follow_up_may_follow_a_plan(start):

@@ -59,11 +59,16 @@ MIGRATIONS: tuple[str, ...] = (
 """The scripts that make the tables, a version each; the last line of each is its version."""
 
 
+_LOG_HEADER = 32
+"""The bytes of a log before its first row."""
+
+
 def connect_reading(path: Path, *, alone: bool = False) -> sqlite3.Connection:
     """Connect to a journal without changing it, also while another process writes it.
 
     A journal that was closed is read as any SQLite file is. One that is in use, or was when its process was killed,
     has its last rows in a log beside it, which is read too. The last case is a copy of one in use, without its log.
+    A log without rows, of a process that was killed when it had just begun it, SQLite can't read without an index.
 
     Args:
         path: The journal.
@@ -71,7 +76,7 @@ def connect_reading(path: Path, *, alone: bool = False) -> sqlite3.Connection:
             which SQLite shares between connections.
     """
     log, shared = (beside(path, suffix).exists() for suffix in ("-wal", "-shm"))
-    if log:
+    if log and not (alone and _size(beside(path, "-wal")) <= _LOG_HEADER):
         return _connected(path, "mode=ro&readonly_shm=1" if shared and alone else "mode=ro")
     with path.open("rb") as file:  # nobody writes it now: closing it again takes no lock from a connection of ours
         logged = file.read(20)[18:19] == b"\2"

@@ -223,6 +223,7 @@ class FileJournal(Journal):
         lazy: bool = False,
     ) -> None:
         """Hand rows to the writer; lazy ones wait here, and go with the next that are needed, in their order."""
+        lazy = lazy and then is None and failed is None
         with self._lock:
             if lazy:
                 self._waiting.extend(rows)

@@ -42,7 +42,7 @@ async def collect_controls(context: Context, run: Run) -> Observation:
     """All others: look at the target. In SCREENSHOT only the controls are annotated that the model named."""
     target = target_of(run)
     server = context.services.toolbox.server(target)
-    if _in_doubt(run) and context.services.lanes.busy(server.lane(target)):
+    if _failed_last(run) and context.services.lanes.busy(server.lane(target)):
         note = f"{target.id} is still busy with a call that took too long; nothing can be seen of it now"
         return Observation(notes=(note, *run.notes))
     try:
@@ -107,8 +107,8 @@ async def _is_gone(context: Context, run: Run) -> bool:
     return target.id not in {known.id for known in await on_lane(context, server, None, server.targets)}
 
 
-def _in_doubt(run: Run) -> bool:
-    return bool(run.records) and any(result.in_doubt for result in run.records[-1].results)
+def _failed_last(run: Run) -> bool:
+    return bool(run.records) and any(result.status is ResultStatus.FAILURE for result in run.records[-1].results)
 
 
 def _acted_last(run: Run) -> bool:

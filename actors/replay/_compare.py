@@ -149,12 +149,14 @@ def _ending(outcome: Outcome, output: JsonValue, artifacts: tuple[str, ...]) -> 
 
 
 def _shown(action: Action) -> str:
-    arguments = ", ".join(f"{name}={json.dumps(value)}" for name, value in action.arguments.items())
+    arguments = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in action.arguments.items())
     return f"{action.tool}({arguments})"
 
 
 def shortly(value: JsonValue) -> str:
     """Show a value, cut where it is long."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        value = "; ".join(map(str, value))
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return (text if len(text) <= LONG else f"{text[:LONG]} …") or "nothing"
 
@@ -176,4 +178,4 @@ def decided_on(message: Message | None) -> tuple[str, ...]:
         return ()
     decision = message.record.decision
     actions = shortly([_shown(action) for action in decision.actions]) if decision.actions else "no action"
-    return (f"decided on: {decision.status}, {actions}",)
+    return (f"decided on: {decision.status} with {actions}",)

@@ -79,7 +79,7 @@ def _count(past: Past, row: Row, seconds: float) -> None:
     record = past.record
     if isinstance(row.message, Recovered) or record.paused or past.asks:
         return
-    waits = False
+    waits = any(run not in past.begun for run in record.runs)
     for key in past.begun if waits else (record.task.id, *past.begun):
         past.worked[key] = past.worked.get(key, 0.0) + seconds
 

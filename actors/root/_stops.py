@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.root._tasks import never_ran
-from callboard.messages import Cause, EventName, Pause, SupervisorStoppedError
+from callboard.messages import Cause, EventName, Pause, SupervisorStoppedError, subtask_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,9 @@ class Stops:
         if record is None or record.stopping is not None:
             return False
         if cancel.run_id != "*":
-            return self.cancel_run(record, cancel)
+            stopped = self.cancel_run(record, cancel)
+            self._end_if_over(record)
+            return stopped
         record.stopping = cancel
         parts.recorder.emit(
             EventName.TASK_CANCELLING, task_id=cancel.task_id, outcome=cancel.outcome.value, reason=cancel.reason
@@ -52,6 +54,9 @@ class Stops:
         parts.people.withdraw(record.task.id, run.run_id)
         parts.outbox.keep(record.task.id, run.run_id, cancel)
         self._stop_run(record, run, cancel)
+        if run.number and not run.token and record.target is None:  # no agent will tell its HostAgent
+            ended = subtask_ended(run.task_id, run.token, record.subtasks[-1])
+            parts.outbox.keep(run.task_id, f"{run.task_id}/0", ended, parts.children.sender(record.host, ended))
         return True
 
     def _stop_run(self, record: TaskRecord, run: Assign, cancel: Cancel) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import threading
+import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from callboard.actors.runtime._watchdog import stack_of
 if TYPE_CHECKING:
     import concurrent.futures
     from collections.abc import Awaitable, Callable
+    from types import FrameType
 
     from callboard.actors.runtime._clock import Clock
     from callboard.actors.runtime._lanes import Lane
@@ -199,6 +200,10 @@ class Jobs:
 
 
 def _stack_of_task(task: asyncio.Task[None]) -> str:
-    text = io.StringIO()
-    task.print_stack(limit=20, file=text)
-    return text.getvalue()
+    """Say where a coroutine waits: down to the innermost one that it awaits."""
+    frames: list[tuple[FrameType, int]] = []
+    awaited: Any = task.get_coro()
+    while (frame := getattr(awaited, "cr_frame", None)) is not None:
+        frames.append((frame, frame.f_lineno))
+        awaited = awaited.cr_await
+    return "".join(traceback.StackSummary.extract(iter(frames)).format())

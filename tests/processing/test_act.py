@@ -225,8 +225,8 @@ async def test_each_verdict_is_told(stage):
     told = [event.data for event in here.events(EventName.POLICY_DECIDED)]
     common = {"control": "field-1", "hazards": [], "waived": ""}
     assert [{key: value for key, value in verdict.items() if key != "arguments"} for verdict in told] == [
-        {"tool": "write", "verdict": "allow", "reason": "rule 1 of the policy", **common},
-        {"tool": "append", "verdict": "deny", "reason": "no", **common},
+        {"tool": "write", "effect": "idempotent", "verdict": "allow", "reason": "rule 1 of the policy", **common},
+        {"tool": "append", "effect": "once", "verdict": "deny", "reason": "no", **common},
     ]
     assert json.loads(told[0]["arguments"]) == {"control_id": "field-1", "text": "a"}
 

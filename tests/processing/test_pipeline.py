@@ -229,7 +229,7 @@ async def test_at_the_limit_of_a_budget_a_person_is_asked_where_the_settings_say
     assert isinstance(asked, Question)
     [question] = asked.questions
     assert "has used its 0 model calls" in question.text
-    assert (asked.id, asked.deadline, question.choices) == ("t/1/ask-3", 1060.0, ("go on", "stop"))
+    assert (asked.id, asked.deadline, question.choices) == ("t/1/ask-1.3", 1060.0, ("go on", "stop"))
 
 
 async def test_where_nobody_is_asked_the_limit_of_a_budget_is_the_end(stage):
@@ -281,7 +281,7 @@ async def test_an_approval_is_asked_for_with_what_the_agent_sees_and_holds(stage
     run = here.run("CONFIRM", held=held, held_by=Held.POLICY, held_why="rule 1", job=4)
     asked = await here.pipeline.process_confirmation(run)
     assert isinstance(asked, ApprovalRequest)
-    assert (asked.id, asked.task_id, asked.run_id, asked.token) == ("t/1/ask-4", "t", "t/1", 7)
+    assert (asked.id, asked.task_id, asked.run_id, asked.token) == ("t/1/ask-1.4", "t", "t/1", 7)
     assert (asked.address, asked.target, asked.actions) == ("app/memo/one", here.target, held)
     assert (asked.reason, asked.deadline) == ("rule 1", 1060.0)
     assert [control.id for control in asked.observation.controls] == ["field-1"]
@@ -341,14 +341,14 @@ async def test_a_question_is_asked_with_its_deadline_and_no_phase_runs(stage):
     record = RECORD.model_copy(update={"decision": Decision(status="PENDING", questions=questions)})
     asked = await with_phases(here, phases).process_asker(here.run("PENDING", memory=(record,), steps=1, job=2))
     assert isinstance(asked, Question)
-    assert (asked.id, asked.questions, asked.deadline) == ("t/1/ask-2", questions, 1060.0)
+    assert (asked.id, asked.questions, asked.deadline) == ("t/1/ask-1.2", questions, 1060.0)
     assert phases.ran == []
 
 
 async def test_where_questions_are_switched_off_the_answer_is_nobody(stage):
     here = stage(system={"ask_question": False})
     said = await here.pipeline.process_asker(here.run("PENDING", job=2))
-    assert said == Answer(id="t/1/ask-2", task_id="t", nobody=True)
+    assert said == Answer(id="t/1/ask-1.2", task_id="t", nobody=True)
 
 
 async def test_a_capture_only_looks(stage):

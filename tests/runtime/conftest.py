@@ -27,9 +27,9 @@ def lanes() -> Iterator[Lanes]:
 
 
 @pytest.fixture
-def jobs(loop: EventLoop) -> Jobs:
+def jobs(loop: EventLoop, clock: VirtualClock) -> Jobs:
     """Give jobs on the loop."""
-    return Jobs(loop)
+    return Jobs(loop, clock)
 
 
 @pytest.fixture

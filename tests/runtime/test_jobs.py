@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-from callboard.actors.runtime import Jobs, Leases
-from callboard.actors.runtime._lanes import calls_of_job
+from callboard.actors.runtime import Leases
+from callboard.actors.runtime._lanes import Lane, calls_of_job
 from callboard.messages import Captured
 
 WORD = Captured(observation=None)
@@ -273,7 +273,7 @@ def test_one_who_asks_just_as_the_job_gets_stuck_is_told_so(jobs, lease, word):
     call.set_running_or_notify_cancel()
 
     async def leave_a_call_behind():
-        calls_of_job.get().add(call)
+        calls_of_job.get()[call] = Lane("one", threading.Lock(), lambda _lane: None)
         return WORD
 
     jobs.start(lease, leave_a_call_behind, word)
@@ -324,8 +324,44 @@ def test_a_word_that_can_not_be_delivered_still_ends_the_job(loop, jobs, lease):
     assert Idle(jobs, lease.token).is_idle.wait(5)
 
 
-def test_jobs_of_many_threads_all_end(loop, word):
-    jobs, leases = Jobs(loop), Leases()
+def test_a_job_that_runs_for_too_long_is_told_of_once(jobs, lease, word, clock):
+    work = Waiting()
+    jobs.start(lease, work, word)
+    clock.advance(10)
+    assert jobs.overdue(10) == []
+    clock.advance(1)
+    assert jobs.overdue(10) == [lease.token]
+    assert jobs.overdue(10) == []
+    jobs.cancel(lease.token)
+    assert Idle(jobs, lease.token).is_idle.wait(5)
+    assert jobs.overdue(0) == []
+
+
+def test_of_a_job_the_place_where_it_waits_can_be_seen(jobs, lease, word):
+    work = Waiting()
+    jobs.start(lease, work, word)
+    assert work.begun.wait(5)
+    assert "await asyncio.Event().wait()" in jobs.stack(lease.token)
+    jobs.cancel(lease.token)
+    assert Idle(jobs, lease.token).is_idle.wait(5)
+    assert jobs.stack(lease.token) == ""
+
+
+def test_of_a_job_that_waits_for_a_blocking_call_the_calls_place_can_be_seen(jobs, lease, block):
+    block("one")
+    assert "self.let_go.wait(10)" in jobs.stack(lease.token)
+
+
+def test_draining_waits_until_the_last_job_has_ended(jobs, lease, word):
+    assert jobs.drain(0)
+    jobs.start(lease, Waiting(), word)
+    assert not jobs.drain(0)
+    jobs.cancel(lease.token)
+    assert jobs.drain(5)
+
+
+def test_jobs_of_many_threads_all_end(jobs, word):
+    leases = Leases()
     tokens = queue.SimpleQueue()
 
     def start_some():

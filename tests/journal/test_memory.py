@@ -1,0 +1,118 @@
+"""The journal in memory: the same order and the same reading, and gone with the process."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from callboard.actors.journal import MemoryJournal
+from callboard.messages import Answer, Cancel, Task
+
+
+@pytest.fixture
+def journal():
+    return MemoryJournal()
+
+
+def read(journal, task_id, **how):
+    found = []
+    journal.read(task_id, found.append, **how)
+    [rows] = found
+    return [row.message for row in rows]
+
+
+def test_it_does_not_outlive_the_process(journal):
+    assert not journal.survives
+
+
+def test_rows_are_read_in_the_order_in_which_they_were_kept(journal, a_row):
+    answers = [Answer(id=str(number), task_id="t") for number in range(3)]
+    journal.append([a_row(answers[0]), a_row(answers[1])])
+    journal.append([a_row(answers[2])])
+    assert read(journal, "t") == answers
+    assert read(journal, "another") == []
+
+
+def test_what_follows_is_done_at_once_and_after_the_rows_are_there(journal, a_row):
+    then = []
+    journal.append([a_row(Cancel(task_id="t"))], lambda: then.append(read(journal, "t")))
+    assert then == [[Cancel(task_id="t")]]
+
+
+def test_what_follows_may_keep_more(journal, a_row):
+    first, second = Answer(id="1", task_id="t"), Answer(id="2", task_id="t")
+    journal.append([a_row(first)], lambda: journal.append([a_row(second)]))
+    assert read(journal, "t") == [first, second]
+
+
+def test_what_several_threads_tell_has_the_order_of_the_rows(journal, a_row):
+    told = []
+
+    def keep(name):
+        for number in range(100):
+            answer = Answer(id=f"{name}-{number}", task_id="t")
+            journal.append([a_row(answer)], lambda answer=answer: told.append(answer))
+
+    threads = [threading.Thread(target=keep, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert read(journal, "t") == told
+    assert len(told) == 400
+
+
+def test_a_conversation_is_read_as_a_whole_from_any_of_its_tasks(journal, a_task):
+    for row in (a_task("one"), a_task("other"), a_task("two", session="one"), a_task("three", session="one")):
+        journal.append([row])
+    for task_id in ("one", "two", "three"):
+        assert [task.id for task in read(journal, task_id, conversation=True)] == ["one", "two", "three"]
+    assert [task.id for task in read(journal, "other", conversation=True)] == ["other"]
+
+
+def test_a_reader_is_fed_what_there_is_of_some_tasks_and_all_that_comes(journal, a_task):
+    fed = []
+    for task_id in ("one", "two"):
+        journal.append([a_task(task_id)])
+    journal.feed(lambda rows: fed.extend(row.message.id for row in rows), ["two"])
+    journal.append([a_task("three")])
+    assert fed == ["two", "three"]
+
+
+def test_a_new_reader_takes_the_place_of_the_last(journal, a_task):
+    first, second = [], []
+    journal.feed(first.extend)
+    journal.feed(second.extend)
+    journal.append([a_task("one")])
+    assert (len(first), len(second)) == (0, 1)
+
+
+def test_a_reader_has_rows_before_what_follows_them_is_done(journal, a_task):
+    order = []
+    journal.feed(lambda _rows: order.append("fed"))
+    journal.append([a_task("one")], lambda: order.append("told"))
+    assert order == ["fed", "told"]
+
+
+def test_forgotten_tasks_are_gone_and_others_stay(journal, a_task):
+    for task_id in ("one", "two"):
+        journal.append([a_task(task_id)])
+    journal.forget(["one", "never there"])
+    assert (read(journal, "one"), len(read(journal, "two"))) == ([], 1)
+
+
+def test_it_knows_no_task_of_another_process(journal, a_task, a_result):
+    journal.append([a_task("one", key="k"), a_result("one")])
+    assert journal.find(Task(id="one", request="do it", key="k")) is None
+    assert journal.ended("one") is None
+
+
+async def test_a_coroutine_and_a_thread_may_wait_until_rows_are_kept(journal, a_row):
+    await journal.keep(a_row(Answer(id="1", task_id="t")))
+    journal.keep_now(a_row(Answer(id="2", task_id="t")))
+    assert [answer.id for answer in read(journal, "t")] == ["1", "2"]
+
+
+def test_closing_takes_no_time(journal):
+    assert journal.close(0)

@@ -1,0 +1,394 @@
+"""The writer: one thread keeps all rows, what is needed together in one commit, and tells what follows in order."""
+
+from __future__ import annotations
+
+import queue
+import threading
+
+import pytest
+
+from callboard.actors.journal import FileJournal, JournalFile
+from callboard.actors.journal._writer import LAZY_SECONDS, _Look
+from callboard.messages import Answer, Event, JournalError, SupervisorStoppedError, Task
+
+
+class Notebook:
+    """A file that notes what is done to it; it can be held up in a commit, and fail."""
+
+    def __init__(self):
+        self.written, self.commits = [], []
+        self.done = []
+        self.hold, self.holding, self.go = threading.Event(), threading.Event(), threading.Event()
+        self.fail_write = self.fail_commit = None
+        self.refuse = set()
+
+    def write(self, rows):
+        if self.fail_write is not None:
+            raise self.fail_write
+        for row in rows:
+            if row.message.id in self.refuse:
+                raise ValueError(row.message.id)
+        self.written.extend(row.message for row in rows)
+
+    def commit(self):
+        if self.hold.is_set():
+            self.holding.set()
+            assert self.go.wait(10)
+        if self.fail_commit is not None:
+            raise self.fail_commit
+        self.commits.append(self.written)
+        self.written = []
+
+    def rollback(self):
+        self.done.append("rollback")
+        self.written = []
+
+    def close(self):
+        self.done.append("close")
+
+
+class Later:
+    """A clock's `after`, whose time comes when a test says so."""
+
+    def __init__(self):
+        self.due = queue.SimpleQueue()
+
+    def __call__(self, seconds, callback):
+        self.due.put((seconds, callback))
+
+
+class Office:
+    """A journal on a notebook, and all that it tells."""
+
+    def __init__(self):
+        self.file, self.later = Notebook(), Later()
+        self.broken, self.told, self.failures = [], [], []
+        self.journal = FileJournal(self.file, broken=self.broken.append, later=self.later)
+
+    def keep(self, *rows):
+        """Append rows; what follows notes the last one's message."""
+        message = rows[-1].message
+        self.journal.append(
+            rows, lambda: self.told.append(message), lambda error: self.failures.append((message, error))
+        )
+
+    def keep_lazily(self, *rows):
+        """Append rows that nothing depends on."""
+        self.journal.append(rows, lazy=True)
+
+    def settled(self):
+        """Wait until all that the writer has got is dealt with, its commit too: that stands behind it in the inbox."""
+        for _ in range(2):
+            looked(lambda then: self.journal._writer.tell(_Look(lambda _file: None, then)))
+
+
+def looked(look):
+    """Have the writer look at something, and give what it found."""
+    found = queue.SimpleQueue()
+    look(found.put)
+    return found.get(timeout=10)
+
+
+@pytest.fixture
+def office():
+    made = Office()
+    yield made
+    made.file.go.set()
+    assert made.journal.close(10)
+
+
+@pytest.fixture
+def say(a_row):
+    return lambda text: a_row(Answer(id=text, task_id="t"))
+
+
+def ids(messages):
+    return [message.id for message in messages]
+
+
+# Group commit
+
+
+def test_what_follows_rows_is_done_after_their_commit(office, say):
+    office.file.hold.set()
+    office.keep(say("one"))
+    assert office.file.holding.wait(10)
+    assert office.told == []
+    office.file.go.set()
+    office.settled()
+    assert ids(office.told) == ["one"]
+
+
+def test_all_that_comes_while_the_disk_is_busy_is_committed_together(office, say):
+    office.file.hold.set()
+    office.keep(say("first"))
+    assert office.file.holding.wait(10)
+    for number in range(50):
+        office.keep(say(str(number)))
+    office.file.go.set()
+    office.settled()
+    assert [len(commit) for commit in office.file.commits] == [1, 50]
+    assert ids(office.told) == ["first", *map(str, range(50))]
+
+
+def test_what_follows_is_done_in_the_order_of_the_rows(office, say):
+    threads = [
+        threading.Thread(target=lambda name=name: [office.keep(say(f"{name}{number}")) for number in range(50)])
+        for name in "abcd"
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    office.settled()
+    assert ids(office.told) == ids(message for commit in office.file.commits for message in commit)
+    assert len(office.told) == 200
+
+
+def test_what_follows_may_be_nothing_but_has_its_turn(office, say):
+    office.keep(say("one"))
+    order = []
+    office.journal.append((), lambda: order.extend(office.told))
+    office.settled()
+    assert ids(order) == ["one"]
+
+
+def test_what_follows_and_fails_costs_the_others_nothing(office, say, caplog):
+    def fail():
+        raise LookupError
+
+    office.journal.append([say("one")], fail)
+    office.keep(say("two"))
+    office.settled()
+    assert ids(office.told) == ["two"]
+    assert "what followed a row of the journal failed" in caplog.messages
+
+
+# Lazy rows
+
+
+def test_rows_that_nothing_depends_on_wait_for_the_next_commit(office, say):
+    office.keep_lazily(say("lazy"))
+    office.settled()
+    assert office.file.commits == []
+    office.keep(say("needed"))
+    office.keep_lazily(say("later"))
+    office.settled()
+    assert [ids(commit) for commit in office.file.commits] == [["lazy", "needed"]]
+
+
+def test_rows_that_nothing_depends_on_wait_a_short_time_only(office, say):
+    office.keep_lazily(say("one"))
+    office.keep_lazily(say("two"))
+    seconds, callback = office.later.due.get(timeout=10)
+    assert (seconds, office.later.due.empty()) == (LAZY_SECONDS, True)
+    callback()
+    office.settled()
+    assert [ids(commit) for commit in office.file.commits] == [["one", "two"]]
+
+
+def test_the_next_lazy_rows_wait_anew(office, say):
+    office.keep_lazily(say("one"))
+    office.later.due.get(timeout=10)[1]()
+    office.settled()
+    office.keep_lazily(say("two"))
+    office.later.due.get(timeout=10)[1]()
+    office.settled()
+    assert [ids(commit) for commit in office.file.commits] == [["one"], ["two"]]
+
+
+def test_a_wake_after_the_end_is_no_error(office, say):
+    office.keep_lazily(say("one"))
+    _, wake = office.later.due.get(timeout=10)
+    assert office.journal.close(10)
+    wake()
+    assert [ids(commit) for commit in office.file.commits] == [["one"]]
+
+
+def test_lazy_rows_of_which_one_can_not_be_written_down_are_kept_but_for_that_one(office, say, caplog):
+    office.file.refuse = {"bad"}
+    office.keep_lazily(say("one"), say("bad"), say("three"))
+    office.keep(say("needed"))
+    office.settled()
+    assert [ids(commit) for commit in office.file.commits] == [["one", "three", "needed"]]
+    assert "a row of the journal was left out: bad" in caplog.messages
+
+
+# Failures
+
+
+def test_a_message_that_can_not_be_written_down_fails_alone(office, say):
+    office.file.hold.set()
+    office.keep(say("one"))
+    assert office.file.holding.wait(10)
+    office.file.refuse = {"bad"}
+    office.keep(say("two"), say("bad"))
+    office.keep(say("three"))
+    office.file.go.set()
+    office.settled()
+    assert ids(office.told) == ["one", "three"]
+    assert [(message.id, type(error)) for message, error in office.failures] == [("bad", ValueError)]
+    assert [ids(commit) for commit in office.file.commits] == [["one"], ["three"]]
+    assert office.broken == []
+
+
+@pytest.mark.parametrize("where", ["write", "commit"])
+def test_a_disk_that_fails_breaks_the_journal_for_good(office, say, tmp_path, where):
+    full = JournalError(tmp_path, "can't be written: the disk is full")
+    office.keep(say("kept"))
+    office.settled()
+    setattr(office.file, f"fail_{where}", full)
+    office.keep(say("lost"))
+    office.settled()
+    setattr(office.file, f"fail_{where}", None)
+    office.keep(say("later"))
+    office.settled()
+    assert ids(office.told) == ["kept"]
+    assert [(message.id, error) for message, error in office.failures] == [("lost", full), ("later", full)]
+    assert office.broken == [full]
+    assert office.file.done == ["rollback"]
+
+
+def test_all_of_a_group_whose_commit_fails_is_told_so(office, say, tmp_path):
+    office.file.hold.set()
+    office.keep(say("first"))
+    assert office.file.holding.wait(10)
+    full = office.file.fail_commit = JournalError(tmp_path, "can't be written")
+    office.keep(say("second"))
+    office.keep(say("third"))
+    office.file.go.set()
+    office.settled()
+    assert ids(message for message, _ in office.failures) == ["first", "second", "third"]
+    assert (office.told, office.broken) == ([], [full])
+
+
+async def test_a_coroutine_and_a_thread_that_wait_for_rows_hear_that_they_can_not_be_kept(office, say, tmp_path):
+    office.file.fail_commit = JournalError(tmp_path, "can't be written")
+    with pytest.raises(JournalError, match="can't be written"):
+        await office.journal.keep(say("one"))
+    with pytest.raises(JournalError, match="can't be written"):
+        office.journal.keep_now(say("two"))
+
+
+async def test_a_coroutine_that_does_not_wait_any_more_costs_the_others_nothing(office, say):
+    office.file.hold.set()
+    kept = office.journal._kept([say("one")])
+    assert kept.cancel()
+    office.keep(say("two"))
+    office.file.go.set()
+    office.settled()
+    assert ids(office.told) == ["two"]
+
+
+# The end
+
+
+def test_closing_keeps_what_waits_and_closes_the_file(office, say):
+    office.keep_lazily(say("one"))
+    assert office.journal.close(10)
+    assert [ids(commit) for commit in office.file.commits] == [["one"]]
+    assert office.file.done == ["close"]
+
+
+def test_closing_says_when_it_takes_too_long(office, say):
+    office.file.hold.set()
+    office.keep(say("one"))
+    assert office.file.holding.wait(10)
+    assert not office.journal.close(0)
+
+
+def test_after_the_end_nothing_is_kept_and_whoever_wants_to_know_hears_so(office, say):
+    assert office.journal.close(10)
+    office.keep(say("late"))
+    [(message, error)] = office.failures
+    assert (message.id, type(error)) == ("late", SupervisorStoppedError)
+    with pytest.raises(SupervisorStoppedError):
+        office.journal.find(Task(id="t", request="x"))
+
+
+# On a real file
+
+
+@pytest.fixture
+def journal(place):
+    made = FileJournal(JournalFile.open(place), broken=pytest.fail, later=lambda _seconds, _callback: None)
+    yield made
+    assert made.close(10)
+
+
+def test_what_was_appended_before_is_there_when_it_is_read(journal, a_task, say):
+    journal.append([a_task("t")], lazy=True)
+    journal.append([say("one")], lazy=True)
+    rows = looked(lambda then: journal.read("t", then))
+    assert [row.message.id for row in rows] == ["t", "one"]
+
+
+def test_a_conversation_is_read_as_a_whole(journal, a_task):
+    for row in (a_task("one"), a_task("other"), a_task("two", session="one")):
+        journal.append([row], lazy=True)
+    rows = looked(lambda then: journal.read("two", then, conversation=True))
+    assert [row.task_id for row in rows] == ["one", "two"]
+
+
+def test_a_task_is_found_by_its_id_and_its_key(journal, a_task):
+    journal.append([a_task("t", key="monday")], lazy=True)
+    assert journal.find(Task(id="t", request="x")) == "t"
+    assert journal.find(Task(id="u", request="x", key="monday")) == "t"
+    assert journal.find(Task(id="u", request="x")) is None
+
+
+def test_an_ended_task_is_given_with_its_result(journal, a_task, a_result):
+    journal.append([a_task("t")], lazy=True)
+    assert journal.ended("t") is None
+    journal.append([a_result("t")], lazy=True)
+    task, result = journal.ended("t")
+    assert (task.id, result.ok) == ("t", True)
+
+
+def test_events_are_kept_and_read_by_number(journal, an_event):
+    for number in (1, 2, 3):
+        journal.event(an_event(number).message)
+    found = journal.events(1, 10)
+    assert [(type(event), event.seq) for event in found] == [(Event, 2), (Event, 3)]
+
+
+def test_a_reader_is_fed_what_there_is_and_then_what_comes_each_row_once(journal, a_task, say):
+    fed, done = [], threading.Event()
+    journal.append([a_task("t")], lazy=True)
+    journal.append([say("one")])
+    journal.feed(lambda rows: fed.extend(row.message.id for row in rows), ["t"])
+    journal.append([say("two")], done.set)
+    assert done.wait(10)
+    assert fed == ["t", "one", "two"]
+
+
+def test_a_reader_has_rows_before_what_follows_them_is_done(journal, say, a_task):
+    fed, seen, done = [], [], threading.Event()
+    journal.feed(lambda rows: fed.extend(row.message.id for row in rows))
+
+    def then():
+        seen.extend(fed)
+        done.set()
+
+    journal.append([a_task("t"), say("one")], then)
+    assert done.wait(10)
+    assert seen == ["t", "one"]
+
+
+def test_a_reader_that_fails_does_not_stop_what_follows(journal, say, a_task, caplog):
+    def fail(_rows):
+        raise LookupError
+
+    done = threading.Event()
+    journal.feed(fail)
+    journal.append([a_task("t"), say("one")], done.set)
+    assert done.wait(10)
+    assert "what followed a row of the journal failed" in caplog.messages
+
+
+def test_a_reading_that_fails_is_told_to_who_reads_and_the_writer_goes_on(office, say):
+    office.file.rows = lambda _task_id, **_how: 1 // 0
+    assert isinstance(looked(lambda then: office.journal.read("t", then)), ZeroDivisionError)
+    office.keep(say("one"))
+    office.settled()
+    assert ids(office.told) == ["one"]

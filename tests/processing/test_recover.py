@@ -1,0 +1,313 @@
+"""Going on with a step that a crash broke off: look first, then do what is left, and nothing twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from callboard import tool
+from callboard.actors.states import Unfinished
+from callboard.messages import (
+    Action,
+    CommandResult,
+    Decided,
+    Decision,
+    Effect,
+    EventName,
+    Foreseen,
+    Held,
+    Intent,
+    Outcome,
+    Probe,
+    Question,
+    ResultStatus,
+    StepDone,
+    StepFailed,
+)
+from callboard.testing import MemoryServer
+
+WINDOW = MemoryServer.window()
+TEXTS = ("a", "b", "c")
+
+
+class Looked(MemoryServer):
+    """A window of which a test says what a look tells about an action."""
+
+    settles = False
+    says = Probe.UNKNOWN
+
+    def __init__(self, *targets, **more):
+        super().__init__(*targets, **more)
+        self.probed = []
+
+    def probe(self, target, intent, foreseen, fingerprint):
+        self.probed.append((intent, tuple(foreseen), fingerprint))
+        return self.says
+
+    @tool(effect=Effect.ONCE)
+    def explode(self, target: str) -> str:
+        """Fail, always."""
+        msg = "out of paper"
+        raise OSError(msg)
+
+    @property
+    def texts(self):
+        return [text for _, _, text in self.deeds]
+
+
+def action(text="", name="append"):
+    return Action(tool=name, arguments={"control_id": "field-1", "text": text} if text else {})
+
+
+def decided(here, *actions, approved="", resumed=False, status="CONTINUE"):
+    return Decided(
+        step=1,
+        observation=here.surface.observe(WINDOW),
+        decision=Decision(status=status, actions=actions),
+        actions=actions,
+        approved=approved,
+        resumed=resumed,
+    )
+
+
+def intent(number=0, text="a"):
+    return Intent(
+        call_id=f"t/1.1.{number}",
+        tool="append",
+        arguments={"control_id": "field-1", "text": text},
+        target=WINDOW,
+        fingerprint="before",
+    )
+
+
+def done(number=0, status=ResultStatus.SUCCESS):
+    error = "" if status is ResultStatus.SUCCESS else "no"
+    return CommandResult(call_id=f"t/1.1.{number}", tool="append", status=status, error=error)
+
+
+@pytest.fixture
+def left(stage):
+    """A stage on which a crash broke off a list of three; and its run."""
+
+    def make(says=Probe.UNKNOWN, *, actions=None, settings=None, **unfinished):
+        here = stage(surface=Looked, **(settings or {}))
+        here.surface.says = says
+        step = decided(here, *(actions or map(action, TEXTS)), **unfinished.pop("step", {}))
+        return here, here.run(unfinished=Unfinished(decided=step, **unfinished))
+
+    return make
+
+
+def kept(here, kind):
+    """What the journal got of one kind, with the job that noted it."""
+    found = []
+    here.services.journal.read("t", found.extend)
+    return [row.message for row in found if isinstance(row.message, kind)]
+
+
+# What is in doubt
+
+
+async def test_what_was_done_is_not_done_again_and_the_list_goes_on_after_it(left):
+    here, run = left(Probe.DONE, intent=intent())
+    said = await here.pipeline.process_recovered(run)
+    assert isinstance(said, StepDone)
+    assert here.surface.texts == ["b", "c"]
+    assert [(result.call_id, result.status) for result in said.record.results] == [
+        ("t/1.1.0", ResultStatus.SUCCESS),
+        ("t/1.1.1", ResultStatus.SUCCESS),
+        ("t/1.1.2", ResultStatus.SUCCESS),
+    ]
+
+
+async def test_what_was_done_is_noted_so_that_the_next_crash_leaves_no_doubt(left):
+    here, run = left(Probe.DONE, intent=intent())
+    await here.pipeline.process_recovered(run)
+    assert [result.call_id for result in kept(here, CommandResult)] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
+    assert [note.call_id for note in kept(here, Intent)] == ["t/1.1.1", "t/1.1.2"]
+
+
+async def test_the_result_of_what_was_done_has_the_files_that_it_foresaw(left):
+    foreseen = (
+        Foreseen(call_id="t/1.1.0", path="new.txt", before="", after="1"),
+        Foreseen(call_id="t/1.1.0", path="old.txt", before="1", after="2"),
+    )
+    here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
+    said = await here.pipeline.process_recovered(run)
+    [result] = said.record.results
+    assert (result.artifacts, result.made) == (("new.txt", "old.txt"), ("new.txt",))
+    assert here.surface.probed[0][1] == foreseen
+
+
+async def test_what_was_not_done_is_tried_anew_with_a_new_intent(left):
+    here, run = left(Probe.NOT_DONE, intent=intent())
+    said = await here.pipeline.process_recovered(run)
+    assert isinstance(said, StepDone)
+    assert here.surface.texts == ["a", "b", "c"]
+    notes = kept(here, Intent)
+    assert [note.call_id for note in notes] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
+    assert notes[0].fingerprint not in {"", "before"}
+
+
+async def test_what_nobody_can_tell_is_put_before_a_person_and_nothing_is_done(left):
+    here, run = left(Probe.UNKNOWN, intent=intent(), settings={"limits": {"question_seconds": 60}})
+    asked = await here.pipeline.process_recovered(run)
+    assert isinstance(asked, Question)
+    assert (asked.in_doubt, asked.deadline, asked.limit) == ("t/1.1.0", 1060.0, None)
+    [question] = asked.questions
+    assert question.choices == ("it was done", "it was not done", "stop")
+    assert "append(control_id='field-1', text='a')" in question.text
+    assert here.surface.deeds == []
+
+
+@pytest.mark.parametrize("settings", [{"journal": {"in_doubt": "fail"}}, {"system": {"ask_question": False}}])
+async def test_where_nobody_is_asked_a_doubt_fails_the_work(left, settings):
+    here, run = left(Probe.UNKNOWN, intent=intent(), settings=settings, results=())
+    failed = await here.pipeline.process_recovered(run)
+    assert (type(failed), failed.outcome) == (StepFailed, Outcome.FAILED)
+    assert "append may have been done before a crash, or not" in failed.causes[-1].reason
+    assert here.surface.deeds == []
+
+
+@pytest.mark.parametrize(("said", "texts"), [(Probe.DONE, ["b", "c"]), (Probe.NOT_DONE, ["a", "b", "c"])])
+async def test_what_a_person_said_is_followed_and_nothing_is_looked_at(left, said, texts):
+    here, run = left(Probe.UNKNOWN, intent=intent(), said=said)
+    assert isinstance(await here.pipeline.process_recovered(run), StepDone)
+    assert (here.surface.texts, here.surface.probed) == (texts, [])
+
+
+@pytest.mark.parametrize("says", Probe)
+async def test_every_doubt_is_an_event(left, says):
+    here, run = left(says, intent=intent())
+    await here.pipeline.process_recovered(run)
+    [event] = here.events(EventName.COMMAND_IN_DOUBT)
+    assert event.data == {"tool": "append", "call": "t/1.1.0", "probe": says.value}
+
+
+async def test_of_a_tool_that_is_gone_nothing_is_known(left):
+    gone = intent().model_copy(update={"tool": "removed"})
+    here, run = left(Probe.DONE, intent=gone)
+    assert isinstance(await here.pipeline.process_recovered(run), Question)
+    assert here.surface.probed == []
+
+
+async def test_of_several_in_a_list_only_the_one_that_was_under_way_is_in_doubt(left):
+    here, run = left(Probe.DONE, results=(done(0),), intent=intent(1, "b"))
+    said = await here.pipeline.process_recovered(run)
+    assert here.surface.texts == ["c"]
+    assert [result.call_id for result in said.record.results] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
+
+
+# What is left
+
+
+async def test_without_a_doubt_what_has_no_result_is_run(left):
+    here, run = left(results=(done(0),))
+    said = await here.pipeline.process_recovered(run)
+    assert here.surface.texts == ["b", "c"]
+    assert here.surface.probed == []
+    assert len(said.record.results) == 3
+
+
+async def test_when_all_had_run_nothing_is_run_and_the_step_is_remembered(left):
+    here, run = left(results=tuple(done(number) for number in range(3)))
+    said = await here.pipeline.process_recovered(run)
+    assert (here.surface.deeds, len(said.record.results), said.record.step) == ([], 3, 1)
+    assert said.record.observation == run.unfinished.decided.observation
+
+
+async def test_after_an_action_that_failed_the_rest_is_skipped(left):
+    here, run = left(results=(done(0, ResultStatus.FAILURE),))
+    said = await here.pipeline.process_recovered(run)
+    assert here.surface.deeds == []
+    assert [result.status for result in said.record.results] == [
+        ResultStatus.FAILURE,
+        ResultStatus.SKIPPED,
+        ResultStatus.SKIPPED,
+    ]
+
+
+async def test_a_failure_in_the_rest_stops_it(left):
+    here, run = left(actions=[action("a"), action(name="explode"), action("c")], results=(done(0),))
+    said = await here.pipeline.process_recovered(run)
+    assert here.surface.deeds == []
+    assert [result.status for result in said.record.results] == [
+        ResultStatus.SUCCESS,
+        ResultStatus.FAILURE,
+        ResultStatus.SKIPPED,
+    ]
+
+
+async def test_a_pause_holds_what_is_left(left):
+    here, run = left(results=(done(0),))
+    here.lease.paused = True
+    said = await here.pipeline.process_recovered(run)
+    assert (said.held_by, [held.arguments["text"] for held in said.held]) == (Held.PAUSE, ["b", "c"])
+    assert here.surface.deeds == []
+
+
+async def test_the_policy_is_asked_about_what_is_left(left):
+    policy = [{"verdict": "deny", "tool": "append", "reason": "read only"}]
+    here, run = left(results=(done(0),), settings={"policy": policy})
+    said = await here.pipeline.process_recovered(run)
+    assert here.surface.deeds == []
+    assert said.record.results[1].error == "denied: read only"
+
+
+async def test_what_was_approved_before_the_crash_still_is(left):
+    policy = [{"verdict": "approve", "tool": "append"}]
+    here, run = left(results=(done(0),), settings={"policy": policy}, step={"approved": "approved", "resumed": True})
+    said = await here.pipeline.process_recovered(run)
+    assert here.surface.texts == ["b", "c"]
+    assert said.record.resumed
+
+
+async def test_what_needs_an_approval_waits_for_it(left):
+    here, run = left(results=(done(0),), settings={"policy": [{"verdict": "approve", "tool": "append"}]})
+    said = await here.pipeline.process_recovered(run)
+    assert (said.held_by, len(said.held), here.surface.deeds) == (Held.POLICY, 2, [])
+
+
+@pytest.mark.parametrize(("resumed", "steps"), [(False, 1), (True, 0)])
+async def test_a_step_that_was_broken_off_counts_as_one_and_what_was_resumed_as_none(left, resumed, steps):
+    here, run = left(step={"resumed": resumed})
+    said = await here.pipeline.process_recovered(run)
+    assert (said.usage.steps, said.usage.model_calls) == (steps, 0)
+
+
+async def test_a_surface_that_somebody_else_changed_meanwhile_gets_nothing(left):
+    here, run = left()
+    here.surface._controls["memo:one"]["field-1"] = "somebody else was here"
+    said = await here.pipeline.process_recovered(run)
+    assert here.surface.deeds == []
+    assert [result.status for result in said.record.results] == [ResultStatus.SKIPPED] * 3
+    assert "changed by somebody else" in said.record.results[0].error
+
+
+async def test_the_surface_is_looked_at_before_anything_is_probed_or_done(left):
+    here, run = left(Probe.DONE, intent=intent())
+    before = here.surface.observe(WINDOW).fingerprint
+    await here.pipeline.process_recovered(run)
+    [(probed, _, fingerprint)] = here.surface.probed
+    assert (probed, fingerprint) == (run.unfinished.intent, before)
+
+
+async def test_what_can_not_be_seen_fails_the_step_and_nothing_is_done(left):
+    here, run = left(Probe.NOT_DONE, intent=intent())
+    here.surface.remove("memo:one")
+    failed = await here.pipeline.process_recovered(run)
+    assert (type(failed), here.surface.deeds) == (StepFailed, [])
+
+
+async def test_the_model_is_not_asked_again(stage):
+    here = stage(lambda _request: pytest.fail("asked again"), surface=Looked)
+    here.surface.says = Probe.DONE
+    step = decided(here, action("a"), action("b"))
+    run = here.run(unfinished=Unfinished(decided=step, intent=intent()))
+    said = await here.pipeline.process_recovered(run)
+    assert (said.record.decision, said.record.observation) == (step.decision, step.observation)
+
+
+async def test_a_run_that_no_crash_broke_off_can_not_be_gone_on_with(stage):
+    here = stage(surface=Looked)
+    failed = await here.pipeline.process_recovered(here.run())
+    assert (type(failed), failed.causes[-1].exception) == (StepFailed, "LookupError")

@@ -1,0 +1,299 @@
+"""What an approval is good for: exactly what was shown, on what was shown, and nothing that comes later."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from callboard import EventName, Outcome, PlanStep, Task, tool
+from callboard.messages import Effect, NotWaitingError
+from callboard.testing import MemoryServer
+
+FINISH = {"Status": "FINISH"}
+APPROVE_APPENDS = [{"verdict": "approve", "tool": "append"}]
+ALONE = {"request": "x", "target": "memo:one"}
+
+
+def act(*texts, function="append", status="CONTINUE"):
+    actions = [{"Function": function, "Args": {"control_id": "field-1", "text": text}} for text in texts]
+    return {"Status": status, "Comment": "may I?", "Actions": actions}
+
+
+class Paper(MemoryServer):
+    """A surface that changes by calls alone, as a document does; one of its calls can be held up."""
+
+    settles = False
+
+    def __init__(self):
+        super().__init__(self.window())
+        self.begun, self.let_go = threading.Event(), threading.Event()
+        self.hold = ""
+
+    @tool(effect=Effect.ONCE)
+    def stamp(self, target: str, control_id: str, text: str) -> str:
+        """Stamp a text."""
+        if text == self.hold:
+            self.begun.set()
+            assert self.let_go.wait(10)
+        return self.append(target, control_id, text)
+
+    def type(self, text):
+        """Write as another program would."""
+        self._controls["memo:one"]["field-1"] = text
+
+    @property
+    def texts(self):
+        return [text for _, _, text in self.deeds]
+
+
+@pytest.fixture
+def paper():
+    surface = Paper()
+    yield surface
+    surface.let_go.set()
+
+
+@pytest.fixture
+def asked(until):
+    """Wait for a task's first approval, and give it."""
+
+    def wait(handle):
+        until(handle, EventName.APPROVAL_REQUESTED)
+        (request,) = handle.approvals()
+        return request
+
+    return wait
+
+
+def asked_for(handle, number):
+    """Wait until a task has asked for so many approvals or questions, and give the last one's event."""
+    kinds = {EventName.APPROVAL_REQUESTED, EventName.QUESTION_ASKED}
+    asked = [event for event in _until(handle, kinds, number) if event.name in kinds]
+    return asked[number - 1]
+
+
+def _until(handle, kinds, number):
+    for event in handle.events():
+        yield event
+        number -= event.name in kinds
+        if number == 0:
+            return
+
+
+# Ids
+
+
+def test_a_late_second_approval_of_one_round_approves_nothing_in_the_next(start, tmp_path):
+    def host(request):
+        create = {"Status": "CONTINUE", "Function": "create_document", "Args": {"path": request.request}}
+        return create if request.step == 1 else FINISH
+
+    supervisor = start(
+        host=host,
+        servers=[],
+        documents={"workspace": tmp_path},
+        policy=[{"verdict": "approve", "tool": "create_document"}],
+    )
+    handle = supervisor.submit(Task(plan=(PlanStep(request="good.docx"), PlanStep(request="evil.docx"))))
+    first = asked_for(handle, 1).data["request"]["id"]
+    handle.approve(first)
+    second = asked_for(handle, 2).data["request"]["id"]
+    with pytest.raises(NotWaitingError):
+        handle.approve(first)
+    assert [request.id for request in handle.approvals()] == [second]
+    handle.reject(second)
+    assert handle.result(10).outcome is Outcome.REJECTED
+    assert [path.name for path in tmp_path.iterdir()] == ["good.docx"]
+
+
+def test_a_second_answer_to_the_question_of_one_round_answers_nothing_in_the_next(start):
+    def host(request):
+        asks = {"Status": "PENDING", "Questions": [f"may I do {request.request}?"]}
+        return asks if request.step == 1 else FINISH
+
+    handle = start(host=host).submit(Task(plan=(PlanStep(request="one"), PlanStep(request="two"))))
+    first = asked_for(handle, 1).data["request"]["id"]
+    handle.answer(first, "yes")
+    second = asked_for(handle, 2).data["request"]["id"]
+    with pytest.raises(NotWaitingError):
+        handle.answer(first, "yes")
+    handle.answer(second, "no")
+    assert handle.result(10).ok
+
+
+# What the agent itself changes
+
+
+def test_what_the_agent_changes_after_an_approval_is_not_taken_for_somebody_elses(start, until, asked, paper):
+    called, let_go = threading.Event(), threading.Event()
+
+    def app(request):
+        if len(paper.deeds) == 1:
+            called.set()
+            assert let_go.wait(10)
+            return act("later", function="stamp")
+        return FINISH if paper.deeds else act("approved")
+
+    handle = start(app=app, servers=[paper], policy=APPROVE_APPENDS).submit(Task(**ALONE))
+    handle.approve(asked(handle).id)
+    assert called.wait(10)
+    handle.pause()
+    let_go.set()
+    until(handle, EventName.STEP_ENDED, actions=["stamp"], results=[])
+    handle.resume()
+    assert handle.result(10).ok
+    assert paper.texts == ["approved", "later"]
+
+
+def test_after_a_pause_in_the_middle_of_an_approved_list_the_rest_of_it_runs(start, until, asked, paper):
+    paper.hold = "b"
+    handle = start(app=[act("a", "b", "c", function="stamp", status="CONFIRM"), FINISH], servers=[paper]).submit(
+        Task(**ALONE)
+    )
+    handle.approve(asked(handle).id)
+    assert paper.begun.wait(10)
+    handle.pause()
+    paper.let_go.set()
+    until(handle, EventName.STEP_ENDED, results=["success", "success"])
+    assert paper.texts == ["a", "b"]
+    handle.resume()
+    assert handle.result(10).ok
+    assert paper.texts == ["a", "b", "c"]
+    assert [event.name for event in handle.events()].count(EventName.APPROVAL_REQUESTED) == 1
+
+
+def test_what_was_approved_for_the_task_runs_again_when_the_model_asks_for_it_again(start, asked, paper):
+    again = act("x", status="CONFIRM")
+    handle = start(app=[again, again, FINISH], servers=[paper]).submit(Task(**ALONE))
+    handle.approve(asked(handle).id, remember=True)
+    assert handle.result(10).ok
+    assert paper.texts == ["x", "x"]
+
+
+def test_what_somebody_else_changed_before_an_approval_still_stops_it(start, asked, paper):
+    handle = start(app=[act("x"), FINISH], servers=[paper], policy=APPROVE_APPENDS).submit(Task(**ALONE))
+    request = asked(handle)
+    paper.type("somebody else was here")
+    handle.approve(request.id)
+    assert handle.result(10).ok
+    assert paper.texts == []
+
+
+# Another one than was shown
+
+
+class Window(MemoryServer):
+    """A window that may show something else under the same id; what is sent is what it shows."""
+
+    def __init__(self):
+        super().__init__(self.window())
+        self.facts = {"title": "Invoice A", "process": "books.exe", "url": "https://books.example/a"}
+
+    def observe(self, target):
+        return super().observe(target).model_copy(update={"window": dict(self.facts)})
+
+    @tool(effect=Effect.ONCE)
+    def send(self, target: str) -> str:
+        """Send what the window shows."""
+        self.deeds.append((target, "window", self.facts["title"]))
+        return "sent"
+
+
+@pytest.mark.parametrize("fact", ["title", "process", "url"])
+def test_what_was_approved_for_one_window_is_not_done_in_another_that_has_its_id(start, asked, fact):
+    surface, notes = Window(), []
+
+    def app(request):
+        notes.extend(request.observation.notes)
+        return {"Status": "CONTINUE", "Function": "send"} if not request.memory else FINISH
+
+    policy = [{"verdict": "approve", "tool": "send"}]
+    handle = start(app=app, servers=[surface], policy=policy).submit(Task(**ALONE))
+    request = asked(handle)
+    surface.facts[fact] = "another"
+    handle.approve(request.id)
+    assert handle.result(10).ok
+    assert surface.deeds == []
+    assert any(f"its {fact} is 'another' now" in note for note in notes)
+
+
+# A target that is gone
+
+
+class Closing(MemoryServer):
+    """A window that is closed, and may come back."""
+
+    def __init__(self):
+        super().__init__(self.window())
+
+    def come_back(self):
+        self._targets["memo:one"] = self.window()
+        self._controls["memo:one"] = {"field-1": ""}
+
+
+GONE = "it can't be seen any more: memo:one is gone"
+
+
+def seen_by_app(answers, notes):
+    def app(request):
+        notes.append(request.observation.notes)
+        return answers[request.call - 1]
+
+    return app
+
+
+def test_whose_target_is_gone_may_wait_for_it_to_come_back(start, asked, until):
+    surface, notes = Closing(), []
+    answers = [act("a"), {"Status": "CONTINUE", "Comment": "I wait"}, {"Status": "PENDING", "Comment": "open it"}]
+    handle = start(
+        app=seen_by_app([*answers, act("a"), FINISH], notes), servers=[surface], policy=APPROVE_APPENDS
+    ).submit(Task(**ALONE))
+    request = asked(handle)
+    surface.remove("memo:one")
+    handle.approve(request.id)
+    until(handle, EventName.QUESTION_ASKED)
+    surface.come_back()
+    handle.answer(handle.questions()[0].id, "it is open")
+    handle.approve(asked_for(handle, 3).data["request"]["id"])
+    assert handle.result(10).ok
+    assert [GONE in seen for seen in notes] == [False, True, True, False, False]
+    assert surface.deeds == [("memo:one", "field-1", "a")]
+
+
+def test_whose_target_stays_away_may_give_up(start, asked, until):
+    surface, notes = Closing(), []
+    answers = [act("a"), {"Status": "PENDING", "Comment": "open it"}, {"Status": "FAIL", "Comment": "it is gone"}]
+    handle = start(app=seen_by_app(answers, notes), servers=[surface], policy=APPROVE_APPENDS).submit(Task(**ALONE))
+    request = asked(handle)
+    surface.remove("memo:one")
+    handle.approve(request.id)
+    until(handle, EventName.QUESTION_ASKED)
+    handle.answer(handle.questions()[0].id, "I can not")
+    result = handle.result(10)
+    assert (result.outcome, result.causes[0].reason) == (Outcome.FAILED, "it is gone")
+    assert [GONE in seen for seen in notes] == [False, True, True]
+
+
+# What a later rule denies
+
+
+def test_a_list_is_not_put_before_a_person_if_a_later_action_of_it_is_denied(start, paper):
+    both = {"Status": "CONTINUE", "Actions": [*act("a")["Actions"], *act("b", function="write")["Actions"]]}
+    notes = []
+    policy = [*APPROVE_APPENDS, {"verdict": "deny", "tool": "write", "reason": "never"}]
+    handle = start(app=seen_by_app([both, FINISH], notes), servers=[paper], policy=policy).submit(Task(**ALONE))
+    assert handle.result(10).ok
+    assert EventName.APPROVAL_REQUESTED not in [event.name for event in handle.events()]
+    assert paper.texts == []
+    assert notes[1] == ("append was not run: skipped, because write is denied", "write failed: denied: never")
+
+
+def test_an_approval_by_rule_lists_all_that_is_left_of_the_answer(start, asked, paper):
+    both = {"Status": "CONTINUE", "Actions": [*act("a")["Actions"], *act("b", function="write")["Actions"]]}
+    handle = start(app=[both, FINISH], servers=[paper], policy=APPROVE_APPENDS).submit(Task(**ALONE))
+    request = asked(handle)
+    assert [action.tool for action in request.actions] == ["append", "write"]
+    handle.approve(request.id)
+    assert handle.result(10).ok
+    assert paper.texts == ["a", "b"]
