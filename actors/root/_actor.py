@@ -18,7 +18,6 @@ from callboard.actors.root._outbox import Outbox
 from callboard.actors.root._parts import Parts
 from callboard.actors.root._people import People
 from callboard.actors.root._recorder import Recorder
-from callboard.actors.root._recovery import used_by
 from callboard.actors.root._requests import (
     AgentCrashed,
     BlackboardCrashed,
@@ -36,6 +35,7 @@ from callboard.actors.root._requests import (
     StopAgents,
     Submit,
 )
+from callboard.actors.root._restoring import restore
 from callboard.actors.root._sessions import Idle, Sessions
 from callboard.actors.root._stops import Stops
 from callboard.actors.root._tasks import TaskBook, TaskRecord, never_ran
@@ -53,7 +53,6 @@ from callboard.messages import (
     Outcome,
     Pause,
     Question,
-    Recovered,
     RequestExpired,
     Resume,
     RoundEnded,
@@ -350,37 +349,12 @@ class Root(pykka.ThreadingActor):
     def _restore(self, pasts: tuple[Past, ...]) -> None:
         """Go on with what another process began, before anything else is done."""
         for past in pasts:
-            self._restore_one(past)
+            restore(past, self._parts, self._hands, self._stops, self._budgets)
+            for word in past.said.values():
+                self._receive(word)
+            if not past.said:
+                self._end_if_over(past.record)
         self._parts.recorder.fill([past.record.task.id for past in pasts])
-
-    def _restore_one(self, past: Past) -> None:
-        parts, record = self._parts, past.record
-        task_id = record.task.id
-        parts.tasks.restore(record)
-        parts.outbox.keep(task_id, "", Recovered(task_id=task_id))
-        parts.recorder.emit(EventName.TASK_RECOVERED, task_id=task_id, runs=len(record.runs))
-        record.worked = past.worked
-        parts.clocks.start(task_id, parts.limits.task_seconds, task_id, spent=past.worked.get(task_id, 0.0))
-        if record.paused:
-            parts.clocks.stop(task_id, "pause")
-        for run_id, used in used_by(past):
-            self._budgets.run(task_id, run_id).settle(**used)
-        for approved in past.approved:
-            parts.people.remember(approved)
-        for word in past.said.values():
-            record.runs[word.run_id] = record.runs[word.run_id].model_copy(update={"token": word.token})
-        waiting = [run for run in record.runs.values() if not run.token]
-        for run in sorted(waiting, key=lambda run: run.run_id not in past.begun):
-            if record.stopping is not None and run.run_id not in past.begun:
-                self._stops.stop_queued(record, run, record.stopping)
-            else:
-                self._hands.place(record, run, known=True)
-        for ask in past.asks.values():
-            parts.people.restore(ask)
-        for word in past.said.values():
-            self._receive(word)
-        if not past.said:
-            self._end_if_over(record)
 
     def _give_up(self, error: Exception) -> None:
         """Close the intake and stop all agents: what can't be kept must not happen."""

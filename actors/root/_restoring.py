@@ -1,0 +1,49 @@
+"""Restoring: the switchboard takes up what another process began, as if it had begun it itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.actors.root._recovery import used_by
+from callboard.messages import EventName, Recovered
+
+if TYPE_CHECKING:
+    from callboard.actors.root._handover import HandOver
+    from callboard.actors.root._parts import Parts
+    from callboard.actors.root._recovery import Past
+    from callboard.actors.root._stops import Stops
+    from callboard.actors.runtime import Budgets
+
+
+def restore(past: Past, parts: Parts, hands: HandOver, stops: Stops, budgets: Budgets) -> None:
+    """Open a task's books again, and place its work: first what agents had begun, then what was queued.
+
+    What agents had said last, and nobody acted on, is left to the caller: it has the lease under which it was said.
+    """
+    record, task_id = past.record, past.record.task.id
+    parts.tasks.restore(record)
+    parts.outbox.keep(task_id, "", Recovered(task_id=task_id))
+    parts.recorder.emit(EventName.TASK_RECOVERED, task_id=task_id, runs=len(record.runs))
+    _start_clocks(past, parts)
+    for run_id, used in used_by(past):
+        budgets.run(task_id, run_id).settle(**used)
+    for approved in past.approved:
+        parts.people.remember(approved)
+    for word in past.said.values():
+        record.runs[word.run_id] = record.runs[word.run_id].model_copy(update={"token": word.token})
+    waiting = [run for run in record.runs.values() if not run.token]
+    for run in sorted(waiting, key=lambda run: run.run_id not in past.begun):
+        if record.stopping is not None and run.run_id not in past.begun:
+            stops.stop_queued(record, run, record.stopping)
+        else:
+            hands.place(record, run, known=True)
+    for ask in past.asks.values():
+        parts.people.restore(ask)
+
+
+def _start_clocks(past: Past, parts: Parts) -> None:
+    record, task_id = past.record, past.record.task.id
+    record.worked = past.worked
+    parts.clocks.start(task_id, parts.limits.task_seconds, task_id, spent=past.worked.get(task_id, 0.0))
+    if record.paused:
+        parts.clocks.stop(task_id, "pause")
