@@ -39,6 +39,7 @@ from callboard.console import (
     print_head,
     print_result,
     print_verdicts,
+    replay_task,
     resume_command,
     show_task,
     take_over,
@@ -207,6 +208,27 @@ def show(
     """
     with mistakes():
         show_task(Console(highlight=False), task, journal, as_json=as_json)
+
+
+@app.command("replay")
+def replay(
+    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or the beginning of it.")],
+    journal: Journal = None,
+    *,
+    settings: Annotated[
+        Path | None, typer.Option(help="The settings to run it with.", show_default="those that name the journal")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a task of a journal again, without a model and without a surface.
+
+    The models' answers and the tools' results are the recorded ones; all else is
+    done again: reading the answers, the policy, the limits, the machines. Prints
+    the transitions up to the first difference; exit code 1 if there is one.
+    """
+    with mistakes():
+        same = replay_task(Console(highlight=False), task, journal, settings, as_json=as_json)
+    raise typer.Exit(0 if same else 1)
 
 
 def _who(*, yes: bool, no_input: bool, as_json: bool) -> Attendance:

@@ -1,23 +1,47 @@
-"""For the tests of your own automations: a surface in memory, and a clock that stands still."""
+"""For the tests of your own automations: a surface in memory, a clock that stands still, faults, runs replayed."""
 
 from __future__ import annotations
 
+import collections
+import contextlib
+import errno
+import os
+import signal
 import threading
-from typing import TYPE_CHECKING, Annotated, Any
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from unittest import mock
 
 from pydantic import Field
 
+from callboard.actors.journal import JournalFile, JournalReader
 from callboard.actors.models import FunctionModel, ScriptedModel
-from callboard.actors.runtime import VirtualClock, committing
+from callboard.actors.replay import Replay, replay_journal
+from callboard.actors.runtime import Deed, VirtualClock, committing
 from callboard.actors.servers import Server, ToolError, tool
-from callboard.messages import AgentKind, Control, Effect, Observation, Target, TargetKind
+from callboard.config import Settings
+from callboard.messages import AgentKind, Control, Effect, JournalError, Observation, Target, TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pydantic import JsonValue
 
-__all__ = ["FunctionModel", "MemoryServer", "ScriptedModel", "VirtualClock"]
+    from callboard.actors.journal import Row
+
+__all__ = [
+    "Faults",
+    "FunctionModel",
+    "MemoryServer",
+    "Replay",
+    "ScriptedModel",
+    "VirtualClock",
+    "assert_replays",
+    "disk_full",
+    "kill_process",
+    "replayed",
+]
 
 _WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
 
@@ -144,3 +168,140 @@ def _shown(controls: Mapping[str, str]) -> tuple[Control, ...]:
 def _target(key: str, kind: TargetKind, address: str, server: str) -> Target:
     binds: dict[str, Any] = {"target": key}
     return Target(id=key, name=key, kind=kind, address=address, server=server, binds=binds)
+
+
+class Faults:
+    """Lets something happen at chosen places of a task's way: a failure, a wait, or the end of the process.
+
+    A place is before or after a row of a journal file, named by the tag of its message (``intent``, ``step_done``,
+    ``task_result``, ``event`` …), or before or after a ``deed``: the moment in which a tool's change takes effect::
+
+        with Faults() as faults:
+            faults.after("deed", kill_process, nth=2)
+            ...
+
+    Before a row nothing is kept of it, nor of what is to be committed with it; after it, it is safe, and nobody was
+    told. All supervisors of this process are concerned, as long as the ``with`` block lasts.
+    """
+
+    def __init__(self) -> None:
+        self.passed: collections.Counter[tuple[str, str]] = collections.Counter()
+        """How often each place was reached: ``passed["after", "intent"]``. What a run passes is what can be tried."""
+        self._what: dict[tuple[str, str, int], Callable[[], object]] = {}
+        self._written: dict[JournalFile, list[str]] = {}
+        self._lock = threading.Lock()
+        self._undo = ExitStack()
+
+    def before(self, kind: str, do: Callable[[], object], *, nth: int = 1) -> None:
+        """Call a function before the nth row of a kind, or deed; what it raises fails the write, or the deed."""
+        self._what["before", kind, nth] = do
+
+    def after(self, kind: str, do: Callable[[], object], *, nth: int = 1) -> None:
+        """Call a function after the nth row of a kind is safe, or the nth deed is done; it must not raise."""
+        self._what["after", kind, nth] = do
+
+    def __enter__(self) -> Self:
+        """Stand at the places."""
+        write, commit, rollback, writing = JournalFile.write, JournalFile.commit, JournalFile.rollback, Deed.writing
+
+        def written(file: JournalFile, rows: Sequence[Row]) -> None:
+            kinds = [str(getattr(row.message, "kind", "")) for row in rows]
+            try:
+                for kind in kinds:
+                    self._pass("before", kind)
+            except OSError as error:
+                problem = f"can't be written: {error.strerror or error}"
+                raise JournalError(file.path, problem) from error
+            write(file, rows)
+            self._written.setdefault(file, []).extend(kinds)
+
+        def committed(file: JournalFile) -> None:
+            commit(file)
+            for kind in self._written.pop(file, ()):
+                self._pass("after", kind)
+
+        def rolled_back(file: JournalFile) -> None:
+            self._written.pop(file, None)
+            rollback(file)
+
+        @contextlib.contextmanager
+        def done(deed: Deed, artifact: Path | None) -> Iterator[None]:
+            with writing(deed, artifact):
+                self._pass("before", "deed")
+                yield
+                self._pass("after", "deed")
+
+        places = ((JournalFile, "write", written), (JournalFile, "commit", committed))
+        for owner, name, place in (*places, (JournalFile, "rollback", rolled_back), (Deed, "writing", done)):
+            self._undo.enter_context(mock.patch.object(owner, name, place))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let everything be as it was."""
+        self._undo.close()
+
+    def _pass(self, when: Literal["before", "after"], kind: str) -> None:
+        with self._lock:
+            self.passed[when, kind] += 1
+            do = self._what.get((when, kind, self.passed[when, kind]))
+        if do is not None:
+            do()
+
+
+def kill_process() -> None:
+    """End this process at once, as ``kill -9`` and a loss of power do: nothing is tidied up."""
+    os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def disk_full() -> None:
+    """Fail as a full disk does.
+
+    Raises:
+        OSError: Always.
+    """
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def assert_replays(
+    journal: Path, task_id: str | None = None, settings: Settings | Path | None = None
+) -> tuple[Replay, ...]:
+    """Run the tasks of a journal again, without a model and without a surface, and see that they go as recorded.
+
+    Args:
+        journal: The journal's file; the folder of its pictures lies beside it.
+        task_id: One task; all of them by default.
+        settings: The settings that it was recorded with, or their file; the defaults and the environment's if not.
+
+    Raises:
+        AssertionError: If one goes another way; it shows the first difference.
+        JournalError: If the journal can't be read.
+    """
+    held = settings if isinstance(settings, Settings) else Settings.load(settings)
+    with JournalReader.open(journal) as reader:
+        tasks = (task_id,) if task_id is not None else tuple(line.id for line in reader.tasks())
+    replays = tuple(replay_journal(journal, task, held) for task in tasks)
+    for replay in replays:
+        if replay.difference is not None:
+            msg = f"the task {replay.task.id} goes another way than recorded\n{replay.difference}"
+            raise AssertionError(msg)
+    return replays
+
+
+with contextlib.suppress(ImportError):  # all else here works without pytest
+    import pytest
+
+    @pytest.fixture
+    def replayed(request: pytest.FixtureRequest) -> Callable[..., tuple[Replay, ...]]:
+        """Give `assert_replays`, with paths from the test's own folder: ``replayed("bug-17.db")`` is a whole test.
+
+        Import it in a test or a conftest; it is not registered by itself.
+        """
+
+        def check(
+            journal: str | Path, task_id: str | None = None, settings: Settings | str | Path | None = None
+        ) -> tuple[Replay, ...]:
+            here = request.path.parent
+            held = here / settings if isinstance(settings, str | Path) else settings
+            return assert_replays(here / journal, task_id, held)
+
+        return check

@@ -212,7 +212,8 @@ class Agent(pykka.ThreadingActor):
     def _back(self, run: Run, lease: Lease) -> Callable[[Message | BaseException], None]:
         """Make what takes a job's word: it is kept first, then told. Runs on the event loop's thread.
 
-        A word that comes after its lease was voided is late; it is told, to be logged, and not kept.
+        A word that comes after its lease was voided is late; it is told, to be logged, and not kept: the word of the
+        cancel is on its way. An ending stands, whatever stops the task it belongs to.
         """
         assign, job, ref, backstage = run.assign, run.job, self.actor_ref, self._backstage
         address, valid = self.address, lease.valid
@@ -221,8 +222,8 @@ class Agent(pykka.ThreadingActor):
             if isinstance(said, BaseException):
                 said = StepFailed(phase=None, causes=Cause.chain(said, where=address))
             returned = JobReturned(assign.task_id, assign.token, job, said)
-            if valid and not lease.valid:
-                tell_if_alive(ref, returned)
+            if valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded):
+                tell_if_alive(ref, replace(returned, job=0))  # no job has that number: it is logged, and no more
                 return
             row = Row(backstage.stream.steady(), assign.task_id, assign.run_id, said, job)
             backstage.journal.append((row,), lambda: tell_if_alive(ref, returned), refused)

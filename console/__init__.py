@@ -6,6 +6,7 @@ from callboard.console._journals import SETTINGS_FILE, list_tasks, resume_comman
 from callboard.console._mistakes import EXIT_CODES, INTERRUPTED, USAGE, fail, mistakes
 from callboard.console._place import keep_inside, prepare
 from callboard.console._play import Stage, go_on, play
+from callboard.console._replayed import replay_task
 from callboard.console._result import print_head, print_result, print_verdicts
 from callboard.console._show import show_task
 from callboard.console._takeover import kept, take_over
@@ -30,6 +31,7 @@ __all__ = [
     "print_head",
     "print_result",
     "print_verdicts",
+    "replay_task",
     "resume_command",
     "show_task",
     "take_over",

@@ -68,17 +68,23 @@ def show_task(console: Console, task_id: str, path: Path | None, *, as_json: boo
     """Print the history of a task, which may be named by the beginning of its id."""
     journal = journal_at(path)
     with JournalReader.open(journal) as reader:
-        known = [task.id for task in reader.tasks()]
-        found = [task_id] if task_id in known else [each for each in known if each.startswith(task_id)]
-        if len(found) != 1:
-            fail(_unknown(journal, task_id, found or known, ambiguous=bool(found)))
-        history, holder = history_of(reader.rows(found[0])), reader.holder()
+        found = find_task(reader, task_id)
+        history, holder = history_of(reader.rows(found)), reader.holder()
     if history is None:
-        fail(f"the journal {journal} has no history of {found[0]}")
+        fail(f"the journal {journal} has no history of {found}")
     if as_json:
         print_json(history.as_json())
     else:
         _print_history(console, history, holder)
+
+
+def find_task(reader: JournalReader, task_id: str) -> str:
+    """Find the id of a task, which may be named by its beginning."""
+    known = [task.id for task in reader.tasks()]
+    found = [task_id] if task_id in known else [each for each in known if each.startswith(task_id)]
+    if len(found) != 1:
+        fail(_unknown(reader.path, task_id, found or known, ambiguous=bool(found)))
+    return found[0]
 
 
 def _unknown(journal: Path, task_id: str, known: Sequence[str], *, ambiguous: bool) -> str:

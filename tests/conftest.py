@@ -25,6 +25,11 @@ def model_of(answers: Answers) -> Model:
     return FunctionModel(lambda request: answers[request.call - 1])
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the size of the fault tests."""
+    parser.addoption("--kills", type=int, default=12, help="how often a program is killed at random times (default 12)")
+
+
 @pytest.fixture
 def start() -> Iterator[Callable[..., Supervisor]]:
     """Start supervisors on one window in memory, ``memo:one``, with nothing else and no log; all are stopped.

@@ -67,7 +67,7 @@ class Replay:
     jobs: int
     """How many words of agents' jobs were made again."""
     taken: int
-    """How many were taken as recorded, because only time decided them: steps that took too long."""
+    """How many were taken as recorded: of steps that took too long, and of what could not be written down."""
     outcome: Outcome | None
     """How the task ended; None if it was not over, or if there is a difference."""
     difference: Difference | None = None

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from callboard.messages import Event
 
 
+UNWRITABLE = "can't be written down"
+"""How a journal says that a word could not be kept as it was."""
+
+
 class RecordedError(CallboardError):
     """What failed when it was recorded fails again."""
 
@@ -81,8 +85,14 @@ class Tape:
 
     @property
     def outside(self) -> bool:
-        """Whether nothing but time made the word: nobody can make it again."""
-        return isinstance(self.word, StepFailed) and self.word.outcome is Outcome.TIMED_OUT
+        """Whether nobody can make the word again: the step took too long, or what it said could not be written down."""
+        match self.word:
+            case StepFailed(outcome=Outcome.TIMED_OUT):
+                return True
+            case StepFailed(phase=None, causes=causes):
+                return UNWRITABLE in causes[0].reason
+            case _:
+                return False
 
     @property
     def paused(self) -> bool:

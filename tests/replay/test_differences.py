@@ -1,0 +1,136 @@
+"""The first difference: what changed since the record, shown with where and why."""
+
+from __future__ import annotations
+
+import pytest
+
+from callboard import Task
+from callboard.actors.processing import _decide
+from callboard.actors.states import AppAgentStateManager, By, Move, WorkingState
+from callboard.messages import InvalidAnswerError
+
+ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+FINISH = {"Status": "FINISH"}
+INVALID = {"Status": "FINISH", "Function": "append", "Args": {"control_id": "field-1"}}
+
+
+def append(text, status="CONTINUE"):
+    return {"Status": status, "Function": "append", "Args": {"control_id": "field-1", "text": text}}
+
+
+@pytest.fixture
+def whole(record):
+    """A recorded task of a host and an application's agent with two steps."""
+    record.run(Task(id="t", request="x"), host=[ASSIGN, FINISH], app=[append("1"), append("2", "FINISH")])
+    assert record.again().same
+    return record
+
+
+def test_another_verdict_of_the_policy(whole):
+    found = whole.again(policy=[{"verdict": "deny", "tool": "append", "reason": "no more"}]).difference
+    assert (found.address, found.run_id, found.step) == ("app/memo/one", "t/1", 1)
+    assert found.what == "the policy's verdict on append"
+    assert (found.expected, found.got) == ("allow: no rule matches", "deny: no more")
+    assert found.because[0] == 'decided on: CONTINUE with append(control_id="field-1", text="1")'
+
+
+def test_a_rule_on_effects_reads_the_recorded_effect(whole):
+    assert whole.again(policy=[{"verdict": "deny", "effects": ["read", "idempotent"]}]).same
+    assert not whole.again(policy=[{"verdict": "deny", "effects": ["once"]}]).same
+
+
+def test_a_limit_that_is_lower_now(whole):
+    found = whole.again(limits={"steps": 1}).difference
+    assert (found.what, found.address) == ("a transition", "app/memo/one")
+    assert (found.expected, found.got) == ("CONTINUE → FINISH by model", "CONTINUE → FAIL by system")
+
+
+def test_a_budget_that_is_lower_now(whole):
+    found = whole.again(budget={"task": {"model_calls": 1}}).difference
+    assert (found.what, found.expected, found.got) == ("the word", "step_done", "step_failed")
+    assert "has used its 1 model calls" in found.because[-1]
+
+
+def test_a_move_that_the_table_no_longer_has(whole, monkeypatch):
+    row = {target: by for target, by in AppAgentStateManager.transitions["CONTINUE"].items() if target != "FINISH"}
+    monkeypatch.setitem(AppAgentStateManager.transitions, "CONTINUE", row)
+    found = whole.again().difference
+    assert (found.address, found.step) == ("app/memo/one", 2)
+    assert "'FINISH' is not legal now" in str(found)
+
+
+def test_a_move_by_somebody_else(whole, monkeypatch):
+    row = {**AppAgentStateManager.transitions["CONTINUE"], "CONTINUE": By.SYSTEM}
+    monkeypatch.setitem(AppAgentStateManager.transitions, "CONTINUE", row)
+    found = whole.again().difference
+    assert (found.address, found.step) == ("app/memo/one", 1)
+
+
+def test_a_state_that_decides_otherwise(whole, monkeypatch):
+    follow = WorkingState.follow
+
+    def fail(state, status, comment):
+        return Move("FAIL", By.MODEL) if status == "FINISH" else follow(state, status, comment)
+
+    monkeypatch.setattr(WorkingState, "follow", fail)
+    found = whole.again().difference
+    assert (found.what, found.expected, found.got) == (
+        "a transition",
+        "CONTINUE → FINISH by model",
+        "CONTINUE → FAIL by model",
+    )
+
+
+def test_a_parser_that_refuses_what_counted(whole, monkeypatch):
+    read = _decide.decision_of
+
+    def strict(context, run, observation, content):
+        if content["Status"] == "FINISH":
+            msg = "FINISH is out of fashion"
+            raise InvalidAnswerError(msg)
+        return read(context, run, observation, content)
+
+    monkeypatch.setattr(_decide, "decision_of", strict)
+    found = whole.again().difference
+    assert (found.what, found.expected, found.got) == ("the word", "step_done", "step_failed")
+    assert "the model's answer was sent back: FINISH is out of fashion" in found.because
+    assert "the model is asked once more than it was" in found.because
+
+
+def test_a_parser_that_lets_pass_what_was_sent_back(record, monkeypatch):
+    record.run(Task(id="t", request="x", target="memo:one"), app=[{"Status": "DANCE"}, FINISH])
+    read = _decide.decision_of
+
+    def lenient(context, run, observation, content):
+        status = {"DANCE": "FINISH"}.get(content["Status"], content["Status"])
+        return read(context, run, observation, {**content, "Status": status})
+
+    monkeypatch.setattr(_decide, "decision_of", lenient)
+    found = record.again().difference
+    assert found.what == "an answer of the model counts that was sent back"
+
+
+def test_a_parser_that_reads_another_action(whole, monkeypatch):
+    read = _decide.decision_of
+
+    def other(context, run, observation, content):
+        decision = read(context, run, observation, content)
+        actions = tuple(
+            action.model_copy(update={"arguments": {**action.arguments, "text": "?"}}) for action in decision.actions
+        )
+        return decision.model_copy(update={"actions": actions})
+
+    monkeypatch.setattr(_decide, "decision_of", other)
+    found = whole.again().difference
+    assert found.what == "the actions"
+    assert (found.expected, found.got) == (
+        'append(control_id="field-1", text="1")',
+        'append(control_id="field-1", text="?")',
+    )
+
+
+def test_the_transitions_up_to_the_difference_are_told(whole):
+    done = whole.again(limits={"steps": 1})
+    told = [(made.run_id, made.source, made.target) for made in done.transitions]
+    assert told == [("t/0", "CONTINUE", "ASSIGN"), ("t/1", "CONTINUE", "CONTINUE")]
+    assert done.outcome is None

@@ -1,0 +1,56 @@
+"""`callboard.testing` runs journals again: a bug report is a file, and its test is one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from callboard import Settings, Task
+from callboard.testing import assert_replays, replayed  # noqa: F401 - a fixture
+
+WRITE = {"Status": "FINISH", "Function": "write", "Args": {"control_id": "field-1", "text": "a"}}
+DENY = {"policy": [{"verdict": "deny", "tool": "write", "reason": "not now"}]}
+
+
+@pytest.fixture
+def bug(record):
+    """A journal of two tasks."""
+    for task_id in ("one", "two"):
+        record.run(Task(id=task_id, request="x", target="memo:one"), app=[WRITE])
+    return record.path
+
+
+def test_one_line_is_a_test(bug, replayed):  # noqa: F811 - the fixture
+    assert [replay.task.id for replay in replayed(bug)] == ["one", "two"]
+
+
+def test_one_task_can_be_named(bug, replayed):  # noqa: F811 - the fixture
+    assert [replay.task.id for replay in replayed(bug, "two")] == ["two"]
+
+
+def test_a_difference_fails_the_test_and_is_shown(bug, replayed):  # noqa: F811 - the fixture
+    with pytest.raises(AssertionError, match="the task one goes another way than recorded") as failed:
+        replayed(bug, settings=Settings.load(**DENY))
+    assert "replayed: deny: not now" in str(failed.value)
+
+
+def test_settings_may_be_a_file(bug, replayed, tmp_path):  # noqa: F811 - the fixture
+    settings = tmp_path / "callboard.yaml"
+    settings.write_text("policy: [{verdict: deny, tool: write}]", encoding="utf-8")
+    with pytest.raises(AssertionError, match="the policy's verdict on write"):
+        replayed(bug, settings=settings)
+
+
+async def test_it_runs_where_an_event_loop_runs(bug):
+    assert len(assert_replays(bug)) == 2
+
+
+def test_a_bug_report_is_a_file_and_its_test_is_one_line(bug):
+    lines = ["from callboard.testing import replayed", f"def test_bug(replayed): replayed({bug.name!r})"]
+    test = bug.parent / "test_bug.py"
+    test.write_text("\n".join(lines), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
+    ran = subprocess.run(command, cwd=bug.parent, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, "1 passed" in ran.stdout) == (0, True), ran.stdout
