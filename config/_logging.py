@@ -29,6 +29,7 @@ LEVELS = {
     EventName.STEP_STARTED: "debug",
     EventName.TASK_CANCELLING: "warning",
     EventName.MODEL_REPAIRED: "warning",
+    EventName.MODEL_FAILED: "warning",
     EventName.PHASE_RETRIED: "warning",
     EventName.COMMAND_LATE: "warning",
     EventName.STATE_REFUSED: "error",

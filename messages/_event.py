@@ -63,9 +63,12 @@ class EventName(StrEnum):
     PHASE_RETRIED = "phase.retried"
     """A phase failed and is tried again; ``error``."""
     MODEL_ANSWERED = "model.answered"
-    """A model gave a valid answer."""
+    """A model gave a valid answer; ``model`` was asked, and ``answered_by`` answered, where that is another one. No
+    duration: the answer is one of before a crash."""
     MODEL_REPAIRED = "model.repaired"
     """A model's answer was invalid and went back with the reason."""
+    MODEL_FAILED = "model.failed"
+    """A model gave no answer; ``error``."""
     COMMAND_ENDED = "command.ended"
     """A tool call ended; ``status``, and ``error`` where it failed."""
     COMMAND_LATE = "command.late"

@@ -83,6 +83,8 @@ class ModelAnswer(Value):
     output_tokens: int = 0
     cost: float | None = None
     """What it cost, in the currency of the budgets; None: not known."""
+    model: str = ""
+    """Which model answered, where it may be another than the one that was asked: a fallback, a dated version."""
 
 
 class Expected(Value):
@@ -95,6 +97,9 @@ class Expected(Value):
 
 class Model(ABC):
     """A language model. One instance serves all agents of a kind, many at a time."""
+
+    name: str = ""
+    """What it is called in events, spans and counters: ``<provider>:<model>``; by default its class."""
 
     @abstractmethod
     async def answer(self, request: ModelRequest) -> ModelAnswer:

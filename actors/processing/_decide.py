@@ -42,11 +42,13 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
     known = run.unfinished.answers if run.unfinished is not None else ()
     while True:
         request = _request(context, run, observation, reasons)
-        if len(reasons) < len(known):
+        start, known_already = time.perf_counter(), len(reasons) < len(known)
+        if known_already:
             answer = again(context, known[len(reasons)])
         else:
-            answer = await _ask(context, model, request)
+            answer = await _ask(context, run, model, request)
             context.note(run, _answered(request, answer), lazy=True)
+        seconds = None if known_already else time.perf_counter() - start
         tokens = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
         context.meter.add(repairs=1 if reasons else 0, **tokens)
         context.meter.add(cost=answer.cost or 0.0)
