@@ -71,6 +71,10 @@ Log = Annotated[bool, typer.Option("--log", help="Write the log to the standard 
 LogFile = Annotated[
     Path | None, typer.Option(help="Add the log to a file, one JSON object a line.", show_default=False)
 ]
+Record = Annotated[
+    Path | None,
+    typer.Option("--record", help="Keep what models are asked and answer, to play it back.", show_default=False),
+]
 JournalFile = Annotated[
     Path | None, typer.Option("--journal", help="The journal; beats the one of the settings.", show_default=False)
 ]
@@ -114,6 +118,7 @@ def run(  # noqa: PLR0913 - a command's options
         Path | None, typer.Option(help="Where the folder's copy goes.", show_default="runs/<folder>-<number>")
     ] = None,
     journal: JournalFile = None,
+    record: Record = None,
     as_json: AsJson = False,
     yes: Yes = False,
     no_input: NoInput = False,
@@ -133,7 +138,8 @@ def run(  # noqa: PLR0913 - a command's options
     who = _who(yes=yes, no_input=no_input, as_json=as_json)
     console = Console(highlight=False, quiet=as_json)
     with mistakes():
-        task, placed = prepare(path, settings, output, _changes(who, log_file, journal, log=log))
+        changes = _changes(who, log_file, journal, log=log) | _recording(record)
+        task, placed = prepare(path, settings, output, changes)
         again = resume_command(placed, settings if path.is_file() else placed.base, journal)
         print_head(console, task, placed.base if path.is_dir() else None, who.remark)
         with kept(again), Supervisor.start(placed) as supervisor:
@@ -254,6 +260,15 @@ def _changes(who: Attendance, log_file: Path | None, journal: Path | None, *, lo
     return changes
 
 
+def _recording(file: Path | None) -> dict[str, Any]:
+    """Say what `--record` changes in the settings. Two runs in one file would be a recording of neither."""
+    if file is None:
+        return {}
+    if file.exists():
+        fail(f"{file}: is there already; give the recording another name, or delete that one")
+    return {"models": {"record": file.absolute()}}
+
+
 @policy_app.command("check")
 def check(
     path: Annotated[Path, typer.Argument(exists=True, show_default=False, help="A folder as in examples/.")],
@@ -273,6 +288,7 @@ def check(
         quiet = {
             "log": {"format": "off", "file": None},
             "journal": {"path": None},
+            "models": {"record": None},
             "system": {"safe_guard": False, "ask_question": False},
         }
         task, placed = prepare(path, None, Path(folder, path.resolve().name), quiet)

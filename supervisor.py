@@ -17,7 +17,8 @@ import callboard.actors.host
 import callboard.actors.linux
 import callboard.actors.mobile  # noqa: F401 - the four kinds of agent register themselves with their machines
 from callboard.actors.commands import Approved, Dispatcher, McpSession, Policy, Secrets, Toolbox, find_target
-from callboard.actors.models import FunctionModel, Model, named_models
+from callboard.actors.models import FunctionModel, Model, named_models, record
+from callboard.actors.observe import Metrics, Traces
 from callboard.actors.processing import Services
 from callboard.actors.root import (
     CloseIntake,
@@ -103,8 +104,11 @@ class Supervisor:
         with ExitStack() as undo:
             log = EventLog(settings)
             undo.callback(log.close)
-            named = {**named_models(settings), **_models(models or {})}
+            self._models = named_models(settings)
+            named = record({**self._models, **_models(models or {})}, settings)
             _check_types(servers, clock)
+            self._metrics = Metrics() if settings.observe.metrics else None
+            self._traces = Traces(settings=settings) if settings.observe.traces else None
             self._log = log
             self._clock = clock or SystemClock("callboard-clock")
             opened = open_journal(settings, self._clock, self._journal_broke)
@@ -116,6 +120,8 @@ class Supervisor:
             self._stream.add_sink(log.write)
             if opened.sink is not None:
                 self._stream.add_sink(opened.sink)
+            if self._metrics is not None:
+                self._stream.add_sink(self._metrics.see)
             self._loop = EventLoop("callboard-loop")
             self._lanes = Lanes()
             self._jobs = Jobs(self._loop, self._clock)
@@ -148,6 +154,8 @@ class Supervisor:
             self._root: pykka.ActorRef[Root] = Root.start(services, self._jobs, opened.token)
             self._watchdog.start()
             undo.pop_all()
+        if self._traces is not None:
+            self._subscribers.append(Subscriber(self._stream.open(queue=settings.events.kept), self._traces))
         self._stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.pasts))
         self._ask(Restore(opened.pasts))
 
@@ -212,7 +220,7 @@ class Supervisor:
             return self._left
 
     def _stop(self, timeout: float) -> tuple[str, ...]:
-        """Intake, clock, jobs, agents, sessions, switchboard, subscribers, journal, log, loop."""
+        """Intake, clock, jobs, agents, sessions, switchboard, models, subscribers, journal, log, loop."""
         left: list[str] = []
         with contextlib.suppress(SupervisorStoppedError):
             _, late = concurrent.futures.wait(self._ask(CloseIntake()), timeout)
@@ -226,6 +234,7 @@ class Supervisor:
         left += self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):
             left += _late("the switchboard", [self._root.stop(block=False)], timeout)
+        left += self._close_models(timeout)
         self._stream.emit(EventName.SUPERVISOR_STOPPED, left=list(left))
         self._stream.close()
         left += [subscriber.name for subscriber in self._subscribers if not subscriber.join(timeout)]
@@ -270,6 +279,16 @@ class Supervisor:
                 left.append(f"the MCP server {session.name}")
         return tuple(left)
 
+    def _close_models(self, timeout: float) -> tuple[str, ...]:
+        """Close those that the settings name; the others are the host program's."""
+        left = []
+        for model in {id(model): model for model in self._models.values()}.values():
+            try:
+                self._loop.submit(model.close()).result(timeout)
+            except TimeoutError:
+                left.append(f"the model {model.name}")
+        return tuple(left)
+
     def submit(self, task: Task) -> TaskHandle:
         """Take a task and start it.
 
@@ -292,6 +311,8 @@ class Supervisor:
             return known
         target = self._target(task)
         before = self._stream.seq
+        if self._traces is not None:
+            self._traces.submitting(task.id)
         taken, done, safe = self._ask(Submit(task, target))
         safe.result(ASK_SECONDS)
         return self._handle(taken, done, before)
@@ -352,6 +373,17 @@ class Supervisor:
         """Tell what runs, what waits for a person, and what can't be used."""
         status: SupervisorStatus = self._ask(GetStatus())
         return status
+
+    def metrics(self) -> str:
+        """Write what was counted since the start, in Prometheus' text format.
+
+        Raises:
+            SettingsError: If nothing is counted: `observe.metrics` is off.
+        """
+        if self._metrics is None:
+            msg = "observe.metrics is off: nothing is counted"
+            raise SettingsError(msg)
+        return self._metrics.text()
 
     def blackboard(self, task_id: str) -> BlackboardView:
         """Read a task's blackboard; empty for a task that is not known."""

@@ -249,7 +249,7 @@ class Faults:
 
 
 def kill_process() -> None:
-    """End this process at once, as ``kill -9`` and a loss of power do: nothing is tidied up."""
+    """End this process at once, as ``kill -9`` does: nothing is tidied up."""
     os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
 
 

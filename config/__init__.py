@@ -1,9 +1,11 @@
 """Settings (typed), defaults, prompts, logging set-up."""
 
 from callboard.config._limits import Budget, BudgetSettings, Limits
-from callboard.config._logging import EventLog
+from callboard.config._logging import EventLog, redacted, secrets_of
+from callboard.config._observe import ObserveSettings
 from callboard.config._policy import PolicyRule, PolicySettings, Verdict
 from callboard.config._prompts import load_prompts
+from callboard.config._providers import COMPATIBLE, Provider
 from callboard.config._secrets import in_url, masked
 from callboard.config._sections import (
     BlackboardSettings,
@@ -20,6 +22,7 @@ from callboard.config._settings import Settings
 from callboard.config._supervision import SupervisionSettings
 
 __all__ = [
+    "COMPATIBLE",
     "BlackboardSettings",
     "Budget",
     "BudgetSettings",
@@ -31,9 +34,11 @@ __all__ = [
     "LogSettings",
     "McpServer",
     "Models",
+    "ObserveSettings",
     "PolicyRule",
     "PolicySettings",
     "Prompts",
+    "Provider",
     "Settings",
     "SupervisionSettings",
     "SystemSettings",
@@ -41,4 +46,6 @@ __all__ = [
     "in_url",
     "load_prompts",
     "masked",
+    "redacted",
+    "secrets_of",
 ]

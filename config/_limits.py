@@ -29,6 +29,11 @@ class Limits(Section):
     """The longest that one tool call may take."""
     model_seconds: Span = 120.0
     """The longest that one model call may take."""
+    history_tokens: int = Field(default=6000, ge=200)
+    """About how much of a prompt, in tokens, tells what was done before: earlier steps, and what subtasks left. Past
+    that the oldest steps get one line each, and then none; long values are cut, and the model is told so."""
+    observation_tokens: int = Field(default=6000, ge=200)
+    """About how much of a prompt, in tokens, tells what an agent sees; past that it is cut, and the model told so."""
     question_seconds: Span = 3600.0
     """How long an agent waits for the answer to a question."""
     approval_seconds: Span = 3600.0

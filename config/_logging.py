@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 import structlog
 from pydantic import BaseModel, SecretStr
 
+from callboard.config._providers import Provider
 from callboard.config._secrets import MASK, secrets_in_arguments, secrets_in_url, with_bare
 from callboard.config._sections import McpServer
 from callboard.config._writer import Writer
 from callboard.messages import Event, EventName, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from callboard.config._settings import Settings
@@ -76,7 +77,7 @@ class EventLog:
         self._writers = [Writer(name, functools.partial(self._line, logger), file) for name, logger, file in outputs]
 
     def _line(self, logger: Any, event: Event) -> None:  # noqa: ANN401 - a structlog bound logger
-        getattr(logger, LEVELS.get(event.name, "info"))(event.name.value, **self._redact(_fields(event)))
+        getattr(logger, LEVELS.get(event.name, "info"))(event.name.value, **redacted(_fields(event), self._secrets))
 
     @property
     def lost(self) -> int:
@@ -106,18 +107,20 @@ class EventLog:
         ended = [writer.join(end - time.monotonic()) for writer in self._writers]
         return all(ended)
 
-    def _redact(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
-        if not self._secrets:
-            return value
-        if isinstance(value, str):
-            for secret in self._secrets:
-                value = value.replace(secret, MASK)
-            return value
-        if isinstance(value, dict):
-            return {self._redact(key): self._redact(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self._redact(item) for item in value]
+
+def redacted(value: Any, secrets: Sequence[str]) -> Any:  # noqa: ANN401 - any JSON
+    """Give a value without secrets; where one holds another, the longer one has to come first."""
+    if not secrets:
         return value
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, MASK)
+        return value
+    if isinstance(value, dict):
+        return {redacted(key, secrets): redacted(item, secrets) for key, item in value.items()}
+    if isinstance(value, list):
+        return [redacted(item, secrets) for item in value]
+    return value
 
 
 def _open(path: Path) -> TextIO:
@@ -196,6 +199,7 @@ def _secrets_in(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _secrets_in(item)
-    if isinstance(value, McpServer):
+    if isinstance(value, McpServer | Provider):
         yield from secrets_in_url(value.url or "")
+    if isinstance(value, McpServer):
         yield from secrets_in_arguments(value.args)

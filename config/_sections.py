@@ -25,7 +25,7 @@ class SystemSettings(Section):
 
 
 class Models(Section):
-    """The model of each kind of agent: `scripted:FILE`, or one that the host program passes in."""
+    """The model of each kind of agent: `openai:gpt-5`, `scripted:FILE` …; what a host program passes in beats it."""
 
     host: str | None = None
     """The HostAgents' model."""
@@ -35,6 +35,9 @@ class Models(Section):
     """The MobileAgents' model."""
     linux: str | None = None
     """The LinuxAgents' model."""
+    record: Path | None = None
+    """A file to which every call of a model is added: what it was shown, as a fingerprint and in short, and what it
+    answered. `recorded:FILE` plays it back."""
 
     def of(self, kind: AgentKind) -> str | None:
         """Give the model's name for a kind of agent."""

@@ -13,7 +13,9 @@ from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, SecretStr, 
 from pydantic_settings import BaseSettings, SettingsConfigDict, YamlConfigSettingsSource
 
 from callboard.config._limits import BudgetSettings, Limits
+from callboard.config._observe import ObserveSettings
 from callboard.config._policy import PolicySettings, as_rules
+from callboard.config._providers import Provider
 from callboard.config._sections import (
     BlackboardSettings,
     Documents,
@@ -53,6 +55,8 @@ class Settings(BaseSettings):
     """Whether people are asked."""
     models: Models = Models()
     """Which model is behind which kind of agent."""
+    providers: dict[str, Provider] = Field(default_factory=dict)
+    """Where models live, by the name that stands before the colon of a model's name."""
     prompts: Prompts = Prompts()
     """Prompt files that replace the shipped ones."""
     secrets: dict[str, SecretStr] = Field(default_factory=dict)
@@ -71,6 +75,8 @@ class Settings(BaseSettings):
     """How much the blackboard keeps."""
     events: EventSettings = EventSettings()
     """How much the event stream keeps."""
+    observe: ObserveSettings = ObserveSettings()
+    """What is offered to monitoring."""
     journal: JournalSettings = JournalSettings()
     """What survives the process."""
     supervision: SupervisionSettings = SupervisionSettings()

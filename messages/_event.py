@@ -65,6 +65,9 @@ class EventName(StrEnum):
     MODEL_ANSWERED = "model.answered"
     """A model gave a valid answer; ``model`` was asked, and ``answered_by`` answered, where that is another one. No
     duration: the answer is one of before a crash."""
+    MODEL_TRIMMED = "model.trimmed"
+    """What was done before is too long for a prompt: of `summarised` steps the model was told one line, of `dropped`
+    nothing."""
     MODEL_REPAIRED = "model.repaired"
     """A model's answer was invalid and went back with the reason."""
     MODEL_FAILED = "model.failed"

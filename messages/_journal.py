@@ -39,6 +39,8 @@ class Decided(Message):
     """Why they count as approved, where they do."""
     resumed: bool = False
     """Whether they were held, and decided on in an earlier step."""
+    seen: str = ""
+    """The fingerprint of the latest look before them, where that was not what they were decided on."""
 
 
 class Intent(Message):

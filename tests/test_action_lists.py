@@ -8,7 +8,7 @@ import pytest
 
 from callboard import EventName, Outcome, Task, ToolError, tool
 from callboard.messages import Control, Effect, Observation, ResultStatus
-from callboard.testing import MemoryServer
+from callboard.testing import MemoryServer, VirtualClock
 
 FAIL = {"Status": "FAIL"}
 
@@ -296,3 +296,75 @@ def test_the_same_id_twice_is_told_apart_by_its_name(start):
 
     run(start, surface, actions(named("left"), named("right")), FAIL)
     assert [text for _, _, text in surface.deeds] == ["left"]
+
+
+class Closing(MemoryServer):
+    """A window with a button that closes it."""
+
+    def __init__(self):
+        super().__init__(self.window(), self.window("two"))
+
+    @tool(effect=Effect.ONCE)
+    def close_window(self, target: str) -> str:
+        """Close the window."""
+        self.remove(target)
+        return "closed"
+
+
+def test_a_list_whose_first_action_closes_the_window_is_cut_and_the_model_sees_what_was_done(start):
+    seen = []
+
+    def app(request):
+        seen.append(request.observation.notes)
+        return actions({"Function": "close_window"}, write("field-1")) if request.call == 1 else {"Status": "FINISH"}
+
+    result = on_the_window(start(app=app, servers=[Closing()])).result(10)
+    assert result.ok, result.causes
+    assert result.usage.cuts == 1
+    assert any("memo:one is gone" in note for note in seen[1])
+
+
+class Foretelling(MemoryServer):
+    """A window that takes its time to say what an action will come to, until it is let go."""
+
+    def __init__(self):
+        super().__init__(self.window())
+        self.asked, self.let_go = threading.Event(), threading.Event()
+
+    def expected(self, target, tool, arguments):
+        self.asked.set()
+        self.let_go.wait(10)
+        return super().expected(target, tool, arguments)
+
+
+APPEND = {"Function": "append", "Args": {"control_id": "field-1", "text": "x"}}
+
+
+def test_a_pause_stops_an_action_that_is_just_being_announced(start, until):
+    surface = Foretelling()
+    handle = on_the_window(start(app=[actions(APPEND)], servers=[surface]))
+    assert surface.asked.wait(10)
+    handle.pause()
+    surface.let_go.set()
+    until(handle, EventName.STEP_ENDED)
+    assert surface.deeds == []
+    handle.resume()
+    assert handle.result(10).ok
+    assert len(surface.deeds) == 1
+
+
+def test_a_server_that_takes_too_long_to_foretell_is_a_failure_that_the_model_sees(start, until):
+    clock, surface, notes = VirtualClock(), Foretelling(), []
+
+    def app(request):
+        notes.extend(request.observation.notes)
+        return actions(APPEND, status="CONTINUE") if request.call == 1 else {"Status": "FINISH"}
+
+    handle = on_the_window(start(app=app, servers=[surface], clock=clock, limits={"command_seconds": 60}))
+    assert surface.asked.wait(10)
+    clock.advance(61)
+    until(handle, EventName.STEP_ENDED, results=["failure"])
+    surface.let_go.set()
+    assert handle.result(10).ok
+    assert any("asking what append will do took longer than 60 s" in note for note in notes)
+    assert surface.deeds == []

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from callboard import EventName, Outcome, PlanStep, Task, tool
-from callboard.messages import Effect, NotWaitingError
+from callboard.messages import Effect, NotWaitingError, Target, TargetKind
 from callboard.testing import MemoryServer
 
 FINISH = {"Status": "FINISH"}
@@ -297,3 +297,82 @@ def test_an_approval_by_rule_lists_all_that_is_left_of_the_answer(start, asked, 
     handle.approve(request.id)
     assert handle.result(10).ok
     assert paper.texts == ["a", "b"]
+
+
+# What is remembered, and what a pause leaves, is for the window that a person saw
+
+
+class Titled(MemoryServer):
+    """Windows whose titles change, as those of a mail program do."""
+
+    def __init__(self, *targets):
+        super().__init__(*targets or (self.window(),))
+        self.title = "Invoice A"
+        self.begun, self.let_go = threading.Event(), threading.Event()
+        self.hold = ""
+
+    def observe(self, target):
+        return super().observe(target).model_copy(update={"window": {"title": self.title}})
+
+    @tool(effect=Effect.ONCE)
+    def pay(self, target: str, text: str) -> str:
+        """Pay something."""
+        if text == self.hold:
+            self.begun.set()
+            assert self.let_go.wait(10)
+        self.deeds.append((target, self.title, text))
+        return text
+
+
+PAY = {"Status": "CONTINUE", "Function": "pay", "Args": {"text": "1"}}
+APPROVE_PAYMENTS = [{"verdict": "approve", "tool": "pay"}]
+
+
+def test_what_was_approved_for_the_rest_of_a_task_is_asked_again_in_another_window_of_the_program(start):
+    fields = {"kind": TargetKind.WINDOW, "address": "app/memo/one", "server": "memory"}
+    windows = [Target(id=key, name=key, binds={"target": key}, **fields) for key in ("w1", "w2")]
+    surface, asked = Titled(*windows), []
+
+    def host(request):
+        wanted = {1: "w1", 2: "w2"}.get(request.call)
+        return {"Status": "ASSIGN", "ControlText": wanted, "Current Sub-Task": wanted} if wanted else FINISH
+
+    supervisor = start(
+        host=host, app=lambda request: PAY if request.step == 1 else FINISH, servers=[surface], policy=APPROVE_PAYMENTS
+    )
+    handle = supervisor.submit(Task(request="x"))
+    for event in handle.events():
+        if event.name is EventName.APPROVAL_REQUESTED:
+            (request,) = handle.approvals()
+            asked.append(request.target.id)
+            handle.approve(request.id, remember=True)
+    assert handle.result(10).ok
+    assert asked == ["w1", "w2"]
+
+
+def test_what_was_approved_for_the_rest_of_a_task_is_asked_again_once_the_window_is_another_one(start, asked):
+    surface = Titled()
+    handle = start(app=[PAY, PAY, FINISH], servers=[surface], policy=APPROVE_PAYMENTS).submit(Task(**ALONE))
+    first = asked(handle)
+    handle.approve(first.id, remember=True)
+    surface.title = "Invoice B"
+    second = asked_for(handle, 2)
+    assert second.name is EventName.APPROVAL_REQUESTED
+    handle.reject(handle.approvals()[0].id)
+    assert handle.result(10).outcome is Outcome.REJECTED
+
+
+def test_the_rest_of_an_approved_list_does_not_run_in_another_window_after_a_pause(start, asked, until):
+    surface = Titled()
+    surface.hold = "1"
+    pay = {"Status": "FINISH", "Actions": [{"Function": "pay", "Args": {"text": text}} for text in "123"]}
+    handle = start(app=[pay, FINISH], servers=[surface], policy=APPROVE_PAYMENTS).submit(Task(**ALONE))
+    handle.approve(asked(handle).id)
+    assert surface.begun.wait(10)
+    handle.pause()
+    surface.let_go.set()
+    until(handle, EventName.STEP_ENDED, results=["success"])
+    surface.title = "Invoice B"
+    handle.resume()
+    assert handle.result(10).ok
+    assert surface.deeds == [("memo:one", "Invoice A", "1")]

@@ -513,3 +513,27 @@ def test_a_call_of_unknown_price_that_is_broken_off_uses_all_that_is_left_of_the
     result = supervisor.submit(Task(request="x")).result(10)
     assert (result.outcome, len(broken_off)) == (Outcome.OUT_OF_BUDGET, 1)
     assert (result.usage.cost, result.usage.unpriced_calls) == (0.1, 1)
+
+
+def test_one_go_on_counts_once_also_for_the_later_subtasks_of_the_same_agent(start):
+    def host(request):
+        return ASSIGN if len(request.subtasks) < 3 else FINISH
+
+    def app(request):
+        return work(request.call, "FINISH" if request.step == 3 else "CONTINUE")
+
+    supervisor = start(host=host, app=app, budget=asking(task={"model_calls": 4}))
+    handle = supervisor.submit(Task(request="x"))
+    for number, at in ((1, 4), (2, 8), (3, 12)):
+        question = nth_question(handle, number)
+        calls = [event for event in _so_far(handle, question.id) if event.name is EventName.MODEL_ANSWERED]
+        assert len(calls) == at
+        handle.answer(question.id, "go on")
+    assert handle.result(10).ok
+
+
+def _so_far(handle, request_id):
+    for event in handle.events():
+        yield event
+        if event.name is EventName.QUESTION_ASKED and event.data["request"]["id"] == request_id:
+            return

@@ -485,5 +485,5 @@ def test_a_server_that_takes_too_long_to_say_what_a_call_would_do_is_a_failure_t
     until(handle, EventName.STEP_ENDED, results=["failure"])
     surface.let_go.set()
     assert handle.result(10).ok
-    assert notes[-1] == "write failed: asking what write would do took longer than 60 s"
+    assert notes[-1] == "write failed: nothing was done: asking what write would do took longer than 60 s"
     assert surface.deeds == []

@@ -371,3 +371,22 @@ def test_each_step_of_a_plan_is_a_round_of_one_host_agent(start):
     assert handle.result(10).rounds == 3
     assert memories == [0, 1, 2]
     assert len([agent for agent in supervisor.status().agents if agent.startswith("host/")]) == 1
+
+
+def test_a_follow_up_waits_for_all_rounds_of_a_plan(start):
+    go, order, begun = threading.Event(), [], threading.Event()
+
+    def host(request):
+        order.append(request.request)
+        if len(order) == 1:
+            begun.set()
+            assert go.wait(10)
+        return FINISH
+
+    first = start(host=host).submit(Task(plan=["one", "two", "three"]))
+    assert begun.wait(10)
+    second = first.follow_up("more")
+    go.set()
+    assert first.result(10).ok
+    assert second.result(10).ok
+    assert order == ["one", "two", "three", "more"]

@@ -1,6 +1,6 @@
 """Level 3, with what: tool calls, their policy, the dispatcher, the MCP client."""
 
-from callboard.actors.commands._approved import Approved
+from callboard.actors.commands._approved import IDENTITY, Approved
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
 from callboard.actors.commands._mcp_client import McpSession
 from callboard.actors.commands._policy import Policy, Ruling
@@ -9,6 +9,7 @@ from callboard.actors.commands._toolbox import Toolbox, Tools, find_target
 from callboard.actors.commands._tools import BoundTool, ToolFailure
 
 __all__ = [
+    "IDENTITY",
     "Approved",
     "BoundTool",
     "Dispatcher",

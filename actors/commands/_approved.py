@@ -7,28 +7,36 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from callboard.messages import Action, Address, Observation
+    from callboard.messages import Action, Address, Observation, Target
+
+IDENTITY = ("title", "process", "url")
+"""The facts about a window that say which one it is."""
 
 
 class Approved:
     """Approvals that are remembered, by task: the same tool, target and arguments. Thread-safe.
 
-    The target includes the control that was meant: another one that has its id by now is not approved.
+    The target includes which window it was, and the control that was meant: another one that has its id by now is not
+    approved.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tasks: dict[str, set[str]] = {}
 
-    def remember(self, task_id: str, agent: Address, action: Action, seen: Observation | None = None) -> None:
+    def remember(
+        self, task_id: str, agent: Address, target: Target | None, action: Action, seen: Observation | None = None
+    ) -> None:
         """Approve an action, on what was seen when it was approved, for the rest of the task."""
         with self._lock:
-            self._tasks.setdefault(task_id, set()).add(_key(agent, action, seen))
+            self._tasks.setdefault(task_id, set()).add(_key(agent, target, action, seen))
 
-    def has(self, task_id: str, agent: Address, action: Action, seen: Observation | None = None) -> bool:
+    def has(
+        self, task_id: str, agent: Address, target: Target | None, action: Action, seen: Observation | None = None
+    ) -> bool:
         """Say whether an action, on what is seen now, was approved for the rest of the task."""
         with self._lock:
-            return _key(agent, action, seen) in self._tasks.get(task_id, ())
+            return _key(agent, target, action, seen) in self._tasks.get(task_id, ())
 
     def drop(self, task_id: str) -> None:
         """Forget a task."""
@@ -36,7 +44,9 @@ class Approved:
             self._tasks.pop(task_id, None)
 
 
-def _key(agent: Address, action: Action, seen: Observation | None) -> str:
+def _key(agent: Address, target: Target | None, action: Action, seen: Observation | None) -> str:
     control = seen.control(action.control) if seen is not None and action.control is not None else None
     meant = [control.id, control.name, control.kind] if control is not None else None
-    return json.dumps([agent, action.tool, action.arguments, meant], sort_keys=True)
+    which = [seen.window.get(fact) for fact in IDENTITY] if seen is not None else None
+    where = target.id if target is not None else None
+    return json.dumps([agent, where, which, action.tool, action.arguments, meant], sort_keys=True)

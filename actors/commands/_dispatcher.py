@@ -91,6 +91,7 @@ class Dispatcher:
         self._stream.emit(
             EventName.COMMAND_ENDED,
             duration=result.seconds,
+            call=command.call_id,
             tool=command.tool,
             type=command.type.value,
             status=result.status.value,

@@ -106,7 +106,8 @@ class Writer(pykka.ThreadingActor):
     def _append(self, append: _Append) -> None:
         if self._failure is None:
             try:
-                self._file.write(append.rows)
+                if append.rows:
+                    self._file.write(append.rows)
             except ValueError as error:  # one of them can't be written down
                 if len(append.rows) > 1 and append.then is None:
                     self._append_each(append.rows)

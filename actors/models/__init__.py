@@ -1,7 +1,10 @@
 """The language model behind an agent: the interface, scripted and function models, the response schemas."""
 
+from callboard.actors.models._labels import chosen, labelled
 from callboard.actors.models._model import Expected, FunctionModel, Model, ModelAnswer, ModelRequest, ToolInfo
 from callboard.actors.models._named import named_models
+from callboard.actors.models._recorded import RecordedModel
+from callboard.actors.models._recording import record
 from callboard.actors.models._responses import (
     ActionResponse,
     AgentResponse,
@@ -28,9 +31,13 @@ __all__ = [
     "ModelAnswer",
     "ModelRequest",
     "QuestionResponse",
+    "RecordedModel",
     "ScriptedModel",
     "ToolInfo",
     "Words",
+    "chosen",
+    "labelled",
     "named_models",
     "read_response",
+    "record",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import logging
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -25,6 +26,10 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+
+
+_log = logging.getLogger("callboard")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +77,10 @@ class ModelRequest:
     """The names of values that tools get where an argument says ``${secret:NAME}``."""
     reasons: tuple[str, ...] = ()
     """Why its earlier answers to this request were sent back."""
+    history_tokens: int = 6000
+    """About how much of its prompt may tell what was done before."""
+    observation_tokens: int = 6000
+    """About how much of it may tell what there is to see."""
 
 
 class ModelAnswer(Value):
@@ -85,6 +94,10 @@ class ModelAnswer(Value):
     """What it cost, in the currency of the budgets; None: not known."""
     model: str = ""
     """Which model answered, where it may be another than the one that was asked: a fallback, a dated version."""
+    summarised: int = 0
+    """Earlier steps of which its prompt told one line, because the history was too long."""
+    dropped: int = 0
+    """Earlier steps of which it told nothing."""
 
 
 class Expected(Value):
@@ -113,6 +126,13 @@ class Model(ABC):
         """Say what a call will use at most, for the budgets; nothing by default. Must be quick."""
         return Expected()
 
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Wait for this model's turn, where calls are limited. `limits.model_seconds` begins only after it."""
+        return contextlib.nullcontext()
+
+    async def close(self) -> None:  # noqa: B027 - most models have nothing to close
+        """Close its connections; on the event loop, after the last answer."""
+
 
 @dataclass
 class FunctionModel(Model):
@@ -135,7 +155,11 @@ class FunctionModel(Model):
         asynchronous = inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(
             getattr(self.function, "__call__", None)  # noqa: B004 - an object whose call is a coroutine function
         )
-        said = self.function(request) if asynchronous else await _on_thread(self.function, request)
+        said = (
+            self.function(request)
+            if asynchronous
+            else await on_thread(lambda: self.function(request), f"callboard-model-{request.address}")
+        )
         if inspect.isawaitable(said):
             said = await said
         return said if isinstance(said, ModelAnswer) else ModelAnswer(content=said)
@@ -145,13 +169,14 @@ class FunctionModel(Model):
         return Expected() if self.expects is None else self.expects(request)
 
 
-async def _on_thread(function: Callable[[ModelRequest], Any], request: ModelRequest) -> Any:  # noqa: ANN401 - whatever it returns
+async def on_thread(function: Callable[[], Any], name: str) -> Any:  # noqa: ANN401 - whatever it returns
     """Call a function that may block on a daemon thread; a cancel stops the waiting, not the function."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Any] = loop.create_future()
 
     def settle(value: object, error: BaseException | None) -> None:
         if answer.done():
+            _log.warning("%s: the answer came after the call was broken off, and is dropped", name)
             return
         if error is None:
             answer.set_result(value)
@@ -161,7 +186,7 @@ async def _on_thread(function: Callable[[ModelRequest], Any], request: ModelRequ
     def main() -> None:
         value, failure = None, None
         try:
-            value = function(request)
+            value = function()
         except BaseException as error:  # noqa: BLE001 - an edge: it belongs to whoever asks
             failure = error
             if not isinstance(error, Exception) or isinstance(error, StopIteration):
@@ -170,5 +195,5 @@ async def _on_thread(function: Callable[[ModelRequest], Any], request: ModelRequ
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, value, failure)
 
-    threading.Thread(target=main, name=f"callboard-model-{request.address}", daemon=True).start()
+    threading.Thread(target=main, name=name, daemon=True).start()
     return await answer

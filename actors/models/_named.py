@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from callboard.actors.models._providers import Providers
+from callboard.actors.models._recorded import recorded_model
 from callboard.actors.models._scripted import ScriptedModel
 from callboard.messages import AgentKind, ScriptError, SettingsError
 
@@ -22,20 +24,27 @@ def named_models(settings: Settings) -> Mapping[AgentKind, Model]:
     """
     made: dict[str, Model] = {}
     models: dict[AgentKind, Model] = {}
+    providers = Providers(settings)
     for kind in AgentKind:
         name = settings.models.of(kind)
         if name is not None:
-            models[kind] = made.setdefault(name, _make(settings, kind, name))
+            if name not in made:
+                made[name] = _make(settings, providers, kind, name)
+                made[name].name = name
+            models[kind] = made[name]
     return models
 
 
-def _make(settings: Settings, kind: AgentKind, name: str) -> Model:
+def _make(settings: Settings, providers: Providers, kind: AgentKind, name: str) -> Model:
     form, _, rest = name.partition(":")
-    if form != "scripted" or not rest:
-        msg = f"models.{kind.value}: {name!r} is no known model; known forms are: scripted:FILE"
+    if not form or not rest:
+        known = "scripted:FILE, recorded:FILE, PROVIDER:MODEL"
+        msg = f"models.{kind.value}: {name!r} is no known model; known forms are: {known}"
         raise SettingsError(msg)
     try:
-        return ScriptedModel.load(settings.path(rest))
-    except ScriptError as error:
+        if form == "recorded":
+            return recorded_model(settings, rest)
+        return ScriptedModel.load(settings.path(rest)) if form == "scripted" else providers.model(name)
+    except (ScriptError, SettingsError) as error:
         msg = f"models.{kind.value}: {error}"
         raise SettingsError(msg) from error

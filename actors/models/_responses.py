@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from typing import Annotated, Any
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 
 from callboard.messages import Action, AgentKind, AskedQuestion, ControlRef, InvalidAnswerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 STATUS_ALIASES = {
     "DELEGATE_TO_APP": "ASSIGN",
@@ -22,7 +36,11 @@ STATUS_ALIASES = {
 }
 """Other words that models use for a status."""
 
-_FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+"""What some models say to themselves before they answer."""
+
+_NO_TOOL = frozenset({"", "none", "null", "no_action", "n/a"})
+"""What models call no tool at all."""
 
 
 def _names(*names: str) -> AliasChoices:
@@ -52,6 +70,32 @@ Words = Annotated[str, BeforeValidator(_worded)]
 class _Response(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled(cls, value: object) -> object:
+        """Take a key in other capitals, or with other signs between its words, for the one that is meant."""
+        if not isinstance(value, dict):
+            return value
+        known = _keys_of(cls)
+        meant = {key: key if key in known.values() else known.get(_folded(key), key) for key in value}
+        often = Counter(meant.values())
+        return {meant[key] if often[meant[key]] == 1 else key: item for key, item in value.items()}
+
+
+def _folded(key: object) -> str:
+    return re.sub(r"[\W_]+", "", str(key)).casefold()
+
+
+@functools.cache
+def _keys_of(response: type[BaseModel]) -> dict[str, str]:
+    """Give the first spelling of each key by its letters alone."""
+    keys: dict[str, str] = {}
+    for field in response.model_fields.values():
+        if isinstance(field.validation_alias, AliasChoices):
+            for name in field.validation_alias.choices:
+                keys.setdefault(_folded(name), str(name))
+    return keys
+
 
 class ActionResponse(_Response):
     """One tool call in an answer."""
@@ -66,12 +110,16 @@ class ActionResponse(_Response):
 
     def action(self) -> Action | None:
         """Make the action; None when the model named no function."""
-        if not self.function:
+        if self.function.strip().lower() in _NO_TOOL:
             return None
-        label = self.label or str(self.arguments.get("control_id", ""))
-        text = self.text or str(self.arguments.get("control_name", ""))
-        control = ControlRef(id=label, name=text) if label else None
+        label = self.label or _given_text(self.arguments.get("control_id"))
+        text = self.text or _given_text(self.arguments.get("control_name"))
+        control = ControlRef(id=label, name=text) if label or text else None
         return Action(tool=self.function, arguments=self.arguments, control=control)
+
+
+def _given_text(value: JsonValue) -> str:
+    return "" if value is None else str(value)
 
 
 class QuestionResponse(_Response):
@@ -190,13 +238,44 @@ def _parsed(content: object) -> object:
     """Read JSON text, and refuse what can't be written down again: NaN, lone surrogates, endless nesting."""
     try:
         if isinstance(content, str):
-            fenced = _FENCED.match(content)
-            content = json.loads(fenced[1] if fenced else content)
+            content = _read(content)
         json.dumps(content, allow_nan=False, ensure_ascii=False).encode("utf-8")
     except (ValueError, TypeError, RecursionError) as error:
         msg = f"the answer is no JSON: {error}"
         raise InvalidAnswerError(msg) from error
     return content
+
+
+def _read(text: str) -> object:
+    """Read JSON, also with thoughts before it, in a code block, or with words around it.
+
+    Raises:
+        ValueError: If there is none, or more than one object.
+    """
+    text = _THOUGHTS.sub("", text, count=1)
+    try:
+        return json.loads(text)
+    except ValueError:
+        found = list(_objects(text))
+        if not found:
+            raise
+    if any(other != found[0] for other in found):
+        msg = f"it holds {len(found)} objects; one is asked for"
+        raise ValueError(msg)
+    return found[0]
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Find the JSON objects in a text that are in no other one."""
+    decoder, start = json.JSONDecoder(), text.find("{")
+    while start >= 0:
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except ValueError:
+            return  # what is broken is not guessed at
+        if value:
+            yield value
+        start = text.find("{", end)
 
 
 def _problem(problem: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails

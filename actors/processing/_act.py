@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from callboard.actors.processing._action_list import ActionList
+from callboard.actors.commands import IDENTITY
+from callboard.actors.processing._action_list import UNSEEN, ActionList
 from callboard.actors.processing._phases import Acted
 from callboard.messages import Action, Held, ResultStatus, Target, TargetKind
 
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
-
-
-IDENTITY = ("title", "process", "url")
-"""The facts about a window that say which one it is."""
 
 
 async def act(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
@@ -29,7 +26,10 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
     actions = ActionList(context, run, observation, decision, decision.actions)
     if decision.status != "CONFIRM":
         return await actions.play()
-    return await actions.denied() or Acted(decision, held=decision.actions, held_by=Held.MODEL)
+    try:
+        return await actions.denied() or Acted(decision, held=decision.actions, held_by=Held.MODEL)
+    except UNSEEN as error:
+        return actions.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
 
 
 async def act_as_host(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
@@ -80,7 +80,10 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
     )
     if not observation.fingerprint:  # a look always has one, unless nothing is there any more
         return actions.cut(f"held back, but {' '.join(observation.notes)}")
-    gone = await actions.gone() or _other(context, run, observation)
+    try:
+        gone = await actions.gone() or _other(context, run, observation)
+    except UNSEEN as error:
+        return actions.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
     return actions.cut(f"held back, but {gone}") if gone else in_window(await actions.play())
 
 
@@ -92,7 +95,9 @@ def _other(context: Context, run: Run, observation: Observation) -> str:
     for fact in IDENTITY:
         if observation.window.get(fact) != shown.window.get(fact):
             return f"it is another one than a person was shown: its {fact} is {observation.window.get(fact)!r} now"
-    if not context.services.toolbox.server(target).settles and observation.fingerprint != shown.fingerprint:
+    begun = bool(run.memory[-1].results)  # what differs may be the agent's own work
+    quiet = not context.services.toolbox.server(target).settles
+    if quiet and not begun and observation.fingerprint != shown.fingerprint:
         return "somebody else has changed it since a person was asked; nothing was done"
     return ""
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing._check import changed
-from callboard.actors.processing._collect import look
+from callboard.actors.processing._collect import in_time, look
 from callboard.actors.processing._permit import ruling
 from callboard.actors.processing._phases import Acted
+from callboard.actors.servers import ToolError
 from callboard.config import Verdict
 from callboard.messages import (
     Action,
@@ -24,12 +25,14 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from callboard.actors.commands import BoundTool, Ruling
+    from callboard.actors.commands import Ruling
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
 
 AFTER_FAILURE = "skipped, because an action failed before it"
+UNSEEN = (ToolTimeoutError, ToolError)
+"""What goes wrong with looking before an action: the model sees it, as if the action itself had failed."""
 AFTER_CUT = "skipped, because the list was cut before it"
 
 
@@ -62,15 +65,17 @@ class ActionList:
         for action in self.actions[len(self.results) :]:
             if self.context.lease.paused:
                 return self._acted(Held.PAUSE)
+            command = self._command(action)
             try:
                 stopped = await self._refused(action) or await self._cut(action)
-            except ToolTimeoutError as error:  # as if the tool itself had taken too long: the model sees it
-                return self.give_up(str(error), ResultStatus.FAILURE)
+                intent = await self._intent(action, command) if stopped is None else None
+            except UNSEEN as error:
+                return self.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
             if stopped is not None:
                 return stopped
             if self.context.lease.paused:  # meanwhile: the rules and the surface were asked
                 return self._acted(Held.PAUSE)
-            result = await self._dispatch(action)
+            result = await self._dispatch(command, intent)
             self.results.append(result)
             if result.status is not ResultStatus.SUCCESS:
                 return self.after_failure()
@@ -140,25 +145,29 @@ class ActionList:
         why = await changed(self.context, self.run, self.observation, action)
         return self.cut(why) if why else None
 
-    async def _dispatch(self, action: Action) -> CommandResult:
-        context = self.context
+    async def _dispatch(self, command: Command, intent: Intent | None) -> CommandResult:
+        context, foresee = self.context, None
         tools = context.services.toolbox.actions(context.kind, self.run.assign.target)
-        tool, command, foresee = tools.get(action.tool), self._command(action), None
-        if tool is not None and tool.info.effect is Effect.ONCE:
-            await context.keep(self.run, await self._intent(action, command, tool))
+        context.meter.running = command
+        if intent is not None:
+            await context.keep(self.run, intent)
             foresee = context.foresees(self.run, command.call_id)
         context.meter.add(commands=1)
-        context.meter.running = command
         result = await context.services.dispatcher.run(command, tools, context.lease, foresee)
         context.note(self.run, result, lazy=True)
         context.meter.results.append(result)
         context.meter.running = None
         return result
 
-    async def _intent(self, action: Action, command: Command, tool: BoundTool) -> Intent:
-        run, seen = self.run, self.seen or self.observation.fingerprint
+    async def _intent(self, action: Action, command: Command) -> Intent | None:
+        """Say what is about to be done, if it must not be repeated; the surface is looked at where it has changed."""
+        context, run = self.context, self.run
+        tool = context.services.toolbox.actions(context.kind, run.assign.target).get(action.tool)
+        if tool is None or tool.info.effect is not Effect.ONCE:
+            return None
+        seen = self.seen or self.observation.fingerprint
         if self.results and run.assign.target is not None:
-            seen = (await look(self.context, run)).fingerprint
+            seen = (await look(context, run)).fingerprint
         return Intent(
             call_id=command.call_id,
             tool=action.tool,
@@ -166,7 +175,7 @@ class ActionList:
             control=action.control,
             target=run.assign.target,
             fingerprint=seen,
-            expected=await tool.expected(action.arguments),
+            expected=await in_time(context, tool.expected(action.arguments), f"asking what {action.tool} will do"),
         )
 
     def _decided(self) -> Decided:
@@ -177,6 +186,7 @@ class ActionList:
             actions=self.actions,
             approved=self.approved,
             resumed=self.resumed,
+            seen=self.seen,
         )
 
     def _acted(self, held_by: Held = Held.NOT, why: str = "") -> Acted:

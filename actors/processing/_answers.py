@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import find_target
-from callboard.actors.models import AppResponse, HostResponse, read_response
+from callboard.actors.models import AppResponse, HostResponse, chosen, labelled, read_response
 from callboard.messages import Action, AgentKind, ControlRef, Decision, InvalidAnswerError, Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
     from callboard.actors.commands import BoundTool
     from callboard.actors.models import AgentResponse
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
-    from callboard.messages import Observation, Target
+    from callboard.messages import Control, Observation, Target
+
+    Labels = Mapping[str, Control]
 
 
 def decision_of(context: Context, run: Run, observation: Observation, content: object) -> Decision:
@@ -25,7 +31,8 @@ def decision_of(context: Context, run: Run, observation: Observation, content: o
     """
     response = read_response(context.kind, content)
     status = _status(response, context.manager.offered(run.status))
-    actions = tuple(_action(context, run, observation, action) for action in response.decided_actions())
+    labels = labelled(observation.controls)
+    actions = tuple(_action(context, run, labels, action) for action in response.decided_actions())
     target = subtask = None
     if isinstance(response, HostResponse) and status == "ASSIGN":
         target = _target(response, observation)
@@ -41,7 +48,7 @@ def decision_of(context: Context, run: Run, observation: Observation, content: o
         subtask=subtask or "",
         target=target,
         questions=response.asked(),
-        reannotate=tuple(response.reannotate) if isinstance(response, AppResponse) else (),
+        reannotate=_reannotated(response, labels) if isinstance(response, AppResponse) else (),
         result=response.result,
     )
 
@@ -57,10 +64,17 @@ def _status(response: AgentResponse, offered: tuple[str, ...]) -> str:
     return status
 
 
+def _reannotated(response: AppResponse, labels: Labels) -> tuple[str, ...]:
+    """Give the ids of the controls that an answer names; what it calls otherwise is kept as it is."""
+    found = ((name, chosen(labels, name)) for name in response.reannotate)
+    return tuple(name if control is None else control.id for name, control in found)
+
+
 def _target(response: HostResponse, observation: Observation) -> Target:
+    labels = labelled(observation.targets)
     known = ", ".join(f"{target.id} ({target.name})" for target in observation.targets) or "none"
     for wanted in (response.label, response.text):
-        target = find_target(observation.targets, wanted) if wanted else None
+        target = (find_target(observation.targets, wanted) or chosen(labels, wanted)) if wanted else None
         if target is not None:
             return target
     wanted = response.text or response.label
@@ -86,36 +100,59 @@ def _check_retries(run: Run, target: Target, request: str) -> None:
         raise InvalidAnswerError(msg)
 
 
-def _action(context: Context, run: Run, observation: Observation, action: Action) -> Action:
+def _action(context: Context, run: Run, labels: Labels, action: Action) -> Action:
     tools = context.services.toolbox.actions(context.kind, run.assign.target)
-    tool = tools.get(action.tool)
+    tool = tools.get(action.tool) or _alike(tools, action.tool)
     if tool is None:
         msg = f"there is no tool {action.tool!r}; there are: {', '.join(sorted(tools)) or 'none'}"
         raise InvalidAnswerError(msg)
-    if context.kind is not AgentKind.HOST:
-        _check_control(observation, action.control)
-    complete = _with_control(tool, action)
-    problem = tool.check(complete.arguments)
+    control = action.control
+    if context.kind is not AgentKind.HOST and control is not None:
+        control = _control(tool, labels, control)
+    given = {**action.arguments, **_of_control(tool, action, control)}
+    required = tool.info.schema.get("required", ())
+    complete = {name: value for name, value in given.items() if value is not None or name in required}
+    problem = tool.check(complete)
     if problem:
         raise InvalidAnswerError(problem)
-    return complete
+    return Action(tool=tool.info.name, arguments=complete, control=control)
 
 
-def _check_control(observation: Observation, control: ControlRef | None) -> None:
-    if control is None or observation.control(control) is not None:
-        return
-    known = ", ".join(f"{seen.id} ({seen.name})" for seen in observation.controls[:50]) or "none"
-    wanted = f"{control.id!r} with the name {control.name!r}" if control.name else repr(control.id)
+def _alike(tools: Mapping[str, BoundTool], wanted: str) -> BoundTool | None:
+    """Find the one tool whose name differs in capitals and blanks alone."""
+    folded = wanted.strip().casefold()
+    found = [tool for name, tool in tools.items() if name.casefold() == folded]
+    return found[0] if len(found) == 1 else None
+
+
+def _control(tool: BoundTool, labels: Labels, said: ControlRef) -> ControlRef | None:
+    """Find the control that an answer names, by id and name, or by one of them.
+
+    Raises:
+        InvalidAnswerError: If there is none, or id and name are not those of the same control.
+    """
+    if any(seen.id == said.id and said.name in {"", seen.name} for seen in labels.values()):
+        return said
+    found = [chosen(labels, each) for each in (said.id, said.name) if each]
+    control = found[0]
+    if control is not None and all(each is control for each in found):
+        return ControlRef(id=control.id, name=control.name)
+    if not said.id and not tool.takes("control_id"):
+        return None  # a name beside a tool that acts on no control
+    known = ", ".join(f"{seen.id} ({seen.name})" for seen in list(labels.values())[:50]) or "none"
+    wanted = f"{said.id!r} with the name {said.name!r}" if said.id and said.name else repr(said.id or said.name)
     msg = f"there is no control {wanted}; there are: {known}"
     raise InvalidAnswerError(msg)
 
 
-def _with_control(tool: BoundTool, action: Action) -> Action:
-    """Fill in the parameters that stand for the control, for answers that name it beside the arguments."""
-    if action.control is None:
-        return action
-    given = {"control_id": action.control.id, "control_name": action.control.name}
-    missing = {
-        name: value for name, value in given.items() if value and tool.takes(name) and name not in action.arguments
+def _of_control(tool: BoundTool, action: Action, control: ControlRef | None) -> dict[str, JsonValue]:
+    """Give the arguments that stand for the control, as far as they are missing or name it in another way."""
+    if control is None:
+        return {}
+    mine = {"control_id": control.id, "control_name": control.name}
+    named = control != action.control
+    return {
+        name: value
+        for name, value in mine.items()
+        if value and tool.takes(name) and (named or action.arguments.get(name) is None)
     }
-    return action.model_copy(update={"arguments": {**action.arguments, **missing}}) if missing else action

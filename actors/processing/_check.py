@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing._collect import on_lane, target_of
+from callboard.actors.servers import ToolError
 from callboard.messages import AgentKind
 
 if TYPE_CHECKING:
@@ -26,8 +27,11 @@ async def changed(context: Context, run: Run, observation: Observation, action: 
         return ""
     target = target_of(run)
     server = context.services.toolbox.server(target)
-    now = await on_lane(context, server, target, functools.partial(server.resolve, target, seen))
     what = f"{seen.kind} {seen.id} ({seen.name})"
+    try:
+        now = await on_lane(context, server, target, functools.partial(server.resolve, target, seen))
+    except ToolError as error:
+        return f"{what} can't be seen any more: {error}"
     if now is None:
         return f"{what} is gone or another one by now; nothing was done"
     if not (now.enabled and now.visible):

@@ -95,9 +95,11 @@ def gone(error: Exception) -> Observation:
 
 
 def _may_be_gone(run: Run) -> bool:
-    """Whether a target that is gone is told to the model, and no error: held actions were to run on it."""
-    going_on = bool(run.held) and (run.answer is not None or run.held_by is Held.PAUSE)
-    return going_on or (bool(run.records) and not run.records[-1].observation.fingerprint)
+    """Whether a target that is gone is told to the model, and no error: something was done to it, or was to be."""
+    if run.held and (run.answer is not None or run.held_by is Held.PAUSE):
+        return True
+    last = run.records[-1] if run.records else None
+    return last is not None and (bool(last.results) or not last.observation.fingerprint)
 
 
 async def _is_gone(context: Context, run: Run) -> bool:
@@ -112,7 +114,8 @@ def _failed_last(run: Run) -> bool:
 
 
 def _acted_last(run: Run) -> bool:
-    return bool(run.records) and any(result.status is ResultStatus.SUCCESS for result in run.records[-1].results)
+    """Whether the last step touched the surface; a failed action may have moved it too."""
+    return bool(run.records) and any(result.status is not ResultStatus.SKIPPED for result in run.records[-1].results)
 
 
 async def settled(context: Context, run: Run, seen: Observation) -> Observation:

@@ -42,58 +42,86 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
     known = run.unfinished.answers if run.unfinished is not None else ()
     while True:
         request = _request(context, run, observation, reasons)
-        start, known_already = time.perf_counter(), len(reasons) < len(known)
-        if known_already:
+        start, is_known = time.perf_counter(), len(reasons) < len(known)
+        if is_known:
             answer = again(context, known[len(reasons)])
         else:
-            answer = await _ask(context, run, model, request)
+            async with model.turn():
+                start = time.perf_counter()
+                answer = await _ask(context, run, model, request)
             context.note(run, _answered(request, answer), lazy=True)
-        seconds = None if known_already else time.perf_counter() - start
+            if answer.summarised or answer.dropped:
+                context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
         tokens = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
+        taken = {
+            "duration": None if is_known else time.perf_counter() - start,
+            "model": _name_of(model),
+            "answered_by": answer.model,
+            "cost": answer.cost,
+            **tokens,
+        }
         context.meter.add(repairs=1 if reasons else 0, **tokens)
         context.meter.add(cost=answer.cost or 0.0)
         try:
             decision = decision_of(context, run, observation, answer.content)
         except InvalidAnswerError as error:
             reasons = (*reasons, str(error))
-            context.tell(EventName.MODEL_REPAIRED, run, reason=str(error), attempt=len(reasons))
+            context.tell(EventName.MODEL_REPAIRED, run, reason=str(error), attempt=len(reasons), **taken)
             if len(reasons) > run.limits.repairs:
                 msg = f"the model's answer is invalid: {error} (after {run.limits.repairs} repairs)"
                 raise InvalidAnswerError(msg, reasons) from error
             continue
-        context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **tokens)
+        context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **taken)
         return decision
 
 
-async def _ask(context: Context, model: Model, request: ModelRequest) -> ModelAnswer:
-    settings = context.services.settings
-    seconds = settings.limits.model_seconds
-    start = time.perf_counter()
+def _name_of(model: Model) -> str:
+    return model.name or type(model).__name__
+
+
+async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) -> ModelAnswer:
     expected = model.estimate(request)
     reserved = {"tokens": float(max(1, expected.tokens)), "cost": expected.cost or 0.0}  # no call uses no token
     if context.budget is not None:
         context.budget.reserve(model_calls=1, **reserved)
     context.meter.add(model_calls=1)
     used, price = reserved, expected.cost  # of a call that is broken off nobody knows more: what was reserved is spent
-    limit = context.services.clock.timeout(seconds)
     try:
-        async with limit:
-            answer = await model.answer(request)
+        answer = await _in_time(context, run, model, request)
         used, price = (
             {"tokens": float(answer.input_tokens + answer.output_tokens), "cost": answer.cost or 0.0},
             answer.cost,
         )
-    except TimeoutError as error:
-        if not limit.expired():
-            raise
-        msg = f"the model gave no answer within {seconds:g} s (waited {time.perf_counter() - start:.1f} s)"
-        raise ModelTimeoutError(msg) from error
     finally:
         if context.budget is not None:
             context.budget.settle(**{kind: used[kind] - amount for kind, amount in reserved.items()})
         if price is None:
             _unpriced(context)
     return answer
+
+
+async def _in_time(context: Context, run: Run, model: Model, request: ModelRequest) -> ModelAnswer:
+    """Wait for an answer; that there is none is told, also when the call is broken off."""
+    seconds = context.services.settings.limits.model_seconds
+    start = time.perf_counter()
+    limit = context.services.clock.timeout(seconds)
+    why = ""
+    try:
+        async with limit:
+            return await model.answer(request)
+    except TimeoutError as error:
+        if not limit.expired():
+            why = str(error) or type(error).__name__
+            raise
+        why = f"the model gave no answer within {seconds:g} s (waited {time.perf_counter() - start:.1f} s)"
+        raise ModelTimeoutError(why) from error
+    except BaseException as error:
+        why = str(error) or type(error).__name__
+        raise
+    finally:
+        if why:
+            took = time.perf_counter() - start
+            context.tell(EventName.MODEL_FAILED, run, duration=took, model=_name_of(model), error=why)
 
 
 def _unpriced(context: Context) -> None:
@@ -145,6 +173,8 @@ def _request(context: Context, run: Run, observation: Observation, reasons: tupl
         tools=tuple(tool.info for tool in tools.values()),
         secrets=context.services.secrets.names(assign.task_id),
         reasons=reasons,
+        history_tokens=run.limits.history_tokens,
+        observation_tokens=run.limits.observation_tokens,
     )
 
 

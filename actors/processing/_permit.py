@@ -48,7 +48,7 @@ async def ruling(  # noqa: PLR0913 - what a verdict depends on
             waived = approved
         elif not services.settings.system.safe_guard:
             waived = "safe_guard is off"
-        elif services.approved.has(assign.task_id, assign.address, action, observation):
+        elif services.approved.has(assign.task_id, assign.address, assign.target, action, observation):
             waived = "approved for the rest of the task"
     context.tell(
         EventName.POLICY_DECIDED,

@@ -177,7 +177,8 @@ class Pipeline:
         request_id = _request_id(run)
         services = self.context.services
         seen = run.memory[-1].observation if run.memory else None
-        remembered = run.held and all(services.approved.has(assign.task_id, assign.address, a, seen) for a in run.held)
+        known = (services.approved.has(assign.task_id, assign.address, assign.target, a, seen) for a in run.held)
+        remembered = run.held and all(known)
         if not services.settings.system.safe_guard or remembered:
             reason = "approved for the rest of the task" if remembered else "safe_guard is off"
             return ApprovalAnswer(id=request_id, task_id=assign.task_id, approved=True, unattended=True, reason=reason)

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from callboard.messages import Observation
 
 
+OTHER = (
+    "it is not as it was when this was decided: somebody else changed it, or an action of this list did right before "
+    "a crash; look before you do anything again"
+)
+
+
 @dataclass(frozen=True)
 class Doubt:
     """A person has to say whether an action was done."""
@@ -67,16 +73,16 @@ async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
     )
     if results and results[-1].status is not ResultStatus.SUCCESS:
         return actions.after_failure()
-    if not results and _is_other(context, run, seen, decided.observation):
-        return actions.cut("it was changed by somebody else while nobody worked; nothing was done")
+    if not results and _is_other(context, run, seen, decided):
+        return actions.cut(OTHER)
     return in_window(await actions.go_on())
 
 
-def _is_other(context: Context, run: Run, seen: Observation, decided_on: Observation) -> bool:
-    """Whether a surface that changes by calls alone is not as it was when the step was decided."""
+def _is_other(context: Context, run: Run, seen: Observation, decided: Decided) -> bool:
+    """Whether a surface that changes by calls alone is not as it was when the step was decided, or gone on with."""
     target = run.assign.target
     quiet = target is not None and not context.services.toolbox.server(target).settles
-    return quiet and seen.fingerprint != decided_on.fingerprint
+    return quiet and seen.fingerprint != (decided.seen or decided.observation.fingerprint)
 
 
 def acted_on(run: Run) -> Decided:

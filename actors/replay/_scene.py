@@ -123,9 +123,10 @@ class Scene:
         if isinstance(message, Cancel):
             self._break_off()
         if isinstance(message, ApprovalAnswer) and message.approved and message.remember and self._asked is not None:
-            for action in self._asked.actions:
-                asked = self._asked
-                self._stage.services.approved.remember(asked.task_id, asked.address, action, asked.observation)
+            asked = self._asked
+            remember = self._stage.services.approved.remember
+            for action in asked.actions:
+                remember(asked.task_id, asked.address, asked.target, action, asked.observation)
         self.fold(row)
 
     async def again(self, row: Row) -> Row:

@@ -240,11 +240,11 @@ class Root(pykka.ThreadingActor):
         self._next_round(record)
         return record.task, record.done, self._parts.outbox.answer(None)
 
-    def _next_round(self, record: TaskRecord) -> None:
+    def _next_round(self, record: TaskRecord, *, first: bool = False) -> None:
         assign = record.next_assign()
         if not assign.number:
             self._parts.recorder.emit_of(EventName.ROUND_STARTED, assign, round=record.round, request=assign.request)
-        self._hands.place(record, assign)
+        self._hands.place(record, assign, first=first)
 
     def _round_ended(self, ended: RoundEnded) -> None:
         record = self._running(ended.task_id, ended.run_id, ended.token, "RoundEnded")
@@ -261,7 +261,7 @@ class Root(pykka.ThreadingActor):
         self._hands.leave(record, ended.run_id, ended.token)
         record.end_round(ended)
         if record.stopping is None and ended.outcome is Outcome.FINISHED and record.has_next_round:
-            self._next_round(record)
+            self._next_round(record, first=True)
             return
         for run in tuple(record.runs.values()):
             orphaned = Cancel(task_id=ended.task_id, run_id=run.run_id, reason="its HostAgent ended")
@@ -282,9 +282,7 @@ class Root(pykka.ThreadingActor):
             parts.children.tell_if_alive(address, TaskForgotten(task_id=task_id))
             parts.idle.rest(address)
         result = record.result(parts.clock.elapsed())
-        parts.outbox.keep(
-            task_id, "", result, lambda: self._tell_ended(record, result), failed=record.done.set_exception
-        )
+        parts.outbox.keep(task_id, "", result, lambda: self._tell_ended(record, result), failed=record.tell)
         parts.sessions.keep(record)
 
     def _tell_ended(self, record: TaskRecord, result: TaskResult) -> None:
@@ -297,7 +295,7 @@ class Root(pykka.ThreadingActor):
             causes=[cause.reason for cause in result.causes],
             artifacts=list(result.artifacts),
         )
-        record.done.set_result(result)
+        record.tell(result)
 
     # Hand-offs
 
@@ -383,9 +381,8 @@ class Root(pykka.ThreadingActor):
     def on_stop(self) -> None:
         """Whoever still waits gets an error: also when the host program stops all actors."""
         for record in self._parts.tasks.records:
-            if not record.done.done():
-                msg = f"the supervisor stopped before the task {record.task.id} ended"
-                record.done.set_exception(SupervisorStoppedError(msg))
+            msg = f"the supervisor stopped before the task {record.task.id} ended"
+            record.tell(SupervisorStoppedError(msg))
         self._parts.children.stop_all()
         self._parts.recorder.stop()
         if not self._orderly:  # otherwise the facade closes it, after its own last event

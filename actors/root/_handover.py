@@ -22,16 +22,17 @@ class HandOver:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
-    def place(self, record: TaskRecord, assign: Assign, *, known: bool = False) -> None:
+    def place(self, record: TaskRecord, assign: Assign, *, known: bool = False, first: bool = False) -> None:
         """Give work to its agent if the target is free, else queue it.
 
         Args:
             record: The task.
             assign: The work.
             known: Whether the journal knows of it already: its HostAgent's word, or another process's.
+            first: Whether it goes before all others that wait: the next round of what has its turn.
         """
         parts = self._parts
-        granted, ahead = parts.leases.request(assign)
+        granted, ahead = parts.leases.request(assign, first=first)
         if granted is not None:
             self.hand_over(record, granted)
             return

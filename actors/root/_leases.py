@@ -27,16 +27,19 @@ class LeaseBook:
         self._slots: dict[str, _Slot] = {}
         self._addresses: dict[int, str] = {}
 
-    def request(self, assign: Assign) -> tuple[Assign | None, int]:
-        """Ask for a target.
+    def request(self, assign: Assign, *, first: bool = False) -> tuple[Assign | None, int]:
+        """Ask for a target; `first` goes before all others that wait.
 
         Returns:
             The assignment with its token if the target was free, and how many are ahead of it otherwise.
         """
         slot = self._slots.setdefault(assign.address, _Slot())
-        slot.queue.append(assign)
-        granted = self._next(assign.address)
-        return granted, len(slot.queue) + (granted is None) - 1
+        if first:
+            slot.queue.appendleft(assign)
+        else:
+            slot.queue.append(assign)
+        ahead = 1 if first else len(slot.queue)  # with whoever has the target now
+        return self._next(assign.address), ahead
 
     def _next(self, address: str) -> Assign | None:
         slot = self._slots[address]

@@ -55,7 +55,7 @@ class People:
     def remember(self, ask: ApprovalRequest) -> None:
         """Approve the same actions for the rest of the task."""
         for action in ask.actions:
-            self._approved.remember(ask.task_id, ask.address, action, ask.observation)
+            self._approved.remember(ask.task_id, ask.address, ask.target, action, ask.observation)
 
     def expire(self, expired: RequestExpired) -> None:
         """Settle what reached its deadline, unless it was answered just before."""

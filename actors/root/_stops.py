@@ -107,7 +107,7 @@ class Stops:
                 if not self._parts.leases.acting(run.token):
                     self._parts.jobs.cancel(run.token)
         msg = f"the supervisor stopped; the task {record.task.id} is kept in the journal, and goes on with the next one"
-        record.done.set_exception(SupervisorStoppedError(msg))
+        record.tell(SupervisorStoppedError(msg))
 
     def void(self, record: TaskRecord) -> None:
         """Refuse whatever a task's agents still do."""
@@ -121,4 +121,4 @@ class Stops:
         for run in record.runs.values():
             if run.token:
                 self._parts.jobs.cancel(run.token)
-        record.done.set_exception(error)
+        record.tell(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 from dataclasses import dataclass, field
 
 from callboard.actors.states import unique
@@ -52,6 +53,14 @@ class TaskRecord:
     """Runs whose agent crashed, and that wait to go on; with the leases under which they were."""
     worked: dict[str, float] = field(default_factory=dict)
     """Seconds that runs had worked in another process."""
+
+    def tell(self, end: TaskResult | Exception) -> None:
+        """Tell whoever waits how it ended, or why nobody will; from any thread. The first word holds."""
+        with contextlib.suppress(concurrent.futures.InvalidStateError):  # it ended while it was being suspended
+            if isinstance(end, TaskResult):
+                self.done.set_result(end)
+            else:
+                self.done.set_exception(end)
 
     @property
     def session(self) -> str:

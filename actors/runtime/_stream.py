@@ -174,12 +174,13 @@ class EventStream:
             for sink in self._sinks:  # inside the lock: lines stand in the order of their numbers
                 sink(event)
 
-    def open(self, task_id: str | None = None, after: int | None = None) -> Feed:
+    def open(self, task_id: str | None = None, after: int | None = None, queue: int | None = None) -> Feed:
         """Open a feed: from now on, or after a sequence number as far back as events are kept.
 
+        As many events may wait in it as in any, if `queue` does not say how many.
         What is no longer kept, and in no journal either, arrives as one ``events.missed``. May block if there is one.
         """
-        feed = Feed(self._queue, task_id, self._clock)
+        feed = Feed(queue or self._queue, task_id, self._clock)
         if after is not None and self._past is not None:
             after = self._replay_past(feed, after, self._past)
         with self._lock:

@@ -99,7 +99,7 @@ class Run:
     held_why: str = ""
     """The rule that holds them."""
     shown: Observation | None = None
-    """What a person was shown with the approval of what is held, as long as none of it ran."""
+    """What a person was shown with the approval of what is held."""
     paused: bool = False
     """Whether no job may start."""
     asked_person: tuple[AskedQuestion, ...] = ()
@@ -149,7 +149,7 @@ class Run:
             memory=known.memory if known else (),
             plan=known.plan if known else (),
             asked=known.asked if known else 0,
-            grants=known.grants if known and known.assign.task_id == assign.task_id else (),
+            grants=known.grants if known and known.assign.run_id == assign.run_id else (),
         )
 
     @property
@@ -291,7 +291,7 @@ class Run:
             "held_by": done.held_by,
             "held_why": done.held_why,
             "answer": self.answer if self.status == "CONFIRM" or done.held_by is Held.PAUSE else None,
-            "shown": self.shown if done.held and not record.results else None,
+            "shown": self.shown if done.held else None,
             "repeats": same,
             "failures": self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),
             "notes": (*failure_notes(record), *loop_notes(same, self.limits.repeats)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from callboard.actors.processing import MACHINES
 from callboard.config import Prompts, Settings, load_prompts
 from callboard.messages import AgentKind, SettingsError
 
@@ -13,13 +12,6 @@ def test_every_kind_of_agent_has_a_prompt():
     prompts = load_prompts(Settings())
     assert prompts.keys() == set(AgentKind)
     assert [kind for kind, text in prompts.items() if not text.strip()] == []
-
-
-@pytest.mark.parametrize("kind", AgentKind)
-def test_a_prompt_explains_every_status_that_the_model_is_offered(kind):
-    machine = MACHINES[kind]
-    offered = {status for source in machine.transitions for status in machine.offered(source)}
-    assert [status for status in sorted(offered) if status not in load_prompts(Settings())[kind]] == []
 
 
 @pytest.mark.parametrize("kind", AgentKind)

@@ -299,6 +299,63 @@ def test_a_fence_around_the_json_is_taken_off(text):
     assert read_response(APP, text).decided_status() == "FINISH"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Here it is:\n{"Status": "FINISH"}\nI hope it helps.',
+        'First I look.\n```json\n{"Status": "FINISH"}\n```\nDone.',
+        '<think>Is {it} done?</think>\n{"Status": "FINISH"}',
+        '<thinking>\n{"Status": "FAIL"}\n</thinking>{"Status": "FINISH"}',
+        '{} {"Status": "FINISH"}',
+        '{"Status": "FINISH"}\n{"Status": "FINISH"}',
+        '{"Status": "FINISH"} and {so on',
+    ],
+)
+def test_words_around_the_json_are_taken_off(text):
+    assert read_response(APP, text).decided_status() == "FINISH"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"Status": "CONTINUE"}\n{"Status": "FINISH"}',
+        '{"Thought": "cut", "Actions": [{"Function": "write", "Status": "FINISH"}',
+        "I am done.",
+        "",
+        "{Status: FINISH}",
+    ],
+)
+def test_what_is_not_beyond_doubt_is_not_guessed_at(text):
+    assert refused(APP, text).startswith("the answer is no JSON")
+
+
+@pytest.mark.parametrize("key", ["status", "STATUS", "Status ", "_status"])
+def test_a_key_is_read_in_any_case(key):
+    assert read_response(APP, {key: "FINISH"}).decided_status() == "FINISH"
+
+
+@pytest.mark.parametrize("key", ["current sub-task", "CURRENT_SUB_TASK", "CurrentSubTask", "SubTask"])
+def test_the_words_of_a_key_may_be_joined_in_any_way(key):
+    response = read_response(HOST, {"Status": "ASSIGN", key: "read"})
+    assert isinstance(response, HostResponse)
+    assert response.subtask == "read"
+
+
+def test_keys_of_an_action_are_read_in_any_case():
+    said = {"actions": [{"FUNCTION": "write", "controlText": "Total", "ARGS": {"Text": "x"}}]}
+    action = read_response(APP, said).decided_actions()[0]
+    assert action == Action(tool="write", arguments={"Text": "x"}, control=ControlRef(id="", name="Total"))
+
+
+def test_two_keys_that_mean_the_same_are_refused():
+    assert "STATUS" in refused(APP, {"STATUS": "FINISH", "status": "CONTINUE", "sTATUS": "FAIL"})
+
+
+@pytest.mark.parametrize("nothing", ["none", "None", "null", "no_action", " "])
+def test_a_word_for_no_tool_is_no_tool(nothing):
+    assert read_response(APP, {"Function": nothing, "Args": {}, "Status": "FINISH"}).decided_actions() == ()
+
+
 def test_a_fence_inside_a_text_stays():
     answer = {"Status": "FINISH", "Comment": "run:\n```\nls\n```"}
     assert read_response(LINUX, json.dumps(answer)).comment == "run:\n```\nls\n```"

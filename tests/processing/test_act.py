@@ -263,7 +263,7 @@ async def test_what_was_approved_for_the_rest_of_the_task_runs_and_nothing_else(
     here = stage(answer(write("a"), write("b")), policy=APPROVE_ALL)
     same = Action(tool="write", arguments=write("a")["arguments"], control=ControlRef(id="field-1"))
     seen = here.surface.observe(here.surface.targets()[0])
-    here.services.approved.remember("t", "app/memo/one", same, seen)
+    here.services.approved.remember("t", "app/memo/one", here.target, same, seen)
     done = await acted(here)
     assert statuses(done) == [("write", SUCCESS)]
     assert [action.arguments["text"] for action in done.held] == ["b"]

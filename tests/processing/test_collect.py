@@ -46,11 +46,17 @@ async def test_after_an_action_the_observation_is_the_second_of_two_equal_looks(
     assert await looked(here, after(here, ResultStatus.SUCCESS)) == (f"look {quiet_from}", quiet_from + 1)
 
 
-@pytest.mark.parametrize("results", [(), (ResultStatus.FAILURE, ResultStatus.SKIPPED)])
+@pytest.mark.parametrize("results", [(), (ResultStatus.SKIPPED, ResultStatus.SKIPPED)])
 async def test_where_nothing_was_done_one_look_is_enough(stage, results):
     here = stage(surface=Moving)
     here.surface.quiet_from = 3
     assert await looked(here, after(here, *results)) == ("look 1", 1)
+
+
+async def test_an_action_that_failed_may_have_moved_the_surface_too(stage):
+    here = stage(surface=Moving)
+    here.surface.quiet_from = 2
+    assert await looked(here, after(here, ResultStatus.FAILURE)) == ("look 2", 3)
 
 
 async def test_at_the_first_step_one_look_is_enough(stage):

@@ -308,7 +308,7 @@ async def test_an_approval_says_what_its_deadline_does_and_never_allows_what_mus
 async def test_what_was_approved_for_the_rest_of_the_task_is_not_asked_for_again(stage):
     here = stage()
     once, again = (Action(tool="write", arguments={"text": text}) for text in "ab")
-    here.services.approved.remember("t", "app/memo/one", once)
+    here.services.approved.remember("t", "app/memo/one", here.target, once)
     said = await here.pipeline.process_confirmation(here.run("CONFIRM", held=(once,)))
     assert isinstance(said, ApprovalAnswer)
     assert (said.approved, said.unattended, said.reason) == (True, True, "approved for the rest of the task")

@@ -1,0 +1,124 @@
+"""One provider of live models: its client, its rate limit and its prices, shared by all of its models."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from callboard.actors.models._rate import RateLimit
+from callboard.config import COMPATIBLE, Provider, in_url, masked
+from callboard.messages import SettingsError
+
+MILLION = 1_000_000
+_MASK = "**********"
+_PACKAGES = {"anthropic": "anthropic", "google": "google", "google-cloud": "google", "bedrock": "bedrock"}
+"""Kinds that need another extra than `models`."""
+
+
+class Connection:
+    """One provider: its client, its rate limit and its prices. Used on one event loop."""
+
+    def __init__(self, name: str, settings: Provider) -> None:
+        """Make the client; nothing is sent.
+
+        Raises:
+            SettingsError: If its kind is not known, its package is not installed, or something is missing.
+        """
+        self.settings = settings
+        self.rate = RateLimit(per_minute=settings.requests_per_minute, concurrent=settings.concurrent)
+        self._where = f"providers.{name}"
+        self.kind, self.provider = self._made(name)
+        self._entered = False
+
+    async def open(self) -> None:
+        """Take hold of the client, before the first call; connections are opened when they are needed."""
+        if not self._entered:
+            self._entered = True
+            await self.provider.__aenter__()
+
+    async def close(self) -> None:
+        """Close the client's connections. Idempotent."""
+        if self._entered:
+            self._entered = False
+            await self.provider.__aexit__(None, None, None)
+
+    def price(self, model: str, given: int, answered: int, usage: Any = None) -> float | None:  # noqa: ANN401 - a provider's
+        """Give what a call costs, by the settings or by the list; None if that is not known.
+
+        Args:
+            model: What the provider calls the model.
+            given: The prompt's tokens.
+            answered: The answer's.
+            usage: What the provider says of both; parts of a prompt that it had cached cost less.
+        """
+        settings = self.settings
+        if settings.input_price is not None and settings.output_price is not None:
+            return (given * settings.input_price + answered * settings.output_price) / MILLION
+        if self.kind == COMPATIBLE or settings.url is not None:
+            return None  # who is there may take any price, whatever the model is called
+        from genai_prices import Usage, calc_price  # noqa: PLC0415 - an optional extra
+
+        try:
+            usage = usage or Usage(input_tokens=given, output_tokens=answered)
+            found = calc_price(usage, model_ref=model, provider_id=self.kind)
+        except LookupError:
+            return None
+        return float(found.total_price)
+
+    def hidden(self, text: str) -> str:
+        """Take the key out of a text, and what is secret in an address."""
+        text = masked(text, in_url(text))
+        key = self.settings.api_key.get_secret_value() if self.settings.api_key is not None else ""
+        key = key or str(getattr(self.provider.client, "api_key", "") or "")
+        return text.replace(key, _MASK) if len(key) > 3 else text  # noqa: PLR2004 - shorter ones are in every word
+
+    def _made(self, name: str) -> tuple[str, Any]:
+        from pydantic_ai.exceptions import UserError  # noqa: PLC0415 - an optional extra
+        from pydantic_ai.providers import infer_provider_class  # noqa: PLC0415 - as above
+
+        kind = self.settings.kind or name
+        given: dict[str, Any] = {}
+        try:
+            if kind != COMPATIBLE:
+                maker: Any = infer_provider_class(kind)
+        except ValueError as error:
+            if self.settings.kind or self.settings.url is None:
+                msg = f"{self._where}: {kind!r} is no known kind of provider, and there is no `url`"
+                raise SettingsError(msg) from error
+            kind = COMPATIBLE
+        except ImportError as error:
+            raise missing(self._where, kind) from error
+        if kind == COMPATIBLE:
+            from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - as above
+            from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - as above
+
+            maker = OpenAICompatibleProvider
+            given["name"] = name
+            given["profile"] = OpenAIModelProfile(
+                openai_chat_supports_max_completion_tokens=False
+            )  # all know max_tokens
+        if self.settings.url is not None:
+            given["base_url"] = self.settings.url
+        if self.settings.api_key is not None:
+            given["api_key"] = self.settings.api_key.get_secret_value()
+        unknown = given.keys() - inspect.signature(maker).parameters.keys()
+        if unknown:
+            names = {"base_url": "url"}
+            msg = f"{self._where}: {kind} takes no {', '.join(sorted(names.get(key, key) for key in unknown))}"
+            raise SettingsError(msg)
+        try:
+            return kind, maker(**given)
+        except UserError as error:
+            msg = f"{self._where}: {first_sentence(str(error))}; or give {self._where} a `url`, or an `api_key`"
+            raise SettingsError(msg) from error
+
+
+def missing(where: str, kind: str) -> SettingsError:
+    """Make the error for a package that is not installed."""
+    extra = _PACKAGES.get(kind, "models")
+    return SettingsError(f"{where}: a package is missing: pip install 'callboard[{extra}]'")
+
+
+def first_sentence(text: str) -> str:
+    """Give what an error says first; what follows is advice for another program."""
+    return " ".join(text.split()).partition(". ")[0].rstrip(".")

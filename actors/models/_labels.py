@@ -1,0 +1,61 @@
+"""What models call the controls and targets that they may choose: by name, and by id where names are not enough."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+LONGEST = 80
+"""A longer name is cut; its id is added then."""
+
+
+class Named(Protocol):
+    """Something with a name for people and an id of its own: a control or a target."""
+
+    @property
+    def id(self) -> str:
+        """Unique among its like."""
+
+    @property
+    def name(self) -> str:
+        """What people call it; others may be called so too."""
+
+
+_T = TypeVar("_T", bound=Named)
+
+
+def labelled(things: Iterable[_T]) -> dict[str, _T]:
+    """Give each thing a label that stands for nothing else: its name, if that is enough, else name and id, or the id.
+
+    Small models choose rightly by name, and wrongly by number.
+    """
+    listed = tuple(things)
+    often = Counter(" ".join(thing.name.split()) for thing in listed)
+    ids = {thing.id for thing in listed}
+    labels: dict[str, _T] = {}
+    for thing in listed:
+        name = " ".join(thing.name.split())
+        short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+        plain = short == name and often[name] == 1 and (name == thing.id or name not in ids)
+        label = thing.id if not name else name if plain else f"{short} [{thing.id}]"
+        labels.setdefault(label, thing)
+    return labels
+
+
+def chosen(labels: Mapping[str, _T], said: str) -> _T | None:
+    """Find what a model chose: by label or id, else by the one name, that differ in capitals and blanks alone."""
+    said = said.strip()
+    if said in labels:
+        return labels[said]
+    by_id = [thing for thing in labels.values() if thing.id == said]
+    folded = _folded(said)
+    alike = [thing for label, thing in labels.items() if folded in {_folded(label), _folded(thing.name)}]
+    found = by_id or alike
+    return found[0] if len(found) == 1 and folded else None
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()

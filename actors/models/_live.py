@@ -1,0 +1,202 @@
+"""A language model of a provider, asked over the network by way of pydantic-ai's model layer."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.models._model import Expected, Model, ModelAnswer
+from callboard.actors.models._prompt import CHARACTERS, prompt_of
+from callboard.actors.models._schema import answer_schema
+from callboard.messages import ModelError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import Model as ProvidersModel
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings
+
+    from callboard.actors.models._connection import Connection
+    from callboard.actors.models._model import ModelRequest
+    from callboard.actors.models._prompt import Prompt
+    from callboard.messages import Seconds
+
+FIRST_PAUSE = 0.5
+"""Seconds before the first repetition, where the provider does not say; each further one waits twice as long."""
+_ANSWER = "answer"
+_LONGEST = 400
+
+
+class LiveModel(Model):
+    """One model of a provider. Thread-free: it is made anywhere, and used on one event loop."""
+
+    def __init__(self, name: str, model: ProvidersModel, connection: Connection, seconds: Seconds) -> None:
+        """Take a model of pydantic-ai's; `connection` is shared with the provider's other models.
+
+        Args:
+            name: What it is called in the settings.
+            model: The provider's side.
+            connection: The provider's.
+            seconds: The longest that one answer may take, for the network's own timeouts.
+        """
+        self.name = name
+        self._model = model
+        self._connection = connection
+        self._settings = connection.settings
+        self._seconds = seconds
+        self._output = _output(self._settings.output, model)
+        sees = self._settings.pictures
+        self._pictures = bool(model.profile.get("supports_image_input", True)) if sees is None else sees
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Wait until the provider may be asked."""
+        return self._connection.rate.turn()
+
+    async def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Ask; what the provider refused for the moment is asked again. A cancel closes the connection.
+
+        Raises:
+            ModelError: If there is no answer: the provider refuses, can't be reached, or the model does.
+        """
+        schema = answer_schema(request)
+        prompt = prompt_of(request, schema, pictures=self._pictures)
+        response = await self._asked(self._messages(prompt), self._parameters(schema))
+        self._check_refusal(response)
+        content, usage = _content(response), response.usage
+        measured = bool(usage.input_tokens or usage.output_tokens)  # some servers do not say
+        given = usage.input_tokens if measured else prompt.tokens
+        answered = usage.output_tokens if measured else len(str(content)) // CHARACTERS + 1
+        named = response.model_name or self._model.model_name
+        return ModelAnswer(
+            content=content,
+            input_tokens=given,
+            output_tokens=answered,
+            cost=self._connection.price(named, given, answered, usage) if measured or self._settings.priced else None,
+            model=response.model_name or "",
+            summarised=prompt.summarised,
+            dropped=prompt.dropped,
+        )
+
+    def estimate(self, request: ModelRequest) -> Expected:
+        """Say what the prompt and the longest answer will use."""
+        schema = answer_schema(request)
+        prompt = prompt_of(request, schema, pictures=self._pictures)
+        given, answered = prompt.tokens + len(str(schema)) // CHARACTERS, self._settings.max_tokens
+        return Expected(tokens=given + answered, cost=self._connection.price(self._model.model_name, given, answered))
+
+    async def close(self) -> None:
+        """Close the provider's connections."""
+        await self._connection.close()
+
+    def _messages(self, prompt: Prompt) -> list[ModelMessage]:
+        from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart  # noqa: PLC0415 - an optional extra
+
+        texts = [part for part in prompt.user if isinstance(part, str)]
+        parts = [
+            BinaryContent(data=part, media_type="image/png") if isinstance(part, bytes) else part
+            for part in prompt.user
+        ]
+        content = "\n\n".join(texts) if len(texts) == len(parts) else parts  # some servers take no list of texts
+        return [ModelRequest(parts=[UserPromptPart(content=content)], instructions=prompt.system)]
+
+    def _parameters(self, schema: dict[str, Any]) -> ModelRequestParameters:
+        from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415 - an optional extra
+        from pydantic_ai.output import OutputObjectDefinition  # noqa: PLC0415 - as above
+        from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415 - as above
+
+        if self._output == "tool":
+            tool = ToolDefinition(name=_ANSWER, parameters_json_schema=schema, kind="output")
+            return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
+        definition = OutputObjectDefinition(json_schema=schema, name=_ANSWER)
+        mode = self._output
+        return ModelRequestParameters(output_mode=mode, output_object=definition, allow_text_output=True)
+
+    def _sent(self) -> ModelSettings:
+        settings: ModelSettings = {
+            "max_tokens": self._settings.max_tokens,
+            "max_retries": 0,  # repetitions are ours: they keep to the rate limit, and tell what they waited for
+            "timeout": self._seconds + 5,  # ours comes first
+        }
+        if self._settings.temperature is not None:
+            settings["temperature"] = self._settings.temperature
+        if self._settings.headers:
+            settings["extra_headers"] = {key: value.get_secret_value() for key, value in self._settings.headers.items()}
+        return settings
+
+    async def _asked(self, messages: list[ModelMessage], parameters: ModelRequestParameters) -> ModelResponse:
+        from pydantic_ai.direct import model_request  # noqa: PLC0415 - an optional extra
+
+        await self._connection.open()
+        settings, tries = self._sent(), 0
+        while True:
+            try:
+                return await model_request(
+                    self._model, messages, model_settings=settings, model_request_parameters=parameters
+                )
+            except Exception as error:  # noqa: BLE001 - an edge: whatever a provider's package raises is no answer
+                pause = self._pause(error, tries)
+                if pause is None:
+                    again = f" after {tries} repetitions" if tries else ""
+                    msg = f"{self.name} gave no answer{again}: {self._why(error)}"
+                    raise ModelError(msg) from None  # its text may quote the key, or all of the prompt
+            await asyncio.sleep(pause)
+            await self._connection.rate.begin()
+            tries += 1
+
+    def _pause(self, error: Exception, tries: int) -> Seconds | None:
+        """Say how long to wait before a repetition; None for no repetition."""
+        from pydantic_ai.exceptions import (  # noqa: PLC0415 - an optional extra
+            ModelAPIError,
+            ModelConnectionError,
+            ModelRateLimitError,
+            ModelServerError,
+            ModelUnavailableError,
+        )
+
+        passing = (ModelRateLimitError, ModelUnavailableError, ModelServerError, ModelConnectionError)
+        if not isinstance(error, ModelAPIError) or not isinstance(error, passing) or tries >= self._settings.retries:
+            return None
+        wanted = error.retry_after
+        if wanted is not None and wanted > self._settings.retry_seconds:
+            return None
+        own = FIRST_PAUSE * 2**tries * random.uniform(0.8, 1.2)  # noqa: S311 - so that agents do not come all at once
+        pause = min(own, self._settings.retry_seconds) if wanted is None else wanted
+        if isinstance(error, ModelRateLimitError):
+            self._connection.rate.hold(pause)  # it means all agents
+        return pause
+
+    def _why(self, error: Exception) -> str:
+        """Say it in short; what a provider says stands in its answer's body, under one of two names."""
+        status, body = getattr(error, "status_code", None), getattr(error, "body", None)
+        inner = body.get("error", body) if isinstance(body, dict) else None
+        said = inner.get("message") if isinstance(inner, dict) else None
+        text = said if isinstance(said, str) and said else str(error)
+        shown = self._connection.hidden(" ".join(text.split()))
+        return f"{f'HTTP {status}, ' if status else ''}{shown[:_LONGEST]}"
+
+    def _check_refusal(self, response: ModelResponse) -> None:
+        if response.finish_reason == "content_filter":
+            details = response.provider_details or {}
+            said = self._connection.hidden(str(details.get("refusal", "")))
+            msg = f"{self.name} refuses to answer{f': {said[:_LONGEST]}' if said else ''}"
+            raise ModelError(msg)
+
+
+def _output(wanted: str, model: ProvidersModel) -> Any:  # noqa: ANN401 - one of three literals
+    """Choose how a model is held to the form of an answer."""
+    if wanted != "auto":
+        return wanted
+    if model.profile.get("supports_json_schema_output", False):
+        return "native"
+    return "tool" if model.profile.get("supports_tools", True) else "prompted"
+
+
+def _content(response: ModelResponse) -> Any:  # noqa: ANN401 - JSON text, or the object itself
+    """Give what it answered: the arguments of the tool that stands for an answer, else its text."""
+    for call in response.tool_calls:
+        if call.tool_name == _ANSWER:
+            return call.args if isinstance(call.args, str) else (call.args or {})
+    return response.text or ""

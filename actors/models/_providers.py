@@ -1,0 +1,74 @@
+"""Where live models are made, by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.models._connection import Connection, first_sentence, missing
+from callboard.actors.models._fallback import FallbackModel
+from callboard.actors.models._live import LiveModel
+from callboard.config import COMPATIBLE, Provider
+from callboard.messages import SettingsError
+
+if TYPE_CHECKING:
+    from callboard.actors.models._model import Model
+    from callboard.config import Settings
+    from callboard.messages import Seconds
+
+
+class Providers:
+    """Makes live models by name, and each provider once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._connections: dict[str, Connection] = {}
+
+    def model(self, name: str) -> Model:
+        """Make a model, with its provider's fallbacks behind it.
+
+        Raises:
+            SettingsError: If it can't be made; the text says what is missing.
+        """
+        first = self._connection(name.partition(":")[0]).settings
+        names = (name, *(each for each in first.fallbacks if each != name))
+        whole = self._settings.limits.model_seconds
+        shares = [self._share(each, whole / len(names)) for each in names]
+        models = [self._one(each, seconds) for each, seconds in zip(names, shares, strict=True)]
+        if len(models) == 1 and first.seconds is None:
+            return models[0]
+        return FallbackModel(models, shares)
+
+    def _share(self, name: str, seconds: Seconds) -> Seconds:
+        return self._connection(name.partition(":")[0]).settings.seconds or seconds
+
+    def _one(self, name: str, seconds: Seconds) -> LiveModel:
+        from pydantic_ai.exceptions import UserError  # noqa: PLC0415 - an optional extra
+        from pydantic_ai.models import infer_model  # noqa: PLC0415 - as above
+
+        provider, _, model = name.partition(":")
+        connection = self._connection(provider)
+        if not model:
+            msg = f"{name!r} names no model of {provider}"
+            raise SettingsError(msg)
+        try:
+            if connection.kind == COMPATIBLE:
+                from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - as above
+
+                made: Any = OpenAIChatModel(model, provider=connection.provider)
+            else:
+                made = infer_model(f"{connection.kind}:{model}", provider_factory=lambda _: connection.provider)
+        except UserError as error:
+            msg = f"{name}: {first_sentence(str(error))}"
+            raise SettingsError(msg) from error
+        except ImportError as error:
+            raise missing(name, connection.kind) from error
+        return LiveModel(name, made, connection, seconds)
+
+    def _connection(self, name: str) -> Connection:
+        if name not in self._connections:
+            try:
+                import pydantic_ai.direct  # noqa: F401, PLC0415 - an optional extra; here, not first on the event loop
+            except ImportError as error:
+                raise missing(name, "") from error
+            self._connections[name] = Connection(name, self._settings.providers.get(name, Provider()))
+        return self._connections[name]

@@ -1,0 +1,157 @@
+"""Recording: what models were asked and what they answered, in a file, a JSON object a line."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
+
+from callboard.actors.models._model import Expected, Model, ModelAnswer, ModelRequest, on_thread
+from callboard.actors.models._sight import Place, Sight
+from callboard.messages import AgentKind, ModelError, SettingsError, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from callboard.config import Settings
+
+_JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_inf_nan=False))
+
+
+class Recorded(Value):
+    """One call of a model: a line of a recording."""
+
+    recording: Literal[1]
+    """The version of the line's form."""
+    address: str
+    """Who asked; ``host`` for every HostAgent, since their addresses hold the task's id."""
+    call: int = Field(ge=1)
+    """The number of the call at this address within its task."""
+    model: str = ""
+    """Who was asked."""
+    fingerprint: str
+    """The hash of all that the model was shown."""
+    request: tuple[str, ...] = ()
+    """What it was shown, for people and for differences."""
+    answer: ModelAnswer | None = None
+    error: str = ""
+    """Why there was no answer."""
+
+
+class Recording:
+    """The file of a recording; written by many agents at a time, each call when it is over. Thread-safe."""
+
+    def __init__(self, path: Path, base: Path) -> None:
+        """Begin a recording, or go on with one.
+
+        Args:
+            path: The file; made if it is not there.
+            base: The folder of the run, which the recording does not name.
+
+        Raises:
+            SettingsError: If it can't be written.
+        """
+        self.path = path
+        self.base = base
+        self.place = Place(base)
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.open("a", encoding="utf-8").close()
+        except OSError as error:
+            msg = f"the recording {path} can't be written: {error.strerror}"
+            raise SettingsError(msg) from error
+
+    def add(self, line: Recorded) -> None:
+        """Write one call. May block.
+
+        Raises:
+            ModelError: If it can't be written: a recording with a gap could not be played back.
+        """
+        text = line.model_dump_json(exclude_defaults=True)
+        try:
+            with self._lock, self.path.open("a", encoding="utf-8") as file:
+                file.write(f"{text}\n")
+        except OSError as error:
+            msg = f"the recording {self.path} can't be written: {error.strerror}"
+            raise ModelError(msg) from error
+
+
+class RecordingModel(Model):
+    """Asks another model, and keeps what was asked and answered before it hands the answer on.
+
+    A call that is broken off, by a cancel or a deadline, leaves nothing.
+    """
+
+    def __init__(self, model: Model, recording: Recording) -> None:
+        self.name = model.name or type(model).__name__
+        self._model = model
+        self._recording = recording
+
+    def estimate(self, request: ModelRequest) -> Expected:
+        """Say what the other model says."""
+        return self._model.estimate(request)
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Wait for the other model's turn."""
+        return self._model.turn()
+
+    async def close(self) -> None:
+        """Close the other model."""
+        await self._model.close()
+
+    async def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Ask the other model.
+
+        Raises:
+            ModelError: If it gave no answer, or the file can't be written.
+        """
+        try:
+            answer = await self._model.answer(request)
+        except ModelError as error:
+            await self._keep(request, None, str(error) or type(error).__name__)
+            raise
+        await self._keep(request, answer, "")
+        return answer
+
+    async def _keep(self, request: ModelRequest, answer: ModelAnswer | None, error: str) -> None:
+        def write() -> None:
+            sight = Sight(request, recording.base)
+            line = Recorded(
+                recording=1,
+                address=sight.address,
+                call=sight.call,
+                model=self.name,
+                fingerprint=sight.fingerprint,
+                request=tuple(sight.digest()),
+                answer=None if answer is None else _written(answer, recording.place),
+                error=recording.place.hide(error),
+            )
+            recording.add(line)
+
+        recording = self._recording
+        await on_thread(write, "callboard-recording")
+
+
+def _written(answer: ModelAnswer, place: Place) -> ModelAnswer:
+    try:
+        content: JsonValue = _JSON.validate_python(answer.content)
+        _JSON.dump_json(content)
+    except ValueError:
+        content = repr(answer.content)  # it is no JSON, and is sent back for that
+    return answer.model_copy(update={"content": place.hide(content)})
+
+
+def record(models: Mapping[AgentKind, Model], settings: Settings) -> Mapping[AgentKind, Model]:
+    """Have models recorded, if the settings say so: all of them in one file.
+
+    Raises:
+        SettingsError: If the file can't be written.
+    """
+    if settings.models.record is None:
+        return models
+    recording = Recording(settings.path(settings.models.record), settings.base)
+    return {kind: RecordingModel(model, recording) for kind, model in models.items()}

@@ -1,0 +1,387 @@
+"""The traces: one for each task, built from the events, in OpenTelemetry's words for generative AI.
+
+Task > round or subtask > step > phase > model call or tool call. An event tells the end of a phase or a call, and how
+long it took: a span is made with both its times when it is over. So nothing of this is on the way of the work.
+"""
+
+from __future__ import annotations
+
+import collections
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from callboard.config import redacted, secrets_of
+from callboard.messages import Event, EventName, Outcome, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from opentelemetry.trace import Span, SpanContext, TracerProvider
+
+    from callboard.config import Settings
+
+_REMARKS = {
+    EventName.TASK_CANCELLING: ("outcome",),
+    EventName.TASK_PAUSED: (),
+    EventName.TASK_RESUMED: (),
+    EventName.SUBTASK_QUEUED: ("ahead",),
+    EventName.STATE_CHANGED: ("source", "target", "by"),
+    EventName.STATE_REFUSED: ("source", "target", "by"),
+    EventName.PHASE_RETRIED: (),
+    EventName.POLICY_DECIDED: ("tool", "verdict"),
+    EventName.COMMAND_LATE: ("tool",),
+    EventName.COMMAND_IN_DOUBT: ("tool", "probe"),
+    EventName.LIST_CUT: ("ran",),
+    EventName.LOOP_NOTICED: ("count",),
+    EventName.APPROVAL_REQUESTED: (),
+    EventName.APPROVAL_ANSWERED: (),
+    EventName.QUESTION_ASKED: (),
+    EventName.QUESTION_ANSWERED: (),
+}
+"""Events that are told within a span, with those of their data that hold no text of a task."""
+
+_NO_FAULT = {Outcome.FINISHED, Outcome.CANCELLED, Outcome.REJECTED}
+"""Outcomes that are nobody's failure: it was done, or a person did not want it."""
+_CALLERS = 1000
+"""Submissions whose ``task.submitted`` is still to come."""
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A span that is not over."""
+
+    span: Span
+    start: float
+    """Nothing within it begins earlier: a duration and a clock on the wall need not agree to the microsecond."""
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A model call or a tool call; its span waits for that of its phase."""
+
+    name: str
+    start: float
+    end: float
+    attributes: dict[str, Any]
+    error: str = ""
+    outside: bool = False
+    """Whether it left the process, as far as is known: a model's."""
+
+
+@dataclass
+class _Run:
+    open: _Open
+    agent: str
+    step: _Open | None = None
+    calls: list[_Call] = field(default_factory=list)
+
+    @property
+    def inmost(self) -> _Open:
+        return self.step or self.open
+
+
+@dataclass
+class _Task:
+    open: _Open
+    runs: dict[str, _Run] = field(default_factory=dict)
+
+
+class Traces:
+    """Makes a trace of each task. A subscriber: its spans may go wherever the tracer provider sends them.
+
+    ``supervisor.subscribe(Traces(provider))`` takes a provider of one's own.
+    """
+
+    def __init__(self, provider: TracerProvider | None = None, settings: Settings | None = None) -> None:
+        """Get ready.
+
+        Args:
+            provider: Makes the spans; by default the one that the host program has set for its process.
+            settings: Their secrets are taken out of what is told of failures.
+
+        Raises:
+            SettingsError: If OpenTelemetry's interface is not installed.
+        """
+        try:
+            from opentelemetry import context, trace  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            msg = "observe.traces needs opentelemetry-api: pip install 'callboard[otel]'"
+            raise SettingsError(msg) from error
+        self._api = trace
+        self._nowhere = context.Context()
+        self._tracer = trace.get_tracer("callboard", tracer_provider=provider)
+        self._secrets = tuple(sorted(set(secrets_of(settings)), key=len, reverse=True))
+        self._tasks: dict[str, _Task] = {}
+        self._callers: collections.OrderedDict[str, SpanContext] = collections.OrderedDict()
+        self._lock = threading.Lock()
+
+    def submitting(self, task_id: str) -> None:
+        """Remember the host program's span in which a task is being submitted: its trace will have a link to it."""
+        caller = self._api.get_current_span().get_span_context()
+        if not caller.is_valid:
+            return
+        with self._lock:
+            self._callers[task_id] = caller
+            while len(self._callers) > _CALLERS:
+                self._callers.popitem(last=False)
+
+    def __call__(self, event: Event) -> None:
+        """See an event."""
+        self.see(event)
+
+    def see(self, event: Event) -> None:  # noqa: C901, PLR0912 - one match, the catalogue
+        """Begin, end or remark what an event tells."""
+        match event.name:
+            case EventName.TASK_SUBMITTED | EventName.TASK_RECOVERED:
+                self._task(event)
+            case EventName.ROUND_STARTED | EventName.SUBTASK_ASSIGNED | EventName.RUN_RECOVERED:
+                self._begin_run(event)
+            case EventName.STEP_STARTED:
+                self._begin_step(event)
+            case EventName.MODEL_ANSWERED | EventName.MODEL_REPAIRED | EventName.MODEL_FAILED:
+                self._model_call(event)
+            case EventName.COMMAND_ENDED:
+                self._tool_call(event)
+            case EventName.PHASE_ENDED:
+                self._end_phase(event)
+            case EventName.STEP_ENDED | EventName.STEP_FAILED:
+                self._end_step(event)
+            case EventName.ROUND_ENDED | EventName.SUBTASK_ENDED:
+                self._end_run(event)
+            case EventName.TASK_ENDED:
+                self._end_task(event)
+            case EventName.AGENT_CRASHED:
+                self._crash(event)
+            case EventName.SUPERVISOR_STOPPED | EventName.EVENTS_MISSED:
+                self._tell_all(event)
+            case _ if event.name in _REMARKS:
+                self._remark(event)
+            case _:
+                pass
+
+    # Tasks
+
+    def _task(self, event: Event) -> _Task:
+        """Give a task's spans; they begin with the first event that is seen of it."""
+        known = self._tasks.get(event.task_id)
+        if known is not None:
+            return known
+        with self._lock:
+            caller = self._callers.pop(event.task_id, None)
+        labels = event.data.get("labels")
+        attributes = {
+            "gen_ai.operation.name": "invoke_workflow",
+            "gen_ai.workflow.name": "task",
+            "callboard.task.id": event.task_id,
+            "callboard.task.recovered": event.name is not EventName.TASK_SUBMITTED,
+            **{f"callboard.label.{key}": value for key, value in (labels if isinstance(labels, dict) else {}).items()},
+        }
+        span = self._tracer.start_span(
+            "invoke_workflow task",
+            self._nowhere,
+            links=[] if caller is None else [self._api.Link(caller)],
+            attributes=redacted(attributes, self._secrets),
+            start_time=_ns(event.at),
+        )
+        made = self._tasks[event.task_id] = _Task(_Open(span, event.at))
+        return made
+
+    def _end_task(self, event: Event) -> None:
+        task = self._tasks.pop(event.task_id, None)
+        if task is None:
+            return
+        for run in reversed(task.runs.values()):
+            self._close_run(run, event.at)
+        self._ended(task.open.span, event)
+        task.open.span.end(_ns(event.at))
+
+    # Rounds and subtasks
+
+    def _begin_run(self, event: Event) -> None:
+        task = self._task(event)
+        if event.run_id in task.runs:
+            self._add(task.runs[event.run_id].inmost, event, ())  # after a crash
+            return
+        kind, _, rest = event.agent.partition("/")
+        hosts = task.runs.get(f"{event.task_id}/0")
+        parent = task.open if hosts is None else hosts.open
+        if kind == "host":
+            task.open.span.set_attribute("gen_ai.conversation.id", rest)
+        attributes = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": kind,
+            "gen_ai.agent.id": event.agent,
+            "callboard.run.id": event.run_id,
+            **_some(event, "round"),
+        }
+        task.runs[event.run_id] = _Run(self._begin(parent, f"invoke_agent {kind}", event.at, attributes), event.agent)
+
+    def _end_run(self, event: Event) -> None:
+        run = self._run(event)
+        if run is None:
+            return
+        del self._tasks[event.task_id].runs[event.run_id]
+        self._ended(run.open.span, event)
+        self._close_run(run, event.at)
+
+    def _close_run(self, run: _Run, at: float) -> None:
+        self._close_step(run, at)
+        run.open.span.end(_ns(at))
+
+    def _run(self, event: Event) -> _Run | None:
+        task = self._tasks.get(event.task_id)
+        return None if task is None else task.runs.get(event.run_id)
+
+    # Steps
+
+    def _begin_step(self, event: Event) -> None:
+        run = self._run(event)
+        if run is None:
+            return
+        self._close_step(run, event.at)
+        attributes = {"callboard.step": event.step or 0, "callboard.state": event.state}
+        run.step = self._begin(run.open, "step", event.at, attributes)
+
+    def _end_step(self, event: Event) -> None:
+        run = self._run(event)
+        if run is None:
+            return
+        if event.name is EventName.STEP_FAILED:
+            self._fail(run.inmost.span, "step_failed", _first(event.data.get("causes")))
+        elif run.step is not None:
+            run.step.span.set_attributes(_some(event, "status"))
+        self._close_step(run, event.at)
+
+    def _close_step(self, run: _Run, at: float) -> None:
+        self._make_calls(run, run.inmost)
+        if run.step is not None:
+            run.step.span.end(_ns(at))
+            run.step = None
+
+    # Phases and calls
+
+    def _end_phase(self, event: Event) -> None:
+        run = self._run(event)
+        if run is None:
+            return
+        attributes = {"callboard.phase": event.phase, "callboard.state": event.state}
+        phase = self._begin(run.inmost, event.phase, event.at - (event.duration or 0.0), attributes)
+        self._make_calls(run, phase)
+        if "error" in event.data:
+            self._fail(phase.span, "phase_failed", str(event.data["error"]))
+        phase.span.end(_ns(max(phase.start, event.at)))
+
+    def _make_calls(self, run: _Run, parent: _Open) -> None:
+        """Make the spans of the calls that were seen since the last phase; without one, where a crash took it."""
+        for call in run.calls:
+            made = self._begin(parent, call.name, call.start, call.attributes, outside=call.outside)
+            if call.error:
+                self._fail(made.span, str(call.attributes["error.type"]), call.error)
+            made.span.end(_ns(max(made.start, call.end)))
+        run.calls.clear()
+
+    def _model_call(self, event: Event) -> None:
+        run, data = self._run(event), event.data
+        if run is None or event.duration is None:  # an answer of before a crash has no duration
+            return
+        provider, _, model = str(data["model"]).rpartition(":")
+        failed = {EventName.MODEL_FAILED: "error", EventName.MODEL_REPAIRED: "reason"}.get(event.name)
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": provider or "callboard",
+            "gen_ai.request.model": model,
+            "gen_ai.output.type": "json",
+        }
+        if event.name is not EventName.MODEL_FAILED:
+            attributes["gen_ai.response.model"] = data["answered_by"] or model
+            attributes["gen_ai.usage.input_tokens"] = data["input_tokens"]
+            attributes["gen_ai.usage.output_tokens"] = data["output_tokens"]
+            attributes |= {} if data["cost"] is None else {"callboard.cost": data["cost"]}
+        error = "" if failed is None else str(data[failed])
+        if failed is not None:
+            attributes["error.type"] = "no_answer" if event.name is EventName.MODEL_FAILED else "invalid_answer"
+        start = event.at - event.duration
+        run.calls.append(_Call(f"chat {model}", start, event.at, attributes, error, outside=True))
+
+    def _tool_call(self, event: Event) -> None:
+        run, data = self._run(event), event.data
+        if run is None:
+            return
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": data["tool"],
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.call.id": data["call"],
+            "callboard.tool.status": data["status"],
+        }
+        error = str(data["error"]) if data["status"] == "failure" else ""
+        if error:
+            attributes["error.type"] = "tool_failure"
+        start = event.at - (event.duration or 0.0)
+        run.calls.append(_Call(f"execute_tool {data['tool']}", start, event.at, attributes, error))
+
+    # Remarks
+
+    def _remark(self, event: Event) -> None:
+        task, run = self._tasks.get(event.task_id), self._run(event)
+        where = run.inmost if run is not None else None if task is None else task.open
+        if where is not None:
+            self._add(where, event, _REMARKS[event.name])
+
+    def _crash(self, event: Event) -> None:
+        for run in self._runs_at(event.agent):
+            self._fail(run.inmost.span, "agent_crashed", _first(event.data.get("causes")))
+            self._add(run.open, event, ("restart",))
+            self._close_step(run, event.at)
+        if event.agent == "supervisor":
+            self._tell_all(event)
+
+    def _runs_at(self, agent: str) -> Iterator[_Run]:
+        return (run for task in self._tasks.values() for run in task.runs.values() if run.agent == agent)
+
+    def _tell_all(self, event: Event) -> None:
+        """Tell all tasks what concerns them all; where the supervisor is down, their traces end with it."""
+        for task in self._tasks.values():
+            self._add(task.open, event, ("count",))
+        if event.name is EventName.EVENTS_MISSED:
+            return
+        for task in self._tasks.values():
+            for run in reversed(task.runs.values()):
+                self._close_run(run, event.at)
+            task.open.span.end(_ns(event.at))
+        self._tasks.clear()
+
+    def _add(self, where: _Open, event: Event, keys: tuple[str, ...]) -> None:
+        where.span.add_event(event.name.value, _some(event, *keys), _ns(max(where.start, event.at)))
+
+    def _begin(
+        self, parent: _Open, name: str, at: float, attributes: Mapping[str, Any], *, outside: bool = False
+    ) -> _Open:
+        start = max(parent.start, at)
+        kind = self._api.SpanKind.CLIENT if outside else self._api.SpanKind.INTERNAL
+        within = self._api.set_span_in_context(parent.span, self._nowhere)
+        return _Open(self._tracer.start_span(name, within, kind, dict(attributes), start_time=_ns(start)), start)
+
+    def _ended(self, span: Span, event: Event) -> None:
+        outcome = Outcome(str(event.data["outcome"]))
+        span.set_attribute("callboard.outcome", outcome.value)
+        if outcome not in _NO_FAULT:
+            self._fail(span, outcome.value, _first(event.data.get("causes")))
+
+    def _fail(self, span: Span, what: str, why: str) -> None:
+        span.set_attribute("error.type", what)
+        span.set_status(self._api.Status(self._api.StatusCode.ERROR, redacted(why, self._secrets)))
+
+
+def _ns(at: float) -> int:
+    return int(at * 1e9)
+
+
+def _some(event: Event, *keys: str) -> dict[str, Any]:
+    found = {key: event.data.get(key) for key in keys}
+    return {f"callboard.{key}": value for key, value in found.items() if isinstance(value, str | int | float)}
+
+
+def _first(causes: object) -> str:
+    return str(causes[0]) if isinstance(causes, list) and causes else ""

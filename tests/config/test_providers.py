@@ -1,0 +1,68 @@
+"""Providers of models: read from files and the environment, and their keys never shown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from callboard.config import Provider, Settings
+from callboard.config._logging import secrets_of
+from callboard.messages import SettingsError
+
+KEY = "sk-very-secret"
+URL = f"https://user:{KEY}@models.example/v1?key={KEY}"
+
+
+def test_a_provider_is_read_from_a_file(tmp_path):
+    file = tmp_path / "callboard.yaml"
+    file.write_text(
+        "models: {app: local:qwen}\n"
+        "providers:\n"
+        "  local: {url: 'http://127.0.0.1:8080/v1', concurrent: 1, fallbacks: ['openai:gpt-5']}\n"
+    )
+    provider = Settings.load(file).providers["local"]
+    assert (provider.url, provider.concurrent, provider.fallbacks) == ("http://127.0.0.1:8080/v1", 1, ("openai:gpt-5",))
+
+
+def test_a_key_comes_from_the_environment(monkeypatch):
+    monkeypatch.setenv("CALLBOARD_PROVIDERS__LOCAL__API_KEY", KEY)
+    assert Settings.load().providers["local"].api_key.get_secret_value() == KEY
+
+
+def test_what_is_secret_of_a_provider_is_never_shown():
+    settings = Settings(providers={"far": {"url": URL, "api_key": KEY, "headers": {"X-Key": KEY}}})
+    dumped = json.dumps(settings.model_dump(mode="json"))
+    for shown in (repr(settings), str(settings), dumped):
+        assert KEY not in shown
+        assert "models.example" in shown
+
+
+def test_what_is_secret_of_a_provider_is_blotted_out_of_the_log():
+    settings = Settings(providers={"far": {"url": URL, "headers": {"Authorization": "Bearer token-1"}}})
+    assert {KEY, "token-1"} <= set(secrets_of(settings))
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"input_price": 1.0}, "needs both prices, or none"),
+        ({"kind": "openai-compatible"}, "openai-compatible needs a `url`"),
+        ({"retries": -1}, "greater than or equal to 0"),
+        ({"requests_per_minute": 0}, "greater than or equal to 1"),
+        ({"temperature": 3}, "less than or equal to 2"),
+        ({"output": "yaml"}, "Input should be 'auto'"),
+        ({"apikey": KEY}, "did you mean 'api_key'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else next(iter(value)),
+)
+def test_a_provider_that_can_not_be_used_is_refused(given, why):
+    with pytest.raises(SettingsError) as refused:
+        Settings.load(providers={"far": given})
+    assert why in str(refused.value)
+    assert KEY not in str(refused.value)
+
+
+def test_by_default_a_provider_is_asked_again_and_nothing_is_bounded():
+    provider = Provider()
+    assert (provider.retries, provider.concurrent, provider.requests_per_minute) == (2, None, None)

@@ -1,0 +1,206 @@
+"""A journal that can't be written any more stops everything before the next action, loudly; nothing is lost by it."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from callboard import EventName, Outcome, Task, TaskResult
+from callboard.actors.journal import JournalFile
+from callboard.actors.root._tasks import TaskRecord
+from callboard.messages import JournalError, SupervisorStoppedError
+from callboard.testing import Faults, MemoryServer, disk_full
+
+TEXTS = ["one", "two", "three", "four"]
+ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+FINISH = {"Status": "FINISH"}
+
+
+def host(request):
+    return FINISH if request.subtasks else ASSIGN
+
+
+def app(request):
+    if request.step > len(TEXTS):
+        return FINISH
+    text = TEXTS[request.step - 1]
+    return {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": text}}
+
+
+@pytest.fixture
+def surface():
+    return MemoryServer(MemoryServer.window())
+
+
+@pytest.fixture
+def begin(start, tmp_path, surface):
+    """Start a supervisor on the journal of a test; the second one goes on with what the first one left."""
+    return lambda **given: start(
+        host=host, app=app, servers=[surface], journal={"path": tmp_path / "kept" / "journal.db"}, **given
+    )
+
+
+@pytest.fixture
+def done(surface):
+    """Tell which texts were appended, in order."""
+    return lambda: [text for _, _, text in surface.deeds]
+
+
+PLACES = [
+    ("assign", 1),
+    ("assign", 3),
+    ("answered", 2),
+    ("decided", 2),
+    ("intent", 3),
+    ("command_result", 2),
+    ("step_done", 4),
+    ("subtask_finished", 1),
+    ("subtask_finished", 2),
+    ("round_ended", 1),
+    ("task_result", 1),
+    ("event", 9),
+    ("event", 30),
+]
+
+
+@pytest.mark.parametrize(("kind", "nth"), PLACES)
+def test_a_full_disk_stops_the_work_and_with_room_again_it_goes_on_without_repeating(begin, done, kind, nth):
+    at_failure = []
+
+    def full():
+        at_failure.append(done())
+        disk_full()
+
+    with Faults() as faults:
+        faults.before(kind, full, nth=nth)
+        broken = begin()
+        heard = []
+        broken.subscribe(heard.append)
+        try:
+            handle = broken.submit(Task(id="t", request="do it"))
+        except JournalError:
+            handle = None  # it broke before the task was safe: then it was not accepted
+        else:
+            with pytest.raises(JournalError, match="No space left"):
+                handle.result(10)
+        with pytest.raises(JournalError):
+            broken.submit(Task(id="u", request="do more"))
+        assert broken.status().accepting is False
+        broken.stop()
+    assert done() in (at_failure[0], TEXTS[: len(at_failure[0]) + 1])  # an action whose intent was safe may still end
+    assert EventName.JOURNAL_FAILED in {event.name for event in heard}
+    again = begin()
+    assert again.submit(Task(id="t", request="do it")).result(10).outcome is Outcome.FINISHED
+    assert done() == TEXTS
+
+
+@pytest.fixture
+def file(monkeypatch):
+    """The journal file that was opened last."""
+    opened = []
+    monkeypatch.setattr(JournalFile, "_count", lambda self, real=JournalFile._count: (opened.append(self), real(self)))
+    return lambda: opened[-1]
+
+
+@pytest.mark.parametrize(
+    ("pragma", "why"), [("max_page_count = 1", "full"), ("query_only = ON", "readonly")], ids=["full", "read-only"]
+)
+def test_a_file_that_sqlite_itself_can_not_write_any_more_stops_the_work(begin, done, file, pragma, why):
+    with Faults() as faults:
+        faults.before("intent", lambda: file()._connection.execute(f"PRAGMA {pragma}"), nth=2)
+        handle = begin().submit(Task(id="t", request="do it " + "x" * 20_000))  # each row needs pages of its own
+        with pytest.raises(JournalError, match=why):
+            handle.result(10)
+    assert len(done()) < len(TEXTS)
+
+
+def test_what_a_file_that_became_read_only_kept_goes_on_in_the_next_process(begin, done, file):
+    with Faults() as faults:
+        faults.before("intent", lambda: file()._connection.execute("PRAGMA query_only = ON"), nth=2)
+        broken = begin()
+        with pytest.raises(JournalError):
+            broken.submit(Task(id="t", request="do it")).result(10)
+        broken.stop()
+    assert done() == TEXTS[:1]
+    assert begin().handle("t").result(10).ok
+    assert done() == TEXTS
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", ".lock"])
+def test_a_journal_that_is_deleted_in_use_stops_the_work_before_the_next_action(begin, done, tmp_path, suffix):
+    with Faults() as faults:
+        faults.before("intent", (tmp_path / "kept" / f"journal.db{suffix}").unlink, nth=3)
+        broken = begin()
+        handle = broken.submit(Task(id="t", request="do it"))
+        with pytest.raises(JournalError, match="was deleted or replaced"):
+            handle.result(10)
+        with pytest.raises(JournalError, match="was deleted or replaced"):
+            broken.submit(Task(request="do more"))
+    assert done() == TEXTS[:2]
+
+
+def test_a_slow_disk_holds_the_action_back_until_its_intent_is_safe(begin, done):
+    seen = []
+    with Faults() as faults:
+        faults.after("intent", lambda: seen.append(done()), nth=2)
+        assert begin().submit(Task(request="do it")).result(10).ok
+    assert seen == [TEXTS[:1]]
+
+
+def test_no_room_for_a_document_is_a_failed_action_that_the_model_sees(start, tmp_path):
+    told = []
+
+    def host_of_documents(request):
+        told.extend(request.observation.notes)
+        if request.step > 2:
+            return FINISH
+        return {"Status": "CONTINUE", "Function": "create_document", "Args": {"path": "new.docx"}}
+
+    with Faults() as faults:
+        faults.before("deed", disk_full)
+        supervisor = start(host=host_of_documents, servers=[], documents={"workspace": tmp_path})
+        assert supervisor.submit(Task(request="do it")).result(10).ok
+    assert any("No space left" in note for note in told)
+    assert [path.name for path in tmp_path.iterdir()] == ["new.docx"]
+
+
+def test_a_fault_that_is_over_leaves_everything_as_it_was(begin, done):
+    before = (JournalFile.write, JournalFile.commit, JournalFile.rollback)
+    with Faults() as faults:
+        faults.before("task", disk_full)
+    assert (JournalFile.write, JournalFile.commit, JournalFile.rollback) == before
+    assert begin().submit(Task(request="do it")).result(10).ok
+    assert faults.passed == {}
+
+
+def test_faults_count_what_is_passed(begin):
+    with Faults() as faults:
+        supervisor = begin()
+        assert supervisor.submit(Task(request="do it")).result(10).ok
+        supervisor.stop()
+    for when in ("before", "after"):
+        assert faults.passed[when, "intent"] == len(TEXTS)
+        assert faults.passed[when, "deed"] == len(TEXTS)
+        assert faults.passed[when, "task"] == faults.passed[when, "task_result"] == 1
+        assert faults.passed[when, "event"] > len(TEXTS)
+
+
+def test_a_fault_may_fail_in_any_way_that_a_system_call_does(begin):
+    def broken_disk():
+        raise OSError(errno.EIO, "Input/output error")
+
+    with Faults() as faults:
+        faults.before("decided", broken_disk)
+        with pytest.raises(JournalError, match="Input/output error"):
+            begin().submit(Task(request="do it")).result(10)
+
+
+def test_of_a_task_that_ends_while_it_is_suspended_the_first_word_holds():
+    record = TaskRecord(Task(id="t", request="do it"), None, 0.0)
+    record.tell(SupervisorStoppedError("it goes on with the next one"))
+    record.tell(TaskResult(task_id="t", outcome=Outcome.FINISHED))
+    record.tell(JournalError(Path("journal.db"), "can't be written"))
+    with pytest.raises(SupervisorStoppedError, match="with the next one"):
+        record.done.result(0)

@@ -1,0 +1,141 @@
+"""The wall clock may jump, between two processes and in the middle of the work: nothing ends too early by it."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from callboard import EventName, Outcome, Task
+from callboard.actors.runtime import SystemClock
+from callboard.testing import Faults, MemoryServer, VirtualClock
+
+DAY = 86_400.0
+FINISH = {"Status": "FINISH"}
+
+
+class Jumping(SystemClock):
+    """The machine's clock, with a wall time that somebody sets."""
+
+    def __init__(self, ahead=0.0):
+        super().__init__("callboard-clock")
+        self.ahead = ahead
+
+    def now(self):
+        return time.time() + self.ahead
+
+
+@pytest.fixture
+def surface():
+    return MemoryServer(MemoryServer.window())
+
+
+@pytest.fixture
+def begin(start, tmp_path, surface):
+    """Start a supervisor on the journal of a test, with a clock that is so many seconds ahead."""
+
+    def on(ahead, app, **given):
+        return start(
+            app=app, servers=[surface], journal={"path": tmp_path / "journal.db"}, clock=Jumping(ahead), **given
+        )
+
+    return on
+
+
+def append(request):
+    if request.step > 3:
+        return FINISH
+    args = {"control_id": "field-1", "text": str(request.step)}
+    return {"Status": "CONTINUE", "Function": "append", "Args": args}
+
+
+TIGHT = {"limits": {"task_seconds": 60.0, "subtask_seconds": 60.0, "step_seconds": 60.0}}
+
+
+@pytest.mark.parametrize("jump", [-DAY, -1.0, DAY], ids=["a day back", "a second back", "a day ahead"])
+def test_between_two_processes_a_jump_uses_up_no_time_of_a_task(begin, surface, until, jump):
+    waiting = {"Status": "PENDING", "Questions": ["which?"]}
+
+    def asking(request):
+        return waiting if request.step == 1 else append(request)
+
+    first = begin(0.0, asking, **TIGHT)
+    handle = first.submit(Task(id="t", request="do it", target="memo:one"))
+    until(handle, EventName.QUESTION_ASKED)
+    first.stop()
+    second = begin(jump, asking, **TIGHT)
+    handle = second.handle("t")
+    if jump < DAY:
+        handle.answer(handle.questions()[0].id, "this one")
+        assert handle.result(10).outcome is Outcome.FINISHED
+        assert [text for _, _, text in surface.deeds] == ["2", "3"]
+    else:  # the deadline of a question is wall time
+        assert handle.result(10).outcome is Outcome.TIMED_OUT
+        assert surface.deeds == []
+
+
+@pytest.mark.parametrize("jump", [-DAY, DAY], ids=["a day back", "a day ahead"])
+def test_in_the_middle_of_the_work_a_jump_uses_up_no_time_of_a_task(begin, surface, jump):
+    first, reached = begin(0.0, append, **TIGHT), []
+
+    def jumped():
+        first._clock.ahead += jump
+        reached.append(jump)
+
+    with Faults() as faults:
+        faults.after("command_result", jumped, nth=1)
+        assert first.submit(Task(id="t", request="do it", target="memo:one")).result(10).outcome is Outcome.FINISHED
+    assert reached == [jump]
+    assert [text for _, _, text in surface.deeds] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("jump", [-DAY, DAY], ids=["a day back", "a day ahead"])
+def test_a_task_that_saw_a_jump_goes_on_in_the_next_process_with_the_time_that_is_left(begin, surface, until, jump):
+    def asking(request):
+        return {"Status": "PENDING", "Questions": ["which?"]} if request.step == 2 else append(request)
+
+    first = begin(0.0, asking, **TIGHT)
+    with Faults() as faults:
+        faults.after("command_result", lambda: setattr(first._clock, "ahead", jump), nth=1)
+        until(first.submit(Task(id="t", request="do it", target="memo:one")), EventName.QUESTION_ASKED)
+    first.stop()
+    handle = begin(jump, asking, **TIGHT).handle("t")
+    handle.answer(handle.questions()[0].id, "this one")
+    result = handle.result(10)
+    assert result.outcome is Outcome.FINISHED
+    assert result.seconds < DAY / 2
+    assert [text for _, _, text in surface.deeds] == ["1", "3"]
+
+
+def test_what_a_task_waited_for_its_target_is_no_work_in_the_next_process_either(start, tmp_path, until):
+    going_on, let_go = threading.Event(), threading.Event()
+
+    def app(request):
+        if not request.memory:
+            return {"Status": "PENDING", "Questions": ["which?"]}
+        if request.task_id == "second":
+            going_on.set()
+            let_go.wait(10)
+        return FINISH
+
+    def on(clock):
+        surface = MemoryServer(MemoryServer.window())
+        return start(app=app, servers=[surface], journal={"path": tmp_path / "journal.db"}, clock=clock, **TIGHT)
+
+    clock = VirtualClock(DAY)
+    supervisor = on(clock)
+    first = supervisor.submit(Task(id="first", request="do it", target="memo:one"))
+    second = supervisor.submit(Task(id="second", request="do it", target="memo:one"))
+    until(first, EventName.QUESTION_ASKED)
+    clock.advance(600.0)
+    first.answer(first.questions()[0].id, "this one")
+    until(second, EventName.QUESTION_ASKED)
+    supervisor.stop()
+    clock = VirtualClock(clock.now())
+    handle = on(clock).handle("second")
+    handle.answer(handle.questions()[0].id, "this one")
+    assert going_on.wait(10)
+    clock.advance(1.0)
+    let_go.set()
+    assert handle.result(10).outcome is Outcome.FINISHED

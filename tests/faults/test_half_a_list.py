@@ -1,0 +1,57 @@
+"""A list of actions that was paused in its middle, and then broken off by a crash, is done to its end."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from docx import Document
+
+from callboard import EventName, Task
+from callboard.messages import JournalError
+from callboard.testing import Faults, disk_full
+
+TEXTS = ["one", "two", "three"]
+
+
+def app(request):
+    if any(not record.resumed for record in request.memory):
+        return {"Status": "FINISH"}
+    return {
+        "Status": "CONTINUE",
+        "Actions": [{"function": "insert_paragraph", "arguments": {"text": t}} for t in TEXTS],
+    }
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize("kind", ["intent", "foreseen", "command_result"])
+def test_what_was_held_by_a_pause_is_not_taken_for_changed_by_others_after_a_crash(start, tmp_path, until, kind, nth):
+    Document().save(str(tmp_path / "one.docx"))
+    begun, paused = threading.Event(), threading.Event()
+
+    def hold():
+        begun.set()
+        paused.wait(10)
+
+    given = {
+        "app": app,
+        "servers": [],
+        "documents": {"workspace": tmp_path},
+        "journal": {"path": tmp_path / "journal.db"},
+    }
+    with Faults() as faults:
+        faults.before("deed", hold)
+        supervisor = start(**given)
+        handle = supervisor.submit(Task(id="t", request="do it", target="one.docx"))
+        assert begun.wait(10)
+        handle.pause()
+        paused.set()
+        until(handle, EventName.STEP_ENDED)
+        faults.before(kind, disk_full, nth=faults.passed["before", kind] + nth)
+        handle.resume()
+        with pytest.raises(JournalError):
+            handle.result(10)
+        supervisor.stop()
+    assert start(**given).handle("t").result(10).ok
+    found = [paragraph.text for paragraph in Document(str(tmp_path / "one.docx")).paragraphs]
+    assert [text for text in found if text] == TEXTS

@@ -1,0 +1,122 @@
+"""What does not end when it should: a tool that never returns, a model that answers after the cancel, a bad agent."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from callboard import EventName, FunctionModel, Outcome, Task
+from callboard.actors.agent import Agent
+from callboard.actors.journal import JournalReader
+from callboard.messages import Answered
+from callboard.testing import MemoryServer
+
+HANGING = """
+import sys, threading
+from callboard import Settings, Supervisor, Task, tool
+from callboard.messages import Effect, Observation
+from callboard.testing import MemoryServer
+
+entered = threading.Event()
+
+class Hanging(MemoryServer):
+    @tool(effect=Effect.ONCE)
+    def hang(self, target: str) -> str:
+        '''Never return.'''
+        entered.set()
+        threading.Event().wait()
+
+settings = Settings.load(journal={"path": sys.argv[1]}, log={"format": "off"}, limits={"command_seconds": 1000})
+app = lambda request: {"Status": "CONTINUE", "Function": "hang"}
+supervisor = Supervisor.start(settings, models={"app": app}, servers=[Hanging(MemoryServer.window())])
+supervisor.submit(Task(id="t", request="do it", target="memo:one"))
+entered.wait()
+print(*supervisor.stop(timeout=0.2), sep="\\n")
+"""
+
+
+def test_a_tool_that_never_returns_is_named_by_stop_and_keeps_no_process_alive(tmp_path, start, until):
+    path = tmp_path / "journal.db"
+    ended = subprocess.run(
+        [sys.executable, "-c", HANGING, str(path)], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "lane memory:memo:one" in ended.stdout.splitlines()
+    assert ended.stderr == ""
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=lambda request: {"Status": "FINISH"}, servers=[surface], journal={"path": path})
+    handle = supervisor.handle("t")
+    until(handle, EventName.QUESTION_ASKED)  # what it does is in doubt, and it is gone: only a person can tell
+    handle.answer(handle.questions()[0].id, "it was done")
+    assert handle.result(10).outcome is Outcome.FINISHED
+    assert surface.deeds == []
+
+
+def test_a_model_that_answers_after_the_cancel_changes_nothing_in_this_process_or_the_next(tmp_path, start):
+    asked, release, said = threading.Event(), threading.Event(), threading.Event()
+    surface = MemoryServer(MemoryServer.window())
+
+    def app(request):
+        asked.set()
+        release.wait(10)
+        try:
+            args = {"control_id": "field-1", "text": "late"}
+            return {"Status": "CONTINUE", "Function": "append", "Args": args}
+        finally:
+            said.set()
+
+    given = {"app": FunctionModel(app), "servers": [surface], "journal": {"path": tmp_path / "journal.db"}}
+    supervisor = start(**given)
+    handle = supervisor.submit(Task(id="t", request="do it", target="memo:one"))
+    assert asked.wait(10)
+    assert handle.cancel()
+    assert handle.result(10).outcome is Outcome.CANCELLED
+    release.set()
+    assert said.wait(10)
+    supervisor.stop()
+    with JournalReader.open(tmp_path / "journal.db") as reader:
+        assert [row for row in reader.rows("t") if isinstance(row.message, Answered)] == []
+    again = start(**given)
+    assert again.pending() == ()
+    assert again.handle("t").result(0).outcome is Outcome.CANCELLED
+    assert surface.deeds == []
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_agent_that_raises_systemexit_again_and_again_ends_alone_and_the_next_process_knows(
+    tmp_path, start, monkeypatch, caplog
+):
+    caplog.set_level("CRITICAL", "pykka")
+    surface = MemoryServer(MemoryServer.window("one"), MemoryServer.window("two"))
+    receive = Agent.receive
+
+    def leave(self, message):
+        if self.address == "app/memo/one":
+            raise SystemExit(3)
+        receive(self, message)
+
+    def app(request):
+        args = {"control_id": "field-1", "text": str(request.step)}
+        return {"Status": "FINISH"} if request.step > 2 else {"Status": "CONTINUE", "Function": "append", "Args": args}
+
+    given = {
+        "app": app,
+        "servers": [surface],
+        "journal": {"path": tmp_path / "journal.db"},
+        "supervision": {"intensity": 2, "backoff": 0.0},
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr(Agent, "receive", leave)
+        supervisor = start(**given)
+        bad = supervisor.submit(Task(id="bad", request="do it", target="memo:one"))
+        good = supervisor.submit(Task(id="good", request="do it", target="memo:two"))
+        result = bad.result(10)
+        assert result.outcome is Outcome.ERROR
+        assert [cause.exception for cause in result.causes].count("SystemExit") == 3
+        assert good.result(10).ok
+        supervisor.stop()
+    assert start(**given).handle("bad").result(0) == result
+    assert [(target, text) for target, _, text in surface.deeds] == [("memo:two", "1"), ("memo:two", "2")]

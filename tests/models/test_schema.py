@@ -1,0 +1,181 @@
+"""The schema of one answer: what is legal and really there, in a form that strict modes take."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jsonschema
+import pytest
+
+from callboard.actors.models import ToolInfo
+from callboard.actors.models import _schema as limits
+from callboard.actors.models._examples import EXAMPLES, examples
+from callboard.actors.models._responses import read_response
+from callboard.actors.models._schema import answer_schema
+from callboard.actors.processing import MACHINES
+from callboard.messages import AgentKind, Control, Effect, Observation
+from callboard.testing import MemoryServer
+
+SERVER = MemoryServer(MemoryServer.window())
+TARGETS = Observation(targets=SERVER.targets())
+
+
+def tool(name="write", required=("control_id", "text"), **properties):
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return ToolInfo(name=name, description="Does it.", schema=schema, effect=Effect.ONCE)
+
+
+WRITE = tool(
+    control_id={"type": "string"},
+    control_name={"type": "string", "default": ""},
+    text={"type": "string"},
+    bold={"anyOf": [{"type": "boolean"}, {"type": "null"}], "default": None},
+)
+
+
+def asked(asks, kind=AgentKind.APP, status="CONTINUE", **more):
+    fields = {"kind": kind, "status": status, "statuses": MACHINES[kind].offered(status), "tools": (WRITE,), **more}
+    return asks(**fields)
+
+
+def objects(schema):
+    """Give all parts that are objects."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield schema
+        for part in schema.values():
+            yield from objects(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from objects(part)
+
+
+def action_of(schema):
+    return schema["properties"]["Actions"]["items"]
+
+
+WORKING = [
+    (kind, status) for kind in AgentKind for status in MACHINES[kind].transitions if MACHINES[kind].offered(status)
+]
+
+
+@pytest.mark.parametrize(("kind", "status"), WORKING)
+def test_the_status_is_one_of_those_that_the_table_offers(asks, kind, status):
+    schema = answer_schema(asked(asks, kind, status))
+    assert schema["properties"]["Status"]["enum"] == list(MACHINES[kind].offered(status))
+
+
+@pytest.mark.parametrize(("kind", "status"), WORKING)
+def test_every_schema_is_sound_and_strict(asks, kind, status):
+    schema = answer_schema(asked(asks, kind, status))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for part in objects(schema):
+        assert part["additionalProperties"] is False
+        assert part["required"] == list(part["properties"])
+
+
+def test_nothing_is_assigned_where_there_is_no_target(asks):
+    schema = answer_schema(asked(asks, AgentKind.HOST, observation=Observation()))
+    assert "ASSIGN" not in schema["properties"]["Status"]["enum"]
+    assert "Current Sub-Task" not in schema["properties"]
+
+
+def test_a_host_chooses_from_the_targets_that_there_are(asks):
+    schema = answer_schema(asked(asks, AgentKind.HOST, observation=TARGETS))
+    assert schema["properties"]["ControlText"]["anyOf"][0]["enum"] == ["memo:one"]
+
+
+def test_an_agent_chooses_from_the_controls_that_there_are(asks):
+    seen = Observation(
+        controls=tuple(
+            Control(id=f"t-{n}", name=name, kind="table") for n, name in enumerate(("Sales", "Costs", "Costs"))
+        )
+    )
+    schema = answer_schema(asked(asks, observation=seen))
+    assert schema["$defs"]["Control"]["enum"] == ["Sales", "Costs [t-1]", "Costs [t-2]"]
+    assert action_of(schema)["properties"]["ControlText"] == {"$ref": "#/$defs/Control"}
+
+
+@pytest.mark.parametrize(("count", "length"), [(limits.MOST_CHOICES + 1, 5), (100, 79)], ids=["many", "long"])
+def test_controls_are_not_enumerated_where_that_would_be_too_long(asks, count, length):
+    seen = Observation(controls=tuple(Control(id=f"c-{n}", name=f"{n:0{length}}", kind="cell") for n in range(count)))
+    schema = answer_schema(asked(asks, observation=seen))
+    assert "$defs" not in schema
+    assert action_of(schema)["properties"]["ControlText"] == {"type": "string"}
+
+
+def test_the_control_stands_beside_the_arguments_and_what_is_optional_may_be_null(asks):
+    form = action_of(answer_schema(asked(asks)))
+    assert list(form["properties"]) == ["Function", "ControlText", "Args"]
+    assert form["properties"]["Function"]["enum"] == ["write"]
+    assert form["properties"]["Args"]["properties"] == {
+        "text": {"type": "string"},
+        "bold": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
+    }
+
+
+def test_each_tool_has_arguments_of_its_own(asks):
+    touch = tool("touch", required=("times",), times={"type": "integer", "minimum": 1})
+    forms = action_of(answer_schema(asked(asks, tools=(WRITE, touch))))["anyOf"]
+    assert [form["properties"]["Function"]["enum"] for form in forms] == [["touch"], ["write"]]
+    assert forms[0]["properties"]["Args"]["properties"] == {"times": {"type": "integer", "minimum": 1}}
+    assert "ControlText" not in forms[0]["properties"]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {},
+        {"type": "object"},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {"type": "array"},
+        {"type": "array", "prefixItems": [{"type": "string"}]},
+        {"allOf": [{"type": "string"}, {"minLength": 3}]},
+        {"$ref": "#/$defs/Endless"},
+        {"$ref": "#/nowhere"},
+        True,
+    ],
+    ids=str,
+)
+def test_arguments_that_have_no_strict_form_may_have_any(asks, part):
+    strange = tool("strange", required=(), value=part)
+    strange.schema["$defs"] = {"Endless": {"anyOf": [{"$ref": "#/$defs/Endless"}]}}
+    form = action_of(answer_schema(asked(asks, tools=(strange,))))
+    assert form["properties"]["Args"] == {"type": "object", "additionalProperties": True}
+
+
+@pytest.mark.parametrize(
+    ("part", "strict"),
+    [
+        ({"type": ["string", "null"]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        ({"const": 3}, {"const": 3}),
+        ({"type": "string", "enum": ["a"], "title": "A"}, {"type": "string", "enum": ["a"]}),
+        ({"oneOf": [{"type": "string"}, {"type": "number"}]}, {"anyOf": [{"type": "string"}, {"type": "number"}]}),
+        ({"$ref": "#/$defs/Key"}, {"type": "integer", "maximum": 9}),
+        ({"type": "array", "items": {"type": "null"}, "minItems": 1, "title": "A"},
+         {"type": "array", "items": {"type": "null"}, "minItems": 1}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_parameter_keeps_what_strict_modes_know(asks, part, strict):
+    info = tool("set", required=("value",), value=part)
+    info.schema["$defs"] = {"Key": {"type": "integer", "maximum": 9, "description": "A key."}}
+    assert action_of(answer_schema(asked(asks, tools=(info,))))["properties"]["Args"]["properties"]["value"] == strict
+
+
+def test_very_many_tools_share_one_form(asks):
+    tools = tuple(dataclasses.replace(WRITE, name=f"tool_{n:03}") for n in range(limits.MOST_TOOLS + 1))
+    form = action_of(answer_schema(asked(asks, tools=tools)))
+    assert len(form["properties"]["Function"]["enum"]) == limits.MOST_TOOLS + 1
+
+
+@pytest.mark.parametrize("kind", AgentKind)
+def test_every_example_has_the_form_of_an_answer_and_can_be_read(asks, kind):
+    request = asked(asks, kind, observation=TARGETS)
+    schema = answer_schema(request)
+    shown = list(examples(kind, schema["properties"], request.statuses))
+    assert len(shown) == len(EXAMPLES[kind])
+    for _, answer in shown:
+        assert list(answer) == list(schema["properties"])
+        read = read_response(kind, answer)
+        assert read.decided_status() in request.statuses

@@ -1,0 +1,72 @@
+"""Spans that are kept in memory, and counters read back from their text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client.parser import text_string_to_metric_families
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True)
+class Spans:
+    """What a tracer provider was given."""
+
+    provider: TracerProvider
+    exporter: InMemorySpanExporter
+
+    @property
+    def all(self) -> list[ReadableSpan]:
+        """All spans that are over, in the order of their beginnings."""
+        return sorted(self.exporter.get_finished_spans(), key=lambda span: span.start_time)
+
+    def named(self, name: str) -> list[ReadableSpan]:
+        """Give those of a name, or whose name begins so."""
+        return [span for span in self.all if span.name == name or span.name.startswith(f"{name} ")]
+
+    def one(self, name: str) -> ReadableSpan:
+        """Give the only one of a name."""
+        (span,) = self.named(name)
+        return span
+
+    def parent(self, span: ReadableSpan) -> ReadableSpan | None:
+        """Give the span around a span."""
+        return next((each for each in self.all if span.parent and each.context.span_id == span.parent.span_id), None)
+
+    def path(self, span: ReadableSpan | None) -> list[str]:
+        """Name the spans from the outermost to this one."""
+        return [] if span is None else [*self.path(self.parent(span)), span.name]
+
+
+@pytest.fixture
+def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spans]:
+    """The spans that reach the provider of this process."""
+    provider, exporter = TracerProvider(shutdown_on_exit=False), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    yield Spans(provider, exporter)
+    provider.shutdown()
+
+
+def counts(text: str) -> dict[tuple[Any, ...], float]:
+    """Read metrics: ``counts(text)["callboard_tasks_total", "finished"]``, with the labels' values in their order."""
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if not sample.name.endswith("_created")
+    }
+
+
+@pytest.fixture
+def read() -> Any:
+    """Read metrics from their text."""
+    return counts
