@@ -16,8 +16,8 @@ import callboard.actors.app
 import callboard.actors.host
 import callboard.actors.linux
 import callboard.actors.mobile  # noqa: F401 - the four kinds of agent register themselves with their machines
-from callboard.actors.commands import Approved, Dispatcher, McpSession, Policy, Secrets, Toolbox, find_target
-from callboard.actors.models import FunctionModel, Model, named_models, record
+from callboard.actors.commands import Approved, Dispatcher, McpSession, Policy, Secrets, TargetLookup, Toolbox
+from callboard.actors.models import Model, given_models, named_models, record
 from callboard.actors.observe import Metrics, Traces
 from callboard.actors.processing import Services
 from callboard.actors.root import (
@@ -46,10 +46,9 @@ from callboard.actors.runtime import (
     Watchdog,
     refuse_own_thread,
 )
-from callboard.actors.servers import DocumentServer, Server
+from callboard.actors.servers import Server, shipped
 from callboard.config import EventLog, Settings, load_prompts
 from callboard.messages import (
-    AgentKind,
     BlackboardQuery,
     BlackboardView,
     Event,
@@ -59,11 +58,9 @@ from callboard.messages import (
     SupervisorStatus,
     SupervisorStoppedError,
     Target,
-    TargetKind,
     Task,
     TaskRefusedError,
     TaskResult,
-    UnknownTargetError,
     UnknownTaskError,
 )
 
@@ -105,7 +102,7 @@ class Supervisor:
             log = EventLog(settings)
             undo.callback(log.close)
             self._models = named_models(settings)
-            named = record({**self._models, **_models(models or {})}, settings)
+            named = record({**self._models, **given_models(models or {})}, settings)
             _check_types(servers, clock)
             self._metrics = Metrics() if settings.observe.metrics else None
             self._traces = Traces(settings=settings) if settings.observe.traces else None
@@ -134,7 +131,8 @@ class Supervisor:
             undo.callback(self._close_sessions, STOP_SECONDS)
             for session in self._sessions:
                 self._loop.submit(session.open()).result()
-            self._toolbox = Toolbox([*_shipped(settings), *servers], self._sessions, self._lanes)
+            self._toolbox = Toolbox([*shipped(settings), *servers], self._sessions, self._lanes)
+            self._lookup = TargetLookup(self._toolbox.servers, self._lanes, settings.limits.command_seconds)
             secrets = Secrets(settings.secrets)
             services = Services(
                 settings=settings,
@@ -309,7 +307,7 @@ class Supervisor:
         known = self._known(task)
         if known is not None:
             return known
-        target = self._target(task)
+        target = self._lookup.target(task)
         before = self._stream.seq
         if self._traces is not None:
             self._traces.submitting(task.id)
@@ -354,21 +352,6 @@ class Supervisor:
     def _handle(self, task: Task, done: concurrent.futures.Future[TaskResult], before: int) -> TaskHandle:
         return TaskHandle(task, done, Line(self._ask, self._settle, self.submit, self._stream), before)
 
-    def _target(self, task: Task) -> Target | None:
-        """Find a lone task's target. A plan's are looked up when their round begins: an earlier step may make them."""
-        if task.target is None:
-            return None
-        targets, down = self._listed()
-        target = find_target(targets, task.target)
-        if target is None:
-            error = UnknownTargetError(task.target, tuple(known.id for known in targets))
-            error.__cause__ = down
-            raise error
-        if target.kind is TargetKind.APPLICATION:
-            msg = f"{target.id!r} is an application: give one of its windows, or no target"
-            raise TaskRefusedError(msg)
-        return target
-
     def status(self) -> SupervisorStatus:
         """Tell what runs, what waits for a person, and what can't be used."""
         status: SupervisorStatus = self._ask(GetStatus())
@@ -392,22 +375,7 @@ class Supervisor:
 
     def targets(self) -> tuple[Target, ...]:
         """List what can be assigned now."""
-        return self._listed()[0]
-
-    def _listed(self) -> tuple[tuple[Target, ...], BaseException | None]:
-        """Ask every server on its lane, with the time of a tool call; one that is down does not hide the others."""
-        refuse_own_thread("looking for targets")
-        asked = [(server, self._lanes.submit(server.lane(None), server.targets)) for server in self._toolbox.servers]
-        found: list[Target] = []
-        down: BaseException | None = None
-        for server, answer in asked:
-            try:
-                found += [
-                    Target.model_validate(target) for target in answer.result(self.settings.limits.command_seconds)
-                ]
-            except Exception as error:  # noqa: BLE001 - an edge: a server of the host program's
-                down = TaskRefusedError(f"the targets of {server.name} can't be listed: {error!r}")
-        return tuple(found), down
+        return self._lookup.listed()
 
     def subscribe(
         self, callback: Callable[[Event], None], *, after: int | None = None, task_id: str | None = None
@@ -455,19 +423,6 @@ class Supervisor:
             raise SupervisorStoppedError(msg) from error
 
 
-def _models(models: Mapping[str, Model | Callable[..., Any]]) -> dict[AgentKind, Model]:
-    made: dict[AgentKind, Model] = {}
-    for kind, model in models.items():
-        if kind not in set(AgentKind):
-            msg = f"models: there is no kind of agent {kind!r}; there are: {', '.join(AgentKind)}"
-            raise SettingsError(msg)
-        if not isinstance(model, Model) and not callable(model):
-            msg = f"models: {kind}: expected a Model or a function, not a {type(model).__name__}"
-            raise TypeError(msg)
-        made[AgentKind(kind)] = model if isinstance(model, Model) else FunctionModel(model)
-    return made
-
-
 def _check_writable(message: Message) -> None:
     """Refuse what can't be kept, before anything is done with it.
 
@@ -489,17 +444,6 @@ def _check_types(servers: Sequence[Server], clock: Clock | None) -> None:
     if clock is not None and not isinstance(clock, Clock):
         msg = f"clock: expected a Clock, not a {type(clock).__name__}"
         raise TypeError(msg)
-
-
-def _shipped(settings: Settings) -> list[Server]:
-    documents = settings.documents
-    if documents.workspace is None:
-        return []
-    try:
-        return [DocumentServer(settings.path(documents.workspace), max_bytes=documents.max_bytes)]
-    except NotADirectoryError as error:
-        msg = f"documents.workspace: {error}"
-        raise SettingsError(msg) from error
 
 
 def _late(what: str, stopped: Sequence[pykka.Future[Any]], timeout: float) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from callboard.actors.commands._approved import IDENTITY, Approved
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
+from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._mcp_client import McpSession
 from callboard.actors.commands._policy import Policy, Ruling
 from callboard.actors.commands._secrets import Secrets
@@ -17,6 +18,7 @@ __all__ = [
     "Policy",
     "Ruling",
     "Secrets",
+    "TargetLookup",
     "ToolFailure",
     "Toolbox",
     "Tools",

@@ -2,7 +2,7 @@
 
 from callboard.actors.models._labels import chosen, labelled
 from callboard.actors.models._model import Expected, FunctionModel, Model, ModelAnswer, ModelRequest, ToolInfo
-from callboard.actors.models._named import named_models
+from callboard.actors.models._named import given_models, named_models
 from callboard.actors.models._recorded import RecordedModel
 from callboard.actors.models._recording import record
 from callboard.actors.models._responses import (
@@ -36,6 +36,7 @@ __all__ = [
     "ToolInfo",
     "Words",
     "chosen",
+    "given_models",
     "labelled",
     "named_models",
     "read_response",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from callboard.actors.models._model import FunctionModel, Model
 from callboard.actors.models._providers import Providers
 from callboard.actors.models._recorded import recorded_model
 from callboard.actors.models._scripted import ScriptedModel
 from callboard.messages import AgentKind, ScriptError, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from callboard.actors.models._model import Model
     from callboard.config import Settings
 
 
@@ -48,3 +48,22 @@ def _make(settings: Settings, providers: Providers, kind: AgentKind, name: str) 
     except (ScriptError, SettingsError) as error:
         msg = f"models.{kind.value}: {error}"
         raise SettingsError(msg) from error
+
+
+def given_models(models: Mapping[str, Model | Callable[..., Any]]) -> dict[AgentKind, Model]:
+    """Take the models that a host program passes in; a function is taken as a `FunctionModel`.
+
+    Raises:
+        SettingsError: If there is no such kind of agent.
+        TypeError: If one is neither a model nor a function.
+    """
+    made: dict[AgentKind, Model] = {}
+    for kind, model in models.items():
+        if kind not in set(AgentKind):
+            msg = f"models: there is no kind of agent {kind!r}; there are: {', '.join(AgentKind)}"
+            raise SettingsError(msg)
+        if not isinstance(model, Model) and not callable(model):
+            msg = f"models: {kind}: expected a Model or a function, not a {type(model).__name__}"
+            raise TypeError(msg)
+        made[AgentKind(kind)] = model if isinstance(model, Model) else FunctionModel(model)
+    return made

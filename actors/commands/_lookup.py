@@ -1,0 +1,63 @@
+"""Looking targets up: what a host program names must be there before its task is taken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.actors.commands._toolbox import find_target
+from callboard.actors.runtime import refuse_own_thread
+from callboard.messages import Target, TargetKind, TaskRefusedError, UnknownTargetError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from callboard.actors.runtime import Lanes
+    from callboard.actors.servers import Server
+    from callboard.messages import Seconds, Task
+
+
+class TargetLookup:
+    """Asks all servers, each on its lane. For the host program's threads; it blocks."""
+
+    def __init__(self, servers: Sequence[Server], lanes: Lanes, seconds: Seconds) -> None:
+        """Make it; a server may take so many seconds."""
+        self._servers = servers
+        self._lanes = lanes
+        self._seconds = seconds
+
+    def target(self, task: Task) -> Target | None:
+        """Find a lone task's target. A plan's are looked up when their round begins: an earlier step may make them.
+
+        Raises:
+            UnknownTargetError: If no server offers it.
+            TaskRefusedError: If nobody can work on it.
+        """
+        if task.target is None:
+            return None
+        targets, down = self._listed()
+        target = find_target(targets, task.target)
+        if target is None:
+            error = UnknownTargetError(task.target, tuple(known.id for known in targets))
+            error.__cause__ = down
+            raise error
+        if target.kind is TargetKind.APPLICATION:
+            msg = f"{target.id!r} is an application: give one of its windows, or no target"
+            raise TaskRefusedError(msg)
+        return target
+
+    def listed(self) -> tuple[Target, ...]:
+        """List what can be assigned now."""
+        return self._listed()[0]
+
+    def _listed(self) -> tuple[tuple[Target, ...], BaseException | None]:
+        """Ask every server on its lane, with the time of a tool call; one that is down does not hide the others."""
+        refuse_own_thread("looking for targets")
+        asked = [(server, self._lanes.submit(server.lane(None), server.targets)) for server in self._servers]
+        found: list[Target] = []
+        down: BaseException | None = None
+        for server, answer in asked:
+            try:
+                found += [Target.model_validate(target) for target in answer.result(self._seconds)]
+            except Exception as error:  # noqa: BLE001 - an edge: a server of the host program's
+                down = TaskRefusedError(f"the targets of {server.name} can't be listed: {error!r}")
+        return tuple(found), down
