@@ -34,6 +34,7 @@ from callboard.console import (
     kept,
     list_tasks,
     mistakes,
+    models_of,
     play,
     prepare,
     print_head,
@@ -74,6 +75,16 @@ LogFile = Annotated[
 Record = Annotated[
     Path | None,
     typer.Option("--record", help="Keep what models are asked and answer, to play it back.", show_default=False),
+]
+Model = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        metavar="[KIND=]NAME",
+        help="A model, such as host=openai:gpt-5, in place of the settings'; without a kind of agent, for all of them. "
+        "May be repeated, or take several with commas between.",
+        show_default=False,
+    ),
 ]
 JournalFile = Annotated[
     Path | None, typer.Option("--journal", help="The journal; beats the one of the settings.", show_default=False)
@@ -117,6 +128,7 @@ def run(  # noqa: PLR0913 - a command's options
     output: Annotated[
         Path | None, typer.Option(help="Where the folder's copy goes.", show_default="runs/<folder>-<number>")
     ] = None,
+    model: Model = None,
     journal: JournalFile = None,
     record: Record = None,
     as_json: AsJson = False,
@@ -138,9 +150,10 @@ def run(  # noqa: PLR0913 - a command's options
     who = _who(yes=yes, no_input=no_input, as_json=as_json)
     console = Console(highlight=False, quiet=as_json)
     with mistakes():
-        changes = _changes(who, log_file, journal, log=log) | _recording(record)
+        models = models_of(model or ())
+        changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
         task, placed = prepare(path, settings, output, changes)
-        again = resume_command(placed, settings if path.is_file() else placed.base, journal)
+        again = resume_command(placed, settings if path.is_file() else placed.base, journal, models)
         print_head(console, task, placed.base if path.is_dir() else None, who.remark)
         with kept(again), Supervisor.start(placed) as supervisor:
             result = play(supervisor, who.sign(task), _stage(console, who, log=log))
@@ -157,6 +170,7 @@ def resume(  # noqa: PLR0913 - a command's options
         typer.Argument(exists=True, show_default="./callboard.yaml", help="A run's folder, or a settings file."),
     ] = None,
     *,
+    model: Model = None,
     journal: JournalFile = None,
     as_json: AsJson = False,
     yes: Yes = False,
@@ -176,14 +190,15 @@ def resume(  # noqa: PLR0913 - a command's options
     who = _who(yes=yes, no_input=no_input, as_json=as_json)
     console = Console(highlight=False, quiet=as_json)
     with mistakes():
-        settings, left = take_over(path, who, _changes(who, log_file, journal, log=log))
+        models = models_of(model or ())
+        settings, left = take_over(path, who, _changes(who, log_file, journal, log=log) | {"models": models})
         for history in left:
             print_head(console, history.task, None, "")
         if not left:
             console.print("nothing to resume: no task of the journal is left unfinished")
         results = []
         if left:
-            with kept(resume_command(settings, path, journal)), Supervisor.start(settings) as supervisor:
+            with kept(resume_command(settings, path, journal, models)), Supervisor.start(settings) as supervisor:
                 results = go_on(supervisor, left, _stage(console, who, log=log))
         for result in results:
             print_result(console, result)
@@ -261,21 +276,22 @@ def _changes(who: Attendance, log_file: Path | None, journal: Path | None, *, lo
 
 
 def _recording(file: Path | None) -> dict[str, Any]:
-    """Say what `--record` changes in the settings. Two runs in one file would be a recording of neither."""
+    """Say what `--record` changes in the models' settings. Two runs in one file would be a recording of neither."""
     if file is None:
         return {}
     if file.exists():
         fail(f"{file}: is there already; give the recording another name, or delete that one")
-    return {"models": {"record": file.absolute()}}
+    return {"record": file.absolute()}
 
 
 @policy_app.command("check")
 def check(
     path: Annotated[Path, typer.Argument(exists=True, show_default=False, help="A folder as in examples/.")],
     *,
+    model: Model = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the policy's rules say to a scripted run.
+    """Show what the policy's rules say to a run.
 
     The task runs for real, on a copy that is thrown away: nobody is asked, what
     would need an approval runs, and what is denied does not. Tasks with MCP
@@ -288,7 +304,7 @@ def check(
         quiet = {
             "log": {"format": "off", "file": None},
             "journal": {"path": None},
-            "models": {"record": None},
+            "models": models_of(model or ()) | {"record": None},
             "system": {"safe_guard": False, "ask_question": False},
         }
         task, placed = prepare(path, None, Path(folder, path.resolve().name), quiet)

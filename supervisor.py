@@ -108,11 +108,17 @@ class Supervisor:
             self._traces = Traces(settings=settings) if settings.observe.traces else None
             self._log = log
             self._clock = clock or SystemClock("callboard-clock")
+            self._secrets = secrets = Secrets(settings.secrets)
             opened = open_journal(settings, self._clock, self._journal_broke)
             self._journal = opened.journal
             undo.callback(self._journal.close, STOP_SECONDS)
             self._stream = EventStream(
-                self._clock, settings.events.kept, settings.events.queue, seq=opened.seq, past=opened.events
+                self._clock,
+                settings.events.kept,
+                settings.events.queue,
+                seq=opened.seq,
+                past=opened.events,
+                veil=secrets.veil,
             )
             self._stream.add_sink(log.write)
             if opened.sink is not None:
@@ -133,7 +139,6 @@ class Supervisor:
                 self._loop.submit(session.open()).result()
             self._toolbox = Toolbox([*shipped(settings), *servers], self._sessions, self._lanes)
             self._lookup = TargetLookup(self._toolbox.servers, self._lanes, settings.limits.command_seconds)
-            secrets = Secrets(settings.secrets)
             services = Services(
                 settings=settings,
                 models=named,
@@ -155,7 +160,11 @@ class Supervisor:
         if self._traces is not None:
             self._subscribers.append(Subscriber(self._stream.open(queue=settings.events.kept), self._traces))
         self._stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.pasts))
-        self._ask(Restore(opened.pasts))
+        try:
+            self._ask(Restore(opened.pasts))
+        except BaseException:
+            self.stop()
+            raise
 
     @classmethod
     def start(
@@ -312,7 +321,13 @@ class Supervisor:
         if self._traces is not None:
             self._traces.submitting(task.id)
         taken, done, safe = self._ask(Submit(task, target))
-        safe.result(ASK_SECONDS)
+        try:
+            safe.result(ASK_SECONDS)
+        except ValueError:  # the same one was taken, and ended, in between
+            known = self._known(task)
+            if known is None:
+                raise
+            return known
         return self._handle(taken, done, before)
 
     def _known(self, task: Task) -> TaskHandle | None:
@@ -326,6 +341,9 @@ class Supervisor:
         if found == task.id and handle.task.model_dump_json() != task.model_dump_json():
             msg = f"the task id {task.id!r} was used before, for another task: give each task its own, or none"
             raise TaskRefusedError(msg)
+        if task.secrets and not handle.done():
+            self._secrets.keep(task.model_copy(update={"id": found}))
+            handle.resume()  # it waits for them
         return handle
 
     def handle(self, task_id: str) -> TaskHandle:

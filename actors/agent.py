@@ -52,14 +52,16 @@ class Backstage:
 
     post: Callable[[Message], None]
     """Tell the switchboard."""
-    crashed: Callable[[str, BaseException], None]
-    """Tell the switchboard that the agent at an address is dead."""
+    crashed: Callable[[str, BaseException, str], None]
+    """Tell the switchboard that the agent at an address is dead, and which actor it was."""
     jobs: Jobs
     leases: Leases
     stream: EventStream
     journal: Journal
     limits: Limits
     pipelines: dict[AgentKind, Pipeline]
+    veil: Callable[[str, Message], Message] = lambda _task_id, message: message
+    """Takes out of a task's message what nobody may see."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ class Agent(pykka.ThreadingActor):
         traceback: TracebackType | None,  # noqa: ARG002 - Pykka's hook
     ) -> None:
         """Tell the switchboard; the actor is dead."""
-        self._backstage.crashed(self.address, exception_value or AgentCrashedError(self.address))
+        self._backstage.crashed(self.address, exception_value or AgentCrashedError(self.address), self.actor_urn)
 
     def receive(self, message: Inbox) -> None:
         """Apply a message to the run, if it still concerns it."""
@@ -160,7 +162,10 @@ class Agent(pykka.ThreadingActor):
         self._go()
 
     def _continue(self, message: Continue) -> None:
-        self._run = run = fold(message.history, self._backstage.limits, self.machine)
+        run = fold(message.history, self._backstage.limits, self.machine)
+        if run is not None and run.assign.run_id == message.assign.run_id and run.assign.number:
+            run = replace(run, assign=message.assign, subtasks=message.assign.subtasks)  # the journal keeps them lean
+        self._run = run
         if run is not None:
             self._tell(
                 EventName.RUN_RECOVERED, step=run.steps + 1, steps=run.steps, broken_off=run.unfinished is not None
@@ -221,11 +226,13 @@ class Agent(pykka.ThreadingActor):
         def back(said: Message | BaseException) -> None:
             if isinstance(said, BaseException):
                 said = StepFailed(phase=None, causes=Cause.chain(said, where=address))
+            said = backstage.veil(assign.task_id, said)
             returned = JobReturned(assign.task_id, assign.token, job, said)
             if valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded):
                 tell_if_alive(ref, replace(returned, job=0))  # no job has that number: it is logged, and no more
                 return
-            row = Row(backstage.stream.steady(), assign.task_id, assign.run_id, said, job)
+            kept = said.lean() if isinstance(said, Assign) else said
+            row = Row(backstage.stream.steady(), assign.task_id, assign.run_id, kept, job)
             backstage.journal.append((row,), lambda: tell_if_alive(ref, returned), refused)
 
         def refused(error: Exception) -> None:

@@ -4,6 +4,7 @@ from callboard.console._attendance import Attendance, attendance
 from callboard.console._board import Board
 from callboard.console._journals import SETTINGS_FILE, list_tasks, resume_command
 from callboard.console._mistakes import EXIT_CODES, INTERRUPTED, USAGE, fail, mistakes
+from callboard.console._models import models_of
 from callboard.console._place import keep_inside, prepare
 from callboard.console._play import Stage, go_on, play
 from callboard.console._replayed import replay_task
@@ -26,6 +27,7 @@ __all__ = [
     "kept",
     "list_tasks",
     "mistakes",
+    "models_of",
     "play",
     "prepare",
     "print_head",

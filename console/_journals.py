@@ -17,6 +17,7 @@ from rich.text import Text
 from callboard.actors.journal import JournalReader
 from callboard.config import Settings
 from callboard.console._mistakes import fail
+from callboard.console._models import model_words
 from callboard.console._text import BAD, GOOD, plain, short
 from callboard.messages import Outcome
 
@@ -57,13 +58,14 @@ def journal_of(settings: Settings, file: Path | None) -> Path:
     return settings.path(settings.journal.path)
 
 
-def resume_command(settings: Settings, path: Path | None, journal: Path | None) -> str:
-    """Write the command that goes on with what a journal keeps; nothing if there is none."""
+def resume_command(settings: Settings, path: Path | None, journal: Path | None, models: dict[str, str]) -> str:
+    """Write the command that goes on with what a journal keeps, with the same models; nothing if there is none."""
     if settings.journal.path is None:
         return ""
     words = ["callboard", "resume"]
     words += [] if path is None else [short(path.resolve())]
     words += [] if journal is None else ["--journal", short(journal.absolute())]
+    words += model_words(models)
     return shlex.join(words)
 
 

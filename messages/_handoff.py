@@ -40,6 +40,15 @@ class Assign(Message):
     made: tuple[str, ...] = ()
     """Files that the task has made so far."""
 
+    def lean(self) -> Assign:
+        """Leave out what a journal has in other rows of the task: they would grow with the square of its subtasks.
+
+        What a conversation had before stays: it is in other tasks' rows.
+        """
+        if not self.subtasks or self.session not in {None, self.task_id}:
+            return self
+        return self.model_copy(update={"subtasks": ()})
+
 
 class SubtaskEnded(Message):
     """What the three endings of a subtask have in common. Sent last, from FINISH."""

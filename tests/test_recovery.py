@@ -441,3 +441,89 @@ def test_what_is_past_its_time_is_dropped_at_the_start_and_again_and_again(stage
     clock.advance(RETAIN_SECONDS)
     with pytest.raises(UnknownTaskError):
         supervisor.handle("t")
+
+
+@pytest.mark.parametrize("host", [True, False])
+def test_a_task_that_is_cancelled_while_it_is_paused_ends_in_the_next_process(stage, until, host):
+    blocked = Blocks(1, [append("1")])
+    first = stage.begin(app=blocked, host=[ASSIGN])
+    handle = first.submit(Task(id="t", request="x") if host else lone(id="t"))
+    assert blocked.reached.wait(10)
+    handle.pause()
+    first.stop()
+    blocked.go.set()
+    second = stage.begin(app=[append("1")], host=[ASSIGN])
+    handle = second.handle("t")
+    handle.cancel()
+    assert handle.result(10).outcome is Outcome.CANCELLED
+
+
+def test_nothing_begins_after_a_stop_began(stage):
+    blocked = Held(stage.surface.deeds, "before")
+    first = stage.begin(app=lambda _request: {"Status": "FINISH", "Function": "stamp"}, surface=blocked)
+    for number in range(3):
+        first.submit(lone(id=f"t{number}"))
+    assert blocked.reached.wait(10)
+    stopped = threading.Thread(target=first.stop)
+    stopped.start()
+    while first.status().accepting:
+        continue
+    blocked.go.set()
+    stopped.join(20)
+    assert len(stage.surface.deeds) == 1
+    second = stage.begin(
+        app=lambda _request: {"Status": "FINISH", "Function": "stamp"}, surface=Held(stage.surface.deeds, "")
+    )
+    assert all(handle.result(10).ok for handle in second.pending())
+    assert len(stage.surface.deeds) == 3
+
+
+def test_the_conversation_of_a_follow_up_that_is_not_over_is_kept(stage):
+    memories = []
+    blocked = Blocks(2, [FINISH, FINISH])
+    first = stage.begin(host=blocked)
+    handle = first.submit(Task(id="t", request="one"))
+    handle.result(10)
+    handle.follow_up("two", id="u")
+    assert blocked.reached.wait(10)
+    first.stop()
+    blocked.go.set()
+
+    def host(request):
+        memories.append(len(request.memory))
+        return FINISH
+
+    second = stage.begin(host=host, journal={"days": 1e-9, "max_bytes": 1})
+    assert second.handle("u").result(10).ok
+    assert memories == [1]
+
+
+class SlowToList(MemoryServer):
+    """A surface that takes its time to list its windows, once it is told to."""
+
+    def __init__(self):
+        super().__init__(self.window())
+        self.asked, self.go, self.slow = threading.Event(), threading.Event(), False
+
+    def targets(self):
+        if self.slow:
+            self.slow = False
+            self.asked.set()
+            self.go.wait(20)
+        return super().targets()
+
+
+def test_the_same_key_while_the_first_one_ends_is_the_same_task_and_leaves_the_window_free(stage):
+    surface, found = SlowToList(), []
+    supervisor = stage.begin(app=lambda _request: FINISH, surface=surface)
+    surface.slow = True
+    second = threading.Thread(target=lambda: found.append(supervisor.submit(lone(key="k"))))
+    second.start()
+    assert surface.asked.wait(10)
+    first = supervisor.submit(lone(key="k"))
+    assert first.result(10).ok
+    surface.go.set()
+    second.join(20)
+    assert found[0].task_id == first.task_id
+    assert supervisor.pending() == ()
+    assert supervisor.submit(lone()).result(10).ok

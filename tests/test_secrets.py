@@ -107,6 +107,7 @@ def test_a_tasks_own_secrets_do_not_survive_the_process_and_the_model_is_told(st
 
     handle = start(app=app, journal=journal).handle("t")
     assert handle.task.secrets == {"password": None}
+    assert handle.resume()  # it waits for its secrets; it is to go on without
     handle.answer(handle.questions()[0].id, "yes")
     assert handle.result(10).outcome is Outcome.FAILED
     assert any("are lost with the process" in note for note in notes)
@@ -115,3 +116,45 @@ def test_a_tasks_own_secrets_do_not_survive_the_process_and_the_model_is_told(st
 def test_a_secrets_name_must_be_plain():
     with pytest.raises(ValueError, match="pattern"):
         Task(request="x", secrets={"my pass": SecretStr("x")})
+
+
+def test_a_task_whose_secrets_were_lost_waits_until_they_are_given_again(start, tmp_path, until):
+    journal, surface, seen = {"path": tmp_path / "journal.db"}, MemoryServer(MemoryServer.window()), []
+    ask = {"Status": "PENDING", "Comment": "shall I?"}
+    first = start(app=[LOGIN, ask], servers=[surface], journal=journal)
+    handle = first.submit(task(id="t"))
+    until(handle, EventName.QUESTION_ASKED)
+    first.stop()
+
+    def app(request):
+        seen.append(request.observation.model_dump_json())
+        return FINISH
+
+    second = start(app=app, servers=[surface], journal=journal)
+    handle = second.handle("t")
+    assert second.status().tasks[0].paused
+    handle.answer(handle.questions()[0].id, "yes")
+    assert second.submit(task(id="t")).result(10).ok
+    assert PASSWORD not in "".join(seen)
+    assert "${secret:password}" in seen[0]
+
+
+def test_a_secret_that_an_error_or_a_person_tells_is_kept_out_of_the_record(start, tmp_path, until):
+    log, path = tmp_path / "log.json", tmp_path / "journal.db"
+
+    def app(request):
+        if request.call == 1:
+            return {"Status": "PENDING", "Comment": "what is it?"}
+        msg = f"the provider says: {PASSWORD!r} is wrong"
+        raise ValueError(msg)
+
+    supervisor = start(app=app, journal={"path": path}, log={"format": "off", "file": log})
+    handle = supervisor.submit(task(id="t"))
+    until(handle, EventName.QUESTION_ASKED)
+    handle.answer(handle.questions()[0].id, f"it is {PASSWORD}")
+    result = handle.result(10)
+    assert "${secret:password}" in result.causes[-1].reason
+    events = "".join(event.model_dump_json() for event in handle.events())
+    supervisor.stop()
+    kept = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert PASSWORD not in repr(kept) + events + log.read_text()

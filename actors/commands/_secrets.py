@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from typing import TYPE_CHECKING, TypeVar
@@ -11,13 +12,14 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue, SecretStr
 
-    from callboard.messages import Task
+    from callboard.messages import Message, Task
 
 _MARK = re.compile(r"\$\{secret:([A-Za-z0-9_.-]+)\}")
 SHORTEST = 4
 """Shorter values are put in, but not looked for in what comes back: they would be found everywhere."""
 
 _T = TypeVar("_T", bound="JsonValue")
+_M = TypeVar("_M", bound="Message")
 
 
 class UnknownSecretError(Exception):
@@ -89,6 +91,23 @@ class Secrets:
             return text
 
         return _each(shown, hidden)  # type: ignore[return-value]  # of the same kind
+
+    def veil(self, task_id: str, message: _M) -> _M:
+        """Put the names in the values' places in a message that is to be kept or told."""
+        if not self.any(task_id):
+            return message
+        text = message.model_dump_json()
+        hidden = text
+        for name, value in self._of(task_id).items():
+            if len(value) >= SHORTEST:
+                for written in {
+                    value,
+                    repr(value)[1:-1],
+                    json.dumps(value)[1:-1],
+                    json.dumps(value, ensure_ascii=False)[1:-1],
+                }:
+                    hidden = hidden.replace(json.dumps(written, ensure_ascii=False)[1:-1], f"${{secret:{name}}}")
+        return message if hidden == text else type(message).model_validate_json(hidden)
 
     def _of(self, task_id: str) -> dict[str, str]:
         with self._lock:

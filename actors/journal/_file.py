@@ -307,7 +307,7 @@ def _connected(path: Path, *, durable: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA synchronous = FULL" if durable else "PRAGMA synchronous = OFF")
+        connection.execute("PRAGMA synchronous = FULL" if durable else "PRAGMA synchronous = NORMAL")
         migrate(connection)
         _keep_log(path, connection)
     except BaseException:

@@ -8,7 +8,12 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection
 
-_ENDED = "SELECT id, ended FROM tasks WHERE ended IS NOT NULL ORDER BY ended, number"
+_ENDED = """
+    SELECT id, ended FROM tasks AS over WHERE ended IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM tasks AS running
+        WHERE running.ended IS NULL AND coalesce(running.session, running.id) = coalesce(over.session, over.id)
+    ) ORDER BY ended, number
+"""  # a conversation is kept whole while one of its tasks is not over
 _ALL_PICTURES = "SELECT coalesce(sum(bytes), 0) FROM (SELECT DISTINCT name, bytes FROM pictures)"
 _OWN_PICTURES = """
     SELECT coalesce(sum(bytes), 0) FROM pictures AS own WHERE task = ?

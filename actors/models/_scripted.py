@@ -31,6 +31,8 @@ _ANY_HOST = "host"
 class ScriptedModel(Model):
     """Plays answers by address. Keeps no position: the request's call number says which answer is due.
 
+    An answer that is sent back ends the step: a script has no second thoughts.
+
     The key ``host`` serves every HostAgent, since their addresses hold the task's id; all others are whole addresses.
     """
 
@@ -70,10 +72,15 @@ class ScriptedModel(Model):
             msg = f"{who}: {self._source} has no answers for this agent; it has some for {known}"
             raise ScriptError(msg)
         answers = self._answers[key]
+        if request.reasons:
+            msg = (
+                f"{who}: answer {request.call - 1} of {self._source} can't be used: {request.reasons[-1]}; "
+                "a script has no second thoughts"
+            )
+            raise ScriptError(msg)
         if request.call > len(answers):
-            again = f" (the last one was sent back: {request.reasons[-1]})" if request.reasons else ""
             held = f"it holds {len(answers)} answers for {key}"
-            msg = f"{who}: {self._source} ran dry: {held}, this would be number {request.call}{again}"
+            msg = f"{who}: {self._source} ran dry: {held}, this would be number {request.call}"
             raise ScriptError(msg)
         try:
             return ModelAnswer(content=_resolve(answers[request.call - 1], _visible(request)), cost=0.0)

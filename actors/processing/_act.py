@@ -51,7 +51,7 @@ def in_window(acted: Acted) -> Acted:
     started = acted.results[-1]
     if started.tool != target.start or started.status is not ResultStatus.SUCCESS:
         return acted
-    if started.value is None:  # done before a crash, and what it answered is lost: the model sees the window itself
+    if isinstance(started.value, str):  # done before a crash, its answer is lost: the model sees the window itself
         return replace(acted, decision=acted.decision.model_copy(update={"status": "CONTINUE", "target": None}))
     try:
         window = Target.model_validate(started.value, strict=False)

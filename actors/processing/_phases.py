@@ -120,7 +120,8 @@ class Context:
 
     def _rows(self, run: Run, notes: Sequence[OnTheWay]) -> tuple[Row, ...]:
         now, assign = self.services.clock.steady(), run.assign
-        return tuple(Row(now, assign.task_id, assign.run_id, note, run.job) for note in notes)
+        veil = self.services.secrets.veil
+        return tuple(Row(now, assign.task_id, assign.run_id, veil(assign.task_id, note), run.job) for note in notes)
 
 
 @dataclass(frozen=True)

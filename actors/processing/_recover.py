@@ -14,6 +14,7 @@ from callboard.messages import (
     CommandResult,
     Decided,
     DoubtError,
+    Effect,
     EventName,
     Intent,
     Probe,
@@ -24,12 +25,6 @@ if TYPE_CHECKING:
     from callboard.actors.processing._phases import Acted, Context
     from callboard.actors.states import Run, Unfinished
     from callboard.messages import Observation
-
-
-OTHER = (
-    "it is not as it was when this was decided: somebody else changed it, or an action of this list did right before "
-    "a crash; look before you do anything again"
-)
 
 
 @dataclass(frozen=True)
@@ -74,13 +69,17 @@ async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
     if results and results[-1].status is not ResultStatus.SUCCESS:
         return actions.after_failure()
     if not results and _is_other(context, run, seen, decided):
-        return actions.cut(OTHER)
+        return actions.cut("it was changed by somebody else while nobody worked; nothing was done")
     return in_window(await actions.go_on())
 
 
 def _is_other(context: Context, run: Run, seen: Observation, decided: Decided) -> bool:
     """Whether a surface that changes by calls alone is not as it was when the step was decided, or gone on with."""
     target = run.assign.target
+    first = decided.actions[0].tool if decided.actions else ""
+    tool = context.services.toolbox.actions(context.kind, target).get(first)
+    if tool is None or tool.info.effect is not Effect.ONCE:
+        return False  # it may have been done right before a crash, and may be repeated
     quiet = target is not None and not context.services.toolbox.server(target).settles
     return quiet and seen.fingerprint != (decided.seen or decided.observation.fingerprint)
 
@@ -123,6 +122,7 @@ def _was_done(left: Unfinished, intent: Intent) -> CommandResult:
         call_id=intent.call_id,
         tool=intent.tool,
         status=ResultStatus.SUCCESS,
+        value="it was done before a crash, and what it answered is lost",
         artifacts=tuple(note.path for note in left.foreseen),
         made=tuple(note.path for note in left.foreseen if not note.before),
     )

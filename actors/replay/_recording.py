@@ -13,6 +13,7 @@ from callboard.messages import (
     ApprovalRequest,
     Event,
     EventName,
+    JournalDamagedError,
     Question,
     Task,
     TaskResult,
@@ -71,7 +72,10 @@ class Recording:
             session = line.session or line.id
             earlier = [each.id for each in tasks[: tasks.index(line)] if session == (each.session or each.id)]
             before = [row for each in earlier for row in reader.rows(each, events=False)]
-            return cls.of(reader.rows(task_id), before)
+            try:
+                return cls.of(reader.rows(task_id), before)
+            except ValueError as error:
+                raise JournalDamagedError(journal, f"is damaged: of task {task_id!r} {error}") from error
 
     @property
     def result(self) -> TaskResult | None:

@@ -30,6 +30,7 @@ from callboard.actors.root._requests import (
     LeaseHung,
     LeaseIdle,
     LeaseStuck,
+    NotKept,
     RestartDue,
     Restore,
     StopAgents,
@@ -91,18 +92,24 @@ class Root(pykka.ThreadingActor):
         leases = Leases(first_token)
         backstage = Backstage(
             post=self._post,
-            crashed=lambda address, error: self._post(AgentCrashed(address, error)),
+            crashed=lambda address, error, urn: self._post(AgentCrashed(address, error, urn)),
             jobs=jobs,
             leases=leases,
             stream=services.stream,
             journal=journal,
+            veil=services.secrets.veil,
             limits=limits,
             pipelines={kind: pipeline(kind, services) for kind in AgentKind},
         )
         self._approved = services.approved
         self._secrets = services.secrets
         self._budgets = services.budgets
-        tasks, outbox, clocks = TaskBook(), Outbox(journal, clock), Stopwatches(clock, self._post)
+        self._services = services
+        tasks, outbox, clocks = (
+            TaskBook(),
+            Outbox(journal, clock, services.secrets.veil),
+            Stopwatches(clock, self._post),
+        )
         children = Children(backstage, self._post)
         recorder = Recorder(services.settings.blackboard, services.stream, journal, self._post)
         desk = Desk(children, recorder, outbox, clock, self._post)
@@ -147,6 +154,8 @@ class Root(pykka.ThreadingActor):
         match message:
             case Submit():
                 return self._submit(message.task, message.target)
+            case NotKept():
+                return self._not_kept(message)
             case Restore():
                 return self._restore(message.pasts)
             case Assign():
@@ -224,11 +233,14 @@ class Root(pykka.ThreadingActor):
             msg = "the supervisor is stopping and takes no more tasks"
             raise SupervisorStoppedError(msg)
         if task.session is not None and not self._parts.sessions.has(task.session):
-            msg = f"the conversation {task.session!r} is not kept (any more); limits.sessions says how many are"
+            msg = (
+                f"the conversation {task.session!r} can't be gone on with: it ended in another process, or so long ago "
+                "that it is not kept any more; limits.sessions says how many are"
+            )
             raise TaskRefusedError(msg)
         record = tasks.open(task, target, self._parts.clock.elapsed())
         self._secrets.keep(task)
-        self._parts.outbox.keep(task.id, "", task)
+        self._parts.outbox.keep(task.id, "", task, failed=lambda error: self._post(NotKept(task.id, error)))
         self._parts.recorder.emit(
             EventName.TASK_SUBMITTED,
             task_id=task.id,
@@ -239,6 +251,23 @@ class Root(pykka.ThreadingActor):
         self._parts.clocks.start(task.id, self._parts.limits.task_seconds, task.id)
         self._next_round(record)
         return record.task, record.done, self._parts.outbox.answer(None)
+
+    def _not_kept(self, refused: NotKept) -> None:
+        """Take back a task that could not be written down; nobody was told of it."""
+        record = self._parts.tasks.get(refused.task_id)
+        if record is None:
+            return
+        for run in tuple(record.runs.values()):
+            if run.token:
+                self._hands.leave(record, run.run_id, run.token)
+            else:
+                self._parts.leases.withdraw(run.run_id, run.address)
+        self._parts.clocks.drop(refused.task_id)
+        self._parts.tasks.close(record)
+        self._parts.recorder.emit(
+            EventName.TASK_ENDED, task_id=refused.task_id, outcome="refused", causes=[str(refused.error)]
+        )
+        record.tell(refused.error)
 
     def _next_round(self, record: TaskRecord, *, first: bool = False) -> None:
         assign = record.next_assign()
@@ -347,7 +376,7 @@ class Root(pykka.ThreadingActor):
     def _restore(self, pasts: tuple[Past, ...]) -> None:
         """Go on with what another process began, before anything else is done."""
         for past in pasts:
-            restore(past, self._parts, self._hands, self._stops, self._budgets)
+            restore(past, self._parts, self._hands, self._stops, self._services)
             for word in past.said.values():
                 self._receive(word)
             if not past.said:

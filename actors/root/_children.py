@@ -38,6 +38,11 @@ class Children:
         """Say whether an agent lives at an address."""
         return address in self._refs
 
+    def is_there(self, address: str, urn: str) -> bool:
+        """Say whether a certain actor is the agent of an address."""
+        ref = self._refs.get(address)
+        return ref is not None and ref.actor_urn == urn
+
     def start(self, address: str) -> None:
         """Start the agent of an address, unless it lives."""
         if address not in self._refs:

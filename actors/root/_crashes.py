@@ -41,6 +41,8 @@ class Crashes:
         An agent that had no work is only forgotten; the next work at its address starts another one.
         """
         parts, address = self._parts, crash.address
+        if crash.urn and not parts.children.is_there(address, crash.urn):
+            return  # another one lives there by now
         error = crash.error
         if isinstance(error, AgentCrashedError) and error.__cause__ is not None:
             error = error.__cause__

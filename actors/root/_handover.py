@@ -37,7 +37,7 @@ class HandOver:
             self.hand_over(record, granted)
             return
         if not known:
-            parts.outbox.keep(assign.task_id, assign.run_id, assign)
+            parts.outbox.keep(assign.task_id, assign.run_id, assign.lean())
         parts.recorder.emit_of(EventName.SUBTASK_QUEUED, assign, ahead=ahead)
         parts.clocks.stop(assign.task_id, f"queue {assign.run_id}")
 
@@ -52,17 +52,18 @@ class HandOver:
         if assign.number:
             parts.recorder.emit_of(EventName.SUBTASK_ASSIGNED, assign, request=assign.request)
             self._start_clock(record, assign)
-        parts.leases.pause(assign.token, paused=record.paused)
+        parts.leases.pause(assign.token, paused=record.paused or record.suspended)
         if record.stopping is not None:
             parts.leases.void(assign.token)
+        kept = assign.lean()
         try:
             if anew:
                 parts.children.expect(assign.address)
-                parts.outbox.keep(assign.task_id, assign.run_id, assign, lambda: self._read(assign))
+                parts.outbox.keep(assign.task_id, assign.run_id, kept, lambda: self._read(assign))
             else:
                 parts.children.start(assign.address)
                 sender = parts.children.sender(assign.address, assign)
-                parts.outbox.keep(assign.task_id, assign.run_id, assign, sender)
+                parts.outbox.keep(assign.task_id, assign.run_id, kept, sender)
         except Exception as error:  # noqa: BLE001 - an edge: an actor that can't be started ends its work, not ours
             parts.post(AgentCrashed(assign.address, error))
             return

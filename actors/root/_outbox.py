@@ -23,7 +23,14 @@ class Outbox:
     One message of the switchboard is one transaction: a crash finds either all that it made, or nothing.
     """
 
-    def __init__(self, journal: Journal, clock: Clock) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        veil: Callable[[str, Message], Message] = lambda _task_id, message: message,
+    ) -> None:
+        """Make it; `veil` takes out of a task's message what nobody may see."""
+        self._veil = veil
         self._journal = journal
         self._clock = clock
         self._rows: list[Row] = []
@@ -43,7 +50,7 @@ class Outbox:
         What follows runs on any thread, must be short, and is not done at all if the message can't be kept; then
         `failed` is called, in the same way.
         """
-        self._rows.append(Row(self._clock.steady(), task_id, run_id, message))
+        self._rows.append(Row(self._clock.steady(), task_id, run_id, self._veil(task_id, message)))
         self._then.extend(then)
         if failed is not None:
             self._failed.append(failed)

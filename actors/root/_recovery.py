@@ -89,6 +89,8 @@ def _after(past: Past, row: Row) -> None:  # noqa: C901 - one match, a case a me
     match message:
         case Assign():
             _assigned(past, message)
+        case SubtaskEnded() | RoundEnded() if row.job and message.run_id not in record.runs:
+            pass  # the switchboard had ended it already: its agent had crashed
         case SubtaskEnded() | RoundEnded() if row.job:
             past.said[message.run_id] = message
             past.begun = [run for run in past.begun if run != message.run_id]
@@ -97,7 +99,7 @@ def _after(past: Past, row: Row) -> None:  # noqa: C901 - one match, a case a me
             _left(past, message.run_id)
             record.end_subtask(result)
         case Cancel(run_id="*"):
-            record.stopping = message
+            record.stopping, record.paused = message, False
             past.asks.clear()
         case Cancel():
             past.asks = {key: ask for key, ask in past.asks.items() if ask.run_id != message.run_id}

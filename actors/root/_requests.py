@@ -23,6 +23,14 @@ class Submit:
 
 
 @dataclass(frozen=True)
+class NotKept:
+    """A task could not be written down: it never was."""
+
+    task_id: str
+    error: Exception
+
+
+@dataclass(frozen=True)
 class Restore:
     """Ask: go on with tasks that another process began."""
 
@@ -58,6 +66,8 @@ class AgentCrashed:
 
     address: str
     error: BaseException
+    urn: str = ""
+    """Which actor it was; empty for whoever lives there now."""
 
 
 @dataclass(frozen=True)

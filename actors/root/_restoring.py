@@ -5,25 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.root._recovery import used_by
-from callboard.messages import EventName, Recovered
+from callboard.messages import EventName, Pause, Recovered
 
 if TYPE_CHECKING:
+    from callboard.actors.processing import Services
     from callboard.actors.root._handover import HandOver
     from callboard.actors.root._parts import Parts
     from callboard.actors.root._recovery import Past
     from callboard.actors.root._stops import Stops
-    from callboard.actors.runtime import Budgets
+    from callboard.actors.root._tasks import TaskRecord
+    from callboard.messages import Assign, Task
 
 
-def restore(past: Past, parts: Parts, hands: HandOver, stops: Stops, budgets: Budgets) -> None:
+def restore(past: Past, parts: Parts, hands: HandOver, stops: Stops, services: Services) -> None:
     """Open a task's books again, and place its work: first what agents had begun, then what was queued.
 
     What agents had said last, and nobody acted on, is left to the caller: it has the lease under which it was said.
     """
-    record, task_id = past.record, past.record.task.id
+    record, task_id, budgets = past.record, past.record.task.id, services.budgets
     parts.tasks.restore(record)
     parts.outbox.keep(task_id, "", Recovered(task_id=task_id))
     parts.recorder.emit(EventName.TASK_RECOVERED, task_id=task_id, runs=len(record.runs))
+    if not record.paused and record.stopping is None and _lost_secrets(record.task, services):
+        record.paused = True  # until they are given again, or somebody says that it goes without
+        parts.outbox.keep(task_id, "", Pause(task_id=task_id))
+        parts.recorder.emit(EventName.TASK_PAUSED, task_id=task_id, reason="its secrets were lost with their process")
     _start_clocks(past, parts)
     for run_id, used in used_by(past):
         budgets.run(task_id, run_id).settle(**used)
@@ -31,7 +37,7 @@ def restore(past: Past, parts: Parts, hands: HandOver, stops: Stops, budgets: Bu
         parts.people.remember(approved)
     for word in past.said.values():
         record.runs[word.run_id] = record.runs[word.run_id].model_copy(update={"token": word.token})
-    waiting = [run for run in record.runs.values() if not run.token]
+    waiting = [_whole(run, record) for run in record.runs.values() if not run.token]
     for run in sorted(waiting, key=lambda run: run.run_id not in past.begun):
         if record.stopping is not None and run.run_id not in past.begun:
             stops.stop_queued(record, run, record.stopping)
@@ -39,6 +45,17 @@ def restore(past: Past, parts: Parts, hands: HandOver, stops: Stops, budgets: Bu
             hands.place(record, run, known=True)
     for ask in past.asks.values():
         parts.people.restore(ask)
+
+
+def _whole(assign: Assign, record: TaskRecord) -> Assign:
+    """Put back what the journal had left out of an assignment."""
+    return assign if assign.subtasks else assign.model_copy(update={"subtasks": tuple(record.subtasks)})
+
+
+def _lost_secrets(task: Task, services: Services) -> bool:
+    """Whether a task had secrets of its own that nobody knows any more: what shows them could not be hidden."""
+    known = services.secrets.names(task.id)
+    return any(name not in known for name in task.secrets)
 
 
 def _start_clocks(past: Past, parts: Parts) -> None:

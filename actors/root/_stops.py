@@ -33,7 +33,7 @@ class Stops:
             stopped = self.cancel_run(record, cancel)
             self._end_if_over(record)
             return stopped
-        record.stopping = cancel
+        record.stopping, record.paused = cancel, False
         parts.recorder.emit(
             EventName.TASK_CANCELLING, task_id=cancel.task_id, outcome=cancel.outcome.value, reason=cancel.reason
         )
@@ -101,6 +101,7 @@ class Stops:
 
     def suspend(self, record: TaskRecord) -> None:
         """Leave a task to whoever opens the journal next: no action begins any more, and what runs may end."""
+        record.suspended = True
         for run in record.runs.values():
             if run.token:
                 self._parts.leases.pause(run.token, paused=True)

@@ -47,6 +47,8 @@ class TaskRecord:
     round_usage: Usage = field(default_factory=Usage)
     artifacts: tuple[str, ...] = ()
     paused: bool = False
+    suspended: bool = False
+    """Whether it is left to the next process: no action begins any more."""
     agents: set[str] = field(default_factory=set)
     """Where it has had work done, and so may have memory."""
     crashed: dict[str, int] = field(default_factory=dict)

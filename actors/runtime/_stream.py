@@ -121,7 +121,7 @@ PAGE = 1000
 class EventStream:
     """Numbers events, keeps the latest, and hands them on. Thread-safe; `emit` never waits for a subscriber."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is told by its name
         self,
         clock: Clock,
         kept: int,
@@ -129,6 +129,7 @@ class EventStream:
         *,
         seq: int = 0,
         past: Callable[[int, int], list[Event]] | None = None,
+        veil: Callable[[str, Event], Event] = lambda _task_id, event: event,
     ) -> None:
         """Make a stream.
 
@@ -138,8 +139,10 @@ class EventStream:
             queue: How many events may wait for one subscriber.
             seq: The number of the last event of the process before this one.
             past: Reads older events: those after a number, at most so many. May block.
+            veil: Takes out of a task's event what nobody may see. Must be quick.
         """
         self._past = past
+        self._veil = veil
         self._clock = clock
         self._queue = queue
         self._kept: collections.deque[Event] = collections.deque(maxlen=kept)
@@ -167,7 +170,9 @@ class EventStream:
         known = {key: fields.pop(key) for key in _FIELDS & fields.keys()}
         with self._lock:
             self._seq += 1
-            event = Event(seq=self._seq, at=self._clock.now(), name=name, data=fields, **known)
+            event = self._veil(
+                known.get("task_id", ""), Event(seq=self._seq, at=self._clock.now(), name=name, data=fields, **known)
+            )
             self._kept.append(event)
             for feed in (*self._feeds[None], *self._feeds.get(event.task_id, ())):
                 feed.put(event)

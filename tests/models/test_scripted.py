@@ -176,9 +176,9 @@ def test_a_script_that_ran_dry_names_the_agent_and_the_step(asks):
     assert told == f"{APP}, step 2: night.yaml ran dry: it holds 1 answers for {APP}, this would be number 2"
 
 
-def test_a_script_that_ran_dry_after_a_repair_tells_why_the_answer_was_sent_back(asks):
+def test_an_answer_that_is_sent_back_ends_the_step_and_tells_why(asks):
     told = refused({APP: [{"Status": "NEXT"}]}, asks(call=2, reasons=("'NEXT' is not legal now",)))
-    assert "the last one was sent back: 'NEXT' is not legal now" in told
+    assert "answer 1 of night.yaml can't be used: 'NEXT' is not legal now" in told
 
 
 def test_an_agent_that_the_script_does_not_know_is_named_with_those_it_knows(asks):

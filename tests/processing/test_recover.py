@@ -280,7 +280,7 @@ async def test_a_surface_that_somebody_else_changed_meanwhile_gets_nothing(left)
     said = await here.pipeline.process_recovered(run)
     assert here.surface.deeds == []
     assert [result.status for result in said.record.results] == [ResultStatus.SKIPPED] * 3
-    assert "somebody else changed it" in said.record.results[0].error
+    assert "changed by somebody else" in said.record.results[0].error
 
 
 async def test_the_surface_is_looked_at_before_anything_is_probed_or_done(left):

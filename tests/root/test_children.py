@@ -38,7 +38,7 @@ class Stage:
         self.loop = EventLoop("never-started")
         backstage = Backstage(
             post=lambda _message: None,
-            crashed=lambda address, error: self.crashed.put((address, error)),
+            crashed=lambda address, error, _urn: self.crashed.put((address, error)),
             jobs=Jobs(self.loop, clock),
             leases=Leases(),
             stream=self.stream,
