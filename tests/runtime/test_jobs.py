@@ -337,13 +337,18 @@ def test_a_job_that_runs_for_too_long_is_told_of_once(jobs, lease, word, clock):
     assert jobs.overdue(0) == []
 
 
+def suspended(jobs):
+    """Wait until the coroutines that run have come to where they wait."""
+    turn = threading.Event()
+    jobs._loop.call(turn.set)
+    assert turn.wait(5)
+
+
 def test_of_a_job_the_place_where_it_waits_can_be_seen(jobs, lease, word):
     work = Waiting()
     jobs.start(lease, work, word)
     assert work.begun.wait(5)
-    waits = threading.Event()
-    jobs._loop.call(waits.set)
-    assert waits.wait(5)
+    suspended(jobs)
     assert "await asyncio.Event().wait()" in jobs.stack(lease.token)
     jobs.cancel(lease.token)
     assert Idle(jobs, lease.token).is_idle.wait(5)
@@ -352,6 +357,7 @@ def test_of_a_job_the_place_where_it_waits_can_be_seen(jobs, lease, word):
 
 def test_of_a_job_that_waits_for_a_blocking_call_the_calls_place_can_be_seen(jobs, lease, block):
     block("one")
+    suspended(jobs)
     assert "in __call__" in jobs.stack(lease.token)
 
 
