@@ -6,7 +6,7 @@ import concurrent.futures
 import functools
 import logging
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pykka
@@ -35,6 +35,10 @@ class _Append:
     rows: Sequence[Row]
     then: Callable[[], None] | None = None
     failed: Callable[[Exception], None] | None = None
+    before: Sequence[Row] = ()
+    """Lazy rows that stand before them; they are not one piece with them."""
+    needed: bool = True
+    """Whether they are to be committed; otherwise with the next that are."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +110,12 @@ class Writer(pykka.ThreadingActor):
     def _append(self, append: _Append) -> None:
         if self._failure is None:
             try:
-                if append.rows:
-                    self._file.write(append.rows)
+                rows = [*append.before, *append.rows]
+                if rows:
+                    self._file.write(rows)
             except ValueError as error:  # one of them can't be written down
-                if len(append.rows) > 1 and append.then is None:
-                    self._append_each(append.rows)
+                if append.before:
+                    self._append_apart(append)
                 else:
                     self._tell_failed(append, error)
                 return
@@ -120,14 +125,15 @@ class Writer(pykka.ThreadingActor):
             self._tell_failed(append, self._failure)
             return
         self._group.appended.append(append)
-        if not self._group.due:
+        if append.needed and not self._group.due:
             self._group.due = True
             self.actor_ref.tell(_COMMIT)
 
-    def _append_each(self, rows: Sequence[Row]) -> None:
+    def _append_apart(self, append: _Append) -> None:
         """Write what can be written of rows that are not one piece."""
-        for row in rows:
-            self._append(_Append((row,)))
+        for row in append.before:
+            self._append(_Append((row,), needed=False))
+        self._append(replace(append, before=()))
 
     def _commit(self) -> None:
         group, self._group = self._group, _Group()
@@ -140,8 +146,8 @@ class Writer(pykka.ThreadingActor):
             if self._failure is not None:
                 self._tell_failed(append, self._failure)
                 continue
-            if self._feed is not None and append.rows:
-                _call(self._feed, append.rows)
+            if self._feed is not None and (append.before or append.rows):
+                _call(self._feed, [*append.before, *append.rows])
             if append.then is not None:
                 _call(append.then)
 
@@ -208,6 +214,7 @@ class FileJournal(Journal):
         self._writer: pykka.ActorRef[Writer] = Writer.start(file, broken)
         self._later = later
         self._waiting: list[Row] = []
+        self._timed = False
         self._lock = threading.Lock()
 
     @property
@@ -228,22 +235,23 @@ class FileJournal(Journal):
         with self._lock:
             if lazy:
                 self._waiting.extend(rows)
-                first = len(self._waiting) == len(rows)
+                first, self._timed = not self._timed, True
             else:
                 waiting, self._waiting = self._waiting, []
-                if waiting:
-                    tell(self._writer, _Append(waiting))
-                told = tell(self._writer, _Append(rows, then, failed))
+                told = tell(self._writer, _Append(rows, then, failed, waiting))
         if lazy:
             if first:
-                self._later(LAZY_SECONDS, self._flush)
+                self._later(LAZY_SECONDS, self._flush_late)
         elif not told and failed is not None:
             failed(SupervisorStoppedError("the journal is closed"))
 
+    def _flush_late(self) -> None:
+        self._timed = False
+        self._flush()
+
     def _flush(self) -> None:
-        """Send what has waited long enough."""
-        if self._waiting:
-            self.append(())
+        """Have all that was appended kept."""
+        self.append(())
 
     def retain(self, days: float | None, max_bytes: int | None) -> None:
         """Drop tasks that ended too long ago, or are too many, from now on and again and again."""
