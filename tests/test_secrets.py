@@ -158,3 +158,29 @@ def test_a_secret_that_an_error_or_a_person_tells_is_kept_out_of_the_record(star
     supervisor.stop()
     kept = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
     assert PASSWORD not in repr(kept) + events + log.read_text()
+
+
+@pytest.mark.parametrize("secret", ["1234", "step", "true", "finished", 'a "quoted"\nline', "iVBORw0K"])
+def test_whatever_a_secret_looks_like_the_work_goes_on_and_its_texts_are_veiled(start, tmp_path, secret):
+    class Pictured(MemoryServer):
+        def observe(self, target):
+            return (
+                super().observe(target).model_copy(update={"picture": b"\x89PNG\r\n\x1a\n", "text": f"it is {secret}"})
+            )
+
+    seen = []
+
+    def app(request):
+        seen.append(request.observation)
+        call = {"control_id": "field-1", "text": "${secret:password}"}
+        return {"Status": "FINISH", "Comment": f"it was {secret}", "Function": "append", "Args": call}
+
+    surface = Pictured(MemoryServer.window())
+    supervisor = start(app=app, servers=[surface], journal={"path": tmp_path / "journal.db"})
+    given = Task(id="t-12345", request="x", target="memo:one", secrets={"password": SecretStr(secret)})
+    result = supervisor.submit(given).result(10)
+    assert result.ok, result.causes
+    assert surface.deeds == [("memo:one", "field-1", secret)]
+    assert seen[0].picture == b"\x89PNG\r\n\x1a\n"
+    assert seen[0].text == "it is ${secret:password}"
+    assert result.comment == "it was ${secret:password}"

@@ -36,7 +36,7 @@ class Dispatcher:
         self, command: Command, tools: Tools, lease: Lease, foresee: Callable[[str, str, str], None] | None = None
     ) -> CommandResult:
         """Run one command; whatever goes wrong with it is in its result. `foresee` hears what it is about to write."""
-        result = self._hidden(command, await self._run(command, tools, lease, foresee))
+        result = self._secrets.veil(command.task_id, await self._run(command, tools, lease, foresee))
         self.report(command, lease, result)
         return result
 
@@ -76,12 +76,6 @@ class Dispatcher:
         seconds = time.perf_counter() - start
         wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made), "in_doubt": in_doubt}
         return _result(command, status, value=value, error=error, seconds=seconds, **wrote)
-
-    def _hidden(self, command: Command, result: CommandResult) -> CommandResult:
-        """Take out of a result what nobody may see."""
-        shown: JsonValue = {"value": result.value, "error": result.error}
-        hidden = self._secrets.hide(command.task_id, shown)
-        return result if hidden == shown else result.model_copy(update=hidden)  # type: ignore[arg-type]
 
     def _tell_late(self, command: Command, lease: Lease) -> None:
         self._stream.emit(EventName.COMMAND_LATE, tool=command.tool, **_where(command, lease))

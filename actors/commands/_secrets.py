@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 import re
 import threading
-from typing import TYPE_CHECKING, TypeVar
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from callboard.messages import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pydantic import JsonValue, SecretStr
 
-    from callboard.messages import Message, Task
+    from callboard.messages import Task
 
 _MARK = re.compile(r"\$\{secret:([A-Za-z0-9_.-]+)\}")
 SHORTEST = 4
 """Shorter values are put in, but not looked for in what comes back: they would be found everywhere."""
 
-_T = TypeVar("_T", bound="JsonValue")
-_M = TypeVar("_M", bound="Message")
+STRUCTURE = frozenset(
+    {"kind", "id", "task_id", "run_id", "call_id", "session", "address", "agent", "server", "status", "state", "tool"}
+)
+"""Members of messages that name something; their texts are no free ones."""
+
+_M = TypeVar("_M", bound=Value)
 
 
 class UnknownSecretError(Exception):
@@ -55,10 +62,6 @@ class Secrets:
         """Name what a task's tools may be given."""
         return tuple(self._of(task_id))
 
-    def any(self, task_id: str) -> bool:
-        """Say whether there is anything to hide."""
-        return bool(self._operators or task_id in self._tasks)
-
     def fill(self, task_id: str, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
         """Put the values in their places.
 
@@ -79,35 +82,23 @@ class Secrets:
 
         return {name: _each(given, lambda text: _MARK.sub(value, text)) for name, given in arguments.items()}
 
-    def hide(self, task_id: str, shown: _T) -> _T:
-        """Put the names back in the values' places, in any JSON."""
+    def veil(self, task_id: str, message: _M) -> _M:
+        """Put the names back in the values' places, in all texts of what is to be kept, told or shown.
+
+        What names something (`STRUCTURE`), numbers and pictures stay as they are.
+        """
         known = [(name, value) for name, value in self._of(task_id).items() if len(value) >= SHORTEST]
         if not known:
-            return shown
+            return message
 
         def hidden(text: str) -> str:
             for name, value in known:
-                text = text.replace(value, f"${{secret:{name}}}")
+                for written in (value, repr(value)[1:-1], json.dumps(value)[1:-1]):
+                    text = text.replace(written, f"${{secret:{name}}}")
             return text
 
-        return _each(shown, hidden)  # type: ignore[return-value]  # of the same kind
-
-    def veil(self, task_id: str, message: _M) -> _M:
-        """Put the names in the values' places in a message that is to be kept or told."""
-        if not self.any(task_id):
-            return message
-        text = message.model_dump_json()
-        hidden = text
-        for name, value in self._of(task_id).items():
-            if len(value) >= SHORTEST:
-                for written in {
-                    value,
-                    repr(value)[1:-1],
-                    json.dumps(value)[1:-1],
-                    json.dumps(value, ensure_ascii=False)[1:-1],
-                }:
-                    hidden = hidden.replace(json.dumps(written, ensure_ascii=False)[1:-1], f"${{secret:{name}}}")
-        return message if hidden == text else type(message).model_validate_json(hidden)
+        veiled: _M = _each(message, hidden)
+        return veiled
 
     def _of(self, task_id: str) -> dict[str, str]:
         with self._lock:
@@ -115,12 +106,16 @@ class Secrets:
         return {**self._operators, **own} if own else self._operators
 
 
-def _each(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
-    """Change each text of a JSON value, the names of its members too."""
+def _each(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - any part of a message, any JSON
+    """Change each text of a message, or of a JSON value, the names of its members too."""
+    if isinstance(value, Value):
+        parts = ((name, getattr(value, name)) for name in type(value).model_fields if name not in STRUCTURE)
+        changed = {name: new for name, part in parts if (new := _each(part, change)) != part}
+        return value.model_copy(update=changed) if changed else value
     if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list):
-        return [_each(item, change) for item in value]
+        return value if isinstance(value, Enum) else change(value)
     if isinstance(value, dict):
         return {change(key): _each(item, change) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(_each(item, change) for item in value)
     return value

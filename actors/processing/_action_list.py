@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from callboard.actors.commands import Ruling
+    from callboard.actors.commands import Ruling, Tools
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
@@ -147,13 +148,12 @@ class ActionList:
 
     async def _dispatch(self, command: Command, intent: Intent | None) -> CommandResult:
         context, foresee = self.context, None
-        tools = context.services.toolbox.actions(context.kind, self.run.assign.target)
         context.meter.running = command
         if intent is not None:
             await context.keep(self.run, intent)
             foresee = context.foresees(self.run, command.call_id)
         context.meter.add(commands=1)
-        result = await context.services.dispatcher.run(command, tools, context.lease, foresee)
+        result = await context.services.dispatcher.run(command, self._tools, context.lease, foresee)
         context.note(self.run, result, lazy=True)
         context.meter.results.append(result)
         context.meter.running = None
@@ -162,7 +162,7 @@ class ActionList:
     async def _intent(self, action: Action, command: Command) -> Intent | None:
         """Say what is about to be done, if it must not be repeated; the surface is looked at where it has changed."""
         context, run = self.context, self.run
-        tool = context.services.toolbox.actions(context.kind, run.assign.target).get(action.tool)
+        tool = self._tools.get(action.tool)
         if tool is None or tool.info.effect is not Effect.ONCE:
             return None
         seen = self.seen or self.observation.fingerprint
@@ -177,6 +177,10 @@ class ActionList:
             fingerprint=seen,
             expected=await in_time(context, tool.expected(action.arguments), f"asking what {action.tool} will do"),
         )
+
+    @functools.cached_property
+    def _tools(self) -> Tools:
+        return self.context.services.toolbox.actions(self.context.kind, self.run.assign.target)
 
     def _decided(self) -> Decided:
         return Decided(

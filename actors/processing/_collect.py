@@ -72,17 +72,7 @@ async def look(context: Context, run: Run) -> Observation:
     if not seen.fingerprint:
         mark = _digest(seen.controls, seen.text, sorted(seen.window.items()), seen.picture)
         seen = seen.model_copy(update={"fingerprint": mark})
-    return _hidden(context, run, seen)
-
-
-def _hidden(context: Context, run: Run, seen: Observation) -> Observation:
-    """Take out of what is seen what nobody may see; of a picture nothing can be taken."""
-    secrets, task_id = context.services.secrets, run.assign.task_id
-    if not secrets.any(task_id):
-        return seen
-    shown = seen.model_dump(mode="json", include={"controls", "window", "text", "fingerprint"})
-    hidden = secrets.hide(task_id, shown)
-    return seen if hidden == shown else Observation.model_validate({**dict(seen), **hidden}, strict=False)
+    return context.services.secrets.veil(run.assign.task_id, seen)  # of a picture nothing can be taken
 
 
 def _digest(*what: object) -> str:

@@ -101,9 +101,6 @@ class Root(pykka.ThreadingActor):
             limits=limits,
             pipelines={kind: pipeline(kind, services) for kind in AgentKind},
         )
-        self._approved = services.approved
-        self._secrets = services.secrets
-        self._budgets = services.budgets
         self._services = services
         tasks, outbox, clocks = (
             TaskBook(),
@@ -239,7 +236,7 @@ class Root(pykka.ThreadingActor):
             )
             raise TaskRefusedError(msg)
         record = tasks.open(task, target, self._parts.clock.elapsed())
-        self._secrets.keep(task)
+        self._services.secrets.keep(task)
         self._parts.outbox.keep(task.id, "", task, failed=lambda error: self._post(NotKept(task.id, error)))
         self._parts.recorder.emit(
             EventName.TASK_SUBMITTED,
@@ -304,9 +301,9 @@ class Root(pykka.ThreadingActor):
         parts.tasks.close(record)
         parts.people.withdraw(task_id)
         parts.clocks.drop(task_id)
-        self._budgets.drop(task_id)
-        self._approved.drop(task_id)
-        self._secrets.drop(task_id)
+        self._services.budgets.drop(task_id)
+        self._services.approved.drop(task_id)
+        self._services.secrets.drop(task_id)
         for address in record.agents - {record.host}:
             parts.children.tell_if_alive(address, TaskForgotten(task_id=task_id))
             parts.idle.rest(address)

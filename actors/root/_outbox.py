@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from callboard.actors.journal import Row, settle
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import Clock
     from callboard.messages import Message
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
@@ -73,20 +74,12 @@ class Outbox:
         rows, self._rows = self._rows, []
         then, self._then = self._then, []
         failed, self._failed = self._failed, []
-        self._journal.append(rows, _all(then), _all_failed(failed))
+        self._journal.append(rows, _all(then), _all(failed))
 
 
-def _all(functions: list[Callable[[], None]]) -> Callable[[], None]:
-    def then() -> None:
+def _all(functions: list[Callable[_P, None]]) -> Callable[_P, None]:
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> None:
         for function in functions:
-            function()
+            function(*args, **kwargs)
 
-    return functions[0] if len(functions) == 1 else then
-
-
-def _all_failed(functions: list[Callable[[Exception], None]]) -> Callable[[Exception], None]:
-    def failed(error: Exception) -> None:
-        for function in functions:
-            function(error)
-
-    return failed
+    return call

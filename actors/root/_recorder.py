@@ -33,10 +33,8 @@ class Recorder:
         self._start(())
 
     def _start(self, task_ids: Sequence[str]) -> None:
-        self._blackboard = blackboard = Blackboard.start(
-            self._settings, lambda error: self._post(BlackboardCrashed(error))
-        )
-        self._journal.feed(lambda rows: _feed(blackboard, rows), task_ids)
+        self._blackboard = Blackboard.start(self._settings, lambda error: self._post(BlackboardCrashed(error)))
+        self.fill(task_ids)
 
     def rebuild(self, task_ids: Sequence[str]) -> None:
         """Make a blackboard that died anew, from what the journal has of some tasks."""
