@@ -237,7 +237,7 @@ def replay(
     journal: Journal = None,
     *,
     settings: Annotated[
-        Path | None, typer.Option(help="The settings to run it with.", show_default="those that name the journal")
+        Path | None, typer.Option(help="The settings to run it with.", show_default="those that it ran with")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

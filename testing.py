@@ -270,13 +270,14 @@ def assert_replays(
     Args:
         journal: The journal's file; the folder of its pictures lies beside it.
         task_id: One task; all of them by default.
-        settings: The settings that it was recorded with, or their file; the defaults and the environment's if not.
+        settings: Settings to run them with, or their file; by default those with which they ran, or the defaults and
+            the environment's, if an older version ran them.
 
     Raises:
         AssertionError: If one goes another way; it shows the first difference.
         JournalError: If the journal can't be read.
     """
-    held = settings if isinstance(settings, Settings) else Settings.load(settings)
+    held = settings if settings is None or isinstance(settings, Settings) else Settings.load(settings)
     with JournalReader.open(journal) as reader:
         tasks = (task_id,) if task_id is not None else tuple(line.id for line in reader.tasks())
     replays = tuple(replay_journal(journal, task, held) for task in tasks)

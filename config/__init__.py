@@ -1,5 +1,6 @@
 """Settings (typed), defaults, prompts, logging set-up."""
 
+from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._limits import Budget, BudgetSettings, Limits
 from callboard.config._logging import EventLog, redacted, secrets_of
 from callboard.config._observe import ObserveSettings
@@ -43,9 +44,11 @@ __all__ = [
     "SupervisionSettings",
     "SystemSettings",
     "Verdict",
+    "in_force",
     "in_url",
     "load_prompts",
     "masked",
     "redacted",
     "secrets_of",
+    "settings_in_force",
 ]

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from callboard.actors.journal import JournalReader
-from callboard.actors.replay import replay_journal
+from callboard.actors.replay import Recording, replay
 from callboard.config import Settings
 from callboard.console._journals import journal_at, print_json, settings_at
 from callboard.console._show import find_task
@@ -27,10 +27,14 @@ if TYPE_CHECKING:
 def replay_task(console: Console, task_id: str, path: Path | None, settings: Path | None, *, as_json: bool) -> bool:
     """Replay a task of a journal and tell of it. Returns whether it went as recorded."""
     journal = journal_at(path)
-    file = settings_at(settings or (None if path == journal else path))
     with JournalReader.open(journal) as reader:
-        found = find_task(reader, task_id)
-    done = replay_journal(journal, found, Settings.load(file))
+        recording = Recording.load(journal, find_task(reader, task_id))
+    if settings is not None:
+        done = replay(recording, Settings.load(settings_at(settings)))
+    elif None in recording.lives:
+        done = replay(recording, otherwise=Settings.load(settings_at(None if path == journal else path)))
+    else:
+        done = replay(recording)
     if as_json:
         print_json(_as_json(done))
     else:

@@ -57,7 +57,7 @@ from callboard.messages._handoff import (
     TaskForgotten,
     subtask_ended,
 )
-from callboard.messages._journal import Answered, Decided, Foreseen, Intent, Probe, Recovered
+from callboard.messages._journal import Answered, Decided, Foreseen, InForce, Intent, Probe, Recovered
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._person import (
     Answer,
@@ -121,6 +121,7 @@ __all__ = [
     "Hazard",
     "Held",
     "IllegalMoveError",
+    "InForce",
     "Intent",
     "InvalidAnswerError",
     "JobHungError",

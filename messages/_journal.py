@@ -80,6 +80,14 @@ class Probe(StrEnum):
     """The surface does not tell; a person decides, or the work fails."""
 
 
+class InForce(Message):
+    """The settings by which all that follows was decided, up to the next one; each start of a supervisor writes it."""
+
+    kind: Literal["in_force"] = "in_force"
+    sections: dict[str, JsonValue]
+    """What a replay needs of them, by section. No secret is in it."""
+
+
 class Recovered(Message):
     """A task goes on in another process than before; its clocks did not count what was between."""
 

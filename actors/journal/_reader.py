@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Self
 from callboard.actors.journal._failures import located, told
 from callboard.actors.journal._lock import holder_of
 from callboard.actors.journal._pictures import Pictures
-from callboard.actors.journal._row import rows_of
+from callboard.actors.journal._row import row_of, rows_of
 from callboard.actors.journal._schema import MIGRATIONS, check_open, connect_reading
-from callboard.messages import JournalError, Outcome
+from callboard.messages import InForce, JournalError, Outcome
 
 if TYPE_CHECKING:
     import sqlite3
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from callboard.actors.journal._row import Row
     from callboard.messages import Timestamp
 
+_LIVES = "SELECT id FROM rows WHERE task = ? AND kind IN ('task', 'recovered') ORDER BY id"
+_IN_FORCE = (
+    "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = '' AND kind = 'in_force' AND id < ? "
+    "ORDER BY id DESC LIMIT 1"
+)
 _TASKS = "SELECT id, request, session, submitted, ended, outcome FROM tasks ORDER BY number"
 
 
@@ -87,6 +92,20 @@ class JournalReader:
             JournalDamagedError: If a row can't be read; it is named.
         """
         return rows_of(self.path, self._connection, self._pictures, task_id, events=events)
+
+    def in_force(self, task_id: str) -> tuple[InForce | None, ...]:
+        """Give the settings in force when a process took up a task: the first, and each that went on with it.
+
+        None for one of which nothing is kept: an older version ran it.
+
+        Raises:
+            JournalDamagedError: If a row can't be read; it is named.
+        """
+        with told(self.path, "read"):
+            lives = self._connection.execute(_LIVES, (task_id,)).fetchall()
+            found = [self._connection.execute(_IN_FORCE, life).fetchone() for life in lives]
+        rows = [row_of(self.path, stored, self._pictures) if stored is not None else None for stored in found]
+        return tuple(row.message if row is not None and isinstance(row.message, InForce) else None for row in rows)
 
     def holder(self) -> Holder | None:
         """Tell which process has the journal open now; None: nobody."""

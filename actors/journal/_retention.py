@@ -26,6 +26,15 @@ _DROPS = (
 )
 
 
+_OF_NO_TASK = """
+    DELETE FROM rows WHERE task = '' AND at < ? AND (kind <> 'in_force' OR id < (
+        SELECT id FROM rows WHERE task = '' AND kind = 'in_force' AND id < coalesce(
+            (SELECT min(id) FROM rows WHERE task <> ''), (SELECT max(id) + 1 FROM rows)
+        ) ORDER BY id DESC LIMIT 1
+    ))
+"""  # the settings under which tasks ran that are kept, those under which the oldest began included
+
+
 class Retention:
     """One pruning of a journal. The caller opens and commits the transaction around `drop`."""
 
@@ -46,7 +55,7 @@ class Retention:
                     self._connection.execute(statement, (task_id,))
                 dropped += 1
         if oldest is not None:
-            self._connection.execute("DELETE FROM rows WHERE task = '' AND at < ?", (oldest,))
+            self._connection.execute(_OF_NO_TASK, (oldest,))
         return dropped
 
     def pictures(self) -> frozenset[str]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.journal import Row
     from callboard.config import Settings
-    from callboard.messages import Message
+    from callboard.messages import InForce, Message
 
 SAFE_GUARD_OFF = "safe_guard is off"
 """How the record says that nobody had to approve anything."""
@@ -41,9 +41,12 @@ class Recording:
     """Of the task, in order, its events included."""
     before: tuple[Row, ...] = ()
     """Of the conversation's earlier tasks, in order."""
+    lives: tuple[InForce | None, ...] = ()
+    """The settings of each process that took one of these tasks up, in the order of the rows, those before included;
+    None for one that did not write them down."""
 
     @classmethod
-    def of(cls, rows: Iterable[Row], before: Iterable[Row] = ()) -> Self:
+    def of(cls, rows: Iterable[Row], before: Iterable[Row] = (), lives: Iterable[InForce | None] = ()) -> Self:
         """Make a recording of a task's rows.
 
         Raises:
@@ -54,7 +57,7 @@ class Recording:
         if not isinstance(first, Task):
             msg = "a recording begins with its task"
             raise ValueError(msg)  # noqa: TRY004 - the rows are what is wrong
-        return cls(first, kept, tuple(before))
+        return cls(first, kept, tuple(before), tuple(lives))
 
     @classmethod
     def load(cls, journal: Path, task_id: str) -> Self:
@@ -72,8 +75,9 @@ class Recording:
             session = line.session or line.id
             earlier = [each.id for each in tasks[: tasks.index(line)] if session == (each.session or each.id)]
             before = [row for each in earlier for row in reader.rows(each, events=False)]
+            lives = [each for known in (*earlier, task_id) for each in reader.in_force(known)]
             try:
-                return cls.of(reader.rows(task_id), before)
+                return cls.of(reader.rows(task_id), before, lives)
             except ValueError as error:
                 raise JournalDamagedError(journal, f"is damaged: of task {task_id!r} {error}") from error
 

@@ -6,6 +6,7 @@ budgets and the machines as they are now. What came from outside, answers, cance
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
@@ -18,12 +19,14 @@ from callboard.actors.replay._recording import Recording
 from callboard.actors.replay._result import Differs, Replay
 from callboard.actors.replay._scene import Scene, Stage
 from callboard.actors.replay._tools import KnownTools
+from callboard.actors.root import past_of, used_by
 from callboard.actors.runtime import Budgets, EventLoop, EventStream, VirtualClock
 from callboard.actors.states import OnTheWay
-from callboard.config import Settings
-from callboard.messages import AgentKind, Assign, Cancel, Event, Pause, Resume
+from callboard.config import Settings, settings_in_force
+from callboard.messages import AgentKind, Assign, Cancel, Event, Pause, Recovered, Resume, Task
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from callboard.actors.journal import Row
@@ -37,21 +40,32 @@ def replay_journal(journal: Path, task_id: str, settings: Settings | None = None
     Raises:
         UnknownTaskError: If the journal has no task of this id.
         JournalError: If it can't be read.
+        SettingsError: As `replay`.
     """
     return replay(Recording.load(journal, task_id), settings)
 
 
-def replay(recording: Recording, settings: Settings | None = None) -> Replay:
+def replay(recording: Recording, settings: Settings | None = None, *, otherwise: Settings | None = None) -> Replay:
     """Run a recorded task again on the recorded answers and results, without a model and without a surface.
 
     Nothing outside of this process is changed, and nothing is read but the recording. Blocks.
 
     Args:
         recording: The task. One that is not over is run as far as it goes.
-        settings: The limits, policy and budgets that hold; by default the defaults and the environment's. Whether
-            people are there to be asked is taken from the recording.
+        settings: The limits, policy and budgets that hold; by default those of the processes in which the task ran,
+            each for what was done in it. Whether people are there to be asked is then taken from the recording.
+        otherwise: What holds for a process that did not write its settings down, as older versions did not; by default
+            the defaults and the environment's.
+
+    Raises:
+        SettingsError: If another version wrote the settings in the recording, and this one can't read them.
     """
-    player = _Player(recording, recording.attended(settings or Settings()))
+    if settings is not None:
+        settings = recording.attended(settings)
+    unknown = recording.attended(settings or otherwise or Settings())
+    kept = recording.lives if settings is None else ()
+    lives = [settings_in_force(life.sections) if life is not None else None for life in kept]
+    player = _Player(recording, unknown, lives)
     loop = EventLoop("callboard-replay")
     loop.start()
     try:
@@ -63,8 +77,11 @@ def replay(recording: Recording, settings: Settings | None = None) -> Replay:
 class _Player:
     """One replay; keeps a scene for each address. Runs on the event loop."""
 
-    def __init__(self, recording: Recording, settings: Settings) -> None:
+    def __init__(self, recording: Recording, settings: Settings, lives: Iterable[Settings | None]) -> None:
+        """Take the settings of each process, in order, and those that hold where there are none."""
         self._recording = recording
+        self._settings = settings
+        self._lives = iter(lives)
         self._moves = recorded_moves(recording.rows) if recording.events else {}
         self._scenes: dict[str, Scene] = {}
         self._runs: dict[str, Scene] = {}
@@ -101,6 +118,8 @@ class _Player:
             if row.run_id in self._runs:
                 self._runs[row.run_id].told(message)
             return
+        if isinstance(message, Task | Recovered):
+            self._take_up(next(self._lives, None) or self._settings)
         made = row
         if isinstance(message, Assign) and message.token and not row.job:
             scene = self._scenes.setdefault(message.address, Scene(self._stage, message.address))
@@ -113,6 +132,19 @@ class _Player:
                 scene.hear(row)
         if again:
             self._rows.append(made)
+
+    def _take_up(self, settings: Settings) -> None:
+        """Go on in the next process, as recovery does: what was heard is folded, and what was used booked, anew."""
+        stage, task_id = self._stage, self._recording.task.id
+        if settings == stage.services.settings:
+            return
+        policy, budgets = Policy(settings.policy.all_rules), Budgets(settings.budget)
+        past = past_of(self._rows, 0.0)
+        for run_id, used in used_by(past) if past is not None else ():
+            budgets.run(task_id, run_id).settle(**used)
+        stage.services = dataclasses.replace(stage.services, settings=settings, policy=policy, budgets=budgets)
+        for scene in self._scenes.values():
+            scene.fold_anew()
 
     async def _heard_at(self, scene: Scene, row: Row, *, again: bool) -> Row:
         if isinstance(row.message, OnTheWay):

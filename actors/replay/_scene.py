@@ -83,6 +83,7 @@ class Scene:
         self._stage = stage
         self._machine = MACHINES[agent_kind(address)]
         self._run: Run | None = None
+        self._heard: list[Row] = []
         self._notes: list[Row] = []
         self._events: list[Event] = []
         self._moves: Moves | None = None
@@ -161,6 +162,7 @@ class Scene:
             Differs: If a move is another one than was recorded, or is illegal by now.
         """
         before = self._run
+        self._heard.append(row)
         try:
             self._run = after(before, row, self._stage.services.settings.limits, self._machine, self._move)
         except IllegalMoveError as error:
@@ -168,6 +170,16 @@ class Scene:
             if run is None:
                 raise
             differs(run, "a transition", wished, f"refused: {error}", decided_on(self._word))
+
+    def fold_anew(self) -> None:
+        """Fold all that was heard under the limits that hold by now; nobody is told of the moves in it."""
+        heard, self._heard, self._run = self._heard, [], None
+        moves, self._moves = self._moves, None
+        told = len(self._stage.transitions)
+        for row in heard:
+            self.fold(row)
+        del self._stage.transitions[told:]
+        self._moves = moves
 
     def _move(self, run: Run, wished: Move) -> None:
         made = Transition(

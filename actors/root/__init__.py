@@ -3,7 +3,7 @@
 from callboard.actors.root._actor import Root
 from callboard.actors.root._handle import Line, TaskHandle
 from callboard.actors.root._opening import open_journal
-from callboard.actors.root._recovery import past_of
+from callboard.actors.root._recovery import past_of, used_by
 from callboard.actors.root._requests import (
     CloseIntake,
     GetStatus,
@@ -29,4 +29,5 @@ __all__ = [
     "TaskHandle",
     "open_journal",
     "past_of",
+    "used_by",
 ]

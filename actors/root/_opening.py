@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from callboard.actors.journal import FileJournal, Journal, JournalFile, MemoryJournal
+from callboard.actors.journal import FileJournal, Journal, JournalFile, MemoryJournal, Row
 from callboard.actors.root._recovery import Past, past_of
+from callboard.config import in_force
+from callboard.messages import InForce
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,4 +56,6 @@ def open_journal(settings: Settings, clock: Clock, broken: Callable[[Exception],
         raise
     journal = FileJournal(file, broken=broken, later=clock.after)
     journal.retain(where.days, where.max_bytes)
+    in_use = InForce(sections=in_force(settings))
+    journal.append((Row(time.time(), "", "", in_use),), lazy=True)  # goes before the first that is needed
     return Opened(journal, pasts, token, seq, journal.event, journal.events)

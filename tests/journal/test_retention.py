@@ -7,7 +7,7 @@ import time
 import pytest
 
 from callboard.actors.journal import JournalReader
-from callboard.messages import Captured, JournalError, Observation
+from callboard.messages import Captured, InForce, JournalError, Observation, Recovered
 
 DAY = 86_400.0
 
@@ -112,3 +112,30 @@ def test_pruning_that_fails_drops_nothing_and_the_journal_goes_on(journal, place
     with pytest.raises(JournalError, match="was deleted or replaced"):
         journal.prune(days=30, max_bytes=None)
     assert (journal.knows("old"), journal.last_seq) == (True, 3)
+
+
+def test_settings_stay_while_a_task_is_kept_that_ran_under_them(opened, a_row, a_task, a_result, place, days_ago):
+    def start(number, ago):
+        return a_row(InForce(sections={"limits": {"steps": number}}), task="", at=days_ago(ago))
+
+    def lives(task):
+        with JournalReader.open(place) as reader:
+            return [life.sections["limits"]["steps"] for life in reader.in_force(task)]
+
+    journal = opened()
+    journal.write([start(1, 90), a_task("gone", at=days_ago(90)), a_result("gone", at=days_ago(90)), start(2, 80)])
+    journal.write([start(3, 70), a_task("open", at=days_ago(70)), start(4, 60)])
+    journal.write([a_row(Recovered(task_id="open"), task="open", at=days_ago(60)), start(5, 50)])
+    assert journal.prune(days=30, max_bytes=None) == 1
+    assert lives("open") == [3, 4]
+    assert settings_in(journal) == [3, 4, 5]
+    journal.write([a_result("open", at=days_ago(40))])
+    assert journal.prune(days=30, max_bytes=None) == 1
+    assert settings_in(journal) == [5]
+    journal.write([a_task("young")])
+    journal.commit()
+    assert lives("young") == [5]
+
+
+def settings_in(journal):
+    return [row.message.sections["limits"]["steps"] for row in journal.rows("")]

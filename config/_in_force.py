@@ -1,0 +1,61 @@
+"""The settings in force: what of them decides how work goes on, as a journal keeps it for a replay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from callboard.config._limits import BudgetSettings, Limits
+from callboard.config._logging import redacted, secrets_of
+from callboard.config._policy import PolicySettings
+from callboard.config._sections import JournalSettings, SystemSettings
+from callboard.config._settings import Settings
+from callboard.messages import SettingsError
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from callboard.config._section import Section
+
+_WHOLE: dict[str, type[Section]] = {
+    "limits": Limits,
+    "system": SystemSettings,
+    "policy": PolicySettings,
+    "budget": BudgetSettings,
+}
+_IN_DOUBT = {"in_doubt"}
+"""What of the section `journal` is kept; all else of it says where things are."""
+_FREE = ("agent", "application", "tool", "arguments", "reason")
+"""The members of a rule that are free text, and so could quote a secret."""
+
+
+def in_force(settings: Settings) -> dict[str, JsonValue]:
+    """Give what of some settings decides how work goes on: limits, policy, budgets, whether people are asked.
+
+    Defaults are in it too: a later version may have others. Where a rule quotes a secret there are stars.
+    """
+    kept: dict[str, Any] = {name: getattr(settings, name).model_dump(mode="json") for name in _WHOLE}
+    kept["journal"] = settings.journal.model_dump(mode="json", include=_IN_DOUBT)
+    secrets = sorted(set(secrets_of(settings)), key=len, reverse=True)
+    for rule in kept["policy"]["rules"]:
+        rule.update({name: redacted(rule[name], secrets) for name in _FREE})
+    return kept
+
+
+def settings_in_force(sections: dict[str, JsonValue]) -> Settings:
+    """Make settings of what `in_force` gave; all else in them is a default, and nothing the environment's.
+
+    Raises:
+        SettingsError: If this version can't read them.
+    """
+    try:
+        made: dict[str, Any] = {
+            name: section.model_validate(sections[name]) for name, section in _WHOLE.items() if name in sections
+        }
+        made["journal"] = JournalSettings.model_validate(sections.get("journal", {}))
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        msg = f"the settings in the journal are another version's ({wrong}): name a settings file in their place"
+        raise SettingsError(msg) from error
+    return Settings.model_construct(**made)
