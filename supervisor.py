@@ -27,6 +27,7 @@ from callboard.actors.root import (
     JournalBroken,
     LeaseHung,
     Line,
+    Opened,
     Restore,
     Root,
     StopAgents,
@@ -41,6 +42,7 @@ from callboard.actors.runtime import (
     EventStream,
     Jobs,
     Lanes,
+    Scheduler,
     Subscriber,
     SystemClock,
     Watchdog,
@@ -49,6 +51,7 @@ from callboard.actors.runtime import (
 from callboard.actors.servers import Server, shipped
 from callboard.config import EventLog, Settings, load_prompts
 from callboard.messages import (
+    AgentKind,
     BlackboardQuery,
     BlackboardView,
     Event,
@@ -108,24 +111,13 @@ class Supervisor:
             self._traces = Traces(settings=settings) if settings.observe.traces else None
             self._log = log
             self._clock = clock or SystemClock("callboard-clock")
-            self._secrets = secrets = Secrets(settings.secrets)
+            self._secrets = Secrets(settings.secrets)
             opened = open_journal(settings, self._clock, self._journal_broke)
             self._journal = opened.journal
             undo.callback(self._journal.close, STOP_SECONDS)
-            self._stream = EventStream(
-                self._clock,
-                settings.events.kept,
-                settings.events.queue,
-                seq=opened.seq,
-                past=opened.events,
-                veil=secrets.veil,
-            )
-            self._stream.add_sink(log.write)
-            if opened.sink is not None:
-                self._stream.add_sink(opened.sink)
-            if self._metrics is not None:
-                self._stream.add_sink(self._metrics.see)
+            self._stream = self._events(opened)
             self._loop = EventLoop("callboard-loop")
+            self._scheduler = Scheduler("callboard-actors")
             self._lanes = Lanes()
             self._jobs = Jobs(self._loop, self._clock)
             self._watchdog = self._watch()
@@ -133,28 +125,16 @@ class Supervisor:
             undo.callback(self._clock.stop, STOP_SECONDS)
             self._loop.start()
             undo.callback(self._loop.stop, STOP_SECONDS)
+            self._scheduler.start()
+            undo.callback(self._scheduler.stop, STOP_SECONDS)
             self._sessions = [McpSession(name, server, settings) for name, server in settings.mcp_servers.items()]
             undo.callback(self._close_sessions, STOP_SECONDS)
             for session in self._sessions:
                 self._loop.submit(session.open()).result()
             self._toolbox = Toolbox([*shipped(settings), *servers], self._sessions, self._lanes)
             self._lookup = TargetLookup(self._toolbox.servers, self._lanes, settings.limits.command_seconds)
-            services = Services(
-                settings=settings,
-                models=named,
-                toolbox=self._toolbox,
-                dispatcher=Dispatcher(self._stream, self._clock, secrets),
-                policy=Policy(settings.policy.all_rules),
-                approved=Approved(),
-                secrets=secrets,
-                budgets=Budgets(settings.budget),
-                lanes=self._lanes,
-                stream=self._stream,
-                journal=self._journal,
-                clock=self._clock,
-                prompts=load_prompts(settings),
-            )
-            self._root: pykka.ActorRef[Root] = Root.start(services, self._jobs, opened.token)
+            services = self._services(named)
+            self._root: pykka.ActorRef[Root] = Root.start(services, self._jobs, self._scheduler, opened.token)
             self._watchdog.start()
             undo.pop_all()
         if self._traces is not None:
@@ -165,6 +145,35 @@ class Supervisor:
         except BaseException:
             self.stop()
             raise
+
+    def _events(self, opened: Opened) -> EventStream:
+        """Make the stream of events, with all that takes each of them: log, journal, counters."""
+        kept, queue = self.settings.events.kept, self.settings.events.queue
+        stream = EventStream(self._clock, kept, queue, seq=opened.seq, past=opened.events, veil=self._secrets.veil)
+        sinks = (self._log.write, opened.sink, self._metrics.see if self._metrics is not None else None)
+        for sink in sinks:
+            if sink is not None:
+                stream.add_sink(sink)
+        return stream
+
+    def _services(self, models: Mapping[AgentKind, Model]) -> Services:
+        """Gather what level 2 works with."""
+        settings = self.settings
+        return Services(
+            settings=settings,
+            models=models,
+            toolbox=self._toolbox,
+            dispatcher=Dispatcher(self._stream, self._clock, self._secrets),
+            policy=Policy(settings.policy.all_rules),
+            approved=Approved(),
+            secrets=self._secrets,
+            budgets=Budgets(settings.budget),
+            lanes=self._lanes,
+            stream=self._stream,
+            journal=self._journal,
+            clock=self._clock,
+            prompts=load_prompts(settings),
+        )
 
     @classmethod
     def start(
@@ -241,6 +250,7 @@ class Supervisor:
         left += self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):
             left += _late("the switchboard", [self._root.stop(block=False)], timeout)
+        left += [] if self._scheduler.stop(timeout) else [self._scheduler.thread.name]
         left += self._close_models(timeout)
         self._stream.emit(EventName.SUPERVISOR_STOPPED, left=list(left))
         self._stream.close()

@@ -9,8 +9,8 @@ import pykka
 
 from callboard.actors.journal import Row
 from callboard.actors.processing import MACHINES
-from callboard.actors.runtime import mark_own_thread
-from callboard.actors.states import Run, fold, memory_key, moved
+from callboard.actors.runtime import ScheduledActor
+from callboard.actors.states import Run, evolve, fold, memory_key, moved
 from callboard.messages import (
     AgentCrashedError,
     AgentKind,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.journal import Journal
     from callboard.actors.processing import Pipeline
-    from callboard.actors.runtime import EventStream, Jobs, Lease, Leases
+    from callboard.actors.runtime import EventStream, Jobs, Lease, Leases, Scheduler
     from callboard.actors.states import AgentStateManager, Move, Said
     from callboard.config import Limits
 
@@ -54,6 +54,7 @@ class Backstage:
     """Tell the switchboard."""
     crashed: Callable[[str, BaseException, str], None]
     """Tell the switchboard that the agent at an address is dead, and which actor it was."""
+    scheduler: Scheduler
     jobs: Jobs
     leases: Leases
     stream: EventStream
@@ -100,18 +101,17 @@ Inbox = (
 )
 
 
-class Agent(pykka.ThreadingActor):
+class Agent(ScheduledActor):
     """One address, one run at a time.
 
-    Its own thread only decides, and nothing here may block: the states' work runs in jobs on the event loop and comes
+    It shares a thread with all others and only decides, nothing here may block: the states' work runs in jobs on the event loop and comes
     back as `JobReturned`. The queue for its target is the switchboard's. All its words leave through `post`.
     """
 
-    use_daemon_thread = True
     kind: ClassVar[AgentKind]
 
     def __init__(self, address: str, backstage: Backstage) -> None:
-        super().__init__()
+        super().__init__(backstage.scheduler)
         self.address = address
         self._backstage = backstage
         self._run: Run | None = None
@@ -124,7 +124,6 @@ class Agent(pykka.ThreadingActor):
 
     def on_receive(self, message: Inbox) -> None:
         """Handle one message. An edge: Pykka answers a SystemExit by stopping every actor of the process."""
-        mark_own_thread()
         try:
             self.receive(message)
         except BaseException as error:
@@ -164,7 +163,7 @@ class Agent(pykka.ThreadingActor):
     def _continue(self, message: Continue) -> None:
         run = fold(message.history, self._backstage.limits, self.machine)
         if run is not None and run.assign.run_id == message.assign.run_id and run.assign.number:
-            run = replace(run, assign=message.assign, subtasks=message.assign.subtasks)  # the journal keeps them lean
+            run = evolve(run, assign=message.assign, subtasks=message.assign.subtasks)  # the journal keeps them lean
         self._run = run
         if run is not None:
             self._tell(
@@ -207,7 +206,7 @@ class Agent(pykka.ThreadingActor):
         lease.spent = None
         if lease.paused and lease.valid:
             return  # the word of the pause is on the way, and of the resume after it
-        run = self._run = replace(run, busy=True, job=run.job + 1)
+        run = self._run = evolve(run, busy=True, job=run.job + 1)
         state = self.machine.get_state(run.status)
         processing = backstage.pipelines[self.kind].under(lease)
         if state.name() in {"CONTINUE", "SCREENSHOT"}:
@@ -261,7 +260,7 @@ class Agent(pykka.ThreadingActor):
         self._go()
 
     def _end(self, run: Run, ending: RoundEnded | SubtaskEnded) -> None:
-        self._run = replace(run, over=True, busy=False)
+        self._run = evolve(run, over=True, busy=False)
         self._past[memory_key(run.assign)] = self._run
         self._backstage.post(ending)
 

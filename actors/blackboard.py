@@ -6,9 +6,7 @@ import collections
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import pykka
-
-from callboard.actors.runtime import mark_own_thread
+from callboard.actors.runtime import ScheduledActor
 from callboard.messages import (
     AgentCrashedError,
     Answer,
@@ -23,6 +21,9 @@ from callboard.messages import (
     RequestExpired,
     StepDone,
     SubtaskEnded,
+    SubtaskErrored,
+    SubtaskFailed,
+    SubtaskFinished,
     Task,
     TaskResult,
 )
@@ -34,21 +35,26 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.journal import Row
+    from callboard.actors.runtime import Scheduler
     from callboard.config import BlackboardSettings
 
-SHOWN = (
-    Task,
-    Assign,
-    StepDone,
-    Question,
-    ApprovalRequest,
-    Answer,
-    ApprovalAnswer,
-    RequestExpired,
-    SubtaskEnded,
-    TaskResult,
+SHOWN = frozenset(
+    {
+        Task,
+        Assign,
+        StepDone,
+        Question,
+        ApprovalRequest,
+        Answer,
+        ApprovalAnswer,
+        RequestExpired,
+        SubtaskFinished,
+        SubtaskFailed,
+        SubtaskErrored,
+        TaskResult,
+    }
 )
-"""The messages that say something here."""
+"""The classes of messages that say something here."""
 
 
 @dataclass
@@ -79,16 +85,16 @@ class Read:
     answer: Callable[[BlackboardView], None]
 
 
-class Blackboard(pykka.ThreadingActor):
+class Blackboard(ScheduledActor):
     """One page a conversation, bounded: the oldest rows go first, and the longest ended conversations' pages.
 
-    Runs on its own thread; everything here is quick. It can be made anew from the journal at any time.
+    Runs on the actors' thread; everything here is quick. It can be made anew from the journal at any time.
     """
 
-    use_daemon_thread = True
-
-    def __init__(self, settings: BlackboardSettings, crashed: Callable[[BaseException], None]) -> None:
-        super().__init__()
+    def __init__(
+        self, settings: BlackboardSettings, crashed: Callable[[BaseException], None], scheduler: Scheduler
+    ) -> None:
+        super().__init__(scheduler)
         self._settings = settings
         self._crashed = crashed
         self._pages: dict[str, _Page] = {}
@@ -96,7 +102,6 @@ class Blackboard(pykka.ThreadingActor):
 
     def on_receive(self, message: Kept | Read) -> None:
         """Handle one message. An edge: Pykka answers a SystemExit by stopping every actor of the process."""
-        mark_own_thread()
         try:
             self.receive(message)
         except BaseException as error:

@@ -9,6 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, TextIO
 
+import pydantic_core
 import structlog
 from pydantic import BaseModel, SecretStr
 
@@ -65,19 +66,22 @@ class EventLog:
         """
         self._secrets = tuple(sorted(set(secrets_of(settings)), key=len, reverse=True))
         self._least = _NUMBERS[settings.log.level]
-        outputs: list[tuple[str, Any, TextIO | None]] = []
+        outputs: list[tuple[str, TextIO, Any, bool]] = []
         how = settings.log.format
         out = stream if stream is not None else sys.stderr
         if how != "off" and out is not None:  # a program without a console has no standard error stream
             pretty = how == "pretty" or (how == "auto" and out.isatty())
-            outputs.append(("callboard-log-stream", _logger(out, pretty=pretty), None))
+            outputs.append(("callboard-log-stream", out, _logger(out, pretty=pretty), False))
         if settings.log.file is not None:
             file = _open(settings.path(settings.log.file))
-            outputs.append(("callboard-log-file", _logger(file, pretty=False), file))
-        self._writers = [Writer(name, functools.partial(self._line, logger), file) for name, logger, file in outputs]
+            outputs.append(("callboard-log-file", file, _logger(file, pretty=False), True))
+        self._writers = [
+            Writer(name, place, functools.partial(self._line, logger), own=own) for name, place, logger, own in outputs
+        ]
 
-    def _line(self, logger: Any, event: Event) -> None:  # noqa: ANN401 - a structlog bound logger
-        getattr(logger, LEVELS.get(event.name, "info"))(event.name.value, **redacted(_fields(event), self._secrets))
+    def _line(self, logger: Any, event: Event) -> str:  # noqa: ANN401 - a structlog bound logger
+        log = getattr(logger, LEVELS.get(event.name, "info"))
+        return f"{log(event.name.value, **redacted(_fields(event), self._secrets))}\n"
 
     @property
     def lost(self) -> int:
@@ -134,9 +138,8 @@ def _open(path: Path) -> TextIO:
 
 def _fields(event: Event) -> dict[str, Any]:
     subtask = "" if event.run_id.endswith("/0") else event.run_id
-    at = dt.datetime.fromtimestamp(event.at, dt.UTC)
     named = {
-        "timestamp": at.isoformat(timespec="milliseconds"),
+        "timestamp": _timestamp(event.at),
         "seq": event.seq,
         "task": event.task_id,
         "subtask": subtask,
@@ -152,19 +155,35 @@ def _fields(event: Event) -> dict[str, Any]:
     return fields
 
 
+def _timestamp(at: float) -> str:
+    """Write a time as ISO 8601, in UTC and milliseconds."""
+    seconds, milliseconds = divmod(int(at * 1000), 1000)
+    return f"{_second(seconds)}.{milliseconds:03}+00:00"
+
+
+@functools.lru_cache(maxsize=4)
+def _second(seconds: int) -> str:
+    return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
 def _logger(out: TextIO, *, pretty: bool) -> Any:  # noqa: ANN401 - a structlog bound logger
     rendering: list[Any] = (
         [_tame, structlog.dev.ConsoleRenderer(colors=out.isatty(), event_key="event")]
         if pretty
-        else [structlog.processors.JSONRenderer(ensure_ascii=False)]
+        else [structlog.processors.JSONRenderer(serializer=_json)]
     )
     return structlog.wrap_logger(
-        structlog.PrintLogger(out),
+        structlog.ReturnLogger(),
         processors=[structlog.processors.add_log_level, *rendering],
         wrapper_class=structlog.make_filtering_bound_logger("debug"),
         context_class=dict,
         cache_logger_on_first_use=True,
     ).bind()
+
+
+def _json(fields: dict[str, Any], **_how: object) -> str:
+    """Render a line as JSON; all that is in an event is JSON."""
+    return pydantic_core.to_json(fields).decode()
 
 
 def _tame(_logger: object, _method: str, fields: dict[str, Any]) -> dict[str, Any]:

@@ -14,24 +14,31 @@ if TYPE_CHECKING:
 WAITING = 100_000
 """Lines that wait for one place; past that new ones are lost."""
 
+GATHER_SECONDS = 0.005
+"""How long an idle thread lets lines gather once the first has come: waking for each of them costs more than they."""
+
 
 class Writer:
     """Writes events to one place, in order, on a daemon thread of its own: a place that takes none delays nobody."""
 
-    def __init__(self, name: str, write: Callable[[Event], None], file: TextIO | None = None) -> None:
+    def __init__(self, name: str, out: TextIO, line: Callable[[Event], str], *, own: bool) -> None:
         """Start.
 
         Args:
             name: The thread's name.
-            write: Writes one event; may block, and raise.
-            file: Closed at the end, by the thread: a write that is stuck holds the file's lock.
+            out: The place; writing to it may block, and raise.
+            line: Renders one event, with the end of its line; may raise.
+            own: Whether to close the place at the end; the thread does, since a write that is stuck holds its lock.
         """
-        self._write = write
-        self._file = file
+        self._out = out
+        self._line = line
+        self._own = own
         self._events: collections.deque[Event] = collections.deque()
         self._changed = threading.Condition()
         self._finishing = False
-        self._closed = file is None
+        self._idle = False
+        self._unflushed = 0
+        self._closed = not own
         self.lost = 0
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
         self._thread.start()
@@ -45,7 +52,9 @@ class Writer:
                 self.lost += 1
                 return
             self._events.append(event)
-            self._changed.notify()
+            if self._idle:
+                self._idle = False
+                self._changed.notify()
 
     def finish(self) -> None:
         """Take no more, and end once all is written."""
@@ -68,16 +77,32 @@ class Writer:
     def _main(self) -> None:
         while (event := self._next()) is not None:
             try:
-                self._write(event)
+                self._out.write(self._line(event))
+                self._unflushed += 1
             except Exception:  # noqa: BLE001 - an edge: what a stream raises, or can't be rendered, costs one line
-                with self._changed:
-                    self.lost += 1
-        if self._file is not None:
-            self._closed = _close(self._file)
+                self._lose(1)
+            if not self._events:
+                self._flush()
+        if self._own:
+            self._closed = _close(self._out)
+
+    def _flush(self) -> None:
+        unflushed, self._unflushed = self._unflushed, 0
+        try:
+            self._out.flush()
+        except Exception:  # noqa: BLE001 - an edge: the disk is full, or the stream is closed
+            self._lose(unflushed)
+
+    def _lose(self, lines: int) -> None:
+        with self._changed:
+            self.lost += lines
 
     def _next(self) -> Event | None:
         with self._changed:
-            self._changed.wait_for(lambda: self._events or self._finishing)
+            if not self._events and not self._finishing:
+                self._idle = True
+                self._changed.wait_for(lambda: self._events or self._finishing)
+                self._changed.wait_for(lambda: self._finishing, GATHER_SECONDS)
             return self._events.popleft() if self._events else None
 
 

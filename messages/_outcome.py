@@ -74,4 +74,5 @@ class Usage(Value):
 
     def __add__(self, other: Usage) -> Usage:
         """Add two usages field by field."""
-        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
+        mine, theirs = self.__dict__, other.__dict__
+        return Usage(**{name: amount + theirs[name] for name, amount in mine.items()})

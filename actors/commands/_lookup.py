@@ -52,7 +52,9 @@ class TargetLookup:
     def _listed(self) -> tuple[tuple[Target, ...], BaseException | None]:
         """Ask every server on its lane, with the time of a tool call; one that is down does not hide the others."""
         refuse_own_thread("looking for targets")
-        asked = [(server, self._lanes.submit(server.lane(None), server.targets)) for server in self._servers]
+        asked = [
+            (server, self._lanes.submit(server.lane(None) or server.name, server.targets)) for server in self._servers
+        ]
         found: list[Target] = []
         down: BaseException | None = None
         for server, answer in asked:

@@ -142,12 +142,13 @@ class Writer(pykka.ThreadingActor):
                 self._file.commit()
             except Exception as error:  # noqa: BLE001 - an edge: the disk, or SQLite
                 self._break(error)
-        for append in group.appended:
-            if self._failure is not None:
+        if self._failure is not None:
+            for append in group.appended:
                 self._tell_failed(append, self._failure)
-                continue
-            if self._feed is not None and (append.before or append.rows):
-                _call(self._feed, [*append.before, *append.rows])
+            return
+        if self._feed is not None:
+            _call(self._feed, [row for append in group.appended for row in (*append.before, *append.rows)])
+        for append in group.appended:
             if append.then is not None:
                 _call(append.then)
 

@@ -128,8 +128,12 @@ async def on_lane(context: Context, server: Server, target: Target | None, look:
     Raises:
         ToolTimeoutError: If it took longer.
     """
-    what = f"looking at {target.id if target else server.name}"
-    return await in_time(context, context.services.lanes.run(server.lane(target), look), what)
+    lane = server.lane(target)
+    if not lane:
+        return look()
+    return await in_time(
+        context, context.services.lanes.run(lane, look), f"looking at {target.id if target else server.name}"
+    )
 
 
 async def in_time(context: Context, work: Awaitable[_T], what: str) -> _T:

@@ -53,7 +53,8 @@ class Services:
 class Meter:
     """Counts what one step uses, so that nothing is lost when a phase fails."""
 
-    usage: Usage = field(default_factory=Usage)
+    amounts: dict[str, float] = field(default_factory=dict)
+    """What was used, by the fields of `Usage`."""
     results: list[CommandResult] = field(default_factory=list)
     """What was done so far."""
     running: Command | None = None
@@ -61,7 +62,13 @@ class Meter:
 
     def add(self, **amounts: float) -> None:
         """Count more."""
-        self.usage += Usage.model_validate(amounts)
+        for kind, amount in amounts.items():
+            self.amounts[kind] = self.amounts.get(kind, 0) + amount
+
+    @property
+    def usage(self) -> Usage:
+        """What was used so far."""
+        return Usage.model_validate(self.amounts)
 
     def done(self, deed: Deed | None) -> tuple[CommandResult, ...]:
         """Give the results so far; of a command that is being broken off, the files that it wrote."""

@@ -2,7 +2,7 @@
 
 from callboard.actors.root._actor import Root
 from callboard.actors.root._handle import Line, TaskHandle
-from callboard.actors.root._opening import open_journal
+from callboard.actors.root._opening import Opened, open_journal
 from callboard.actors.root._recovery import past_of, used_by
 from callboard.actors.root._requests import (
     CloseIntake,
@@ -22,6 +22,7 @@ __all__ = [
     "JournalBroken",
     "LeaseHung",
     "Line",
+    "Opened",
     "Restore",
     "Root",
     "StopAgents",

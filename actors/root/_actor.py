@@ -40,7 +40,7 @@ from callboard.actors.root._restoring import restore
 from callboard.actors.root._sessions import Idle, Sessions
 from callboard.actors.root._stops import Stops
 from callboard.actors.root._tasks import TaskBook, TaskRecord, never_ran
-from callboard.actors.runtime import Leases, mark_own_thread
+from callboard.actors.runtime import Leases, ScheduledActor
 from callboard.messages import (
     AgentKind,
     Answer,
@@ -74,25 +74,24 @@ if TYPE_CHECKING:
 
     from callboard.actors.processing import Services
     from callboard.actors.root._recovery import Past
-    from callboard.actors.runtime import Jobs
+    from callboard.actors.runtime import Jobs, Scheduler
 
 
-class Root(pykka.ThreadingActor):
+class Root(ScheduledActor):
     """The switchboard: one `match` over small parts that have no thread of their own.
 
-    Runs on its own thread and never blocks. Agents post to it, the facade asks it, nobody else does.
+    Runs on the actors' thread and never blocks. Agents post to it, the facade asks it, nobody else does.
     """
 
-    use_daemon_thread = True
-
-    def __init__(self, services: Services, jobs: Jobs, first_token: int = 0) -> None:
+    def __init__(self, services: Services, jobs: Jobs, scheduler: Scheduler, first_token: int = 0) -> None:
         """Make the switchboard; leases count up from the one after `first_token`, the last that the journal knows."""
-        super().__init__()
+        super().__init__(scheduler)
         limits, clock, journal = services.settings.limits, services.clock, services.journal
         leases = Leases(first_token)
         backstage = Backstage(
             post=self._post,
             crashed=lambda address, error, urn: self._post(AgentCrashed(address, error, urn)),
+            scheduler=scheduler,
             jobs=jobs,
             leases=leases,
             stream=services.stream,
@@ -108,7 +107,7 @@ class Root(pykka.ThreadingActor):
             Stopwatches(clock, self._post),
         )
         children = Children(backstage, self._post)
-        recorder = Recorder(services.settings.blackboard, services.stream, journal, self._post)
+        recorder = Recorder(services.settings.blackboard, services.stream, journal, self._post, scheduler)
         desk = Desk(children, recorder, outbox, clock, self._post)
         self._parts = parts = Parts(
             post=self._post,
@@ -136,7 +135,6 @@ class Root(pykka.ThreadingActor):
 
     def on_receive(self, message: object) -> Any:  # noqa: ANN401 - what is answered depends on what is asked
         """Handle one message. An edge: what Pykka would answer by stopping every actor must not escape."""
-        mark_own_thread()
         try:
             return self._receive(message)
         except Exception:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from callboard.actors.journal import Journal, Row
-    from callboard.actors.runtime import EventStream
+    from callboard.actors.runtime import EventStream, Scheduler
     from callboard.config import BlackboardSettings
     from callboard.messages import Assign
 
@@ -24,16 +24,24 @@ class Recorder:
     """Events and the blackboard. Part of the switchboard; runs on its thread."""
 
     def __init__(
-        self, settings: BlackboardSettings, stream: EventStream, journal: Journal, post: Callable[[object], None]
+        self,
+        settings: BlackboardSettings,
+        stream: EventStream,
+        journal: Journal,
+        post: Callable[[object], None],
+        scheduler: Scheduler,
     ) -> None:
         self._settings = settings
         self._stream = stream
         self._journal = journal
         self._post = post
+        self._scheduler = scheduler
         self._start(())
 
     def _start(self, task_ids: Sequence[str]) -> None:
-        self._blackboard = Blackboard.start(self._settings, lambda error: self._post(BlackboardCrashed(error)))
+        self._blackboard = Blackboard.start(
+            self._settings, lambda error: self._post(BlackboardCrashed(error)), self._scheduler
+        )
         self.fill(task_ids)
 
     def rebuild(self, task_ids: Sequence[str]) -> None:
@@ -75,7 +83,7 @@ class Recorder:
 
 
 def _feed(blackboard: pykka.ActorRef[Blackboard], rows: Sequence[Row]) -> None:
-    shown = [row for row in rows if isinstance(row.message, SHOWN)]
+    shown = [row for row in rows if type(row.message) in SHOWN]
     if shown:
         _tell(blackboard, Kept(shown))
 

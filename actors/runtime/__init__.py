@@ -1,4 +1,4 @@
-"""The machinery below the agents: event loop, jobs, clock, lanes, leases, budgets, event stream, restarts, watchdog."""
+"""The machinery below the agents: scheduler, event loop, jobs, clock, lanes, leases, budgets, events, watchdog."""
 
 from callboard.actors.runtime._budget import BudgetNode, Budgets
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, VirtualClock
@@ -8,6 +8,7 @@ from callboard.actors.runtime._lease import Deed, Lease, Leases, committing, for
 from callboard.actors.runtime._loop import EventLoop
 from callboard.actors.runtime._process import Finished, run_process
 from callboard.actors.runtime._restarts import ChildSpec, Restart, Restarts
+from callboard.actors.runtime._scheduler import ScheduledActor, Scheduler
 from callboard.actors.runtime._stream import EventStream, Feed
 from callboard.actors.runtime._subscriber import Subscriber
 from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
@@ -31,6 +32,8 @@ __all__ = [
     "Leases",
     "Restart",
     "Restarts",
+    "ScheduledActor",
+    "Scheduler",
     "Subscriber",
     "SystemClock",
     "VirtualClock",

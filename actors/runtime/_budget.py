@@ -81,7 +81,8 @@ class BudgetNode:
         with self.lock:
             for node in self._chain():
                 mine = {kind: times for (name, kind), times in given.items() if name == node.name}
-                node.grants[run_id] = Counter(mine)
+                if mine or run_id in node.grants:
+                    node.grants[run_id] = Counter(mine)
 
     def _book(self, amounts: dict[str, float]) -> None:
         for node in self._chain():

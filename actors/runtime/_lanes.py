@@ -151,11 +151,13 @@ class Lanes:
         return "" if lane is None else stack_of(lane.thread)
 
     async def run(self, name: str, function: Callable[[], _T]) -> _T:
-        """Run a blocking call on a lane and wait for it.
+        """Run a blocking call on a lane and wait for it; without a lane, here and now.
 
         A cancel stops the waiting, not the call: what has started goes on until it returns, and the job that started
         it does not count as ended before. An exception that would end the loop arrives wrapped in a RuntimeError.
         """
+        if not name:
+            return function()
         future, lane = self._put(name, function)
         calls = calls_of_job.get()
         if calls is not None:

@@ -24,9 +24,13 @@ COMMIT_SECONDS = 0.1
 class Spent(Protocol):
     """What a step has used and done so far."""
 
-    usage: Usage
     running: Command | None
     """The tool call that runs now."""
+
+    @property
+    def usage(self) -> Usage:
+        """What it has used."""
+        ...
 
     def done(self, deed: Deed | None) -> tuple[CommandResult, ...]:
         """Give the results so far; `deed` is the tool call that is being broken off."""

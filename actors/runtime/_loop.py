@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,6 +23,8 @@ class EventLoop:
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
         self._stopped = False
+        self._calls: collections.deque[Callable[[], object]] = collections.deque()
+        self._woken = False
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
 
     def start(self) -> None:
@@ -51,12 +54,29 @@ class EventLoop:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def call(self, function: Callable[[], object]) -> None:
-        """Call a function on the loop soon; a loop that is closed ignores it."""
+        """Call a function on the loop soon; a loop that is closed ignores it.
+
+        Calls are in the order in which they were made. Those that come while the loop is busy wake it only once: each
+        waking is a system call, and lets other threads in.
+        """
+        self._calls.append(function)
+        if self._woken:
+            return
+        self._woken = True
         try:
-            self._loop.call_soon_threadsafe(function)
+            self._loop.call_soon_threadsafe(self._call_all)
         except RuntimeError:
             if not self._loop.is_closed():
                 raise
+
+    def _call_all(self) -> None:
+        """Make the calls that came so far; on the loop's thread. One that raises costs the others nothing."""
+        self._woken = False  # before looking: who comes now wakes the loop again
+        for _ in range(len(self._calls)):
+            try:
+                self._calls.popleft()()
+            except BaseException as error:  # noqa: BLE001 - an edge: a SystemExit here would cost the other calls too
+                self._loop.call_exception_handler({"message": "a call on the event loop failed", "exception": error})
 
     def stop(self, timeout: float) -> bool:
         """Stop the loop once what runs has had its cancellation. Returns whether its thread ended in time."""

@@ -22,6 +22,7 @@ from callboard.actors.states._common import (
     WorkingState,
     archive,
 )
+from callboard.actors.states._evolve import evolve
 from callboard.actors.states._fold import Said, after, fold, moved
 from callboard.actors.states._host import (
     AssignHostAgentState,
@@ -113,6 +114,7 @@ __all__ = [
     "WorkingState",
     "after",
     "archive",
+    "evolve",
     "fold",
     "memory_key",
     "mermaid",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from callboard.actors.states._evolve import evolve
 from callboard.actors.states._run import Run
 from callboard.actors.states._unfinished import OnTheWay, Unfinished
 from callboard.messages import Assign, Cancel, RoundEnded, SubtaskEnded, Usage
@@ -51,7 +51,7 @@ def fold(history: Iterable[Said], limits: Limits, machine: type[AgentStateManage
     for said in history:
         latest = max(latest, said.job)
         run = after(run, said, limits, machine)
-    return None if run is None else replace(run, job=max(run.job, latest), busy=False)
+    return None if run is None else evolve(run, job=max(run.job, latest), busy=False)
 
 
 def _unheard(run: Run, move: Move) -> None:
@@ -76,14 +76,14 @@ def after(
     if run is None or run.over or (said.job and said.job <= run.job):
         return run
     if isinstance(message, OnTheWay):
-        return replace(run, unfinished=(run.unfinished or Unfinished()).after(message))
+        return evolve(run, unfinished=(run.unfinished or Unfinished()).after(message))
     if isinstance(message, RoundEnded | SubtaskEnded) and said.job:
-        return replace(run, over=True, job=said.job)
+        return evolve(run, over=True, job=said.job)
     if not said.job and not run.expects(message):
         return run
     if isinstance(message, Cancel) and run.unfinished is not None:
         run = run.with_lost(Usage(), run.unfinished.results)
-    run = replace(run, job=said.job or run.job).apply(message)  # type: ignore[arg-type]  # nothing else is kept of a run
+    run = evolve(run, job=said.job or run.job).apply(message)  # type: ignore[arg-type]  # nothing else is kept of a run
     return _last(run, machine, moving)
 
 
@@ -97,7 +97,7 @@ def _begun(
     """Begin an assignment; or go on with the same one under a new lease, after a crash."""
     same = run is not None and not run.over and (run.assign.run_id, run.assign.round) == (assign.run_id, assign.round)
     if run is not None and same:
-        return replace(run, assign=assign)
+        return evolve(run, assign=assign)
     return _last(Run.begin(assign, limits, machine.initial, run), machine, moving)
 
 

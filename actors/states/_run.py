@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
+from callboard.actors.states._evolve import evolve
 from callboard.actors.states._notes import answer_notes, failure_notes, loop_notes, repeats
 from callboard.messages import (
     Action,
@@ -219,45 +220,45 @@ class Run:
 
     def apply(self, message: Applied) -> Run:  # noqa: C901, PLR0911, PLR0912 - one match, a case a message
         """Make the run that follows a message. Pure; the status does not change here."""
-        run = replace(self, last=message, busy=False, unfinished=self._still_unfinished(message))
+        run = evolve(self, last=message, busy=False, unfinished=self._still_unfinished(message))
         match message:
             case StepDone():
-                return replace(run, **self._remembered(message))
+                return evolve(run, **self._remembered(message))
             case StepFailed(usage=usage):
                 lost = (*self.lost, *message.results)
-                return replace(run, usage=run.usage + usage, asked=run.asked + usage.model_calls, lost=lost)
+                return evolve(run, usage=run.usage + usage, asked=run.asked + usage.model_calls, lost=lost)
             case Question(usage=usage):
-                run = replace(run, usage=run.usage + usage, asked=run.asked + usage.model_calls)
-                return replace(run, waiting=message.id, asked_person=message.questions, at_limit=message.limit)
+                run = evolve(run, usage=run.usage + usage, asked=run.asked + usage.model_calls)
+                return evolve(run, waiting=message.id, asked_person=message.questions, at_limit=message.limit)
             case ApprovalRequest():
-                return replace(run, waiting=message.id, shown=message.observation)
+                return evolve(run, waiting=message.id, shown=message.observation)
             case Assign(run_id=awaited):
-                return replace(run, waiting=awaited)
+                return evolve(run, waiting=awaited)
             case Answer() if run.unfinished is not None and self.at_limit is None:
                 said = _SAID.get(*message.texts) if len(message.texts) == 1 else None
-                return replace(run, waiting="", unfinished=replace(run.unfinished, said=said))
+                return evolve(run, waiting="", unfinished=replace(run.unfinished, said=said))
             case Answer():
                 limit = self.at_limit
                 more = (limit,) if limit is not None and message.texts == (GO_ON,) else ()
                 notes = (*run.notes, *answer_notes(() if self.at_limit is not None else self.asked_person, message))
-                return replace(run, waiting="", grants=(*self.grants, *more), notes=notes)
+                return evolve(run, waiting="", grants=(*self.grants, *more), notes=notes)
             case ApprovalAnswer():
-                return replace(run, waiting="", answer=message)
+                return evolve(run, waiting="", answer=message)
             case RequestExpired(at_deadline=AtDeadline.ALLOW):
                 allowed = ApprovalAnswer(
                     id=message.id, task_id=message.task_id, approved=True, unattended=True, reason=TOO_LATE
                 )
-                return replace(run, waiting="", answer=allowed)
+                return evolve(run, waiting="", answer=allowed)
             case RequestExpired():
-                return replace(run, waiting="")
+                return evolve(run, waiting="")
             case Pause() | Resume():
-                return replace(self, paused=isinstance(message, Pause))  # a step that was broken off still is
+                return evolve(self, paused=isinstance(message, Pause))  # a step that was broken off still is
             case SubtaskEnded(result=result):
-                return replace(run, waiting="", subtasks=(*run.subtasks, result))
+                return evolve(run, waiting="", subtasks=(*run.subtasks, result))
             case Cancel():
-                return replace(run, **self._stopped(message))
+                return evolve(run, **self._stopped(message))
             case Captured():
-                return replace(run, last_seen=message.observation)
+                return evolve(run, last_seen=message.observation)
             case _:
                 assert_never(message)
 
@@ -269,7 +270,7 @@ class Run:
 
     def with_lost(self, usage: Usage, results: tuple[CommandResult, ...]) -> Run:
         """Add what a step had used and done when it was broken off."""
-        return replace(self, usage=self.usage + usage, lost=(*self.lost, *results))
+        return evolve(self, usage=self.usage + usage, lost=(*self.lost, *results))
 
     def _stopped(self, cancel: Cancel) -> dict[str, Any]:
         stopped = {"waiting": "", "held": (), "held_by": Held.NOT, "paused": False, "job": self.job + 1}
@@ -301,7 +302,7 @@ class Run:
 
     def moved(self, move: Move, *, reannotating: bool) -> Run:
         """Make the run in another status, with the outcome that the move decides, if none was written before."""
-        run = replace(
+        run = evolve(
             self,
             status=move.target,
             last=None,
@@ -312,7 +313,7 @@ class Run:
         if move.outcome is None or run.outcome is not None:
             return run
         causes = self._causes(move)
-        return replace(run, outcome=move.outcome, causes=causes)
+        return evolve(run, outcome=move.outcome, causes=causes)
 
     def _causes(self, move: Move) -> tuple[Cause, ...]:
         if move.outcome is Outcome.FINISHED:

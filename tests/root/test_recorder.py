@@ -9,7 +9,7 @@ from callboard.actors.blackboard import Kept
 from callboard.actors.journal import MemoryJournal, Row
 from callboard.actors.root._recorder import Recorder
 from callboard.actors.root._requests import BlackboardCrashed
-from callboard.actors.runtime import EventStream, VirtualClock
+from callboard.actors.runtime import EventStream, Scheduler, VirtualClock
 from callboard.config import BlackboardSettings
 from callboard.messages import (
     Answer,
@@ -50,11 +50,19 @@ def posted():
 
 
 @pytest.fixture
-def record(stream, journal, posted):
+def scheduler():
+    made = Scheduler("test-actors")
+    made.start()
+    yield made
+    assert made.stop(5)
+
+
+@pytest.fixture
+def record(stream, journal, posted, scheduler):
     made = []
 
     def begin(**settings):
-        recorder = Recorder(BlackboardSettings(**settings), stream, journal, posted.append)
+        recorder = Recorder(BlackboardSettings(**settings), stream, journal, posted.append, scheduler)
         made.append(recorder)
         return recorder
 

@@ -1,0 +1,136 @@
+"""The scheduler: one thread for all actors that never block. A hop between two of them wakes no thread."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+import pykka
+
+from callboard.actors.runtime._threads import mark_own_thread
+
+if TYPE_CHECKING:
+    from pykka._actor import ActorInbox
+    from pykka._envelope import Envelope
+
+    from callboard.messages import Seconds
+
+
+class Scheduler:
+    """Runs scheduled actors on a daemon thread of its own: one message at a time, in the order in which they were sent.
+
+    A thread for each agent would cost two wake-ups a message, and the memory of its stack, to no end: agents only
+    decide, and what takes time is a job.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._sent: queue.SimpleQueue[tuple[ScheduledActor, Envelope[Any]] | None] = queue.SimpleQueue()
+        self._since = 0.0
+        self.thread = threading.Thread(target=self._main, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self.thread.start()
+
+    def put(self, actor: ScheduledActor, envelope: Envelope[Any]) -> None:
+        """Queue a message for an actor; from any thread."""
+        self._sent.put((actor, envelope))
+
+    @property
+    def busy(self) -> Seconds:
+        """For how long the message has been handled that is handled now; 0 between two messages."""
+        since = self._since
+        return time.monotonic() - since if since else 0.0
+
+    def stop(self, timeout: Seconds) -> bool:
+        """End the thread after all that was sent before. Returns whether it ended in time."""
+        self._sent.put(None)
+        if self.thread.is_alive():
+            self.thread.join(timeout)
+        return not self.thread.is_alive()
+
+    def _main(self) -> None:
+        mark_own_thread()
+        while (sent := self._sent.get()) is not None:
+            self._since = time.monotonic()
+            actor, envelope = sent
+            actor.handle(envelope)
+            self._since = 0.0
+
+
+class _Inbox:
+    """What Pykka takes for the actor's queue: it puts the message into the scheduler's."""
+
+    actor: ScheduledActor
+
+    def put(self, envelope: Envelope[Any]) -> None:
+        self.actor.scheduler.put(self.actor, envelope)
+
+    def get(self) -> Envelope[Any]:
+        msg = "the scheduler hands its messages to a scheduled actor"
+        raise NotImplementedError(msg)
+
+    def empty(self) -> bool:
+        return True
+
+
+class ScheduledActor(pykka.Actor):
+    """An actor that runs on a scheduler's thread, with others. Its `on_receive` must never block.
+
+    All else is as with any Pykka actor: refs, `tell` and `ask`, the registry, the hooks. But for one thing: a
+    SystemExit that escapes is a failure of this actor, and stops no other.
+    """
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        """Make it; it runs from `start` on, on this scheduler."""
+        super().__init__()
+        self.scheduler = scheduler
+        cast("_Inbox", self.actor_inbox).actor = self
+
+    @staticmethod
+    def _create_actor_inbox() -> ActorInbox:
+        return _Inbox()
+
+    @staticmethod
+    def _create_future() -> pykka.Future[Any]:
+        return pykka.ThreadingFuture()
+
+    def _start_actor_loop(self) -> None:
+        """Nothing to start: the scheduler runs already. `on_start` is not called; initialise on the first message."""
+
+    def handle(self, envelope: Envelope[Any]) -> None:
+        """Handle one message, as Pykka's own loop does; on the scheduler's thread."""
+        if self.actor_stopped.is_set():
+            self._refuse(envelope)
+            return
+        try:
+            answer = self._handle_receive(envelope.message)
+        except BaseException:  # noqa: BLE001 - an edge: nothing may end the thread of all actors
+            self._failed(envelope)
+        else:
+            if envelope.reply_to is not None:
+                envelope.reply_to.set(answer)
+
+    def _failed(self, envelope: Envelope[Any]) -> None:
+        if envelope.reply_to is not None:
+            envelope.reply_to.set_exception()
+            return
+        failure = sys.exc_info()
+        self._handle_failure(*failure)
+        try:
+            self.on_failure(*failure)
+        except Exception:  # noqa: BLE001 - as in Pykka: a hook that fails is logged, no more
+            self._handle_failure(*sys.exc_info())
+
+    def _refuse(self, envelope: Envelope[Any]) -> None:
+        """Answer what comes after the end."""
+        if envelope.reply_to is None:
+            return
+        if isinstance(envelope.message, pykka.messages._ActorStop):  # noqa: SLF001 - it is stopped already
+            envelope.reply_to.set(None)
+            return
+        error = pykka.ActorDeadError(f"{self.actor_ref} stopped before handling the message")
+        envelope.reply_to.set_exception((type(error), error, None))

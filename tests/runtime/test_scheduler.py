@@ -1,0 +1,163 @@
+"""The scheduler: many actors, one thread, one message at a time."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Any
+
+import pykka
+import pytest
+
+from callboard.actors.runtime import ScheduledActor, Scheduler, refuse_own_thread
+from callboard.messages import WouldDeadlockError
+
+
+class Player(ScheduledActor):
+    """Does what it is told: calls a function, or answers with the message."""
+
+    def __init__(self, scheduler: Scheduler, seen: queue.SimpleQueue[Any]) -> None:
+        super().__init__(scheduler)
+        self.seen = seen
+
+    def on_receive(self, message: Any) -> Any:
+        self.seen.put(message)
+        return message() if callable(message) else message
+
+    def on_stop(self) -> None:
+        self.seen.put("stopped")
+
+    def on_failure(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
+        self.seen.put(exception_value)
+
+
+@pytest.fixture
+def scheduler():
+    made = Scheduler("test-actors")
+    made.start()
+    yield made
+    assert made.stop(5)
+
+
+@pytest.fixture
+def seen():
+    return queue.SimpleQueue()
+
+
+@pytest.fixture
+def start(scheduler, seen):
+    refs = []
+
+    def started():
+        refs.append(Player.start(scheduler, seen))
+        return refs[-1]
+
+    yield started
+    for ref in refs:
+        ref.stop()
+
+
+def leave():
+    raise SystemExit
+
+
+def fail():
+    msg = "on purpose"
+    raise ValueError(msg)
+
+
+def test_all_actors_run_on_the_one_thread(scheduler, start):
+    threads = {start().ask(threading.current_thread, timeout=5) for _ in range(5)}
+    assert threads == {scheduler.thread}
+    assert scheduler.thread.daemon
+
+
+def test_messages_are_handled_in_the_order_in_which_they_were_sent_whoever_gets_them(start, seen):
+    actors = [start() for _ in range(3)]
+    for number in range(30):
+        actors[number % 3].tell(number)
+    assert [seen.get(timeout=5) for _ in range(30)] == list(range(30))
+
+
+def test_an_actor_that_tells_another_is_not_interrupted(start, seen):
+    one, two = start(), start()
+
+    def both():
+        two.tell("later")
+        seen.put("first")
+
+    one.tell(both)
+    assert [seen.get(timeout=5) for _ in range(3)] == [both, "first", "later"]
+
+
+def test_what_an_ask_raises_goes_to_the_caller_and_the_actor_lives_on(start):
+    actor = start()
+    with pytest.raises(ValueError, match="on purpose"):
+        actor.ask(fail, timeout=5)
+    assert actor.ask("still there", timeout=5) == "still there"
+
+
+@pytest.mark.parametrize("how", [fail, leave])
+def test_an_actor_that_fails_ends_alone_and_hears_of_it(start, seen, how):
+    one, two = start(), start()
+    one.tell(how)
+    assert seen.get(timeout=5) is how
+    assert isinstance(seen.get(timeout=5), ValueError | SystemExit)
+    assert not one.is_alive()
+    assert pykka.ActorRegistry.get_by_urn(one.actor_urn) is None
+    assert two.ask("well", timeout=5) == "well"
+
+
+def test_a_stop_comes_after_what_was_sent_before_it(start, seen):
+    actor = start()
+    actor.tell("before")
+    actor.stop(timeout=5)
+    assert [seen.get(timeout=5), seen.get(timeout=5)] == ["before", "stopped"]
+    with pytest.raises(pykka.ActorDeadError):
+        actor.tell("after")
+
+
+def test_who_asked_a_stopped_actor_is_told_so(start):
+    actor, held = start(), threading.Event()
+    actor.tell(lambda: held.wait(5))
+    ended = actor.stop(block=False)
+    asked = actor.ask("too late", block=False)
+    twice = actor.stop(block=False)
+    held.set()
+    ended.get(timeout=5)
+    with pytest.raises(pykka.ActorDeadError, match="before handling"):
+        asked.get(timeout=5)
+    assert not actor.is_alive()
+    twice.get(timeout=5)
+
+
+def test_it_says_for_how_long_it_has_handled_a_message(scheduler, start):
+    actor, reached, held = start(), threading.Event(), threading.Event()
+
+    def wait():
+        reached.set()
+        return held.wait(5)
+
+    answer = actor.ask(wait, block=False)
+    assert reached.wait(5)
+    assert 0 < scheduler.busy < 5
+    held.set()
+    assert answer.get(timeout=5)
+    actor.ask("and another", timeout=5)
+    assert scheduler.busy < 5
+
+
+def test_its_thread_is_one_of_ours(start):
+    with pytest.raises(WouldDeadlockError):
+        start().ask(lambda: refuse_own_thread("this"), timeout=5)
+
+
+def test_it_ends_after_what_was_sent_before(seen):
+    scheduler = Scheduler("ending-actors")
+    actor = Player.start(scheduler, seen)
+    actor.tell("kept")
+    actor.stop(block=False)
+    scheduler.start()
+    assert scheduler.stop(5)
+    assert [seen.get(timeout=5), seen.get(timeout=5)] == ["kept", "stopped"]
+    assert not scheduler.thread.is_alive()
