@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from callboard.actors.journal._failures import located, told
+from callboard.actors.journal._failures import beside, located, told
 from callboard.actors.journal._lock import holder_of
 from callboard.actors.journal._pictures import Pictures
 from callboard.actors.journal._row import row_of, rows_of
@@ -13,13 +18,17 @@ from callboard.actors.journal._schema import MIGRATIONS, check_open, connect_rea
 from callboard.messages import InForce, JournalError, Outcome
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator
-    from pathlib import Path
 
     from callboard.actors.journal._lock import Holder
     from callboard.actors.journal._row import Row
     from callboard.messages import Timestamp
+
+COPIED_BYTES = 500_000_000
+"""How large what a killed process left may be, for a look at it to need a copy."""
+
+_LEFT = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+"""What SQLite says of a file that it would have to mend before it can read it, and may not."""
 
 _LIVES = "SELECT id FROM rows WHERE task = ? AND kind IN ('task', 'recovered') ORDER BY id"
 _IN_FORCE = (
@@ -44,11 +53,17 @@ class TaskLine:
 
 
 class JournalReader:
-    """A look at a journal that never creates or changes it. Any thread may use it, but only one at a time."""
+    """A look at a journal that never creates or changes it. Any thread may use it, but only one at a time.
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    What a killed process left may have to be mended before it can be read, and a look must not, or may not. Then it
+    looks at a copy, in a temporary folder that goes with it.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, leave: ExitStack) -> None:
+        """Look through a connection; `leave` closes it."""
         self.path = path
         self._connection = connection
+        self._leave = leave
         self._pictures = Pictures(path)
 
     @classmethod
@@ -65,13 +80,9 @@ class JournalReader:
             if not path.exists() or not path.stat().st_size:
                 problem = "is not there" if not path.exists() else "is empty: nothing was written to it yet"
                 raise JournalError(path, problem)
-            connection = connect_reading(path)
-            try:
-                check_open(path, connection, oldest=len(MIGRATIONS))
-            except BaseException:
-                connection.close()
-                raise
-        return cls(path, connection)
+            with ExitStack() as undo:
+                connection = _connected(path, undo)
+                return cls(path, connection, undo.pop_all())
 
     def __enter__(self) -> Self:
         return self
@@ -113,7 +124,49 @@ class JournalReader:
 
     def close(self) -> None:
         """Let go of the file. A second call does nothing."""
-        self._connection.close()
+        self._leave.close()
+
+
+def _connected(path: Path, leave: ExitStack) -> sqlite3.Connection:
+    """Connect to a journal, or to a copy of it; `leave` gets what is to be done in the end."""
+    connection = connect_reading(path)
+    leave.callback(connection.close)
+    try:
+        check_open(path, connection, oldest=len(MIGRATIONS))
+    except sqlite3.OperationalError as error:
+        logs = [log for log in (beside(path, suffix) for suffix in ("-wal", "-journal")) if log.exists()]
+        if error.sqlite_errorcode & 0xFF not in _LEFT or not logs:
+            raise
+        leave.close()
+        folder = leave.enter_context(tempfile.TemporaryDirectory(prefix="callboard-"))
+        connection = sqlite3.connect(_copied(path, logs, Path(folder)), isolation_level=None, check_same_thread=False)
+        leave.callback(connection.close)
+        check_open(path, connection, oldest=len(MIGRATIONS))
+    return connection
+
+
+def _copied(path: Path, logs: list[Path], folder: Path) -> Path:
+    """Copy what a killed process left.
+
+    Raises:
+        JournalError: If it is too large for that, or somebody took it up meanwhile.
+    """
+    files = [path, *logs]
+    before = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    size = sum(size for size, _ in before)
+    left = f"was left by a process that died, with {' and '.join(log.name for log in logs)} to be worked in"
+    if size > COPIED_BYTES:
+        problem = (
+            f"{left}, and is too large to do that in a copy ({size} bytes): start a supervisor on it, or copy these "
+            "files to where this user may write, and open the copy with `sqlite3` once"
+        )
+        raise JournalError(path, problem)
+    for file in files:
+        shutil.copyfile(file, folder / file.name)
+    if [(file.stat().st_size, file.stat().st_mtime_ns) for file in files] != before:
+        problem = f"{left}, and changed while it was copied: look again"
+        raise JournalError(path, problem)
+    return folder / path.name
 
 
 def _line(  # noqa: PLR0913, PLR0917 - a line has six columns

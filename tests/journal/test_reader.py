@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -150,8 +152,11 @@ if os.geteuid() == 0:  # rights do not hold for root
     os.setgid(65534)
     os.setuid(65534)
 path = Path(sys.argv[1])
-with JournalReader.open(path) as reader:
-    print([row.message.id for row in reader.rows("t")])
+try:
+    with JournalReader.open(path) as reader:
+        print([row.message.id for row in reader.rows("t")])
+except JournalError as error:
+    print(error)
 try:
     JournalFile.open(path)
 except JournalError as error:
@@ -196,6 +201,99 @@ def test_what_may_not_be_written_can_be_read_and_says_so_when_it_is_opened(open_
     assert problem in refused
     assert refused.rpartition("| ")[2] in {"PermissionError", "OperationalError"}
     assert (path.read_bytes(), [each.name for each in open_folder.iterdir()]) == (before, ["journal.db"])
+
+
+def left_in_the_log(path):
+    """Leave a journal as a killed process does, but for the index of its log, which may be lost with the machine."""
+    path.with_name(f"{path.name}-shm").unlink()
+
+
+def left_half_undone(path):
+    """Leave a change of the tables that was broken off, which has to be taken back before anything can be read."""
+    with closing(JournalFile.open(path)):
+        pass  # what is in the log is in the file now
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA cache_size = 1")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("UPDATE rows SET body = 'half done'")
+        connection.execute("PRAGMA user_version = 2")
+        kept = {each: each.read_bytes() for each in path.parent.iterdir()}
+    for each, content in kept.items():
+        each.write_bytes(content)
+    assert path.with_name(f"{path.name}-journal") in kept
+
+
+@pytest.fixture
+def left(place, writer):
+    """Leave a journal of 101 rows in one of these ways."""
+
+    def leave(how, path=place):
+        writer().kill()
+        if path != place:
+            for each in place.parent.iterdir():
+                shutil.move(each, path.parent / each.name)
+        how(path)
+        return path
+
+    return leave
+
+
+@pytest.mark.parametrize("how", [left_in_the_log, left_half_undone])
+def test_what_a_killed_process_left_is_read_where_nothing_may_be_written(left, open_folder, everything, how):
+    path = left(how, open_folder / "journal.db")
+    for each in open_folder.iterdir():
+        each.chmod(0o444)
+    before = everything(open_folder)
+    open_folder.chmod(0o555)
+    read, refused = look(path)
+    assert read.count(",") == 100
+    assert "can't be locked: Permission denied" in refused
+    assert everything(open_folder) == before
+
+
+def test_what_must_be_mended_before_it_can_be_read_is_read_from_a_copy_that_does_not_stay(
+    left, everything, tmp_path, monkeypatch
+):
+    path = left(left_half_undone)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
+    before = everything(path.parent)
+    with JournalReader.open(path) as reader:
+        assert reader.path == path
+        assert (len(ids(reader)), len(list(elsewhere.iterdir()))) == (101, 1)
+    assert list(elsewhere.iterdir()) == []
+    assert everything(path.parent) == before
+
+
+def test_what_is_too_large_to_be_copied_says_what_to_do(left, monkeypatch, everything):
+    path = left(left_half_undone)
+    before = everything(path.parent)
+    monkeypatch.setattr("callboard.actors.journal._reader.COPIED_BYTES", 1000)
+    with pytest.raises(JournalError, match=r"was left by a process that died, with journal\.db-journal to be"):
+        JournalReader.open(path)
+    assert everything(path.parent) == before
+
+
+def test_what_somebody_takes_up_while_it_is_copied_is_not_trusted(left, monkeypatch):
+    path = left(left_half_undone)
+    copy = shutil.copyfile
+
+    def slowly(source, target):
+        copy(source, target)
+        os.utime(path, ns=(1, 1))
+
+    monkeypatch.setattr(shutil, "copyfile", slowly)
+    with pytest.raises(JournalError, match="changed while it was copied: look again"):
+        JournalReader.open(path)
+
+
+def test_a_log_that_may_not_be_read_is_named(left, open_folder):
+    path = left(left_in_the_log, open_folder / "journal.db")
+    path.chmod(0o444)
+    open_folder.chmod(0o555)
+    refused = look(path)
+    assert refused[0].startswith(f"the journal {path} can't be read: Permission denied ({path}-wal)")
 
 
 def test_a_reader_leaves_no_file_open(writer, place):
