@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 from openpyxl.styles import Font
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents._excel_cells import (
@@ -26,6 +26,8 @@ from callboard.actors.servers.documents._excel_controls import find, find_all, p
 from callboard.actors.servers.documents._excel_file import (
     ExcelFile,
     Value,
+    is_formula,
+    read_value,
 )
 from callboard.actors.servers.documents._excel_formulas import checked, fill
 from callboard.actors.servers.documents._excel_move import SortKey, reorder, sort_rows
@@ -36,7 +38,9 @@ from callboard.messages import Control, Effect, Hazard
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from openpyxl.worksheet.cell_range import CellRange
     from openpyxl.worksheet.worksheet import Worksheet
+    from pydantic import JsonValue
 
     from callboard.actors.servers.documents._workspace import Snapshot, Workspace
 
@@ -48,6 +52,7 @@ Corner = Annotated[str, Field(description="The top left cell; empty for that of 
 Header = Annotated[bool, Field(description="Whether the first row is the header.")]
 Rows = Annotated[list[list[Value]], Field(description='The rows. A date is written {"date": "2024-05-31"}.')]
 
+_ROWS: TypeAdapter[list[list[Value]]] = TypeAdapter(list[list[Value]])
 _BAD_TITLE = re.compile(r"[\\*?:/\[\]]|^'|'$")
 _MAX_TITLE = 31
 
@@ -75,7 +80,10 @@ class ExcelTools:
         return ExcelFile.new().to_bytes()
 
     def overwrites(self, document: str, tool_name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether a call that writes cells finds something in them. What it would refuse overwrites nothing."""
+        """Say whether a call that writes cells finds something else in them. What it would refuse overwrites nothing.
+
+        Nor does writing what stands there already: a call that was done, right before a crash, and is done again.
+        """
         given = {key: arguments.get(key, "") for key in ("cell", "cells", "sheet", "control_id", "control_name")}
         named = (given["control_id"], given["control_name"])
         try:
@@ -84,14 +92,16 @@ class ExcelTools:
                 values = arguments["values"]
                 found = start_of(file, given["sheet"], given["cell"], *named)
                 cells = spread(found, len(values), width_of(values))
+                before = _held(found.sheet, cells)
+                write_cells(found.sheet, cells, _ROWS.validate_python(values))
             else:
                 found = writable(place(file, given["sheet"], given["cells"], *named))
                 cells = bounded(found.need())
+                before = _held(found.sheet, cells)
+                fill(found.sheet, cells, checked(arguments["formula"]))
         except ToolError:
             return False
-        left, top, right, bottom = cells.bounds
-        rows = found.sheet.iter_rows(top, bottom, left, right, values_only=True)
-        return any(value is not None for row in rows for value in row)
+        return any(old is not None and old != new for old, new in zip(before, _held(found.sheet, cells), strict=True))
 
     @tool(effect=Effect.READ, roots=EXCEL)
     def read_range(
@@ -132,7 +142,7 @@ class ExcelTools:
             found = start_of(file, sheet, cell, control_id, control_name)
             cells = spread(found, len(values), width)
             write_cells(found.sheet, cells, values)
-            return {"sheet": found.sheet.title, "cells": cells.coord}
+            return file.answers({"sheet": found.sheet.title, "cells": cells.coord})
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
     def insert_table(  # noqa: PLR0913 - each is a choice of its own, with a default
@@ -162,7 +172,7 @@ class ExcelTools:
                 for column in range(cells.min_col, cells.max_col + 1):
                     found.sheet.cell(cells.min_row, column).font = Font(bold=True)
             widen(found.sheet, cells)
-            return answer
+            return file.answers(answer)
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
     def sort_range(  # noqa: PLR0913 - each is a choice of its own, with a default
@@ -180,7 +190,7 @@ class ExcelTools:
         with self._editing(document) as file:
             found = place(file, sheet, cells, control_id, control_name)
             count = sort_rows(file, writable(found), by, header=header)
-            return {"sheet": found.sheet.title, "cells": found.need().coord, "rows_sorted": count}
+            return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "rows_sorted": count})
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
     def reorder_columns(  # noqa: PLR0913 - each is a choice of its own, with a default
@@ -198,7 +208,7 @@ class ExcelTools:
         with self._editing(document) as file:
             found = place(file, sheet, cells, control_id, control_name)
             before = reorder(file, writable(found), order, header=header)
-            return {"sheet": found.sheet.title, "cells": found.need().coord, "before": list(before)}
+            return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "before": list(before)})
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
     def set_formula(  # noqa: PLR0913 - the ways to say which cells
@@ -217,7 +227,7 @@ class ExcelTools:
             found = writable(place(file, sheet, cells, control_id, control_name))
             area = bounded(found.need())
             fill(found.sheet, area, text)
-            return {"sheet": found.sheet.title, "cells": area.coord, "formula": text}
+            return file.answers({"sheet": found.sheet.title, "cells": area.coord, "formula": text})
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
     def set_number_format(  # noqa: PLR0913 - the ways to say which cells
@@ -240,7 +250,7 @@ class ExcelTools:
             for row in range(area.min_row, area.max_row + 1):
                 for column in range(area.min_col, area.max_col + 1):
                     found.sheet.cell(row, column).number_format = code
-            return {"sheet": found.sheet.title, "cells": area.coord, "number_format": code}
+            return file.answers({"sheet": found.sheet.title, "cells": area.coord, "number_format": code})
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
     def insert_chart(  # noqa: PLR0913 - each is a choice of its own, with a default
@@ -276,7 +286,9 @@ class ExcelTools:
             add_chart(plan)
             made = [control for control in find_all(file) if control.kind == "chart"]
             new = next((chart for chart in made if chart.id not in before), made[-1])
-            return {"sheet": found.sheet.title, "cells": found.need().coord, "charts": len(made), "control_id": new.id}
+            return file.answers(
+                {"sheet": found.sheet.title, "cells": found.need().coord, "charts": len(made), "control_id": new.id}
+            )
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
     def add_sheet(
@@ -291,7 +303,7 @@ class ExcelTools:
             _check_title(file, title)
             _check_structure(file)
             file.book.create_sheet(title, None if position is None else position - 1)
-            return {"sheet": title, "sheets": list(file.book.sheetnames)}
+            return file.answers({"sheet": title, "sheets": list(file.book.sheetnames)})
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
     def rename_sheet(
@@ -314,7 +326,7 @@ class ExcelTools:
                 if changed != holder.formula:
                     holder.write(changed)
             found.title = title
-            return {"sheet": title, "before": old}
+            return file.answers({"sheet": title, "before": old})
 
     @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES])
     def delete_sheet(
@@ -337,7 +349,7 @@ class ExcelTools:
                     msg = f"{holder.where} refers to the sheet {found.title!r}; change it first"
                     raise ToolError(msg)
             file.book.remove(found)
-            return {"deleted": found.title, "sheets": list(file.book.sheetnames)}
+            return file.answers({"deleted": found.title, "sheets": list(file.book.sheetnames)})
 
     def _load(self, snapshot: Snapshot) -> ExcelFile:
         return ExcelFile.load(snapshot, self._workspace.max_bytes)
@@ -351,7 +363,13 @@ class ExcelTools:
             msg = f"{document!r} is not written: {reason}"
             raise ToolError(msg)
         yield file
-        self._workspace.replace(snapshot, file.to_bytes())
+        self._workspace.replace(snapshot, file.to_bytes(), file.answer)
+
+
+def _held(sheet: Worksheet, cells: CellRange) -> list[tuple[JsonValue, bool] | None]:
+    """Read what cells hold, and whether it is a formula; None for an empty one."""
+    rows = sheet.iter_rows(cells.min_row, cells.max_row, cells.min_col, cells.max_col)
+    return [None if cell.value is None else (read_value(cell), is_formula(cell)) for row in rows for cell in row]
 
 
 def _named_sheet(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> Worksheet:
