@@ -265,7 +265,7 @@ class Supervisor:
         limits, hung = self.settings.limits, self.settings.supervision.hung_seconds
 
         def blocked(thread: str, stack: str, seconds: float) -> None:
-            self._stream.emit(EventName.LOOP_BLOCKED, thread=thread, stack=stack, seconds=seconds)
+            self._stream.emit(EventName.THREAD_BLOCKED, thread=thread, stack=stack, seconds=seconds)
 
         def look() -> None:
             for token in self._jobs.overdue(limits.step_seconds + hung):
@@ -276,7 +276,8 @@ class Supervisor:
             self._loop,
             hung,
             on_blocked=blocked,
-            on_free=lambda: self._stream.emit(EventName.LOOP_FREED),
+            on_free=lambda thread: self._stream.emit(EventName.THREAD_FREED, thread=thread),
+            watched=(self._scheduler, self._journal),
             on_tick=look,
         )
 
@@ -330,7 +331,8 @@ class Supervisor:
         before = self._stream.seq
         if self._traces is not None:
             self._traces.submitting(task.id)
-        taken, done, safe = self._ask(Submit(task, target))
+        earlier = self._journal.conversation(task.session) if task.session is not None else ()
+        taken, done, safe = self._ask(Submit(task, target, earlier))
         try:
             safe.result(ASK_SECONDS)
         except ValueError:  # the same one was taken, and ended, in between

@@ -104,8 +104,9 @@ Inbox = (
 class Agent(ScheduledActor):
     """One address, one run at a time.
 
-    It shares a thread with all others and only decides, nothing here may block: the states' work runs in jobs on the event loop and comes
-    back as `JobReturned`. The queue for its target is the switchboard's. All its words leave through `post`.
+    It shares a thread with all others and only decides, and nothing here may block: the states' work runs in jobs on
+    the event loop and comes back as `JobReturned`. The queue for its target is the switchboard's. All its words leave
+    through `post`.
     """
 
     kind: ClassVar[AgentKind]
@@ -171,7 +172,7 @@ class Agent(ScheduledActor):
             )
             word = last_word(message.history)
             if word is not None and (run.over or run.waiting):
-                self._backstage.post(word if isinstance(word, Assign) else renewed(word, run.assign.token))
+                self._backstage.post(renewed(word, run))
         self._go()
 
     def _forget(self, task_id: str) -> None:
@@ -332,9 +333,11 @@ def last_word(history: Sequence[Said]) -> Word | None:
     return next((message for message in said if isinstance(message, Word)), None)
 
 
-def renewed(word: Question | ApprovalRequest | RoundEnded | SubtaskEnded, token: int) -> Message:
-    """Say it again under another lease."""
-    return word.model_copy(update={"token": token})
+def renewed(word: Word, run: Run) -> Message:
+    """Say it again: a subtask with what the journal leaves out of it, anything else under the new lease."""
+    if isinstance(word, Assign):
+        return word.model_copy(update={"subtasks": run.subtasks, "made": run.made})
+    return word.model_copy(update={"token": run.assign.token})
 
 
 def tell_if_alive(ref: pykka.ActorRef[Agent], message: Inbox) -> None:

@@ -112,8 +112,7 @@ class Blackboard(ScheduledActor):
         """Write rows down, or read a page."""
         match message:
             case Kept():
-                for row in message.rows:
-                    self._keep(row)
+                self._take(message.rows)
             case Read():
                 message.answer(self._view(message.query.task_id))
 
@@ -125,6 +124,15 @@ class Blackboard(ScheduledActor):
     ) -> None:
         """Tell the switchboard, which makes another one."""
         self._crashed(exception_value or AgentCrashedError("blackboard"))
+
+    def _take(self, rows: Sequence[Row]) -> None:
+        """Write rows down, but for those of a task that is known from its first row on: they are told again."""
+        again: set[str] = set()
+        for row in rows:
+            if type(row.message) is Task and row.task_id in self._sessions:
+                again.add(row.task_id)
+            if row.task_id not in again:
+                self._keep(row)
 
     def _keep(self, row: Row) -> None:  # noqa: C901 - one match, a case a message
         message = row.message

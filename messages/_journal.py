@@ -24,6 +24,8 @@ class Answered(Message):
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
+    refers: bool = False
+    """Whether it may refer to results, as a model of a provider may."""
 
 
 class Decided(Message):
@@ -67,6 +69,8 @@ class Foreseen(Message):
     before: str = ""
     """The fingerprint of its bytes; empty for a file that is not there."""
     after: str
+    answer: JsonValue = None
+    """What the call answers once that is done; None where its server does not tell."""
 
 
 class Probe(StrEnum):

@@ -14,6 +14,7 @@ import pytest
 from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.actors.agent import Agent, JobReturned
 from callboard.actors.blackboard import Blackboard
+from callboard.actors.journal import JournalFile
 from callboard.actors.runtime import committing
 from callboard.messages import Effect, JournalError, LeaseVoidError, StepDone
 from callboard.testing import MemoryServer, VirtualClock
@@ -213,15 +214,73 @@ def test_a_blocked_loop_is_reported_with_its_stack_and_when_it_is_free_again(sta
 
     def watch(event):
         seen.append(event)
-        if event.name is EventName.LOOP_BLOCKED:
+        if event.name is EventName.THREAD_BLOCKED:
             go.set()
-        if event.name is EventName.LOOP_FREED:
+        if event.name is EventName.THREAD_FREED:
             free.set()
 
     supervisor.subscribe(watch)
     handle = supervisor.submit(lone())
     assert free.wait(10)
-    (blocked,) = [event for event in seen if event.name is EventName.LOOP_BLOCKED]
+    (blocked,) = [event for event in seen if event.name is EventName.THREAD_BLOCKED]
+    assert "blocks_here" in blocked.data["stack"]
+    assert handle.result(10).ok
+
+
+def test_a_journal_that_waits_for_its_disk_is_reported(start, tmp_path, monkeypatch):
+    go, waits = threading.Event(), threading.Event()
+    commit = JournalFile.commit
+
+    def slow_disk(self):
+        if waits.is_set():
+            go.wait(20)
+        commit(self)
+
+    monkeypatch.setattr(JournalFile, "commit", slow_disk)
+    supervisor = start(app=[FINISH], supervision={"hung_seconds": 0.05}, journal={"path": tmp_path / "journal.db"})
+    seen, free = [], threading.Event()
+
+    def watch(event):
+        seen.append(event)
+        if event.name is EventName.THREAD_BLOCKED:
+            go.set()
+        if event.name is EventName.THREAD_FREED:
+            free.set()
+
+    supervisor.subscribe(watch)
+    waits.set()
+    handle = supervisor.submit(lone())
+    assert free.wait(10)
+    stacks = [event.data["stack"] for event in seen if event.name is EventName.THREAD_BLOCKED]
+    assert "slow_disk" in stacks[0]
+    assert handle.result(10).ok
+
+
+def test_an_agents_thread_that_is_held_up_is_reported(start, monkeypatch):
+    go, free = threading.Event(), threading.Event()
+    original = Agent.receive
+
+    def blocks_here(self, message):
+        if isinstance(message, JobReturned):
+            go.wait(20)
+        original(self, message)
+
+    monkeypatch.setattr(Agent, "receive", blocks_here)
+    supervisor = start(app=[FINISH], supervision={"hung_seconds": 0.05})
+    seen = []
+
+    def watch(event):
+        seen.append(event)
+        if event.name is EventName.THREAD_BLOCKED:
+            go.set()
+        if event.name is EventName.THREAD_FREED:
+            free.set()
+
+    supervisor.subscribe(watch)
+    handle = supervisor.submit(lone())
+    assert free.wait(10)
+    (blocked,) = [event for event in seen if event.name is EventName.THREAD_BLOCKED]
+    assert blocked.data["thread"] == "callboard-actors"
     assert "blocks_here" in blocked.data["stack"]
     assert handle.result(10).ok
 

@@ -15,10 +15,8 @@ from callboard.actors.servers import ToolError
 from callboard.messages import Command, CommandResult, EventName, LeaseVoidError, ResultStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from callboard.actors.commands._toolbox import Tools
-    from callboard.actors.runtime import Clock, EventStream, Lease
+    from callboard.actors.runtime import Clock, EventStream, Foresee, Lease
 
 
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_inf_nan=False))
@@ -32,17 +30,13 @@ class Dispatcher:
         self._secrets = secrets
         self._clock = clock
 
-    async def run(
-        self, command: Command, tools: Tools, lease: Lease, foresee: Callable[[str, str, str], None] | None = None
-    ) -> CommandResult:
+    async def run(self, command: Command, tools: Tools, lease: Lease, foresee: Foresee | None = None) -> CommandResult:
         """Run one command; whatever goes wrong with it is in its result. `foresee` hears what it is about to write."""
         result = self._secrets.veil(command.task_id, await self._run(command, tools, lease, foresee))
         self.report(command, lease, result)
         return result
 
-    async def _run(
-        self, command: Command, tools: Tools, lease: Lease, foresee: Callable[[str, str, str], None] | None
-    ) -> CommandResult:
+    async def _run(self, command: Command, tools: Tools, lease: Lease, foresee: Foresee | None) -> CommandResult:
         tool = tools.get(command.tool)
         if tool is None:
             known = ", ".join(sorted(tools)) or "none"

@@ -8,10 +8,11 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Iterable, Sequence
 
     from callboard.actors.journal._row import Row
-    from callboard.messages import Task, TaskResult
+    from callboard.messages import Seconds, Task, TaskResult
 
 _T = TypeVar("_T")
 
@@ -27,6 +28,16 @@ class Journal(ABC):
     @abstractmethod
     def survives(self) -> bool:
         """Whether what is kept outlives the process."""
+
+    @property
+    def thread(self) -> threading.Thread | None:
+        """The thread that waits for the disk, if there is one."""
+        return None
+
+    @property
+    def busy(self) -> Seconds:
+        """For how long it has been with one message; 0 if it waits for the next."""
+        return 0.0
 
     @abstractmethod
     def append(
@@ -59,6 +70,10 @@ class Journal(ABC):
     @abstractmethod
     def ended(self, task_id: str) -> tuple[Task, TaskResult] | None:
         """Give a kept task that is over. May block."""
+
+    @abstractmethod
+    def conversation(self, session: str) -> tuple[str, ...]:
+        """Name the kept tasks of a conversation, in order; none if its HostAgent can't be made of them. May block."""
 
     @abstractmethod
     def feed(self, reader: Callable[[Sequence[Row]], None], task_ids: Iterable[str] = ()) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import concurrent.futures
 import functools
 import logging
+import queue
 import threading
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +20,10 @@ from callboard.messages import Event, JournalError, SupervisorStoppedError, Task
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from pykka._actor import ActorInbox
+
     from callboard.actors.journal._file import JournalFile
-    from callboard.messages import TaskResult
+    from callboard.messages import Seconds, TaskResult
 
 _log = logging.getLogger("callboard")
 
@@ -74,6 +78,15 @@ class _Group:
     """Whether a commit is on its way."""
 
 
+@dataclass
+class _Pulse:
+    """What others see of the writer's thread."""
+
+    thread: threading.Thread | None = None
+    since: float = 0.0
+    """When the message came that is handled now; 0 between two."""
+
+
 class Writer(pykka.ThreadingActor):
     """Owns the file. Runs on its own thread, which alone may wait for the disk.
 
@@ -87,16 +100,24 @@ class Writer(pykka.ThreadingActor):
         self,
         file: JournalFile,
         broken: Callable[[Exception], None],
+        pulse: _Pulse,
     ) -> None:
         super().__init__()
+        self._pulse = pulse
         self._file = file
         self._feed: Callable[[Sequence[Row]], None] | None = None
         self._broken = broken
         self._group = _Group()
         self._failure: Exception | None = None
 
+    @staticmethod
+    def _create_actor_inbox() -> ActorInbox:
+        """Take a queue without the locks that Pykka's own has; it is the busiest one of all."""
+        return queue.SimpleQueue()
+
     def on_receive(self, message: _Append | _Look | _Feed | _Commit) -> None:
         """Handle one message. An edge: whatever fails here fails what was to be kept, and nothing else."""
+        self._pulse.thread, self._pulse.since = threading.current_thread(), time.monotonic()
         match message:
             case _Append():
                 self._append(message)
@@ -106,6 +127,7 @@ class Writer(pykka.ThreadingActor):
                 self._look(message)
             case _Feed():
                 self._change_feed(message)
+        self._pulse.since = 0.0
 
     def _append(self, append: _Append) -> None:
         if self._failure is None:
@@ -212,7 +234,8 @@ class FileJournal(Journal):
             broken: Called once, if the file can't be written any more.
             later: Calls a function after so many seconds: a clock's `after`.
         """
-        self._writer: pykka.ActorRef[Writer] = Writer.start(file, broken)
+        self._pulse = _Pulse()
+        self._writer: pykka.ActorRef[Writer] = Writer.start(file, broken, self._pulse)
         self._later = later
         self._waiting: list[Row] = []
         self._timed = False
@@ -222,6 +245,17 @@ class FileJournal(Journal):
     def survives(self) -> bool:
         """It does."""
         return True
+
+    @property
+    def thread(self) -> threading.Thread | None:
+        """The writer's."""
+        return self._pulse.thread
+
+    @property
+    def busy(self) -> Seconds:
+        """For how long the writer has been with one message."""
+        since = self._pulse.since
+        return time.monotonic() - since if since else 0.0
 
     def append(
         self,
@@ -289,6 +323,11 @@ class FileJournal(Journal):
         found: tuple[Task, TaskResult] | None = self._ask(lambda file: _ended(file, task_id))
         return found
 
+    def conversation(self, session: str) -> tuple[str, ...]:
+        """Ask the writer."""
+        found: tuple[str, ...] = self._ask(lambda file: _conversation(file, session))
+        return found
+
     def feed(self, reader: Callable[[Sequence[Row]], None], task_ids: Iterable[str] = ()) -> None:
         """Have the writer change its reader."""
         self._flush()
@@ -352,6 +391,13 @@ def _rows(file: JournalFile, task_id: str, *, conversation: bool) -> tuple[Row, 
         session = (task.session if isinstance(task, Task) else None) or task_id
         task_ids = list(file.session_tasks(session))
     return tuple(row for each in task_ids for row in file.rows(each))
+
+
+def _conversation(file: JournalFile, session: str) -> tuple[str, ...]:
+    first = next(file.rows(session), None)
+    if first is not None and isinstance(first.message, Task) and first.message.target is not None:
+        return ()  # it had no HostAgent
+    return file.session_tasks(session)
 
 
 def _find(file: JournalFile, task: Task) -> str | None:

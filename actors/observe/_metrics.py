@@ -29,7 +29,7 @@ COUNTERS: Table = {
     "moves_refused": ("Illegal moves of a state machine.", ("agent",)),
     "messages_stale": ("Messages that came too late, and were dropped.", ()),
     "journal_failures": ("Times that the journal could not be written.", ()),
-    "loop_blocked": ("Times that the event loop did not answer.", ()),
+    "thread_blocked": ("Times that a thread on which nothing may block was held up.", ()),
 }
 """What is counted, and by which labels."""
 
@@ -66,7 +66,7 @@ _COUNTED = {
     EventName.STATE_REFUSED: "moves_refused",
     EventName.MESSAGE_STALE: "messages_stale",
     EventName.JOURNAL_FAILED: "journal_failures",
-    EventName.LOOP_BLOCKED: "loop_blocked",
+    EventName.THREAD_BLOCKED: "thread_blocked",
 }
 _TIMED = {
     EventName.TASK_ENDED: "task_seconds",

@@ -10,12 +10,14 @@ from callboard.actors.journal import Row
 from callboard.messages import Foreseen, Held, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import JsonValue
 
     from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
     from callboard.actors.journal import Journal
     from callboard.actors.models import Model
-    from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Lanes, Lease
+    from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Foresee, Lanes, Lease
     from callboard.actors.states import AgentStateManager, OnTheWay, Run
     from callboard.config import Settings
     from callboard.messages import (
@@ -116,11 +118,11 @@ class Context:
         """
         await self.services.journal.keep(*self._rows(run, notes))
 
-    def foresees(self, run: Run, call_id: str) -> Callable[[str, str, str], None]:
+    def foresees(self, run: Run, call_id: str) -> Foresee:
         """Give a function with which a tool notes what it is about to write; it blocks until the note is safe."""
 
-        def foresee(path: str, before: str, after: str) -> None:
-            note = Foreseen(call_id=call_id, path=path, before=before, after=after)
+        def foresee(path: str, before: str, after: str, answer: JsonValue) -> None:
+            note = Foreseen(call_id=call_id, path=path, before=before, after=after, answer=answer)
             self.services.journal.keep_now(*self._rows(run, (note,)))
 
         return foresee

@@ -117,12 +117,13 @@ def _ask(context: Context, intent: Intent) -> Doubt:
 
 
 def _was_done(left: Unfinished, intent: Intent) -> CommandResult:
-    """Make the result of an action that was done before a crash; what it answered is lost."""
+    """Make the result of an action that was done before a crash, with what its server foresaw that it answers."""
+    foreseen = left.foreseen[-1].answer if left.foreseen else None
     return CommandResult(
         call_id=intent.call_id,
         tool=intent.tool,
         status=ResultStatus.SUCCESS,
-        value="it was done before a crash, and what it answered is lost",
+        value=foreseen if foreseen is not None else "it was done before a crash, and what it answered is lost",
         artifacts=tuple(note.path for note in left.foreseen),
         made=tuple(note.path for note in left.foreseen if not note.before),
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from callboard.actors.processing import Context
     from callboard.actors.replay._tape import Tape
     from callboard.actors.replay._tools import KnownTools
-    from callboard.actors.runtime import Clock, Deed, EventStream, Lease
+    from callboard.actors.runtime import Clock, Deed, EventStream, Foresee, Lease
     from callboard.actors.states import Run
     from callboard.messages import AgentKind, Command, CommandResult, Control, Foreseen, Intent, Target
 
@@ -160,7 +160,7 @@ class RecordedDispatcher(Dispatcher):
         command: Command,
         tools: Tools,  # noqa: ARG002 - the interface
         lease: Lease,
-        foresee: Callable[[str, str, str], None] | None = None,  # noqa: ARG002 - the interface
+        foresee: Foresee | None = None,  # noqa: ARG002 - the interface
     ) -> CommandResult:
         """Give the result; a pause that came meanwhile holds what is left."""
         result = self._tape.result(command.call_id, command.tool)

@@ -14,11 +14,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from pydantic import JsonValue
+
     from callboard.messages import Command, CommandResult, Usage
 
 
 COMMIT_SECONDS = 0.1
 """How long taking a right away waits for a commit that is under way."""
+
+
+class Foresee(Protocol):
+    """Takes what a tool call is about to do to a file; blocks until it is kept."""
+
+    def __call__(self, path: str, before: str, after: str, answer: JsonValue) -> None:
+        """Take the fingerprints of the file's bytes before and after it, and what the call will answer."""
+        ...
 
 
 class Spent(Protocol):
@@ -79,7 +89,7 @@ class Deed:
         self,
         lease: Lease,
         on_late: Callable[[], None] | None = None,
-        on_foreseen: Callable[[str, str, str], None] | None = None,
+        on_foreseen: Foresee | None = None,
     ) -> None:
         """Make a deed.
 
@@ -127,10 +137,10 @@ class Deed:
                 self.made.remove(path)
             raise
 
-    def foresee(self, path: Path, before: str, after: str) -> None:
-        """Note which bytes a file has before and after what is about to be committed."""
+    def foresee(self, path: Path, before: str, after: str, answer: JsonValue) -> None:
+        """Note which bytes a file has before and after what is about to be committed, and what the call will answer."""
         if self._on_foreseen is not None:
-            self._on_foreseen(str(path), before, after)
+            self._on_foreseen(str(path), before, after, answer)
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
@@ -175,18 +185,19 @@ def committing(artifact: Path | None = None) -> Iterator[None]:
         yield
 
 
-def foresee(path: Path, before: str, after: str) -> None:
+def foresee(path: Path, before: str, after: str, answer: JsonValue = None) -> None:
     """Have the journal keep what the running tool call is about to do to a file, so that a crash leaves no doubt.
 
     Blocks until it is kept. Call it right before `committing`, with fingerprints of the bytes that are there and of
-    those that will be; an empty one for no file.
+    those that will be, an empty one for no file, and with what the call will answer once it is done: so that after a
+    crash the work goes on with that answer.
 
     Raises:
         JournalError: If it can't be kept; then nothing may be written.
     """
     deed = _current.get()
     if deed is not None:
-        deed.foresee(path, before, after)
+        deed.foresee(path, before, after, answer)
 
 
 class Leases:

@@ -1,4 +1,4 @@
-"""The watchdog: notices that the event loop does not answer, and tells with its stack what holds it up."""
+"""The watchdog: notices that a thread on which nothing may block is held up, and tells with its stack by what."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 import threading
 import time
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from callboard.actors.runtime._threads import mark_own_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from callboard.actors.runtime._loop import EventLoop
     from callboard.messages import Seconds
@@ -36,10 +36,24 @@ def stack_of(thread: threading.Thread) -> str:
     return "".join(traceback.format_stack(frame, STACK_FRAMES))[-STACK_CHARACTERS:]
 
 
-class Watchdog:
-    """Asks the event loop for a sign, again and again, from a daemon thread of its own.
+class Watched(Protocol):
+    """What says itself for how long it has been busy with one thing."""
 
-    Both functions are called on that thread and must be short. Stop it before the loop: a loop that has ended gives
+    @property
+    def thread(self) -> threading.Thread | None:
+        """The thread that works; None where there is none, which is never busy."""
+        ...
+
+    @property
+    def busy(self) -> Seconds:
+        """For how long it has worked on one thing; 0 if it waits for the next."""
+        ...
+
+
+class Watchdog:
+    """Asks the event loop for a sign, again and again, from a daemon thread of its own, and looks at other threads.
+
+    All functions are called on that thread and must be short. Stop it before the loop: a loop that has ended gives
     no sign either, and is told of, with an empty stack.
     """
 
@@ -50,7 +64,8 @@ class Watchdog:
         hung_seconds: Seconds,
         *,
         on_blocked: Callable[[str, str, Seconds], None],
-        on_free: Callable[[], None],
+        on_free: Callable[[str], None],
+        watched: Sequence[Watched] = (),
         on_tick: Callable[[], None] = lambda: None,
     ) -> None:
         """Make a watchdog.
@@ -58,10 +73,12 @@ class Watchdog:
         Args:
             name: Its thread's name.
             loop: What it watches.
-            hung_seconds: How long the loop may take for a sign, in real time; it is asked again after half of that.
-            on_blocked: Called once for each blockage, with the name of the loop's thread, its stack, and the seconds
-                for which it has owed the sign.
-            on_free: Called when the loop answers again after that.
+            hung_seconds: How long the loop may take for a sign, and the others for one thing, in real time; they are
+                looked at again after half of that.
+            on_blocked: Called once for each blockage, with the name of the thread, its stack, and the seconds for
+                which it has owed the sign, or been busy.
+            on_free: Called with its name when it goes on after that.
+            watched: What else to look at.
             on_tick: Called each time, whether the loop answers or not: for whatever else hangs.
         """
         self._loop = loop
@@ -69,6 +86,8 @@ class Watchdog:
         self._on_blocked = on_blocked
         self._on_free = on_free
         self._on_tick = on_tick
+        self._watched = watched
+        self._blocked: set[int] = set()  # by place: those that were told of
         self._changed = threading.Condition()
         self._stopping = False
         self._answered = False
@@ -93,15 +112,28 @@ class Watchdog:
             asked = time.monotonic()
             self._answered = False
             self._loop.call(self._sign)
-            self._tell(self._on_tick)
+            self._look()
             if not self._sign_or_stop(self._hung_seconds):
                 thread = self._loop.thread
                 self._tell(self._on_blocked, thread.name, stack_of(thread), time.monotonic() - asked)
                 while not self._sign_or_stop(self._hung_seconds):
-                    self._tell(self._on_tick)
+                    self._look()
                 if not self._stopping:
-                    self._tell(self._on_free)
+                    self._tell(self._on_free, thread.name)
             self._pause(self._hung_seconds / 2)
+
+    def _look(self) -> None:
+        self._tell(self._on_tick)
+        for place, one in enumerate(self._watched):
+            busy, thread = one.busy, one.thread
+            if thread is None:
+                continue
+            if busy > self._hung_seconds and place not in self._blocked:
+                self._blocked.add(place)
+                self._tell(self._on_blocked, thread.name, stack_of(thread), busy)
+            elif busy <= self._hung_seconds and place in self._blocked:
+                self._blocked.discard(place)
+                self._tell(self._on_free, thread.name)
 
     def _sign(self) -> None:
         """Answer; on the loop's thread."""

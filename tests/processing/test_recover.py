@@ -138,6 +138,20 @@ async def test_the_result_of_what_was_done_has_the_files_that_it_foresaw(left):
     assert here.surface.probed[0][1] == foreseen
 
 
+async def test_what_was_done_answers_as_its_server_foresaw(left):
+    foreseen = (Foreseen(call_id="t/1.1.0", path="new.txt", after="1", answer={"rows": [1, 2]}),)
+    here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
+    said = await here.pipeline.process_recovered(run)
+    assert [result.value for result in said.record.results] == [{"rows": [1, 2]}]
+
+
+@pytest.mark.parametrize("foreseen", [(), (Foreseen(call_id="t/1.1.0", path="new.txt", after="1"),)])
+async def test_the_model_is_told_that_an_answer_is_lost_which_nobody_foresaw(left, foreseen):
+    here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
+    said = await here.pipeline.process_recovered(run)
+    assert "what it answered is lost" in said.record.results[0].value
+
+
 async def test_what_was_not_done_is_tried_anew_with_a_new_intent(left):
     here, run = left(Probe.NOT_DONE, intent=intent())
     said = await here.pipeline.process_recovered(run)

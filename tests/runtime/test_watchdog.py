@@ -31,8 +31,8 @@ class Reports(queue.SimpleQueue):
     def blocked(self, thread_name, stack_text, seconds):
         self.put(("blocked", thread_name, stack_text, seconds))
 
-    def free(self):
-        self.put(("free",))
+    def free(self, thread_name):
+        self.put(("free", thread_name))
 
     def until(self, kind):
         """Wait for a report; gives its values, and the kinds of all up to it."""
@@ -77,8 +77,8 @@ def watch(reports):
     """Start watchdogs; all are stopped."""
     started = []
 
-    def begin(loop, hung_seconds=HUNG, on_blocked=reports.blocked, on_free=reports.free):
-        dog = Watchdog("test-watchdog", loop, hung_seconds, on_blocked=on_blocked, on_free=on_free)
+    def begin(loop, hung_seconds=HUNG, on_blocked=reports.blocked, on_free=reports.free, watched=()):
+        dog = Watchdog("test-watchdog", loop, hung_seconds, on_blocked=on_blocked, on_free=on_free, watched=watched)
         dog.start()
         started.append(dog)
         return dog
@@ -125,7 +125,7 @@ def test_a_blocked_loop_is_told_of_once_however_long_it_is(loop, held, reports, 
     watch(loop, on_blocked=later.blocked, on_free=later.free)
     later.until("blocked")  # as long again
     held.let_go.set()
-    assert reports.until("free") == ([], ["free"])
+    assert reports.until("free") == (["test-loop"], ["free"])
 
 
 def test_every_blockage_is_told_and_then_its_end(loop, reports, watch):
@@ -172,8 +172,8 @@ def test_a_report_that_fails_does_not_end_the_watch(loop, held, reports, watch, 
 
 
 def test_a_word_that_the_loop_is_free_again_may_fail_too(loop, held, reports, watch, caplog):
-    def fail():
-        reports.free()
+    def fail(_thread):
+        reports.free(_thread)
         raise LookupError
 
     block(loop, held)
@@ -294,3 +294,38 @@ def test_the_stack_of_a_lane_shows_the_call_that_does_not_return(held):
 
 def test_a_lane_that_was_never_used_has_no_stack(lanes):
     assert lanes.stack("printer") == ""
+
+
+class Busy:
+    """A thread that says for how long it has been busy."""
+
+    def __init__(self, thread=None):
+        self.thread = thread
+        self.busy = 0.0
+
+
+def test_a_thread_that_is_busy_for_too_long_is_told_of_once_and_when_it_goes_on(held, reports, watch):
+    thread = threading.Thread(target=held.waits_for_the_printer, name="test-busy")
+    thread.start()
+    assert held.begun.wait(5)
+    busy = Busy(thread)
+    busy.busy = 5.0
+    loop = LoopThatAnswersAtOnce()
+    watch(loop, watched=(Busy(threading.main_thread()), busy))
+    (thread_name, stack, seconds), _ = reports.until("blocked")
+    assert (thread_name, seconds) == ("test-busy", 5.0)
+    assert "in waits_for_the_printer" in stack
+    assert loop.asked_often.wait(5)
+    busy.busy = 0.0
+    assert reports.until("free") == (["test-busy"], ["free"])
+    held.let_go.set()
+    thread.join(5)
+
+
+def test_what_has_no_thread_is_never_told_of(reports, watch):
+    nothing = Busy()
+    nothing.busy = 5.0
+    loop = LoopThatAnswersAtOnce()
+    watch(loop, watched=(nothing,))
+    assert loop.asked_often.wait(5)
+    assert reports.empty()

@@ -180,7 +180,7 @@ class DocumentServer(Server):
         """List the applications that can be started."""
         return [_application(root) for root in _NAMES]
 
-    @tool(effect=Effect.READ, agents=HOST)
+    @tool(effect=Effect.READ, agents=HOST, offered=False)
     def open_document(self, path: Document) -> Target:
         """Open a document of the workspace: check that it can be read, and answer with its window."""
         snapshot = self._workspace.read(path)
@@ -191,10 +191,12 @@ class DocumentServer(Server):
     def create_document(self, path: Document) -> Target:
         """Create an empty document, .docx or .xlsx, in a folder that exists; answers with its window."""
         place = self._workspace.path(path)
-        self._workspace.create(path, self._applications[ROOTS[place.suffix.lower()]].empty())
-        return _window(path)
+        made = _window(path)
+        empty = self._applications[ROOTS[place.suffix.lower()]].empty()
+        self._workspace.create(path, empty, made.model_dump(mode="json"))
+        return made
 
-    @tool(effect=Effect.READ, agents=HOST)
+    @tool(effect=Effect.READ, agents=HOST, offered=False)
     def select_window(self, window: Window) -> Target:
         """Select one of the listed windows, by its id or, where only one has it, its name."""
         windows = self.list_windows()
@@ -209,7 +211,7 @@ class DocumentServer(Server):
             msg = f"there is no window {window!r}; list the windows to see what there is"
         raise ToolError(msg)
 
-    @tool(effect=Effect.ONCE, agents=HOST)
+    @tool(effect=Effect.ONCE, agents=HOST, offered=False)
     def start_application(self, name: Annotated[str, Field(description="The application: word or excel.")]) -> Target:
         """Start an application with a new untitled document; answers with its window."""
         root = name.casefold()
@@ -250,8 +252,9 @@ class DocumentServer(Server):
         if PurePosixPath(path).suffix.lower() != snapshot.path.suffix.lower():
             msg = f"{path!r} is refused: {document!r} can only be saved as another {snapshot.path.suffix} file"
             raise ToolError(msg)
-        self._workspace.create(path, snapshot.data)
-        return _window(path)
+        copy = _window(path)
+        self._workspace.create(path, snapshot.data, copy.model_dump(mode="json"))
+        return copy
 
     def _observe(self, document: str, *, remember: bool) -> Observation:
         snapshot = self._workspace.read(document, remember=remember)

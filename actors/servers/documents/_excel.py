@@ -142,7 +142,7 @@ class ExcelTools:
             found = start_of(file, sheet, cell, control_id, control_name)
             cells = spread(found, len(values), width)
             write_cells(found.sheet, cells, values)
-            return {"sheet": found.sheet.title, "cells": cells.coord}
+            return file.answers({"sheet": found.sheet.title, "cells": cells.coord})
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
     def insert_table(  # noqa: PLR0913 - each is a choice of its own, with a default
@@ -172,7 +172,7 @@ class ExcelTools:
                 for column in range(cells.min_col, cells.max_col + 1):
                     found.sheet.cell(cells.min_row, column).font = Font(bold=True)
             widen(found.sheet, cells)
-            return answer
+            return file.answers(answer)
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
     def sort_range(  # noqa: PLR0913 - each is a choice of its own, with a default
@@ -190,7 +190,7 @@ class ExcelTools:
         with self._editing(document) as file:
             found = place(file, sheet, cells, control_id, control_name)
             count = sort_rows(file, writable(found), by, header=header)
-            return {"sheet": found.sheet.title, "cells": found.need().coord, "rows_sorted": count}
+            return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "rows_sorted": count})
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
     def reorder_columns(  # noqa: PLR0913 - each is a choice of its own, with a default
@@ -208,7 +208,7 @@ class ExcelTools:
         with self._editing(document) as file:
             found = place(file, sheet, cells, control_id, control_name)
             before = reorder(file, writable(found), order, header=header)
-            return {"sheet": found.sheet.title, "cells": found.need().coord, "before": list(before)}
+            return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "before": list(before)})
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
     def set_formula(  # noqa: PLR0913 - the ways to say which cells
@@ -227,7 +227,7 @@ class ExcelTools:
             found = writable(place(file, sheet, cells, control_id, control_name))
             area = bounded(found.need())
             fill(found.sheet, area, text)
-            return {"sheet": found.sheet.title, "cells": area.coord, "formula": text}
+            return file.answers({"sheet": found.sheet.title, "cells": area.coord, "formula": text})
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
     def set_number_format(  # noqa: PLR0913 - the ways to say which cells
@@ -250,7 +250,7 @@ class ExcelTools:
             for row in range(area.min_row, area.max_row + 1):
                 for column in range(area.min_col, area.max_col + 1):
                     found.sheet.cell(row, column).number_format = code
-            return {"sheet": found.sheet.title, "cells": area.coord, "number_format": code}
+            return file.answers({"sheet": found.sheet.title, "cells": area.coord, "number_format": code})
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
     def insert_chart(  # noqa: PLR0913 - each is a choice of its own, with a default
@@ -286,7 +286,9 @@ class ExcelTools:
             add_chart(plan)
             made = [control for control in find_all(file) if control.kind == "chart"]
             new = next((chart for chart in made if chart.id not in before), made[-1])
-            return {"sheet": found.sheet.title, "cells": found.need().coord, "charts": len(made), "control_id": new.id}
+            return file.answers(
+                {"sheet": found.sheet.title, "cells": found.need().coord, "charts": len(made), "control_id": new.id}
+            )
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
     def add_sheet(
@@ -301,7 +303,7 @@ class ExcelTools:
             _check_title(file, title)
             _check_structure(file)
             file.book.create_sheet(title, None if position is None else position - 1)
-            return {"sheet": title, "sheets": list(file.book.sheetnames)}
+            return file.answers({"sheet": title, "sheets": list(file.book.sheetnames)})
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
     def rename_sheet(
@@ -324,7 +326,7 @@ class ExcelTools:
                 if changed != holder.formula:
                     holder.write(changed)
             found.title = title
-            return {"sheet": title, "before": old}
+            return file.answers({"sheet": title, "before": old})
 
     @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES])
     def delete_sheet(
@@ -347,7 +349,7 @@ class ExcelTools:
                     msg = f"{holder.where} refers to the sheet {found.title!r}; change it first"
                     raise ToolError(msg)
             file.book.remove(found)
-            return {"deleted": found.title, "sheets": list(file.book.sheetnames)}
+            return file.answers({"deleted": found.title, "sheets": list(file.book.sheetnames)})
 
     def _load(self, snapshot: Snapshot) -> ExcelFile:
         return ExcelFile.load(snapshot, self._workspace.max_bytes)
@@ -361,7 +363,7 @@ class ExcelTools:
             msg = f"{document!r} is not written: {reason}"
             raise ToolError(msg)
         yield file
-        self._workspace.replace(snapshot, file.to_bytes())
+        self._workspace.replace(snapshot, file.to_bytes(), file.answer)
 
 
 def _held(sheet: Worksheet, cells: CellRange) -> list[tuple[JsonValue, bool] | None]:

@@ -47,7 +47,7 @@ Value: TypeAlias = str | bool | int | float | Date | None
 
 
 @dataclass
-class ExcelFile:
+class ExcelFile(_office.Edited):
     """An opened workbook; nothing of it is kept open on disk."""
 
     book: Workbook

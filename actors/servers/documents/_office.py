@@ -1,15 +1,18 @@
-"""What is checked before a document is parsed: damage, passwords, bombs, and files that are something else."""
+"""What both kinds of document have in common: what is checked before one is parsed, and what an edit answers."""
 
 from __future__ import annotations
 
 import io
 import zipfile
 import zlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers._server import ToolError
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from callboard.actors.servers.documents._workspace import Snapshot
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -23,6 +26,19 @@ _ENTITIES = tuple(
 _STRICT = b"purl.oclc.org/ooxml/"
 _MAIN = {"word": "word/document.xml", "excel": "xl/workbook.xml"}
 _MAIN_TYPES = {"word": (b"wordprocessingml.",), "excel": (b"spreadsheetml.", b"ms-excel.")}
+
+
+@dataclass
+class Edited:
+    """An opened document that an edit changes."""
+
+    answer: dict[str, JsonValue] | None = field(default=None, init=False)
+    """What the edit answers; it is noted before the file is replaced, so that a crash does not lose it."""
+
+    def answers(self, answer: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        """Set it. The last line of an edit."""
+        self.answer = answer
+        return answer
 
 
 def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:

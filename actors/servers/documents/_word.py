@@ -123,7 +123,7 @@ class WordTools:
         with self._editing(document) as file:
             place = _place(file, control_id, control_name)
             made = edit.insert_paragraph(file.document, text, style, place, before=position == "before")
-            return _made(file, made)
+            return file.answers(_made(file, made))
 
     @tool(effect=Effect.ONCE, roots=WORD)
     def insert_heading(  # noqa: PLR0913 - each is a choice of its own, with a default
@@ -139,7 +139,9 @@ class WordTools:
         """Insert a heading before or after a control, or at the end of the document without one."""
         with self._editing(document) as file:
             place = _place(file, control_id, control_name)
-            return _made(file, edit.insert_heading(file.document, text, level, place, before=position == "before"))
+            return file.answers(
+                _made(file, edit.insert_heading(file.document, text, level, place, before=position == "before"))
+            )
 
     @tool(effect=Effect.ONCE, roots=WORD)
     def insert_table(  # noqa: PLR0913 - each is a choice of its own, with a default
@@ -160,7 +162,7 @@ class WordTools:
             made = tables.make_table(file.document, header, rows, style)
             edit.move(made, place, before=position == "before")
             edit.separate(made)
-            return _made(file, made)
+            return file.answers(_made(file, made))
 
     @tool(effect=Effect.ONCE, roots=WORD)
     def append_rows(
@@ -171,7 +173,7 @@ class WordTools:
         with self._editing(document) as file:
             found = find(file, control_id, control_name)
             tables.append_rows(found.table, rows)
-            return {"control_id": control_id, "rows_added": len(rows)}
+            return file.answers({"control_id": control_id, "rows_added": len(rows)})
 
     @tool(effect=Effect.IDEMPOTENT, roots=WORD)
     def write_cell(  # noqa: PLR0913 - a cell's place and its value
@@ -188,7 +190,7 @@ class WordTools:
         with self._editing(document) as file:
             grid = tables.grid_of(find(file, control_id, control_name).table)
             tables.write_cell(grid, row - 1, column - 1, tables.text_of(value))
-            return {"control_id": control_id, "row": row, "column": column}
+            return file.answers({"control_id": control_id, "row": row, "column": column})
 
     @tool(effect=Effect.IDEMPOTENT, roots=WORD)
     def edit_paragraph(
@@ -198,7 +200,7 @@ class WordTools:
         with self._editing(document) as file:
             found = find(file, control_id, control_name)
             edit.set_text(found.paragraph, text)
-            return {"control_id": control_id, "text": clean(text)}
+            return file.answers({"control_id": control_id, "text": clean(text)})
 
     @tool(effect=Effect.ONCE, roots=WORD)
     def replace_text(  # noqa: PLR0913 - each is a choice of its own, with a default
@@ -226,7 +228,7 @@ class WordTools:
             if not count:
                 msg = f"{find_text!r} does not occur there; nothing was replaced"
                 raise ToolError(msg)
-            return {"replaced": count}
+            return file.answers({"replaced": count})
 
     @tool(effect=Effect.IDEMPOTENT, roots=WORD)
     def set_font(  # noqa: PLR0913 - a font has that many sides
@@ -251,7 +253,7 @@ class WordTools:
             count = edit.set_font(
                 block, name=name, size=size, bold=bold, italic=italic, underline=underline, color=color
             )
-            return {"control_id": control_id, "runs": count}
+            return file.answers({"control_id": control_id, "runs": count})
 
     @tool(effect=Effect.ONCE, roots=WORD, hazards=[Hazard.DELETES])
     def delete_control(self, document: Document, control_id: ControlId, *, control_name: ControlName = "") -> Answer:
@@ -265,7 +267,7 @@ class WordTools:
                 )
                 raise ToolError(msg)
             element.getparent().remove(element)
-            return {"deleted": found.control.name, "kind": found.control.kind}
+            return file.answers({"deleted": found.control.name, "kind": found.control.kind})
 
     def _load(self, snapshot: Snapshot) -> WordFile:
         return WordFile.load(snapshot, self._workspace.max_bytes)
@@ -279,7 +281,7 @@ class WordTools:
             msg = f"{document!r} is not written: {reason}"
             raise ToolError(msg)
         yield file
-        self._workspace.replace(snapshot, file.to_bytes())
+        self._workspace.replace(snapshot, file.to_bytes(), file.answer)
 
 
 def _place(file: WordFile, control_id: str, control_name: str) -> Block | None:

@@ -33,7 +33,7 @@ MARKS = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyp
 
 
 @dataclass
-class WordFile:
+class WordFile(_office.Edited):
     """An opened document; nothing of it is kept open on disk."""
 
     document: Document

@@ -19,6 +19,8 @@ from callboard.actors.servers._server import ToolError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pydantic import JsonValue
+
 ROOTS = {".docx": "word", ".xlsx": "excel"}
 """Which application a document belongs to, by the end of its name."""
 
@@ -181,17 +183,21 @@ class Workspace:
             return f"it is open in another program ({lock} exists); close it there first"
         return "" if snapshot.mode & 0o222 else "the file is read-only"
 
-    def replace(self, snapshot: Snapshot, data: bytes) -> None:
+    def replace(self, snapshot: Snapshot, data: bytes, answer: JsonValue = None) -> None:
         """Put new bytes in a document's place, atomically and synced, if it is still as it was read.
+
+        `answer` is what the running call will answer then (see `foresee`).
 
         Raises:
             ToolError: If it was changed or locked meanwhile, or the file system refuses. The file is as it was.
             LeaseVoidError: If the lease of the running call is void. The file is as it was.
         """
-        self._put(snapshot.document, snapshot.path, data, snapshot)
+        self._put(snapshot.document, snapshot.path, data, snapshot, answer)
 
-    def create(self, document: str, data: bytes) -> Path:
+    def create(self, document: str, data: bytes, answer: JsonValue = None) -> Path:
         """Write a document that must not exist yet, atomically and synced.
+
+        `answer` is what the running call will answer then (see `foresee`).
 
         Raises:
             ToolError: If the name is taken or not portable, or its folder is missing.
@@ -207,10 +213,10 @@ class Workspace:
             raise ToolError(msg)
         if os.path.lexists(path):
             raise _exists(document)
-        self._put(document, path, data, None)
+        self._put(document, path, data, None, answer)
         return path
 
-    def _put(self, document: str, path: Path, data: bytes, old: Snapshot | None) -> None:
+    def _put(self, document: str, path: Path, data: bytes, old: Snapshot | None, answer: JsonValue) -> None:
         """Be the one place where a document appears or changes on disk."""
         if len(data) > self.max_bytes:
             msg = f"{document!r} is not written: it would have {len(data)} bytes; {self.max_bytes} are allowed"
@@ -218,7 +224,7 @@ class Workspace:
         spare = path.with_name(f".callboard-{secrets.token_hex(8)}.tmp")
         try:
             _write_synced(spare, data, old.mode if old else None)
-            foresee(path, old.fingerprint if old else "", fingerprint(data))
+            foresee(path, old.fingerprint if old else "", fingerprint(data), answer)
             with committing(path), self._lock:
                 self.path(document)
                 if old is None:
