@@ -53,7 +53,7 @@ class Limits(Section):
     idle_agents: int = Field(default=50, ge=0)
     """Agents of windows, devices and shells that are kept while they have nothing to do."""
     sessions: int = Field(default=20, ge=0)
-    """Ended tasks whose HostAgents are kept for follow-ups."""
+    """Ended tasks whose HostAgents are kept for follow-ups; with a journal, others are made of its rows."""
 
 
 class Budget(Section):

@@ -41,13 +41,11 @@ class Assign(Message):
     """Files that the task has made so far."""
 
     def lean(self) -> Assign:
-        """Leave out what a journal has in other rows of the task: they would grow with the square of its subtasks.
+        """Leave out what a journal has in other rows of the conversation: each would grow with all that was done in it.
 
-        What a conversation had before stays: it is in other tasks' rows.
+        It is what the HostAgent knows that waits for this subtask, and so can be folded back.
         """
-        if not self.subtasks or self.session not in {None, self.task_id}:
-            return self
-        return self.model_copy(update={"subtasks": ()})
+        return self.model_copy(update={"subtasks": (), "made": ()}) if self.subtasks or self.made else self
 
 
 class SubtaskEnded(Message):

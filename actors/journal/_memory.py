@@ -63,6 +63,10 @@ class MemoryJournal(Journal):
         """Know nothing: results are the handles' alone."""
         return None
 
+    def conversation(self, session: str) -> tuple[str, ...]:  # noqa: ARG002 - the interface
+        """Know nothing: what the switchboard does not keep is forgotten."""
+        return ()
+
     def feed(self, reader: Callable[[Sequence[Row]], None], task_ids: Iterable[str] = ()) -> None:
         """Give a reader all that is and will be kept."""
         with self._lock:

@@ -124,6 +124,7 @@ class _Player:
         if isinstance(message, Assign) and message.token and not row.job:
             scene = self._scenes.setdefault(message.address, Scene(self._stage, message.address))
             self._runs[message.run_id] = scene
+            row = self._whole(row, message)
             scene.begin(row, self._moves.get((message.run_id, message.token)))
         elif row.run_id in self._runs:
             made = await self._heard_at(self._runs[row.run_id], row, again=again)
@@ -132,6 +133,15 @@ class _Player:
                 scene.hear(row)
         if again:
             self._rows.append(made)
+
+    def _whole(self, row: Row, assign: Assign) -> Row:
+        """Put back what the journal leaves out of a subtask: what its HostAgent knows."""
+        host = self._scenes[assign.host].run if assign.host in self._scenes else None
+        if host is None:
+            return row
+        return dataclasses.replace(
+            row, message=assign.model_copy(update={"subtasks": host.subtasks, "made": host.made})
+        )
 
     def _take_up(self, settings: Settings) -> None:
         """Go on in the next process, as recovery does: what was heard is folded, and what was used booked, anew."""

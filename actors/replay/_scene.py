@@ -91,6 +91,11 @@ class Scene:
         self._word: Message | None = None
         self._asked: ApprovalRequest | None = None
 
+    @property
+    def run(self) -> Run | None:
+        """What it came to."""
+        return self._run
+
     def begin(self, row: Row, moves: Moves | None) -> None:
         """Begin an assignment, or go on with it after a crash; `moves` are compared, where they are known."""
         self.end()

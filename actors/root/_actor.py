@@ -41,6 +41,7 @@ from callboard.actors.root._sessions import Idle, Sessions
 from callboard.actors.root._stops import Stops
 from callboard.actors.root._tasks import TaskBook, TaskRecord, never_ran
 from callboard.actors.runtime import Leases, ScheduledActor
+from callboard.actors.states import unique
 from callboard.messages import (
     AgentKind,
     Answer,
@@ -148,7 +149,7 @@ class Root(ScheduledActor):
     def _receive(self, message: object) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912 - one match, the switchboard
         match message:
             case Submit():
-                return self._submit(message.task, message.target)
+                return self._submit(message.task, message.target, message.earlier)
             case NotKept():
                 return self._not_kept(message)
             case Restore():
@@ -215,7 +216,7 @@ class Root(ScheduledActor):
     # Tasks and rounds
 
     def _submit(
-        self, task: Task, target: Target | None
+        self, task: Task, target: Target | None, earlier: tuple[str, ...]
     ) -> tuple[Task, concurrent.futures.Future[TaskResult], concurrent.futures.Future[None]]:
         """Take a task, or the same one once more. Answers with it, its result to come, and when it is safe."""
         tasks = self._parts.tasks
@@ -227,14 +228,17 @@ class Root(ScheduledActor):
         if not self._accepting:
             msg = "the supervisor is stopping and takes no more tasks"
             raise SupervisorStoppedError(msg)
-        if task.session is not None and not self._parts.sessions.has(task.session):
+        anew = task.session is not None and not self._parts.sessions.has(task.session)
+        if anew and not earlier:
             msg = (
-                f"the conversation {task.session!r} can't be gone on with: it ended in another process, or so long ago "
-                "that it is not kept any more; limits.sessions says how many are"
+                f"the conversation {task.session!r} can't be gone on with: there is none, or it is not kept any more; "
+                "limits.sessions says how many are, and a journal keeps the others"
             )
             raise TaskRefusedError(msg)
         record = tasks.open(task, target, self._parts.clock.elapsed())
         self._services.secrets.keep(task)
+        if anew:
+            self._parts.recorder.fill(earlier)
         self._parts.outbox.keep(task.id, "", task, failed=lambda error: self._post(NotKept(task.id, error)))
         self._parts.recorder.emit(
             EventName.TASK_SUBMITTED,
@@ -376,7 +380,7 @@ class Root(ScheduledActor):
                 self._receive(word)
             if not past.said:
                 self._end_if_over(past.record)
-        self._parts.recorder.fill([past.record.task.id for past in pasts])
+        self._parts.recorder.fill(unique(each for past in pasts for each in past.conversation))
 
     def _give_up(self, error: Exception) -> None:
         """Close the intake and stop all agents: what can't be kept must not happen."""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.journal import FileJournal, Journal, JournalFile, MemoryJournal, Row
+from callboard.actors.processing import MACHINES
+from callboard.actors.root._handover import heard_at
 from callboard.actors.root._recovery import Past, past_of
+from callboard.actors.states import fold
 from callboard.config import in_force
-from callboard.messages import InForce
+from callboard.messages import AgentKind, IllegalMoveError, InForce
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from callboard.actors.runtime import Clock
-    from callboard.config import Settings
+    from callboard.actors.states import Run
+    from callboard.config import Limits, Settings
     from callboard.messages import Event
 
 
@@ -48,8 +53,7 @@ def open_journal(settings: Settings, clock: Clock, broken: Callable[[Exception],
     file = JournalFile.open(settings.path(where.path), durability=where.durability)
     try:
         file.prune(days=where.days, max_bytes=where.max_bytes)
-        found = (past_of(tuple(file.rows(task_id)), clock.elapsed()) for task_id in file.unfinished())
-        pasts = tuple(past for past in found if past is not None)
+        pasts = tuple(_pasts(file, settings.limits, clock))
         token, seq = max((past.token for past in pasts), default=0), file.last_seq
     except BaseException:
         file.close()
@@ -59,3 +63,25 @@ def open_journal(settings: Settings, clock: Clock, broken: Callable[[Exception],
     in_use = InForce(sections=in_force(settings))
     journal.append((Row(time.time(), "", "", in_use),), lazy=True)  # goes before the first that is needed
     return Opened(journal, pasts, token, seq, journal.event, journal.events)
+
+
+def _pasts(file: JournalFile, limits: Limits, clock: Clock) -> Iterator[Past]:
+    """Read the tasks that are not over."""
+    for task_id in file.unfinished():
+        rows = tuple(file.rows(task_id))
+        past = past_of(rows, clock.elapsed())
+        if past is None:
+            continue
+        past.conversation = file.session_tasks(past.record.session)
+        if any(run.host is not None for run in past.record.runs.values()):
+            before = past.conversation[: past.conversation.index(task_id)]
+            earlier = [row for each in before for row in file.rows(each)]
+            past.host = _host(past.record.host, [*earlier, *rows], limits)
+        yield past
+
+
+def _host(address: str, rows: Sequence[Row], limits: Limits) -> Run | None:
+    """Fold the HostAgent of a conversation; None if its machine has changed, which it will find itself."""
+    with contextlib.suppress(IllegalMoveError):
+        return fold(heard_at(address, rows), limits, MACHINES[AgentKind.HOST])
+    return None

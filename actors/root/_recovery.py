@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from callboard.actors.journal import Row
+    from callboard.actors.states import Run
 
 Ask = Question | ApprovalRequest
 
@@ -52,6 +53,10 @@ class Past:
     """Seconds of work of the task and of its runs: not in waiting for a person, in pauses, between processes."""
     token: int = 0
     """The highest lease."""
+    conversation: tuple[str, ...] = ()
+    """The tasks of its conversation that are kept, in order, itself included."""
+    host: Run | None = None
+    """What its HostAgent came to, where a subtask waits for an end: it has what the subtask's rows leave out."""
 
 
 def past_of(rows: Sequence[Row], now: float) -> Past | None:

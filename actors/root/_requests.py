@@ -20,6 +20,8 @@ class Submit:
 
     task: Task
     target: Target | None
+    earlier: tuple[str, ...] = ()
+    """Of a follow-up: the tasks of its conversation that the journal has."""
 
 
 @dataclass(frozen=True)

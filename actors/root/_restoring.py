@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from callboard.actors.root._parts import Parts
     from callboard.actors.root._recovery import Past
     from callboard.actors.root._stops import Stops
-    from callboard.actors.root._tasks import TaskRecord
     from callboard.messages import Assign, Task
 
 
@@ -37,7 +36,7 @@ def restore(past: Past, parts: Parts, hands: HandOver, stops: Stops, services: S
         parts.people.remember(approved)
     for word in past.said.values():
         record.runs[word.run_id] = record.runs[word.run_id].model_copy(update={"token": word.token})
-    waiting = [_whole(run, record) for run in record.runs.values() if not run.token]
+    waiting = [_whole(run, past) for run in record.runs.values() if not run.token]
     for run in sorted(waiting, key=lambda run: run.run_id not in past.begun):
         if record.stopping is not None and run.run_id not in past.begun:
             stops.stop_queued(record, run, record.stopping)
@@ -47,9 +46,12 @@ def restore(past: Past, parts: Parts, hands: HandOver, stops: Stops, services: S
         parts.people.restore(ask)
 
 
-def _whole(assign: Assign, record: TaskRecord) -> Assign:
+def _whole(assign: Assign, past: Past) -> Assign:
     """Put back what the journal had left out of an assignment."""
-    return assign if assign.subtasks else assign.model_copy(update={"subtasks": tuple(record.subtasks)})
+    host = past.host if assign.host is not None else None
+    if host is not None:
+        return assign.model_copy(update={"subtasks": host.subtasks, "made": host.made})
+    return assign if assign.subtasks else assign.model_copy(update={"subtasks": tuple(past.record.subtasks)})
 
 
 def _lost_secrets(task: Task, services: Services) -> bool:

@@ -84,11 +84,11 @@ def test_a_state_that_decides_otherwise(whole, monkeypatch):
 def test_a_parser_that_refuses_what_counted(whole, monkeypatch):
     read = _decide.decision_of
 
-    def strict(context, run, observation, content):
+    def strict(context, run, observation, content, **more):
         if content["Status"] == "FINISH":
             msg = "FINISH is out of fashion"
             raise InvalidAnswerError(msg)
-        return read(context, run, observation, content)
+        return read(context, run, observation, content, **more)
 
     monkeypatch.setattr(_decide, "decision_of", strict)
     found = whole.again().difference
@@ -101,9 +101,9 @@ def test_a_parser_that_lets_pass_what_was_sent_back(record, monkeypatch):
     record.run(Task(id="t", request="x", target="memo:one"), app=[{"Status": "DANCE"}, FINISH])
     read = _decide.decision_of
 
-    def lenient(context, run, observation, content):
+    def lenient(context, run, observation, content, **more):
         status = {"DANCE": "FINISH"}.get(content["Status"], content["Status"])
-        return read(context, run, observation, {**content, "Status": status})
+        return read(context, run, observation, {**content, "Status": status}, **more)
 
     monkeypatch.setattr(_decide, "decision_of", lenient)
     found = record.again().difference
@@ -113,8 +113,8 @@ def test_a_parser_that_lets_pass_what_was_sent_back(record, monkeypatch):
 def test_a_parser_that_reads_another_action(whole, monkeypatch):
     read = _decide.decision_of
 
-    def other(context, run, observation, content):
-        decision = read(context, run, observation, content)
+    def other(context, run, observation, content, **more):
+        decision = read(context, run, observation, content, **more)
         actions = tuple(
             action.model_copy(update={"arguments": {**action.arguments, "text": "?"}}) for action in decision.actions
         )

@@ -1,0 +1,274 @@
+"""Conversations that are gone on with in another process, or long after; and what each follow-up adds to a journal."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from callboard import Outcome, PlanStep, Task, tool
+from callboard.actors.agent import Agent, JobReturned
+from callboard.actors.replay import replay_journal
+from callboard.actors.runtime import committing
+from callboard.messages import Assign, Effect, TaskRefusedError
+from callboard.testing import MemoryServer
+
+FINISH = {"Status": "FINISH"}
+ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+
+
+def append(text, status="FINISH"):
+    return {"Status": status, "Function": "append", "Args": {"control_id": "field-1", "text": text}}
+
+
+def hosts(request):
+    """Assign one subtask for each request."""
+    mine = [done for done in request.subtasks if done.run_id.startswith(request.task_id)]
+    return FINISH if mine else ASSIGN
+
+
+@pytest.fixture
+def begin(start, tmp_path):
+    """Start a supervisor on the journal of this test, and on its one surface."""
+    surface = MemoryServer(MemoryServer.window())
+    return lambda **given: start(**{"servers": [surface], "journal": {"path": tmp_path / "journal.db"}, **given})
+
+
+def test_a_conversation_that_ended_in_another_process_is_gone_on_with(begin):
+    plan = ["first this", "then that"]
+    with begin(host=[{**FINISH, "Thought": "noted", "Plan": plan}]) as first:
+        assert first.submit(Task(id="t", request="one")).result(10).ok
+    seen = []
+
+    def host(request):
+        seen.append(([record.decision.thought for record in request.memory], request.plan, request.call))
+        return {**FINISH, "Result": request.request}
+
+    second = begin(host=host)
+    handle = second.handle("t").follow_up("two")
+    assert handle.result(10).output == "two"
+    assert handle.session == "t"
+    assert handle.follow_up("three").result(10).output == "three"
+    assert seen == [(["noted"], tuple(plan), 2), (["noted", ""], tuple(plan), 3)]
+    assert [agent for agent in second.status().agents if agent.startswith("host/")] == ["host/t"]
+
+
+def test_a_task_that_names_its_session_is_such_a_follow_up(begin):
+    with begin(host=[FINISH]) as first:
+        first.submit(Task(id="t", request="one")).result(10)
+    assert begin(host=[FINISH, FINISH]).submit(Task(request="two", session="t")).result(10).ok
+
+
+def test_what_subtasks_left_in_another_process_is_known_to_host_and_agents(begin):
+    with begin(host=hosts, app=[append("1")]) as first:
+        assert first.submit(Task(id="t", request="one")).result(10).ok
+    seen = {}
+
+    def host(request):
+        seen["host"] = [(done.run_id, done.output) for done in request.subtasks]
+        return hosts(request)
+
+    def app(request):
+        seen["app"] = [(done.run_id, done.output) for done in request.subtasks]
+        return append("2")
+
+    handle = begin(host=host, app=app).handle("t").follow_up("two", id="u")
+    result = handle.result(10)
+    assert [done.run_id for done in result.subtasks] == ["u/2"]
+    assert seen == {"host": [("t/1", "1"), ("u/2", "12")], "app": [("t/1", "1")]}
+
+
+def test_the_blackboard_has_the_whole_conversation_again(begin):
+    with begin(host=hosts, app=[append("1")]) as first:
+        first.submit(Task(id="t", request="one")).result(10)
+        before = first.blackboard("t")
+    second = begin(host=hosts, app=[append("2")])
+    second.handle("t").follow_up("two", id="u").result(10)
+    after = second.blackboard("u")
+    assert after == second.blackboard("t")
+    assert after.requests[:1] == before.requests
+    assert [entry.content for entry in after.requests] == ["one", "two"]
+    assert [entry.content["run_id"] for entry in after.subtasks] == ["t/1", "u/2"]
+    assert after.trajectories[: len(before.trajectories)] == before.trajectories
+    assert len(after.trajectories) == 6
+
+
+def test_a_conversation_past_the_limit_is_gone_on_with_from_the_journal(begin):
+    supervisor = begin(host=hosts, app=lambda request: append(request.task_id), limits={"sessions": 0})
+    first = supervisor.submit(Task(id="t", request="one"))
+    first.result(10)
+    assert not [agent for agent in supervisor.status().agents if agent.startswith("host/")]
+    assert first.follow_up("two", id="u").result(10).ok
+    assert first.follow_up("three", id="v").result(10).ok
+    board = supervisor.blackboard("t")
+    assert Counter(entry.content["run_id"] for entry in board.subtasks) == Counter(["t/1", "u/2", "v/3"])
+    assert len(board.trajectories) == 9
+
+
+@pytest.mark.parametrize(
+    ("task", "session"),
+    [(Task(id="t", request="x", target="memo:one"), "t"), (Task(id="t", request="x"), "nobody")],
+    ids=["no HostAgent", "no such conversation"],
+)
+def test_what_is_no_conversation_is_refused(begin, task, session):
+    with begin(host=[FINISH], app=[FINISH]) as first:
+        first.submit(task).result(10)
+    with pytest.raises(TaskRefusedError, match="there is none, or it is not kept any more"):
+        begin(host=[FINISH], app=[FINISH]).submit(Task(request="more", session=session))
+
+
+def test_a_conversation_that_was_dropped_is_refused(begin):
+    with begin(host=[FINISH]) as first:
+        first.submit(Task(id="t", request="one")).result(10)
+    second = begin(host=[FINISH], journal={"path": first.settings.journal.path, "days": 1e-9})
+    with pytest.raises(TaskRefusedError, match="not kept any more"):
+        second.submit(Task(request="two", session="t"))
+
+
+def test_a_follow_up_in_another_process_may_follow_a_plan(begin):
+    with begin(host=hosts, app=[append("1")]) as first:
+        first.submit(Task(id="t", request="one")).result(10)
+    plan = [PlanStep(request=text, target="memo:one") for text in ("2", "3")]
+    result = begin(app=lambda request: append(request.request)).handle("t").follow_up("both", plan=plan).result(10)
+    assert (result.outcome, [done.number for done in result.subtasks]) == (Outcome.FINISHED, [2, 3])
+
+
+def test_a_follow_up_in_another_process_is_replayed(begin):
+    with begin(host=hosts, app=[append("1")]) as first:
+        first.submit(Task(id="t", request="one")).result(10)
+    with begin(host=hosts, app=[append("2")]) as second:
+        second.handle("t").follow_up("two", id="u").result(10)
+        path = second.settings.journal.path
+    done = replay_journal(path, "u")
+    assert (done.same, done.outcome) == (True, Outcome.FINISHED), str(done.difference)
+
+
+# What a follow-up adds
+
+
+def sizes(path, task_id):
+    """Give the sizes of a task's rows but events, in order."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(
+            "SELECT kind, length(body) FROM rows WHERE task = ? AND seq IS NULL ORDER BY id", (task_id,)
+        ).fetchall()
+
+
+def test_the_rows_of_a_follow_up_do_not_grow_with_the_conversation(begin):
+    def app(request):
+        write = {"Status": "FINISH", "Function": "write", "Args": {"control_id": "field-1", "text": "same"}}
+        return {**write, "Result": "x" * 5000}
+
+    with begin(host=hosts, app=app) as supervisor:
+        handle = supervisor.submit(Task(id="f-00", request="work"))
+        for number in range(1, 11):
+            handle.result(20)
+            handle = handle.follow_up("work", id=f"f-{number:02}")
+        assert handle.result(20).ok
+        path = supervisor.settings.journal.path
+    first, tenth = sizes(path, "f-01"), sizes(path, "f-10")
+    assert [kind for kind, _ in first] == [kind for kind, _ in tenth]
+    assert max(size for _, size in first) > 5000
+    assert max(abs(later - earlier) for (_, earlier), (_, later) in zip(first, tenth, strict=True)) < 50
+
+
+def test_the_rows_of_a_subtask_name_none_of_those_before_it(begin):
+    def app(request):
+        return {**FINISH, "Result": f"result of {request.task_id}"}
+
+    with begin(host=hosts, app=app) as supervisor:
+        first = supervisor.submit(Task(id="one", request="work"))
+        first.result(10)
+        first.follow_up("work", id="two").result(10)
+        path = supervisor.settings.journal.path
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT body FROM rows WHERE task = 'two' AND kind = 'assign'").fetchall()
+    assert [(json.loads(body)["subtasks"], json.loads(body)["made"]) for (body,) in rows] == [([], [])] * 3
+
+
+class Blocks:
+    """A model that answers once it is let go."""
+
+    def __init__(self):
+        self.reached, self.go, self.seen = threading.Event(), threading.Event(), []
+
+    def __call__(self, request):
+        self.seen.append([(done.run_id, done.output) for done in request.subtasks])
+        if request.task_id == "u" and not self.go.is_set():
+            self.reached.set()
+            self.go.wait(20)
+        return append(request.task_id)
+
+
+def test_a_subtask_that_another_process_goes_on_with_knows_the_conversation(begin):
+    blocked = Blocks()
+    first = begin(host=hosts, app=blocked)
+    handle = first.submit(Task(id="t", request="one"))
+    handle.result(10)
+    handle.follow_up("two", id="u")
+    assert blocked.reached.wait(10)
+    first.stop()
+    blocked.go.set()
+    second = begin(host=hosts, app=blocked)
+    assert second.handle("u").result(10).ok
+    assert blocked.seen == [[], [("t/1", "t")], [("t/1", "t")]]
+    assert [entry.content for entry in second.blackboard("u").requests] == ["one", "two"]
+
+
+class Drawer(MemoryServer):
+    """A surface with a drawer of files."""
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def put(self, target: str, path: str) -> str:
+        """Make a file."""
+        with committing(Path(path)):
+            Path(path).write_text("made", encoding="utf-8")
+        return path
+
+
+def test_what_a_conversation_made_is_known_to_a_subtask_that_another_process_goes_on_with(begin, tmp_path):
+    drawer, blocked, path = Drawer(MemoryServer.window()), Blocks(), str(tmp_path / "made.txt")
+
+    def app(request):
+        if request.task_id == "t":
+            return {"Status": "FINISH", "Function": "put", "Args": {"path": path}}
+        return blocked(request)
+
+    first = begin(host=hosts, app=app, servers=[drawer])
+    handle = first.submit(Task(id="t", request="one"))
+    assert handle.result(10).subtasks[0].made == (path,)
+    handle.follow_up("two", id="u")
+    assert blocked.reached.wait(10)
+    first.stop()
+    blocked.go.set()
+    result = begin(host=hosts, app=app, servers=[drawer]).handle("u").result(10)
+    assert result.subtasks[0].made == (path,)
+    assert result.artifacts == ()
+
+
+def test_a_subtask_that_its_host_agent_says_again_knows_the_conversation(begin, monkeypatch, caplog):
+    blocked = Blocks()
+    blocked.go.set()
+    crashes = [True]
+    receive = Agent.receive
+
+    def crash(agent, message):
+        if isinstance(message, JobReturned) and isinstance(message.said, Assign) and message.task_id == "u" and crashes:
+            crashes.clear()
+            msg = "before its word was told"
+            raise RuntimeError(msg)
+        receive(agent, message)
+
+    monkeypatch.setattr(Agent, "receive", crash)
+    supervisor = begin(host=hosts, app=blocked, supervision={"backoff": 0.01})
+    handle = supervisor.submit(Task(id="t", request="one"))
+    handle.result(10)
+    after = handle.follow_up("two", id="u")
+    assert after.result(10).ok
+    assert not crashes
+    assert blocked.seen == [[], [("t/1", "t")]]
