@@ -9,16 +9,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import script
+import world
+
 from callboard.actors.journal import JournalReader, Row
 from callboard.messages import (
     Answered,
+    ApprovalRequest,
     Assign,
+    Cancel,
+    CommandResult,
     Event,
     EventName,
     Intent,
     JournalError,
     Outcome,
+    Pause,
     Probe,
+    Recovered,
+    ResultStatus,
+    Resume,
     StepDone,
     TaskResult,
 )
@@ -26,17 +36,25 @@ from callboard.messages import (
 Asked = tuple[str, str, int]
 """A question to a model that must not be asked again: ``call`` or ``step``, the run, and its number."""
 
+SAID = {"outcome", "causes", "output", "comment", "artifacts"}
+"""What of a result, and of each of its subtasks, a kill changes nothing of; what it took it may change."""
+
 
 @dataclass
 class Figures:
     """What a campaign comes to."""
 
     kills: int = 0
+    full: int = 0
+    """How often there was no room to write."""
     lives: int = 0
     accepted: int = 0
     ended: int = 0
     lost: int = 0
     repeated: int = 0
+    """How often an action ran again that must not."""
+    again: int = 0
+    """How often one ran again that may."""
     done: int = 0
     not_done: int = 0
     unknown: int = 0
@@ -50,9 +68,30 @@ class Figures:
 
     def __str__(self) -> str:
         """Put them on one line."""
+        ends = f"kills {self.kills}, disk full {self.full}, lives {self.lives}"
+        tasks = f"accepted {self.accepted}, ended {self.ended}, lost {self.lost}"
+        actions = f"repeated {self.repeated}, idempotent ones run again {self.again}"
         doubt = f"in doubt: done {self.done}, not done {self.not_done}, unknown {self.unknown}"
-        tasks = f"accepted {self.accepted}, ended {self.ended}, lost {self.lost}, repeated {self.repeated}"
-        return f"kills {self.kills}, lives {self.lives}; {tasks}; {doubt}"
+        return f"{ends}; {tasks}; {actions}; {doubt}"
+
+
+@dataclass(frozen=True)
+class Without:
+    """What the same program comes to without a kill."""
+
+    results: dict[str, Any]
+    """By the names of the tasks."""
+    contents: dict[str, Any]
+    """By the names of the documents."""
+    approvals: Counter[tuple[str, str]]
+    """How often a person was asked, by task and tool."""
+
+    @classmethod
+    def of(cls, folder: Path) -> Without:
+        """Read a folder in which nobody was killed."""
+        journal = Journal(folder / "journal.db")
+        results = {script.name(row.task_id): said(result, folder) for row, result in journal.messages(TaskResult)}
+        return cls(results, world.contents(folder / "workspace"), journal.approvals())
 
 
 class Journal:
@@ -71,10 +110,24 @@ class Journal:
             else:
                 yield row, rounds[row.run_id], message.record.step
 
+    def approvals(self) -> Counter[tuple[str, str]]:
+        """Count what a person was asked to approve, by task and tool."""
+        asked = self.messages(ApprovalRequest)
+        return Counter((script.name(row.task_id), ask.actions[0].tool) for row, ask in asked)
+
     def messages(self, kind: Any) -> Iterator[tuple[Row, Any]]:
         """Go through the messages of a kind, task by task, in order."""
         for rows in self.rows.values():
             yield from ((row, row.message) for row in rows if isinstance(row.message, kind))
+
+
+def said(result: TaskResult, folder: Path) -> Any:
+    """Take of a result what a kill changes nothing of."""
+    subtasks = {"number", "request", "address", "made", *SAID}
+    text = result.model_dump_json(
+        include={"rounds": True, "subtasks": {"__all__": subtasks}} | dict.fromkeys(SAID, True)
+    )
+    return json.loads(text.replace(str(folder), ""))
 
 
 def left(folder: Path) -> Journal | None:
@@ -88,9 +141,7 @@ def left(folder: Path) -> Journal | None:
 def forgotten(folder: Path) -> list[str]:
     """Say which tasks were accepted that the journal does not know; they may be submitted again, and found no more."""
     journal = left(folder)
-    if journal is None:
-        return []
-    return [task for task in {line["task"] for line in lines(folder / "accepted.jsonl")} if task not in journal.rows]
+    return [] if journal is None else [task for task in _accepted(folder) if task not in journal.rows]
 
 
 def answered(folder: Path) -> set[Asked]:
@@ -103,63 +154,97 @@ def answered(folder: Path) -> set[Asked]:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """Read what outlived a life; the last line may be cut off."""
-    if not path.exists():
-        return []
-    whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
-    return [json.loads(line) for line in whole.splitlines()]
+    """Read what outlived a life; a line that was cut off says nothing, and the next one follows it."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
 
 
-def check(folder: Path, marks: list[str], expected: set[str], known: dict[int, set[Asked]]) -> Figures:
+def check(folder: Path, names: list[str], known: dict[int, set[Asked]], without: Without) -> Figures:
     """Check a folder when all of its tasks should be over.
 
     Args:
         folder: Where the program worked.
-        marks: What stands in its documents.
-        expected: What should stand there, once each.
+        names: Of its tasks.
         known: What models had answered, by the life that began with it.
+        without: What it comes to without a kill.
     """
     journal = Journal(folder / "journal.db")
     figures = Figures()
     figures.problems += _tasks(folder, journal, figures)
-    figures.problems += _world(marks, expected, figures)
+    figures.problems += _results(folder, journal, without)
+    figures.problems += _world(folder, names, without, figures)
+    figures.problems += _deeds(folder, journal, figures)
     figures.problems += _intents(journal, figures)
+    figures.problems += _people(journal, without)
     figures.problems += _models(folder, known)
     return figures
 
 
+def _accepted(folder: Path) -> list[str]:
+    return sorted({line["task"] for line in lines(folder / "accepted.jsonl")})
+
+
 def _tasks(folder: Path, journal: Journal, figures: Figures) -> Iterator[str]:
-    accepted = {line["task"] for line in lines(folder / "accepted.jsonl")}
+    """Check that what was accepted has ended, once, and that its caller was told the same."""
     results = {row.task_id: result for row, result in journal.messages(TaskResult)}
-    figures.accepted = len(accepted)
+    figures.accepted = len(_accepted(folder))
     figures.ended = len(results)
-    for task_id in sorted(accepted):
+    for task_id in _accepted(folder):
         if task_id not in results:
             figures.lost += 1
             there = "it is open" if task_id in journal.rows else "the journal does not know it"
             yield f"{task_id} was accepted and has no result: {there}"
     for told in lines(folder / "told.jsonl"):
         result = results.get(told["task"])
-        if result is None or result.outcome != told["outcome"]:
-            yield f"{told['task']} was told to be {told['outcome']}, and is kept as {result and result.outcome}"
-    for row, result in journal.messages(TaskResult):
-        if result.outcome is not (Outcome.CANCELLED if row.task_id == "gone" else Outcome.FINISHED):
-            yield f"{row.task_id} ended as {result.outcome}: {'; '.join(cause.reason for cause in result.causes)}"
-        for path in (path for path in result.artifacts if not Path(path).exists()):
-            figures.lost += 1
-            yield f"the result of {row.task_id} names {path}, which is not there"
+        kept = None if result is None else result.model_dump(mode="json")
+        if kept != told["result"]:
+            yield f"of {told['task']} was told {told['result']}, and kept {kept}"
     for task_id, count in Counter(row.task_id for row, _ in journal.messages(TaskResult)).items():
         if count > 1:
             yield f"{task_id} has {count} results"
-
-
-def _world(marks: list[str], expected: set[str], figures: Figures) -> Iterator[str]:
-    for mark, count in sorted(Counter(marks).items()):
+    for name, count in Counter(map(script.name, journal.rows)).items():
         if count > 1:
-            figures.repeated += 1
-            yield f"{mark} was done {count} times"
-    for mark in sorted(expected - set(marks)):
-        yield f"{mark} was not done"
+            yield f"{name} was taken {count} times"
+
+
+def _results(folder: Path, journal: Journal, without: Without) -> Iterator[str]:
+    """Check that each result is the one without a kill."""
+    for row, result in journal.messages(TaskResult):
+        name = script.name(row.task_id)
+        if result.outcome is not script.OUTCOMES.get(name, Outcome.FINISHED):
+            yield f"{name} ended as {result.outcome}: {'; '.join(cause.reason for cause in result.causes)}"
+        elif (here := said(result, folder)) != without.results[name]:
+            yield f"{name} came to {here}, and without a kill to {without.results[name]}"
+
+
+def _world(folder: Path, names: list[str], without: Without, figures: Figures) -> Iterator[str]:
+    """Check that each document holds what it holds without a kill, and each mark stands there once."""
+    read = world.contents(folder / "workspace")
+    marks, expected = Counter(world.marks(read)), script.marks(names)
+    for mark, count in sorted(marks.items()):
+        if count > 1:
+            figures.repeated += count - 1
+            yield f"{mark} stands there {count} times"
+    for mark in sorted(marks.keys() ^ expected):
+        yield f"{mark} {'stands there' if mark in marks else 'is not there'}"
+    for path in sorted(read.keys() | without.contents.keys()):
+        if read.get(path) != without.contents.get(path):
+            yield f"{path} holds {read.get(path)}, and without a kill {without.contents.get(path)}"
+
+
+def _deeds(folder: Path, journal: Journal, figures: Figures) -> Iterator[str]:
+    """Check that what must not be repeated was done once; count how often what may be was done again."""
+    once = {intent.call_id for _, intent in journal.messages(Intent)}
+    for (call, tool), count in Counter((line["call"], line["tool"]) for line in lines(folder / "deeds.jsonl")).items():
+        if call not in once:
+            figures.again += count - 1
+        elif count > 1:
+            yield f"{tool} of {call} was done {count} times"
 
 
 def _intents(journal: Journal, figures: Figures) -> Iterator[str]:
@@ -186,6 +271,28 @@ def _intents(journal: Journal, figures: Figures) -> Iterator[str]:
 def _doubts(journal: Journal) -> Iterator[tuple[Row, Event]]:
     found = journal.messages(Event)
     return ((row, event) for row, event in found if event.name is EventName.COMMAND_IN_DOUBT)
+
+
+def _people(journal: Journal, without: Without) -> Iterator[str]:
+    """Check that a task that a person had paused began nothing in another process, and that nobody was asked more."""
+    for rows in journal.rows.values():
+        paused = elsewhere = False
+        begun: set[str] = set()
+        for row in rows:
+            match row.message:
+                case Pause() | Resume() | Cancel() if not row.run_id:
+                    paused, elsewhere = isinstance(row.message, Pause), False
+                case Recovered():
+                    elsewhere = paused
+                case Intent(call_id=call) | CommandResult(call_id=call, status=ResultStatus.SUCCESS):
+                    if elsewhere and call not in begun:
+                        yield f"{call} was begun while its task was paused"
+                    begun.add(call)
+                case _:
+                    pass
+    for (name, tool), count in journal.approvals().items():
+        if count > (asked := without.approvals[name, tool]):
+            yield f"{name} asked for {count} approvals of {tool}, and without a kill for {asked}"
 
 
 def _models(folder: Path, known: dict[int, set[Asked]]) -> Iterator[str]:

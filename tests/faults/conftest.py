@@ -3,42 +3,43 @@
 from __future__ import annotations
 
 import concurrent.futures
-import importlib.util
+import importlib
 import json
 import os
 import queue
+import shutil
 import subprocess
 import sys
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import pytest
 
 
 def beside(name: str) -> ModuleType:
     """Load a file of this folder; the test tree is no package."""
-    spec = importlib.util.spec_from_file_location(f"callboard_faults_{name}", Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    with mock.patch.object(sys, "path", [str(Path(__file__).parent), *sys.path]):
+        return importlib.import_module(name)
 
 
-program, checker = beside("program"), beside("checker")
+script, world, checker, program = map(beside, ("script", "world", "checker", "program"))
 
 AT_ONCE = 2
 MOST_LIVES = 12
-EXPECTED = {mark for script in program.SCRIPTS.values() for mark in json.dumps(script).split('"') if "#" in mark}
 
 FIGURES: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
 
 KILLED = -9
 
 Life = dict[str, Any]
-"""How a life ends: ``kills``, places as (when, kind, nth), ``kill_after`` or ``stop_after``, in seconds, or nothing of
-these; and with ``then``, what is done to the folder after it."""
+"""How a life ends: ``kills``, places as (when, kind, nth) and perhaps some seconds after it, ``kill_after`` or
+``stop_after``, in seconds, ``file_size``, the most that fits into a file, or nothing of these; and with ``then``, what
+is done to the folder after it."""
 
 
 class Nursery:
@@ -71,11 +72,15 @@ class Trials:
 
     def __init__(self, root: Callable[[str], Path]) -> None:
         self._root = root
+        self._documents = root("documents") / "workspace"
+        world.prepare(self._documents)
         self._free: queue.SimpleQueue[Nursery] = queue.SimpleQueue()
         self._nurseries = [Nursery() for _ in range(AT_ONCE)]
         for nursery in self._nurseries:
             self._free.put(nursery)
         self._pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE)
+        self._undisturbed: dict[tuple[str, ...], Path] = {}
+        self._one_by_one: dict[tuple[str, ...], threading.Lock] = defaultdict(threading.Lock)
 
     def begin(self, name: str, lives: Sequence[Life], **order: Any) -> concurrent.futures.Future[Any]:
         """Begin a trial: a folder, and a program that lives there until all is done; gives its figures."""
@@ -87,10 +92,11 @@ class Trials:
         return (trial.result() for trial in begun)
 
     def _try(self, folder: Path, lives: Sequence[Life], order: dict[str, Any]) -> Any:
-        program.prepare(folder / "workspace")
+        without = checker.Without.of(self._without(order))
+        shutil.copytree(self._documents, folder / "workspace")
         known: dict[int, Any] = {}
         forgotten: set[str] = set()
-        kills = life = 0
+        kills = full = life = 0
         nursery = self._free.get()
         try:
             status = -1
@@ -101,6 +107,7 @@ class Trials:
                 known[life] = checker.answered(folder)
                 status = nursery.live(folder=str(folder), life=life, **ends, **order)
                 kills += status == KILLED
+                full += status == program.FULL
                 forgotten.update(checker.forgotten(folder))
                 if status == program.BROKEN or life >= MOST_LIVES:
                     break
@@ -109,30 +116,46 @@ class Trials:
         finally:
             self._free.put(nursery)
         if status:
-            failures = folder / "failures.txt"
-            said = failures.read_text(encoding="utf-8") if failures.exists() else "it was killed each time"
-            figures = checker.Figures(problems=[f"life {life} ended with {status}: {said}"])
+            figures = checker.Figures(problems=[f"life {life} ended with {status}: {_said(folder)}"])
         else:
-            expected = {mark for mark in EXPECTED if mark.partition("#")[0] in order.get("tasks", program.TASKS)}
-            figures = checker.check(folder, program.marks_in(folder / "workspace"), expected, known)
-        figures.kills, figures.lives = kills, life
+            figures = checker.check(folder, order.get("tasks", script.ALL), known, without)
+        figures.kills, figures.full, figures.lives = kills, full, life
         figures.lost += len(forgotten)
         figures.problems += [f"{task} was accepted, and then the journal did not know it" for task in forgotten]
         return figures
 
-    def passed(self, tasks: Sequence[str] | None = None) -> dict[tuple[str, str], int]:
+    def passed(self, **order: Any) -> dict[tuple[str, str], int]:
         """Tell which places a life passes that nobody disturbs, and how often."""
-        folder = self._root("undisturbed")
-        figures = self._try(folder, (), {"tasks": tasks or list(program.TASKS)})
-        assert figures.problems == []
-        places = json.loads((folder / "passed-1.json").read_text(encoding="utf-8"))
+        places = json.loads((self._without(order) / "passed-1.json").read_text(encoding="utf-8"))
         return {(when, kind): count for when, kind, count in places}
+
+    def _without(self, order: dict[str, Any]) -> Path:
+        """Give the folder of a life that nobody disturbs."""
+        names = tuple(order.get("tasks", script.ALL))
+        with self._one_by_one[names]:
+            if names not in self._undisturbed:
+                folder = self._root("undisturbed")
+                shutil.copytree(self._documents, folder / "workspace")
+                nursery = self._free.get()
+                status = nursery.live(folder=str(folder), life=1, tasks=names, limits=order.get("limits", {}))
+                self._free.put(nursery)
+                assert status == program.DONE, _said(folder)
+                figures = checker.check(folder, names, {1: set()}, checker.Without.of(folder))
+                assert figures.problems == []
+                assert (figures.repeated, figures.again, figures.done, figures.not_done) == (0, 0, 0, 0)
+                self._undisturbed[names] = folder
+        return self._undisturbed[names]
 
     def close(self) -> None:
         """End the processes."""
         self._pool.shutdown(cancel_futures=True)
         for nursery in self._nurseries:
             nursery.close()
+
+
+def _said(folder: Path) -> str:
+    failures = folder / "failures.txt"
+    return failures.read_text(encoding="utf-8") if failures.exists() else "it was killed each time"
 
 
 @pytest.fixture(scope="session")

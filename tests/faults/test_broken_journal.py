@@ -10,7 +10,7 @@ import pytest
 from callboard import EventName, Outcome, Task, TaskResult
 from callboard.actors.journal import JournalFile
 from callboard.actors.root._tasks import TaskRecord
-from callboard.messages import JournalError, SupervisorStoppedError
+from callboard.messages import JournalError, SupervisorStoppedError, UnknownTaskError
 from callboard.testing import Faults, MemoryServer, disk_full
 
 TEXTS = ["one", "two", "three", "four"]
@@ -19,7 +19,7 @@ FINISH = {"Status": "FINISH"}
 
 
 def host(request):
-    return FINISH if request.subtasks else ASSIGN
+    return FINISH if request.subtasks or request.task_id == "over" else ASSIGN
 
 
 def app(request):
@@ -92,7 +92,8 @@ def test_a_full_disk_stops_the_work_and_with_room_again_it_goes_on_without_repea
     assert done() in (at_failure[0], TEXTS[: len(at_failure[0]) + 1])  # an action whose intent was safe may still end
     assert EventName.JOURNAL_FAILED in {event.name for event in heard}
     again = begin()
-    assert again.submit(Task(id="t", request="do it")).result(10).outcome is Outcome.FINISHED
+    handle = again.submit(Task(id="t", request="do it")) if handle is None else again.handle("t")
+    assert handle.result(10).outcome is Outcome.FINISHED
     assert done() == TEXTS
 
 
@@ -107,38 +108,63 @@ def file(monkeypatch):
 @pytest.mark.parametrize(
     ("pragma", "why"), [("max_page_count = 1", "full"), ("query_only = ON", "readonly")], ids=["full", "read-only"]
 )
-def test_a_file_that_sqlite_itself_can_not_write_any_more_stops_the_work(begin, done, file, pragma, why):
+def test_a_file_that_sqlite_itself_can_not_write_any_more_stops_the_work_and_loses_no_task(
+    begin, done, file, pragma, why
+):
     with Faults() as faults:
         faults.before("intent", lambda: file()._connection.execute(f"PRAGMA {pragma}"), nth=2)
-        handle = begin().submit(Task(id="t", request="do it " + "x" * 20_000))  # each row needs pages of its own
+        broken = begin()
+        over = broken.submit(Task(id="over", request="look")).result(10)
+        handle = broken.submit(Task(id="t", request="do it " + "x" * 20_000))  # each row needs pages of its own
         with pytest.raises(JournalError, match=why):
             handle.result(10)
-    assert len(done()) < len(TEXTS)
-
-
-def test_what_a_file_that_became_read_only_kept_goes_on_in_the_next_process(begin, done, file):
-    with Faults() as faults:
-        faults.before("intent", lambda: file()._connection.execute("PRAGMA query_only = ON"), nth=2)
-        broken = begin()
-        with pytest.raises(JournalError):
-            broken.submit(Task(id="t", request="do it")).result(10)
         broken.stop()
-    assert done() == TEXTS[:1]
-    assert begin().handle("t").result(10).ok
+    assert done() == TEXTS[: len(done())]
+    assert len(done()) < len(TEXTS)
+    again = begin()
+    assert [handle.task_id for handle in again.pending()] == ["t"]
+    assert again.handle("t").result(10).ok
+    assert again.handle("over").result(0) == over
     assert done() == TEXTS
 
 
-@pytest.mark.parametrize("suffix", ["", "-wal", ".lock"])
-def test_a_journal_that_is_deleted_in_use_stops_the_work_before_the_next_action(begin, done, tmp_path, suffix):
-    with Faults() as faults:
-        faults.before("intent", (tmp_path / "kept" / f"journal.db{suffix}").unlink, nth=3)
-        broken = begin()
-        handle = broken.submit(Task(id="t", request="do it"))
-        with pytest.raises(JournalError, match="was deleted or replaced"):
-            handle.result(10)
-        with pytest.raises(JournalError, match="was deleted or replaced"):
-            broken.submit(Task(request="do more"))
-    assert done() == TEXTS[:2]
+@pytest.fixture
+def deleted(begin, done, tmp_path):
+    """Delete a file of a journal in use, and see the work stop before the next action."""
+
+    def delete(suffix):
+        with Faults() as faults:
+            faults.before("intent", (tmp_path / "kept" / f"journal.db{suffix}").unlink, nth=3)
+            broken = begin()
+            handle = broken.submit(Task(id="t", request="do it"))
+            with pytest.raises(JournalError, match="was deleted or replaced"):
+                handle.result(10)
+            with pytest.raises(JournalError, match="was deleted or replaced"):
+                broken.submit(Task(request="do more"))
+            broken.stop()
+        assert done() == TEXTS[:2]
+
+    return delete
+
+
+@pytest.mark.parametrize("suffix", ["-wal", ".lock"])
+def test_a_file_beside_a_journal_that_is_deleted_in_use_stops_the_work_and_loses_no_task(begin, done, deleted, suffix):
+    deleted(suffix)
+    again = begin()
+    assert [handle.task_id for handle in again.pending()] == ["t"]
+    assert again.handle("t").result(10).ok
+    assert done() == TEXTS
+
+
+def test_a_journal_that_is_deleted_in_use_is_missed_by_the_next_process_too(begin, deleted, tmp_path):
+    deleted("")
+    with pytest.raises(JournalError, match=r"is gone or empty, but rows of it are left in .*-wal: put it back"):
+        begin()
+    (tmp_path / "kept" / "journal.db-wal").unlink()
+    again = begin()  # whoever takes those away too begins anew, and is told of no task
+    assert again.pending() == ()
+    with pytest.raises(UnknownTaskError):
+        again.handle("t")
 
 
 def test_a_slow_disk_holds_the_action_back_until_its_intent_is_safe(begin, done):

@@ -10,6 +10,9 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="programs are forked, and killed with SIGKILL")
 
+DEADLINES = ("late", "slow")
+SHORT = {"question_seconds": 0.3, "task_seconds": 1.5}
+
 KINDS = {
     ("plan", "memo"): {
         "task": (2, 1),
@@ -34,22 +37,35 @@ KINDS = {
         "approval_answer": (1, 1),
         "resume": (1, 1),
     },
-    ("gone", "turn"): {
+    ("gone", "turn", "held"): {
         "cancel": (1, 1),
         "captured": (1, 1),
         "subtask_failed": (1, 1),
+        "pause": (1, 2),
+        "answer": (1, 1),
+        "resume": (1, 1),
         "round_ended": (2, 1),
+    },
+    DEADLINES: {
+        "in_force": (1, 1),
+        "request_expired": (1, 1),
+        "cancel": (1, 1),
     },
 }
 """Of tasks that are done at once, each kind of row: before which a first life ends, and after which a second one."""
 
 ONE_AFTER_THE_OTHER = [
-    [("before", "intent", 4), ("before", "recovered", 1)],
-    [("after", "deed", 2), ("after", "recovered", 2)],
-    [("after", "deed", 3), ("before", "command_result", 1)],
-    [("after", "deed", 5), ("after", "command_result", 1)],
-    [("before", "deed", 6), ("after", "intent", 1), ("after", "deed", 1)],
-    [("after", "subtask_finished", 2), ("after", "assign", 1)],
+    (("plan", "memo"), [("before", "intent", 4), ("before", "recovered", 1)]),
+    (("plan", "memo"), [("after", "deed", 2), ("after", "recovered", 2)]),
+    (("plan", "memo"), [("after", "deed", 3), ("before", "command_result", 1)]),
+    (("plan", "memo"), [("after", "deed", 5), ("after", "command_result", 1)]),
+    (("plan", "memo"), [("before", "deed", 6), ("after", "intent", 1), ("after", "deed", 1)]),
+    (("plan", "memo"), [("after", "subtask_finished", 2), ("after", "assign", 1)]),
+    (("plan", "open"), [("after", "deed", 1), ("after", "deed", 1), ("after", "deed", 1)]),
+    (("gone", "turn", "held"), [("after", "answer", 1), ("after", "recovered", 2), ("before", "cancel", 1)]),
+    (("note", "book"), [("after", "deed", 5), ("after", "deed", 1), ("after", "deed", 2)]),
+    (("note", "book"), [("after", "task", 2), ("after", "task_result", 1)]),
+    (DEADLINES, [("after", "question", 1), ("before", "request_expired", 1), ("after", "cancel", 1)]),
 ]
 """Places at which a program is killed, life after life."""
 
@@ -57,12 +73,15 @@ TRIALS = [
     (tasks, [("before", kind, first), ("after", kind, second)])
     for tasks, kinds in KINDS.items()
     for kind, (first, second) in kinds.items()
-]
-TRIALS += [(("plan", "memo"), places) for places in ONE_AFTER_THE_OTHER]
+] + ONE_AFTER_THE_OTHER
 
 
 def named(value):
     return ", ".join(" ".join(map(str, each)) if isinstance(each, tuple) else each for each in value)
+
+
+def of(tasks):
+    return {"tasks": tasks, "limits": SHORT if tasks == DEADLINES else {}}
 
 
 @pytest.fixture(scope="module")
@@ -70,21 +89,23 @@ def begun(trials, request):
     """Begin all trials of this file that are to be run; they go on beside the tests."""
     chosen = [item.callspec.params for item in request.session.items if "begun" in item.fixturenames]
     return {
-        named(each["places"]): trials.begin("at", [{"kills": [place]} for place in each["places"]], tasks=each["tasks"])
+        (each["tasks"], *each["places"]): trials.begin(
+            "at", [{"kills": [place]} for place in each["places"]], **of(each["tasks"])
+        )
         for each in chosen
     }
 
 
 @pytest.mark.parametrize(("tasks", "places"), TRIALS, ids=named)
 def test_a_program_that_is_killed_at_boundaries_loses_and_repeats_nothing(begun, tasks, places, report):
-    figures = begun[named(places)].result()
+    figures = begun[(tasks, *places)].result()
     report("at boundaries", figures)
     assert figures.problems == []
     assert figures.kills == len(places)
 
 
 def test_there_is_a_trial_for_each_kind_of_row(trials):
-    passed = {kind for _, kind in trials.passed()}
+    passed = {kind for tasks in (None, DEADLINES) for _, kind in trials.passed(**of(tasks) if tasks else {})}
     assert passed == {kind for kinds in KINDS.values() for kind in kinds}
 
 
@@ -96,21 +117,31 @@ class Chance:
         places = [(*place, nth) for place, count in trials.passed().items() for nth in range(1, count + 1)]
         self._chance.shuffle(places)
         self._turns = itertools.cycle(places)
+        self._deeds = trials.passed()["after", "deed"]
         self._trials = trials
 
-    def figures(self, kills, **order):
-        """Run trials, each of up to four kills, until there were so many; gives the figures of each."""
+    def figures(self, kills):
+        """Run trials, each of up to four lives that end too early, until there were so many kills; gives the figures
+        of each."""
         while kills > 0:
             lives = [[self._life() for _ in range(min(kills, self._chance.randint(1, 4)))] for _ in range(2)]
-            for figures in self._trials.together(lives, durability=self._chance.choice(["full", "process"]), **order):
+            for figures in self._trials.together(lives, durability=self._chance.choice(["full", "process"])):
                 kills -= figures.kills
                 yield figures
 
     def _life(self):
-        if self._chance.random() < 0.5:
-            return {"kills": [next(self._turns)]}
-        when = self._chance.uniform(0.0, self._chance.choice([0.05, 1.0]))
-        return {"kill_after": when} if self._chance.random() < 0.8 else {"stop_after": when}
+        """At a place; a little after a change of a document; after some time; or it is stopped, or finds no room."""
+        chance = self._chance
+        match chance.choices(["place", "deed", "time", "stop", "full"], [8, 4, 5, 2, 1])[0]:
+            case "place":
+                return {"kills": [next(self._turns)]}
+            case "deed":
+                return {"kills": [("after", "deed", chance.randint(1, self._deeds), chance.uniform(0.0, 0.06))]}
+            case "full":
+                return {"file_size": chance.randint(60_000, 600_000)}
+            case how:
+                when = chance.uniform(0.0, chance.choice([0.05, 1.0]))
+                return {"kill_after": when} if how == "time" else {"stop_after": when}
 
 
 def test_a_program_that_is_killed_at_any_time_loses_and_repeats_nothing(trials, kills, report):
@@ -121,11 +152,37 @@ def test_a_program_that_is_killed_at_any_time_loses_and_repeats_nothing(trials, 
     assert problems == []
 
 
-def test_without_intents_the_same_program_repeats_actions_and_the_checker_says_so(trials, kills, report):
-    lives = [[{"kills": [("after", "deed", 1)]}], [{"kills": [("after", "deed", 2)]}]]
-    for figures in trials.together(lives, mutant=True, tasks=["note"]):
+@pytest.mark.parametrize("size", [60_000, 150_000, 300_000])
+def test_a_program_that_finds_no_room_to_write_goes_on_when_there_is_and_loses_and_repeats_nothing(
+    trials, size, report
+):
+    figures = next(trials.together([[{"file_size": size}, {"kills": [("before", "task_result", 1)]}]]))
+    report("no room", figures)
+    assert figures.problems == []
+    assert (figures.full, figures.kills) == (1, 1)
+
+
+REPEATABLE = {"note": "##~#", "memo": "###", "turn": "###"}
+"""Tasks, and what they do in order: ``#`` is done twice if it is tried twice, ``~`` may be."""
+
+
+def forgetful_lives(chance):
+    """Make up lives that end after what must not be repeated was done, and before that is written down."""
+    task = chance.choice(list(REPEATABLE))
+    lives, at = [], 0
+    for _ in range(chance.randint(1, 3)):
+        begun = at  # what a life does first is what the one before it did last
+        at = chance.choice([n for n, kind in enumerate(REPEATABLE[task]) if kind == "#" and n >= begun])
+        lives.append({"kills": [("after", "deed", at - begun + 1)]})
+    return task, lives
+
+
+def test_without_intents_the_same_program_repeats_actions_each_time_and_the_checker_says_so(trials, kills, report):
+    chance, left = random.Random(kills), max(3, kills // 6)  # noqa: S311 - no secret is made of it
+    while left > 0:
+        task, lives = forgetful_lives(chance)
+        figures = trials.begin("forgetful", lives, tasks=[task], mutant=True).result()
         report("without intents", figures)
-        assert figures.repeated == 1
-        assert any("was done 2 times" in problem for problem in figures.problems)
-    for figures in Chance(trials, kills).figures(kills // 6, mutant=True):
-        report("without intents", figures)
+        assert figures.kills == figures.repeated == len(lives)
+        assert any("stands there" in problem for problem in figures.problems)
+        left -= figures.kills

@@ -8,11 +8,13 @@ import threading
 
 import pytest
 
-from callboard import EventName, FunctionModel, Outcome, Task
+from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.actors.agent import Agent
 from callboard.actors.journal import JournalReader
-from callboard.messages import Answered
+from callboard.messages import Answered, Effect
 from callboard.testing import MemoryServer
+
+SHORT = {"limits": {"command_seconds": 1000.0}}
 
 HANGING = """
 import sys, threading
@@ -53,6 +55,52 @@ def test_a_tool_that_never_returns_is_named_by_stop_and_keeps_no_process_alive(t
     handle.answer(handle.questions()[0].id, "it was done")
     assert handle.result(10).outcome is Outcome.FINISHED
     assert surface.deeds == []
+
+
+@pytest.fixture
+def release():
+    """What hangs waits for it; it is set when the test is over."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_a_tool_that_never_returns_costs_no_task_but_those_on_its_target_and_these_go_on_in_the_next_process(
+    tmp_path, start, release
+):
+    entered = threading.Event()
+
+    class Hanging(MemoryServer):
+        @tool(effect=Effect.ONCE)
+        def hang(self, target: str) -> str:
+            """Return when the test is over."""
+            entered.set()
+            release.wait(60)
+            return target
+
+    def app(request):
+        if request.memory:
+            return {"Status": "FINISH"}
+        if request.task_id == "hanging":
+            return {"Status": "CONTINUE", "Function": "hang"}
+        return {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": request.task_id}}
+
+    def begin():
+        surface = Hanging(MemoryServer.window("one"), MemoryServer.window("two"))
+        return surface, start(app=app, servers=[surface], journal={"path": tmp_path / "journal.db"}, **SHORT)
+
+    _, supervisor = begin()
+    tasks = {"hanging": "memo:one", "behind": "memo:one", "beside": "memo:two"}
+    handles = {name: supervisor.submit(Task(id=name, request="do it", target=on)) for name, on in tasks.items()}
+    assert entered.wait(10)
+    assert handles["beside"].result(10).ok
+    handles["hanging"].cancel()
+    assert handles["hanging"].result(10).outcome is Outcome.CANCELLED
+    assert "lane memory:memo:one" in supervisor.stop(timeout=0.2)
+    surface, again = begin()
+    assert again.handle("behind").result(10).ok
+    assert [again.handle(name).result(0).outcome for name in tasks] == ["cancelled", "finished", "finished"]
+    assert surface.deeds == [("memo:one", "field-1", "behind")]
 
 
 def test_a_model_that_answers_after_the_cancel_changes_nothing_in_this_process_or_the_next(tmp_path, start):
@@ -116,7 +164,10 @@ def test_an_agent_that_raises_systemexit_again_and_again_ends_alone_and_the_next
         result = bad.result(10)
         assert result.outcome is Outcome.ERROR
         assert [cause.exception for cause in result.causes].count("SystemExit") == 3
-        assert good.result(10).ok
+        done = good.result(10)
+        assert done.ok
         supervisor.stop()
-    assert start(**given).handle("bad").result(0) == result
+    again = start(**given)
+    assert again.pending() == ()
+    assert (again.handle("bad").result(0), again.handle("good").result(0)) == (result, done)
     assert [(target, text) for target, _, text in surface.deeds] == [("memo:two", "1"), ("memo:two", "2")]

@@ -1,0 +1,185 @@
+"""What the tasks are, and what their models decide: by what they are asked alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from callboard import ModelRequest, PlanStep, Task
+from callboard.messages import CommandResult, Outcome, ResultStatus
+
+Said = list[dict[str, Any]] | dict[str, Any]
+"""What a model decides at a step: actions, or an answer."""
+
+
+def do(function: str, **arguments: Any) -> dict[str, Any]:
+    """Decide on one action. A text with a ``#`` is a mark of an action that must not be repeated, one with a ``~`` of
+    one that may be; each of them stands in the documents once at the end."""
+    return {"function": function, "arguments": arguments}
+
+
+def of(tool: str, key: str = "control_id") -> dict[str, str]:
+    """Stand for what the latest call of a tool answered; the model has it from its memory."""
+    return {"answer of": tool, "key": key}
+
+
+def assign(target: str | dict[str, str]) -> dict[str, Any]:
+    """Hand a document to its agent."""
+    return {"Status": "ASSIGN", "ControlText": target, "Current Sub-Task": "work on it"}
+
+
+def ask(text: str) -> dict[str, Any]:
+    """Ask a person."""
+    return {"Status": "PENDING", "Questions": [text]}
+
+
+FINISH = {"Status": "FINISH"}
+SILENCE = {"Status": "SILENCE"}
+"""The model does not answer any more."""
+
+
+def tasks(life: int) -> dict[str, Task]:
+    """Make the tasks by their names; some take turns on one document, others wait for a person.
+
+    The book is the same one by its key alone: each life has another id for it.
+    """
+    given = (
+        Task(id="plan", request="make a document, then add to the book"),
+        Task(id="note", request="add to the shared document", target="shared.docx"),
+        Task(id="memo", request="add to the shared document too", target="shared.docx"),
+        Task(id=f"book-{life}", key="book", request="add to the shared book", target="shared.xlsx"),
+        Task(id="gone", request="ask, and be cancelled", target="gone.docx"),
+        Task(id="held", request="ask, be paused and answered, and then be cancelled", target="held.docx"),
+        Task(id="turn", plan=[PlanStep(request=f"turn {n}", target="turn.docx") for n in (1, 2)]),
+        Task(id="open", request="start an application, and work in its window"),
+        Task(id="late", request="ask, and hear nothing", target="late.docx"),
+        Task(id="slow", request="take too long", target="slow.docx"),
+    )
+    return {name(task.id): task for task in given}
+
+
+def name(task_id: str) -> str:
+    """Tell which task it is."""
+    return task_id.partition("-")[0]
+
+
+DEADLINES = ("late", "slow")
+"""Tasks that end when a time is over: they need `limits` that are short."""
+ALL = tuple(known for known in tasks(0) if known not in DEADLINES)
+TWICE = ("note", "book")
+"""Tasks that are submitted twice in each life: by the same id, and by the same key."""
+OUTCOMES = {
+    "gone": Outcome.CANCELLED,
+    "held": Outcome.CANCELLED,
+    "late": Outcome.TIMED_OUT,
+    "slow": Outcome.TIMED_OUT,
+}
+"""How tasks end that do not finish."""
+
+HEADER = ["name", "mark"]
+SCRIPTS: dict[tuple[str, str], list[Said]] = {
+    ("plan", "host/plan"): [
+        [do("create_document", path="plan.docx")],
+        assign(of("create_document", "id")),
+        assign("shared.xlsx"),
+    ],
+    ("plan", "app/word/plan.docx"): [
+        [do("insert_heading", text="plan#1"), do("insert_table", header=HEADER, rows=[["a", "plan#2"]])],
+        [
+            do("append_rows", control_id=of("insert_table"), rows=[["b", "plan#3"], ["c", "plan#4"]]),
+            do("write_cell", control_id=of("insert_table"), row=2, column=1, value="a draft"),
+            do("insert_paragraph", text="plan#5"),
+        ],
+        [
+            do("write_cell", control_id=of("append_rows"), row=2, column=1, value="plan~1"),
+            do("set_font", control_id=of("insert_paragraph"), bold=True),
+            do("save_as", path="copy of plan.docx"),
+            do("read_table", control_id=of("write_cell")),
+        ],
+    ],
+    ("plan", "app/excel/shared.xlsx"): [
+        [
+            do("add_sheet", title="plan#6"),
+            do("insert_table", sheet="plan#6", header=HEADER, rows=[["a", "plan#7"]]),
+        ],
+    ],
+    ("note", "app/word/shared.docx"): [
+        [do("insert_paragraph", text="note#1"), do("insert_paragraph", text="note#2")],
+        [do("edit_paragraph", control_id="paragraph-1", text="note~1")],
+        [do("append_rows", control_id="table-1", rows=[["note", "note#3"]])],
+    ],
+    ("memo", "app/word/shared.docx"): [
+        [do("insert_heading", text="memo#1")],
+        [do("append_rows", control_id="table-1", rows=[["memo", "memo#2"]]), do("insert_paragraph", text="memo#3")],
+    ],
+    ("book", "app/excel/shared.xlsx"): [
+        [do("add_sheet", title="book#1")],
+        ask("Which one?"),
+        [
+            do("insert_table", sheet=of("add_sheet", "sheet"), header=HEADER, rows=[["a", "book#2"], ["b", "book#3"]]),
+            do("write_range", sheet=of("add_sheet", "sheet"), cell="D1", values=[["book~1", 0.25]]),
+            do("set_number_format", sheet=of("add_sheet", "sheet"), cells="E1", number_format="0%"),
+        ],
+    ],
+    ("gone", "app/word/gone.docx"): [[do("insert_paragraph", text="gone#1")], ask("Shall I go on?")],
+    ("held", "app/word/held.docx"): [
+        [do("insert_paragraph", text="held#1")],
+        ask("Shall I go on?"),
+        [do("insert_paragraph", text="what a task does that was paused, and then cancelled")],
+    ],
+    ("turn", "host/turn"): [],
+    ("turn", "app/word/turn.docx"): [
+        [do("insert_paragraph", text="turn#1")],
+        ask("Shall I go on?"),
+        [do("insert_paragraph", text="turn#2")],
+        FINISH,
+        [do("insert_paragraph", text="turn#3", control_id=of("insert_paragraph"))],
+    ],
+    ("open", "host/open"): [assign("word")],
+    ("open", "app/word/Document1.docx"): [[do("insert_paragraph", text="open#1")]],
+    ("late", "app/word/late.docx"): [[do("insert_paragraph", text="late#1")], ask("Is somebody there?")],
+    ("slow", "app/word/slow.docx"): [[do("insert_paragraph", text="slow#1")], SILENCE],
+}
+"""What the model of an agent decides at its steps of a task; then it finishes."""
+
+
+def marks(names: Iterable[str]) -> set[str]:
+    """Give the marks of some tasks: each of them stands in the documents once, when they are over."""
+    said = json.dumps([script for (task, _), script in SCRIPTS.items() if task in names])
+    return set(re.findall(r'"(\w+[#~]\d)"', said))
+
+
+def decided(request: ModelRequest) -> Said:
+    """Decide by what an agent is asked alone."""
+    if request.step == 1 and request.task_id == "memo" and not request.reasons:
+        return {"Status": "PERHAPS"}  # it is sent back, and both answers are kept
+    script = SCRIPTS[name(request.task_id), request.address]
+    done = sum(not record.resumed for record in request.memory)
+    results = [result for record in request.memory for result in record.results]
+    if done < len(script):
+        return _filled(script[done], results)
+    answers = [[result.tool, _known(result.value)] for result in results if result.status is ResultStatus.SUCCESS]
+    return {**FINISH, "Comment": f"{name(request.task_id)} is done", "Result": answers}
+
+
+def _known(value: Any) -> Any:
+    """Leave out of an answer what other tasks have a part in."""
+    shared = {"sheets", "table"}
+    return {key: part for key, part in value.items() if key not in shared} if isinstance(value, dict) else value
+
+
+def _filled(said: Any, results: list[CommandResult]) -> Any:
+    """Put answers where they are stood for."""
+    if isinstance(said, list):
+        return [_filled(part, results) for part in said]
+    if not isinstance(said, dict):
+        return said
+    if "answer of" not in said:
+        return {key: _filled(part, results) for key, part in said.items()}
+    value: Any = next(result.value for result in reversed(results) if result.tool == said["answer of"])
+    if not isinstance(value, dict):
+        msg = f"{said['answer of']} answered: {value}"
+        raise TypeError(msg)
+    return value[said["key"]]
