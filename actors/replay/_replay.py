@@ -10,7 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
-from callboard.actors.journal import MemoryJournal
+from callboard.actors.journal import MemoryJournal, Row
 from callboard.actors.processing import Services
 from callboard.actors.replay._doubles import NoLanes
 from callboard.actors.replay._moves import recorded_moves
@@ -28,8 +28,6 @@ from callboard.messages import AgentKind, Assign, Cancel, Event, Pause, Recovere
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-
-    from callboard.actors.journal import Row
 
 STOP_SECONDS = 10.0
 
@@ -139,9 +137,8 @@ class _Player:
         host = self._scenes[assign.host].run if assign.host in self._scenes else None
         if host is None:
             return row
-        return dataclasses.replace(
-            row, message=assign.model_copy(update={"subtasks": host.subtasks, "made": host.made})
-        )
+        whole = assign.model_copy(update={"subtasks": host.subtasks, "made": host.made})
+        return Row(row.at, row.task_id, row.run_id, whole, row.job)
 
     def _take_up(self, settings: Settings) -> None:
         """Go on in the next process, as recovery does: what was heard is folded, and what was used booked, anew."""
