@@ -1,0 +1,487 @@
+"""Providers that speak another protocol than OpenAI's, over HTTP: here, on this machine, and misbehaving on order."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from callboard import EventName, Outcome, Settings, Task
+from callboard.actors.models import _live, named_models
+from callboard.messages import AgentKind, Observation
+from callboard.testing import MemoryServer
+
+KEY = "sk-very-secret"
+GIVEN, ANSWERED = 700, 30
+"""Tokens of each prompt and each answer."""
+
+
+class Protocol:
+    """What one protocol calls things."""
+
+    kind: str
+    model: str
+    key_header: tuple[str, str]
+
+    def message(self, text: str) -> dict[str, Any]:
+        """Answer with a text."""
+        raise NotImplementedError
+
+    def call(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Answer with the call of the tool that stands for an answer."""
+        raise NotImplementedError
+
+    def refused(self) -> dict[str, Any]:
+        """Refuse, as the model does."""
+        raise NotImplementedError
+
+    def error(self, status: int, message: str) -> dict[str, Any]:
+        """Say what went wrong."""
+        raise NotImplementedError
+
+    def prompt(self, sent: dict[str, Any]) -> tuple[str, str]:
+        """Give the instructions and the rest of what was asked."""
+        raise NotImplementedError
+
+    def schema(self, sent: dict[str, Any]) -> dict[str, Any] | None:
+        """Give the schema that the answer is held to by the protocol itself."""
+        raise NotImplementedError
+
+    def pictures(self, sent: dict[str, Any]) -> int:
+        """Count the pictures that were sent."""
+        raise NotImplementedError
+
+
+class Anthropic(Protocol):
+    kind = "anthropic"
+    model = "claude-haiku-4-5"
+    key_header = ("authorization", f"Bearer {KEY}")
+
+    def message(self, text):
+        return self._body([{"type": "text", "text": text}])
+
+    def call(self, arguments):
+        return self._body([{"type": "tool_use", "id": "1", "name": "answer", "input": arguments}], "tool_use")
+
+    def refused(self):
+        return self._body([], "refusal")
+
+    def error(self, status, message):
+        return {"type": "error", "error": {"type": "api_error", "message": message}}
+
+    def prompt(self, sent):
+        return json.dumps(sent["system"]), json.dumps(sent["messages"])
+
+    def schema(self, sent):
+        return sent.get("output_config", {}).get("format", {}).get("schema")
+
+    def pictures(self, sent):
+        return sum(part["type"] == "image" for part in sent["messages"][0]["content"])
+
+    def _body(self, content, why="end_turn"):
+        usage = {"input_tokens": GIVEN, "output_tokens": ANSWERED}
+        shared = {"id": "1", "type": "message", "role": "assistant", "model": self.model, "stop_sequence": None}
+        return {**shared, "content": content, "stop_reason": why, "usage": usage}
+
+
+GOOGLES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    529: "UNKNOWN",
+}
+"""What Google calls an error, by the status of HTTP."""
+
+
+class Google(Protocol):
+    kind = "google"
+    model = "gemini-3-pro"
+    key_header = ("x-goog-api-key", KEY)
+
+    def message(self, text):
+        return self._body([{"text": text}])
+
+    def call(self, arguments):
+        return self._body([{"functionCall": {"name": "answer", "args": arguments}}])
+
+    def refused(self):
+        return self._body([], "SAFETY")
+
+    def error(self, status, message):
+        return {"error": {"code": status, "message": message, "status": GOOGLES[status]}}
+
+    def prompt(self, sent):
+        return json.dumps(sent["systemInstruction"]), json.dumps(sent["contents"])
+
+    def schema(self, sent):
+        return sent["generationConfig"].get("responseJsonSchema")
+
+    def pictures(self, sent):
+        return sum("inlineData" in part for part in sent["contents"][0]["parts"])
+
+    def _body(self, parts, why="STOP"):
+        usage = {
+            "promptTokenCount": GIVEN,
+            "candidatesTokenCount": ANSWERED,
+            "totalTokenCount": GIVEN + ANSWERED,
+        }
+        candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": why, "index": 0}
+        return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": self.model, "responseId": "1"}
+
+
+class Provider:
+    """Answers each call as it was told, in order; of calls past the orders, the last order holds."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self.orders: list[tuple[int, str, dict[str, str]]] = []
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.asked, self.release = threading.Event(), threading.Event()
+        provider = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                provider.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                provider.headers.append({name.lower(): value for name, value in self.headers.items()})
+                number = min(len(provider.requests), len(provider.orders)) - 1
+                provider.give(self, *provider.orders[number])
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+
+    def give(
+        self, handler: http.server.BaseHTTPRequestHandler, status: int, text: str, headers: dict[str, str]
+    ) -> None:
+        """Send an answer; a status of 0 waits, and one below 0 cuts the connection in the middle."""
+        if status == 0:
+            self.asked.set()
+            self.release.wait(20)
+            handler.close_connection = True
+            return
+        content = text.encode()
+        handler.send_response(abs(status))
+        for name, value in {**headers, "Content-Type": "application/json"}.items():
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(len(content)))
+        handler.end_headers()
+        handler.wfile.write(content[: len(content) // 2] if status < 0 else content)
+        handler.close_connection = status < 0
+
+    def says(self, content: Any) -> None:
+        """Answer with a text, or an object as JSON."""
+        text = content if isinstance(content, str) else json.dumps(content)
+        self.speaks(json.dumps(self.protocol.message(text)))
+
+    def calls(self, arguments: dict[str, Any]) -> None:
+        """Answer with the call of a tool."""
+        self.speaks(json.dumps(self.protocol.call(arguments)))
+
+    def refuses(self) -> None:
+        """Refuse."""
+        self.speaks(json.dumps(self.protocol.refused()))
+
+    def speaks(self, text: str) -> None:
+        """Send a body as it is."""
+        self.orders.append((200, text, {}))
+
+    def fails(self, status: int, message: str = "no", **headers: str) -> None:
+        """Send an HTTP error."""
+        shown = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.orders.append((status, json.dumps(self.protocol.error(status, message)), shown))
+
+    def cuts(self) -> None:
+        """Close the connection in the middle of an answer."""
+        self.orders.append((-200, json.dumps(self.protocol.message("{}")), {}))
+
+    def hangs(self) -> None:
+        """Say nothing."""
+        self.orders.append((0, "", {}))
+
+
+@pytest.fixture
+def make_other() -> Iterator[Callable[[Protocol], Provider]]:
+    """Start providers; all are stopped."""
+    with ExitStack() as running:
+
+        def make(protocol: Protocol) -> Provider:
+            provider = Provider(protocol)
+            thread = threading.Thread(target=provider.http.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            running.callback(thread.join)
+            running.callback(provider.http.server_close)
+            running.callback(provider.http.shutdown)
+            running.callback(provider.release.set)
+            return provider
+
+        yield make
+
+
+@pytest.fixture(params=[Anthropic(), Google()], ids=lambda protocol: protocol.kind)
+def provider(request, make_other, monkeypatch) -> Provider:
+    """A provider of each protocol; nothing of the environment leads to a real one."""
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(_live, "FIRST_PAUSE", 0.001)
+    return make_other(request.param)
+
+
+@pytest.fixture
+def settings(provider):
+    """Write the settings' entry of the provider."""
+    return lambda **options: {provider.protocol.kind: {"url": provider.url, "api_key": KEY, **options}}
+
+
+@pytest.fixture
+def run(start, provider, settings):
+    """Run a task on ``memo:one`` with the provider's model; keywords are the provider's settings."""
+
+    def begin(*, surface=None, more=None, budget=None, **options):
+        protocol = provider.protocol
+        supervisor = start(
+            servers=[surface or MemoryServer(MemoryServer.window())],
+            models={"app": f"{protocol.kind}:{protocol.model}"},
+            providers={**settings(**options), **(more or {})},
+            budget=budget or {},
+        )
+        return supervisor.submit(Task(request="write hello", target="memo:one"))
+
+    return begin
+
+
+@pytest.fixture
+async def asked(provider, settings, asks):
+    """Ask the provider's model once, and give what it answered."""
+
+    async def ask(options=None, **fields):
+        protocol = provider.protocol
+        named = Settings(models={"app": f"{protocol.kind}:{protocol.model}"}, providers=settings(**(options or {})))
+        model = named_models(named)[AgentKind.APP]
+        try:
+            return await model.answer(asks(**fields))
+        finally:
+            await model.close()
+
+    return ask
+
+
+def answer(status="FINISH", *actions, **more):
+    shared = {"Observation": "A field.", "Thought": "I do it.", "Plan": [], "Comment": "Done.", "Questions": []}
+    return {**shared, "Actions": list(actions), "ControlReannotate": [], "Status": status, "Result": None, **more}
+
+
+def write(text):
+    return {"Function": "write", "ControlText": "field-1", "Args": {"text": text}}
+
+
+def causes(result):
+    return " / ".join(cause.reason for cause in result.causes)
+
+
+def reasons(handle):
+    return [event.data["reason"] for event in handle.events() if event.name is EventName.MODEL_REPAIRED]
+
+
+def test_a_model_does_a_task_and_its_tokens_and_cost_are_in_the_result(run, provider):
+    provider.says(answer("CONTINUE", write("hello")))
+    provider.says(answer(Result="it is written"))
+    surface = MemoryServer(MemoryServer.window())
+    result = run(surface=surface, input_price=10, output_price=100).result(20)
+    assert (result.outcome, result.output) == (Outcome.FINISHED, "it is written"), causes(result)
+    assert surface.deeds == [("memo:one", "field-1", "hello")]
+    usage = result.usage
+    assert (usage.model_calls, usage.input_tokens, usage.output_tokens) == (2, 2 * GIVEN, 2 * ANSWERED)
+    assert usage.cost == pytest.approx(2 * (GIVEN * 10 + ANSWERED * 100) / 1_000_000)
+    assert usage.unpriced_calls == 0
+
+
+def test_what_an_address_of_ones_own_costs_is_not_known(run, provider):
+    provider.says(answer())
+    usage = run().result(20).usage
+    assert (usage.cost, usage.unpriced_calls) == (0.0, 1)
+
+
+def test_the_tokens_count_against_the_budget(run, provider):
+    for number in range(30):
+        provider.says(answer("CONTINUE", write(f"line {number}")))
+    result = run(max_tokens=100, budget={"task": {"tokens": 10_000}}).result(20)
+    assert result.outcome is Outcome.OUT_OF_BUDGET
+    assert 1 < result.usage.model_calls < 10_000 / GIVEN
+
+
+async def test_the_prompt_and_the_schema_of_this_step_are_sent(provider, asked):
+    provider.says(answer())
+    given = await asked({"temperature": 0.0, "max_tokens": 500})
+    assert json.loads(given.content)["Status"] == "FINISH"
+    assert (given.input_tokens, given.output_tokens, given.model) == (GIVEN, ANSWERED, provider.protocol.model)
+    sent = provider.requests[0]
+    instructions, rest = provider.protocol.prompt(sent)
+    assert "Work." in instructions
+    assert "make a chart" in rest
+    schema = provider.protocol.schema(sent)
+    assert schema is not None
+    assert "FINISH" in json.dumps(schema)
+    assert "500" in json.dumps(sent)
+
+
+async def test_a_model_may_answer_by_a_tool(provider, asked):
+    provider.calls(answer(Result="by the tool"))
+    given = await asked({"output": "tool"})
+    content = json.loads(given.content) if isinstance(given.content, str) else given.content
+    assert content["Result"] == "by the tool"
+    assert provider.protocol.schema(provider.requests[0]) is None
+    assert '"name": "answer"' in json.dumps(provider.requests[0]["tools"])
+
+
+async def test_a_model_may_be_held_to_the_form_by_the_prompt_alone(provider, asked):
+    provider.says(answer())
+    await asked({"output": "prompted"})
+    assert provider.protocol.schema(provider.requests[0]) is None
+    assert "additionalProperties" in json.dumps(provider.requests[0])
+
+
+@pytest.mark.parametrize("sees", [True, False])
+async def test_a_picture_is_sent_to_a_model_that_sees_and_to_no_other(provider, asked, sees):
+    provider.says(answer())
+    await asked({"pictures": sees}, observation=Observation(picture=b"\x89PNG picture"))
+    assert provider.protocol.pictures(provider.requests[0]) == int(sees)
+
+
+def test_the_key_is_sent_and_shown_nowhere(run, provider):
+    provider.fails(401, f"no such key: {KEY}")
+    handle = run()
+    result = handle.result(20)
+    name, value = provider.protocol.key_header
+    assert provider.headers[0][name] == value
+    assert KEY not in result.model_dump_json() + "".join(event.model_dump_json() for event in handle.events())
+    assert "HTTP 401, no such key: **********" in causes(result)
+
+
+def test_headers_of_the_settings_are_sent(run, provider):
+    provider.says(answer())
+    run(headers={"X-Team": "night"}).result(20)
+    assert provider.headers[0]["x-team"] == "night"
+
+
+def test_a_call_that_came_too_fast_is_repeated(run, provider):
+    provider.fails(429, "too fast", Retry_After="0")
+    provider.says(answer())
+    assert run().result(20).outcome is Outcome.FINISHED
+    assert len(provider.requests) == 2
+
+
+def test_a_provider_that_asks_for_too_long_a_wait_is_given_up(run, provider):
+    provider.fails(429, "come back tomorrow", Retry_After="80000")
+    result = run().result(20)
+    assert (result.outcome, len(provider.requests)) == (Outcome.ERROR, 1)
+    assert "HTTP 429, come back tomorrow" in causes(result)
+
+
+@pytest.mark.parametrize("status", [500, 503, 529])
+def test_an_error_of_the_providers_is_repeated_as_often_as_the_settings_say(run, provider, status):
+    provider.fails(status, "out of order")
+    result = run(retries=2).result(20)
+    assert (result.outcome, len(provider.requests)) == (Outcome.ERROR, 3)
+    assert f"gave no answer after 2 repetitions: HTTP {status}, out of order" in causes(result)
+
+
+@pytest.mark.parametrize("status", [400, 403, 404])
+def test_a_call_that_can_never_be_answered_is_not_repeated(run, provider, status):
+    provider.fails(status)
+    assert run().result(20).outcome is Outcome.ERROR
+    assert len(provider.requests) == 1
+
+
+def test_a_connection_that_is_cut_is_repeated(run, provider):
+    provider.cuts()
+    provider.says(answer())
+    assert run().result(20).outcome is Outcome.FINISHED
+
+
+@pytest.mark.parametrize("body", ['"hello"', "{}", "[", ""], ids=["a text", "empty", "cut", "nothing"])
+def test_what_is_no_message_is_an_error_of_the_task(run, provider, body):
+    provider.speaks(body)
+    result = run(retries=0).result(20)
+    assert result.outcome is Outcome.ERROR
+    said = "gave no answer", "the answer is no JSON"  # an empty answer is one, for some of the providers' packages
+    assert any(each in causes(result) for each in said)
+
+
+def test_a_prompt_that_google_blocks_is_a_refusal(start, make_other):
+    provider = make_other(Google())
+    usage = {"promptTokenCount": GIVEN, "totalTokenCount": GIVEN}
+    provider.speaks(json.dumps({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": usage}))
+    named = f"google:{Google.model}"
+    supervisor = start(models={"app": named}, providers={"google": {"url": provider.url, "api_key": KEY}})
+    result = supervisor.submit(Task(request="write", target="memo:one")).result(20)
+    assert result.outcome is Outcome.ERROR
+    assert f"{named} refuses to answer" in causes(result)
+
+
+def test_a_refusal_is_an_error_that_says_so(run, provider):
+    provider.refuses()
+    result = run().result(20)
+    assert result.outcome is Outcome.ERROR
+    assert f"{provider.protocol.kind}:{provider.protocol.model} refuses to answer" in causes(result)
+    assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ('{"Status": ', "the answer is no JSON"),
+        ("I have finished.", "the answer is no JSON"),
+        (answer("PERHAPS"), "Status: 'PERHAPS' is not legal now"),
+        (answer("CONTINUE", {"Function": "erase", "Args": {}}), "there is no tool 'erase'"),
+    ],
+    ids=["cut", "words", "status", "tool"],
+)
+def test_an_answer_that_can_not_be_used_goes_back_with_the_reason(run, provider, said, why):
+    provider.says(said)
+    provider.says(answer())
+    handle = run()
+    assert handle.result(20).outcome is Outcome.FINISHED
+    assert [why in reason for reason in reasons(handle)] == [True]
+    assert why in provider.protocol.prompt(provider.requests[1])[1].replace('\\"', '"')
+
+
+def test_a_cancel_in_the_middle_of_a_call_ends_the_task(run, provider):
+    provider.hangs()
+    handle = run()
+    assert provider.asked.wait(10)
+    handle.cancel()
+    assert handle.result(10).outcome is Outcome.CANCELLED
+
+
+def test_a_fallback_of_another_protocol_is_asked_where_the_first_choice_gives_no_answer(run, provider, make_other):
+    other = next(kind() for kind in (Anthropic, Google) if kind.kind != provider.protocol.kind)
+    second = make_other(other)
+    provider.fails(500, "broken")
+    second.says(answer(Result="from the second"))
+    named = f"{other.kind}:{other.model}"
+    handle = run(retries=0, fallbacks=[named], more={other.kind: {"url": second.url, "api_key": KEY}})
+    assert handle.result(20).output == "from the second"
+    answered = next(event for event in handle.events() if event.name is EventName.MODEL_ANSWERED)
+    assert answered.data["answered_by"] == named
+
+
+def test_a_list_price_is_known_for_a_known_model(provider, asks, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
+    known = {"anthropic": "claude-sonnet-4-5", "google": "gemini-2.5-pro"}[provider.protocol.kind]
+    model = named_models(Settings(models={"app": f"{provider.protocol.kind}:{known}"}))[AgentKind.APP]
+    assert 0 < model.estimate(asks()).cost < 1
