@@ -87,6 +87,8 @@ class Secrets:
 
         What names something (`STRUCTURE`), numbers and pictures stay as they are.
         """
+        if not (self._operators or self._tasks):
+            return message
         known = [(name, value) for name, value in self._of(task_id).items() if len(value) >= SHORTEST]
         if not known:
             return message

@@ -46,6 +46,8 @@ class Pictures:
             kept(digest.hex(), len(picture))
             return digest
 
+        if not _holders(type(message)):
+            return message
         changed: _M = _exchanged(message, put)
         return changed
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pydantic_core
 from pydantic import ValidationError
@@ -41,8 +40,7 @@ _READ_BUT_EVENTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A message as it is kept."""
 
     at: Timestamp

@@ -76,7 +76,8 @@ class Pipeline:
         self.context.lease.spent = meter
         budgets = self.context.services.budgets
         budget = budgets.step(assign.task_id, assign.run_id)
-        budget.grant(assign.run_id, run.grants)
+        if run.grants:
+            budget.grant(assign.run_id, run.grants)
         limit = self.context.services.clock.timeout(seconds)
         try:
             if steps:

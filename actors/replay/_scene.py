@@ -156,7 +156,7 @@ class Scene:
         self._word = said
         if isinstance(said, ApprovalRequest):
             self._asked = said
-        made = replace(row, message=said)
+        made = row._replace(message=said)
         self.fold(made)
         return made
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from callboard.messages import OutOfBudgetError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from callboard.config import Budget, BudgetSettings
     from callboard.messages import Limit
@@ -27,7 +27,8 @@ class BudgetNode:
     """
 
     name: str
-    limits: Budget
+    limits: Mapping[str, float]
+    """How much of a kind may be used; as much as is needed of any that is not there."""
     parent: BudgetNode | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     used: dict[str, float] = field(default_factory=dict)
@@ -37,7 +38,7 @@ class BudgetNode:
     exhausted: dict[str, str] = field(default_factory=dict)
     """Why all that was left of a kind counts as used, by kind."""
 
-    def child(self, name: str, limits: Budget) -> BudgetNode:
+    def child(self, name: str, limits: Mapping[str, float]) -> BudgetNode:
         """Make a node below this one."""
         return BudgetNode(name, limits, self, self.lock)
 
@@ -49,9 +50,9 @@ class BudgetNode:
         """
         with self.lock:
             for node in self._chain():
-                for kind, amount in amounts.items():
+                for kind in node.limits.keys() & amounts.keys():
                     limit = node.limit(kind)
-                    if limit is not None and not node.has(kind, amount, limit):
+                    if not node.has(kind, amounts[kind], limit):
                         raise OutOfBudgetError(node.name, kind, limit, node.exhausted.get(kind, ""))
             self._book(amounts)
 
@@ -70,9 +71,8 @@ class BudgetNode:
         """Count all that is left of a kind as used, here and above, because nobody knows how much really was."""
         with self.lock:
             for node in self._chain():
-                limit = node.limit(kind)
-                if limit is not None:
-                    node.used[kind] = max(limit, node.used.get(kind, 0))
+                if kind in node.limits:
+                    node.used[kind] = max(node.limit(kind), node.used.get(kind, 0))
                     node.exhausted[kind] = why
 
     def grant(self, run_id: str, limits: Iterable[Limit]) -> None:
@@ -81,19 +81,16 @@ class BudgetNode:
         with self.lock:
             for node in self._chain():
                 mine = {kind: times for (name, kind), times in given.items() if name == node.name}
-                if mine or run_id in node.grants:
-                    node.grants[run_id] = Counter(mine)
+                node.grants[run_id] = Counter(mine)
 
     def _book(self, amounts: dict[str, float]) -> None:
         for node in self._chain():
             for kind, amount in amounts.items():
                 node.used[kind] = node.used.get(kind, 0) + amount
 
-    def limit(self, kind: str) -> float | None:
-        """Give how much of a kind may be used, with what a person granted; None: as much as is needed."""
-        limit: float | None = getattr(self.limits, kind)
-        if limit is None:
-            return None
+    def limit(self, kind: str) -> float:
+        """Give how much of a limited kind may be used, with what a person granted."""
+        limit = self.limits[kind]
         return limit + max(limit, 1) * sum(given[kind] for given in self.grants.values())
 
     def _chain(self) -> Iterator[BudgetNode]:
@@ -103,11 +100,16 @@ class BudgetNode:
             node = node.parent
 
 
+def limited(budget: Budget) -> dict[str, float]:
+    """Give what a budget limits, by kind."""
+    return {kind: limit for kind, limit in budget if limit is not None}
+
+
 class Budgets:
     """The budget trees of the tasks that are not over. Thread-safe."""
 
     def __init__(self, settings: BudgetSettings) -> None:
-        self._settings = settings
+        self._task, self._subtask, self._step = map(limited, (settings.task, settings.subtask, settings.step))
         self._lock = threading.Lock()
         self._tasks: dict[str, BudgetNode] = {}
         self._runs: dict[str, BudgetNode] = {}
@@ -115,17 +117,17 @@ class Budgets:
     def task(self, task_id: str) -> BudgetNode:
         """Give a task's node, made on first use."""
         with self._lock:
-            return self._tasks.setdefault(task_id, BudgetNode(f"the task {task_id}", self._settings.task))
+            return self._tasks.setdefault(task_id, BudgetNode(f"the task {task_id}", self._task))
 
     def run(self, task_id: str, run_id: str) -> BudgetNode:
         """Give the node of a subtask, or of a HostAgent's rounds, made on first use."""
         task = self.task(task_id)
         with self._lock:
-            return self._runs.setdefault(run_id, task.child(f"the subtask {run_id}", self._settings.subtask))
+            return self._runs.setdefault(run_id, task.child(f"the subtask {run_id}", self._subtask))
 
     def step(self, task_id: str, run_id: str) -> BudgetNode:
         """Make a node for one step."""
-        return self.run(task_id, run_id).child(f"a step of {run_id}", self._settings.step)
+        return self.run(task_id, run_id).child(f"a step of {run_id}", self._step)
 
     def drop(self, task_id: str) -> None:
         """Forget a task."""

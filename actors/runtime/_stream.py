@@ -167,14 +167,16 @@ class EventStream:
 
     def emit(self, name: EventName, **fields: Any) -> None:  # noqa: ANN401 - the fields of `Event`
         """Record that something happened. `fields` are those of `Event`; all others go into its `data`."""
-        known = {key: fields.pop(key) for key in _FIELDS & fields.keys()}
+        known = {key: fields.pop(key) for key in _FIELDS if key in fields}
+        task_id = known.get("task_id", "")
         with self._lock:
             self._seq += 1
-            event = self._veil(
-                known.get("task_id", ""), Event(seq=self._seq, at=self._clock.now(), name=name, data=fields, **known)
-            )
+            event = Event(seq=self._seq, at=self._clock.now(), name=name, data=fields, **known)
+            event = self._veil(task_id, event)
             self._kept.append(event)
-            for feed in (*self._feeds[None], *self._feeds.get(event.task_id, ())):
+            for feed in self._feeds[None]:
+                feed.put(event)
+            for feed in self._feeds.get(task_id, ()):
                 feed.put(event)
             for sink in self._sinks:  # inside the lock: lines stand in the order of their numbers
                 sink(event)
@@ -236,4 +238,4 @@ class EventStream:
             feed.close()
 
 
-_FIELDS = set(Event.model_fields) - {"seq", "at", "name", "data", "kind", "schema_version"}
+_FIELDS = tuple(set(Event.model_fields) - {"seq", "at", "name", "data", "kind", "schema_version"})
