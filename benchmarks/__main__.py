@@ -1,0 +1,112 @@
+"""``python -m benchmarks``, from the repository's root: measure, print, and with ``--write`` put it into the docs.
+
+    python -m benchmarks --quick --no-peers          a look, in half a minute
+    python -m benchmarks --only job --rounds 9       the job alone
+    python -m benchmarks --write                     all of it, into docs/benchmarks.md and docs/benchmarks.svg
+
+It reports, and never judges: there is no limit that a run has to keep.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.contest import ROOT, hold
+from benchmarks.environments import PEERS, default_cache, is_made, make, python_of
+from benchmarks.parts import FIGURES, QUICK, Sizes, job
+from benchmarks.report import plotted, replaced, sections
+
+if TYPE_CHECKING:
+    from benchmarks.contest import Answers
+
+FEW = 3
+"""Rounds of the parts beside the job, at most."""
+
+
+def interpreters(names: list[str], cache: Path, *, make_them: bool) -> dict[str, Path]:
+    """Give the interpreters of the peers' environments; one that can't be made is left out, and named."""
+    found: dict[str, Path] = {}
+    for name in names:
+        environment = PEERS[name].environment
+        if not make_them:
+            if is_made(environment, cache):
+                found[name] = python_of(environment, cache)
+            continue
+        try:
+            found[name] = make(environment, cache)
+        except subprocess.CalledProcessError as error:
+            say(f"{name} is left out: {(error.stderr or str(error)).strip().splitlines()[-1]}")
+        except OSError as error:
+            say(f"{name} is left out: {error}")
+    return found
+
+
+def say(text: str, part: str = "") -> None:
+    """Tell how far it is."""
+    print(f"{part}: {text}" if part else text, file=sys.stderr, flush=True)
+
+
+def write(written: dict[str, str], plot: str, folder: Path) -> None:
+    """Put the sections and the plot into the documents."""
+    document = folder / "benchmarks.md"
+    text = document.read_text("utf-8")
+    for name, section in written.items():
+        text = replaced(text, name, section)
+    document.write_text(text, "utf-8")
+    if plot:
+        (folder / "benchmarks.svg").write_text(plot, "utf-8")
+
+
+def parsed(arguments: list[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", nargs="+", choices=["job", *FIGURES], default=["job", *FIGURES], metavar="PART")
+    parser.add_argument("--tasks", nargs="+", type=int, metavar="N", help="how many at once; default: 1 10 100 1000")
+    parser.add_argument("--rounds", type=int, help="rounds of the job, by default 5; of the others at most three")
+    parser.add_argument("--seconds", type=float, default=12.0, help="what of the job took so long is not asked again")
+    parser.add_argument("--quick", action="store_true", help="little of everything, once")
+    parser.add_argument("--peers", nargs="*", choices=list(PEERS), default=list(PEERS), metavar="PEER")
+    parser.add_argument("--no-peers", dest="peers", action="store_const", const=[])
+    parser.add_argument("--offline", action="store_true", help="only peers whose environments are made already")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="where environments are kept")
+    parser.add_argument("--json", type=Path, help="a file for all answers")
+    parser.add_argument(
+        "--add", type=Path, help="such a file of an earlier run, for the parts that this one leaves out"
+    )
+    parser.add_argument("--write", action="store_true", help="write into the documents")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, print, write."""
+    options = parsed(arguments)
+    sizes = QUICK if options.quick else Sizes()
+    if options.tasks:
+        sizes = type(sizes)(**{**vars(sizes), "tasks": tuple(options.tasks)})
+    rounds = options.rounds or (1 if options.quick else 5)
+    answers: Answers = json.loads(options.add.read_text("utf-8")) if options.add else {}
+    if "job" in options.only:
+        pythons = interpreters(options.peers, options.cache, make_them=not options.offline)
+        answers |= hold(list(job(sizes, pythons)), rounds, options.seconds, partial(say, part="job"))
+    for name, part in FIGURES.items():
+        if name in options.only:
+            answers |= hold(list(part(sizes)), min(rounds, FEW), math.inf, partial(say, part=name))
+    if options.json:
+        options.json.write_text(json.dumps(answers, indent=1), "utf-8")
+    written, plot = sections(answers), plotted(answers)
+    print("\n\n".join(written.values()))
+    if options.write:
+        write(written, plot, options.docs)
+    return 1 if any("error" in each for said in answers.values() for each in said) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

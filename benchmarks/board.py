@@ -1,0 +1,171 @@
+"""callboard as a contender: the job on a supervisor, with models and tools that take no time.
+
+``python -m benchmarks.board process`` is one; `VARIANTS` names them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from benchmarks.protocol import STEPS, serve, timed
+from callboard import FunctionModel, ModelRequest, Server, Settings, Supervisor, Task, tool
+from callboard.messages import Effect, Observation, Target, TargetKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from benchmarks.protocol import Go
+    from callboard import TaskHandle
+
+POOL = 10
+"""Application agents that all tasks share."""
+DECISIONS = 2 + STEPS
+PATIENCE = 600.0
+
+
+class Memo(Server):
+    """Windows in memory, each with one text. Nothing goes on changing after an action, so that one look is enough."""
+
+    name = "memo"
+    settles = False
+
+    def __init__(self, windows: int, wait: float = 0.0) -> None:
+        self._targets = tuple(_window(str(number)) for number in range(windows))
+        self._texts = {target.id: "" for target in self._targets}
+        self._wait = wait
+
+    def targets(self) -> tuple[Target, ...]:
+        """List the windows."""
+        return self._targets
+
+    def observe(self, target: Target) -> Observation:
+        """Show a window's text."""
+        text = self._texts[target.id]
+        return Observation(text=text, fingerprint=text or "empty")
+
+    @tool(effect=Effect.IDEMPOTENT)
+    async def write(self, target: str, text: str) -> str:
+        """Set the window's text."""
+        if self._wait:
+            await asyncio.sleep(self._wait)
+        self._texts[target] = text
+        return text
+
+
+def _window(number: str) -> Target:
+    key = f"memo:{number}"
+    return Target(
+        id=key, name=key, kind=TargetKind.WINDOW, address=f"app/memo/{number}", server="memo", binds={"target": key}
+    )
+
+
+class Stub:
+    """The models: a HostAgent's and an AppAgent's, each of which answers at once, or after a wait."""
+
+    def __init__(self, wait: float = 0.0, steps: int = STEPS) -> None:
+        self._wait = wait
+        self._steps = steps
+
+    async def plan(self, request: ModelRequest) -> dict[str, Any]:
+        """Decide for a HostAgent: assign the one subtask, to the window that the task names; then finish."""
+        if self._wait:
+            await asyncio.sleep(self._wait)
+        if request.subtasks:
+            return {"Status": "FINISH"}
+        return {"Status": "ASSIGN", "Current Sub-Task": "fill the field", "ControlLabel": request.task_request}
+
+    async def work(self, request: ModelRequest) -> dict[str, Any]:
+        """Decide for an AppAgent: write at each step, and finish with the last."""
+        if self._wait:
+            await asyncio.sleep(self._wait)
+        status = "CONTINUE" if request.step < self._steps else "FINISH"
+        return {"Status": status, "Function": "write", "Args": {"text": str(request.step)}}
+
+    def models(self) -> dict[str, FunctionModel]:
+        """Give the models by kind of agent."""
+        return {"host": FunctionModel(self.plan), "app": FunctionModel(self.work)}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to run the tasks."""
+
+    title: str
+    durability: Literal["process", "full"] | None
+    """Of the journal; None: the journal is in memory, and no log is written."""
+    own: bool = False
+    """Whether each task has a window of its own; else all share `POOL` windows, and take turns."""
+    wait: float = 0.0
+    """Seconds that each model call and each tool call waits."""
+
+    def settings(self, folder: Path) -> Settings:
+        """Give the settings."""
+        if self.durability is None:
+            return Settings.load(log={"format": "off"})
+        journal = {"path": folder / "journal.db", "durability": self.durability}
+        return Settings.load(log={"format": "off", "file": folder / "events.log"}, journal=journal)
+
+
+VARIANTS = {
+    "process": Variant("callboard, journal `process`, log", "process"),
+    "full": Variant("callboard, journal `full`, log", "full"),
+    "off": Variant("callboard, no journal, no log", None),
+    "own": Variant("callboard, `process`, log, a window a task", "process", own=True),
+    "waits": Variant("callboard, 8 waits of 10 ms a task, a window a task", "process", own=True, wait=0.01),
+}
+
+
+@contextmanager
+def board(variant: Variant, size: int, folder: Path, steps: int = STEPS) -> Iterator[Supervisor]:
+    """Start a supervisor for batches of a size, with its shared application agents at their places."""
+    windows = size if variant.own else min(size, POOL)
+    settings, models = variant.settings(folder), Stub(variant.wait, steps).models()
+    with Supervisor.start(settings, models=models, servers=[Memo(windows, variant.wait)]) as supervisor:
+        finish([supervisor.submit(task) for task in tasks(min(windows, POOL), windows)])
+        yield supervisor
+
+
+def tasks(count: int, windows: int) -> list[Task]:
+    """Make tasks, each for a window, in turn."""
+    return [Task(request=f"memo:{number % windows}") for number in range(count)]
+
+
+def finish(handles: Sequence[TaskHandle], decisions: int = DECISIONS) -> None:
+    """Wait for tasks.
+
+    Raises:
+        RuntimeError: If one did not finish, or took another way.
+    """
+    for handle in handles:
+        result = handle.result(PATIENCE)
+        if not result.ok or result.usage.model_calls != decisions:
+            msg = f"the benchmark is broken: {result}"
+            raise RuntimeError(msg)
+
+
+def main() -> None:
+    """Serve a variant."""
+    variant = VARIANTS[sys.argv[1]]
+
+    @contextmanager
+    def prepare(size: int) -> Iterator[Go]:
+        with tempfile.TemporaryDirectory() as folder, board(variant, size, Path(folder)) as supervisor:
+            windows = size if variant.own else min(size, POOL)
+
+            def go(batches: int) -> None:
+                for _ in range(batches):
+                    finish([supervisor.submit(task) for task in tasks(size, windows)])
+
+            yield go
+
+    serve(timed(prepare))
+
+
+if __name__ == "__main__":
+    main()

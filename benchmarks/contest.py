@@ -1,0 +1,160 @@
+"""A contest: contenders in processes of their own, asked in turns, so that all of a round see the same machine."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+ROOT = Path(__file__).resolve().parents[1]
+PATIENCE = 900.0
+
+
+@dataclass
+class Contender:
+    """A process that answers lines of JSON; it starts with the first."""
+
+    key: str
+    module: str
+    arguments: tuple[str, ...] = ()
+    python: str = sys.executable
+    fresh: bool = False
+    """Whether each question needs a process of its own."""
+    _process: subprocess.Popen[str] | None = field(default=None, repr=False)
+
+    def ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Ask; what went wrong is in the answer's ``error``."""
+        if self._process is None:
+            command = [self.python, "-m", self.module, *self.arguments]
+            pipe = subprocess.PIPE
+            self._process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)  # noqa: S603 - our own
+        process = self._process
+        if process.stdin is None or process.stdout is None:
+            return {"error": "it has no pipes"}
+        try:
+            print(json.dumps(asked), file=process.stdin, flush=True)
+        except BrokenPipeError:
+            return self._ended("it is gone")
+        if not select.select([process.stdout], [], [], PATIENCE)[0]:
+            return self._ended(f"no answer within {PATIENCE:g} s")
+        line = process.stdout.readline()
+        if not line:
+            return self._ended("it ended without an answer")
+        if self.fresh:
+            self.close()
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+    def _ended(self, why: str) -> dict[str, Any]:
+        if self._process is not None:
+            self._process.kill()
+        self.close()
+        return {"error": why}
+
+    def close(self) -> None:
+        """End the process; it does so by itself when its input ends."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        with contextlib.suppress(BrokenPipeError, subprocess.TimeoutExpired):
+            process.communicate(timeout=30)
+        process.kill()
+        process.wait()
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, of whom."""
+
+    contender: Contender
+    asked: dict[str, Any]
+    sized: bool = False
+    """Whether the contender is asked for several numbers of tasks."""
+
+    @property
+    def cell(self) -> str:
+        """Where its answers stand: the contender, and the number of tasks where there are several."""
+        return f"{self.contender.key}@{self.asked['tasks']}" if self.sized else self.contender.key
+
+
+Answers = dict[str, list[dict[str, Any]]]
+"""By cell the answers; each has the number of its ``round``."""
+
+
+def hold(questions: Sequence[Question], rounds: int, seconds: float, say: Callable[[str], None]) -> Answers:
+    """Ask all questions in turns, there and back again, so many rounds.
+
+    Args:
+        questions: Questions of one `Question.cell` are asked one after the other.
+        rounds: How often each is asked.
+        seconds: What has taken so long already is not asked again, but it was asked once.
+        say: Is told how far it is.
+    """
+    answers: Answers = {}
+    spent: dict[str, float] = {}
+    try:
+        for number in range(rounds):
+            say(f"round {number + 1} of {rounds}")
+            for question in questions if number % 2 == 0 else reversed(questions):
+                cell = question.cell
+                if spent.get(cell, 0.0) > seconds or any("error" in each for each in answers.get(cell, ())):
+                    continue
+                begun = time.monotonic()
+                said = question.contender.ask(question.asked)
+                spent[cell] = spent.get(cell, 0.0) + time.monotonic() - begun
+                answers.setdefault(cell, []).append({**said, "round": number})
+                if "error" in said:
+                    say(f"{cell}: {said['error']}")
+    finally:
+        for question in questions:
+            question.contender.close()
+    return answers
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A median, and the quartiles around it."""
+
+    low: float
+    median: float
+    high: float
+    count: int
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Spread | None:
+        """Sum values up; None if there are none."""
+        found = sorted(values)
+        if not found:
+            return None
+        low, middle, high = statistics.quantiles(found, n=4, method="inclusive") if len(found) > 1 else found * 3
+        return cls(low, middle, high, len(found))
+
+
+Number = tuple[str, str]
+"""One number of the answers: the cell, and the key."""
+
+
+def spread(answers: Answers, number: Number, scale: float = 1.0) -> Spread | None:
+    """Sum up one number; None if it was not measured."""
+    cell, key = number
+    return Spread.of(each[key] * scale for each in answers.get(cell, ()) if key in each)
+
+
+def ratio(answers: Answers, above: Number, below: Number, scale: float = 1.0) -> Spread | None:
+    """Sum up the ratio of two numbers within their rounds; None if there is no round with both."""
+    measures = {each["round"]: each[below[1]] for each in answers.get(below[0], ()) if below[1] in each}
+    return Spread.of(
+        each[above[1]] / measures[each["round"]] * scale
+        for each in answers.get(above[0], ())
+        if above[1] in each and each["round"] in measures
+    )

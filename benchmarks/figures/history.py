@@ -1,0 +1,88 @@
+"""What a long history changes, and how much a task adds to it.
+
+Answers to ``{"history": n, "tasks": m}``: CPU seconds a task ``without`` and ``with`` n tasks in the journal before,
+``start_without`` and ``start_with`` in seconds, and the journal's ``growth``, in bytes a task.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.board import POOL, VARIANTS, Memo, Stub, finish, tasks
+from benchmarks.figures.steps import spent
+from benchmarks.protocol import serve
+from callboard import FunctionModel, ModelRequest, Supervisor, Task
+
+AT_ONCE = 500
+
+
+async def work(request: ModelRequest) -> dict[str, Any]:
+    """Decide for an AppAgent of the history: nothing; for one of the job: as ever."""
+    return {"Status": "FINISH"} if request.task_request == "nothing" else await Stub().work(request)
+
+
+def supervisor(folder: Path) -> Supervisor:
+    """Start on a folder's journal."""
+    models = {"host": FunctionModel(Stub().plan), "app": FunctionModel(work)}
+    return Supervisor.start(VARIANTS["process"].settings(folder), models=models, servers=[Memo(POOL)])
+
+
+def write_history(folder: Path, count: int) -> None:
+    """Run short tasks, until a journal has so many."""
+    with supervisor(folder) as running:
+        for begin in range(0, count, AT_ONCE):
+            numbers = range(begin, min(count, begin + AT_ONCE))
+            short = [Task(request="nothing", target=f"memo:{number % POOL}") for number in numbers]
+            finish([running.submit(task) for task in short], 1)
+
+
+def size_of(folder: Path) -> int:
+    """Give the bytes of a journal that is closed, pictures included."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file() and file.suffix != ".log")
+
+
+class History:
+    """Keeps a journal with its tasks, so that it is written once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._count = -1
+        self._order = ("with", "without")
+
+    def measure(self, asked: dict[str, Any]) -> dict[str, float]:
+        """Run the job on a copy of the history, and on nothing."""
+        if self._count != asked["history"]:
+            shutil.rmtree(self._folder / "kept", ignore_errors=True)
+            (self._folder / "kept").mkdir()
+            write_history(self._folder / "kept", asked["history"])
+            self._count = asked["history"]
+        figures: dict[str, float] = {}
+        self._order = self._order[::-1]
+        for name in self._order:
+            with TemporaryDirectory(dir=self._folder) as place:
+                folder = Path(place)
+                if name == "with":
+                    shutil.copytree(self._folder / "kept", folder, dirs_exist_ok=True)
+                figures |= {f"{key}{name}": value for key, value in job(folder, int(asked["tasks"])).items()}
+        return {**figures, "growth": figures["growth_without"]}
+
+
+def job(folder: Path, count: int) -> dict[str, float]:
+    """Run the job's tasks on a folder's journal."""
+    with supervisor(folder) as running:
+        finish([running.submit(task) for task in tasks(POOL, POOL)])
+    before = size_of(folder)
+    begun = time.perf_counter()
+    with supervisor(folder) as running:
+        started = time.perf_counter() - begun
+        cpu = spent(lambda: finish([running.submit(task) for task in tasks(count, POOL)]))[1]
+    return {"": cpu / count, "start_": started, "growth_": (size_of(folder) - before) / count}
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as scratch:
+        serve(History(Path(scratch)).measure)

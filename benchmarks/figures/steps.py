@@ -1,0 +1,56 @@
+"""One more step of an agent, decide and act: what a longer task costs more than a shorter one, for each step.
+
+``python -m benchmarks.figures.steps process`` answers to ``{"tasks": n}``.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.board import POOL, VARIANTS, Memo, finish
+from benchmarks.protocol import cpu_seconds, serve
+from callboard import FunctionModel, ModelRequest, Supervisor, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SHORT, LONG = 5, 40
+
+
+async def work(request: ModelRequest) -> dict[str, Any]:
+    """Write as often as the task says."""
+    status = "CONTINUE" if request.step < int(request.task_request) else "FINISH"
+    return {"Status": status, "Function": "write", "Args": {"text": str(request.step)}}
+
+
+def measure(asked: dict[str, Any], variant: str) -> dict[str, float]:
+    """Run short tasks and long ones."""
+    size = int(asked["tasks"])
+    with tempfile.TemporaryDirectory() as folder:
+        settings = VARIANTS[variant].settings(Path(folder))
+        models = {"app": FunctionModel(work)}
+        with Supervisor.start(settings, models=models, servers=[Memo(min(size, POOL))]) as supervisor:
+
+            def run(steps: int) -> Callable[[], None]:
+                targets = [f"memo:{number % POOL}" for number in range(size)]
+                return lambda: finish([supervisor.submit(Task(request=str(steps), target=t)) for t in targets], steps)
+
+            run(SHORT)()
+            short, long = spent(run(SHORT)), spent(run(LONG))
+    more = size * (LONG - SHORT)
+    return {"seconds": (long[0] - short[0]) / more, "cpu": (long[1] - short[1]) / more}
+
+
+def spent(run: Callable[[], None]) -> tuple[float, float]:
+    """Measure a run: seconds, CPU seconds."""
+    wall, cpu = time.perf_counter(), cpu_seconds()
+    run()
+    return time.perf_counter() - wall, cpu_seconds() - cpu
+
+
+if __name__ == "__main__":
+    serve(lambda asked: measure(asked, sys.argv[1]))

@@ -1,0 +1,110 @@
+"""A tool call in process, over stdio and over HTTP: the same tool, which takes no time, on a server of each kind.
+
+Answers to ``{"calls": n}``: for each kind the median seconds of a call, as its event has it. ``serve-stdio`` and
+``serve-http`` run the server alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import statistics
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from mcp.server.mcpserver import MCPServer
+from mcp_types import ToolAnnotations
+
+from benchmarks.board import PATIENCE, Memo, finish
+from benchmarks.protocol import serve
+from callboard import EventName, FunctionModel, ModelRequest, Settings, Supervisor, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULE = "benchmarks.figures.tools"
+
+remote = MCPServer("remote", log_level="ERROR")
+
+
+@remote.tool(annotations=ToolAnnotations(idempotent_hint=True, destructive_hint=False, open_world_hint=False))
+async def write(text: str) -> str:
+    """Set the text."""
+    return text
+
+
+def measure(asked: dict[str, Any]) -> dict[str, float]:
+    """Measure all three."""
+    calls = int(asked["calls"])
+    stdio = {"command": sys.executable, "args": ["-m", MODULE, "serve-stdio"], "cwd": ROOT}
+    with over_http() as url:
+        return {
+            "in_process": median_call("write", {}, calls),
+            "stdio": median_call("remote.write", {"remote": {**stdio, "trusted": True}}, calls),
+            "http": median_call("remote.write", {"remote": {"url": url, "trusted": True}}, calls),
+        }
+
+
+def median_call(name: str, mcp_servers: dict[str, Any], calls: int) -> float:
+    """Run a task of so many steps with one call each."""
+
+    async def work(request: ModelRequest) -> dict[str, Any]:
+        status = "CONTINUE" if request.step < calls else "FINISH"
+        return {"Status": status, "Function": name, "Args": {"text": str(request.step)}}
+
+    settings = Settings.load(
+        log={"format": "off"},
+        mcp_servers=mcp_servers,
+        policy=[{"verdict": "allow", "tool": "*"}],
+        limits={"steps": calls, "repeats": calls},
+    )
+    with Supervisor.start(settings, models={"app": FunctionModel(work)}, servers=[Memo(1)]) as supervisor:
+        handle = supervisor.submit(Task(request="write", target="memo:0"))
+        finish([handle], calls)
+        ended = (event for event in handle.events() if event.name is EventName.COMMAND_ENDED)
+        return statistics.median(float(event.duration or 0.0) for event in ended)
+
+
+@contextmanager
+def over_http() -> Iterator[str]:
+    """Run the server in a process of its own; give its address."""
+    command = [sys.executable, "-m", MODULE, "serve-http"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ourselves
+        try:
+            if process.stdout is None:
+                raise RuntimeError
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
+
+
+async def serve_http() -> None:
+    """Serve on a free port, and say its address."""
+    server = uvicorn.Server(uvicorn.Config(remote.streamable_http_app(), log_level="error"))
+    # of any other protocol number asyncio would leave Nagle's algorithm on, and each answer would wait for 40 ms
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()  # who connects before it serves waits until it does
+        print(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp", flush=True)
+        await server.serve(sockets=[listening])
+
+
+def main() -> None:
+    """Measure, or be the server."""
+    match sys.argv[1:]:
+        case ["serve-stdio"]:
+            remote.run()
+        case ["serve-http"]:
+            asyncio.run(serve_http())
+        case _:
+            serve(measure)
+
+
+if __name__ == "__main__":
+    main()

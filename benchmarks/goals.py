@@ -1,0 +1,73 @@
+"""The goals that were set, and what came out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from benchmarks.contest import ratio, spread
+from benchmarks.raw import HOPS
+
+if TYPE_CHECKING:
+    from benchmarks.contest import Answers, Number, Spread
+
+IDEAL = 0.08
+"""Seconds that 8 waits of 10 ms take, one after the other."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound for one number, or for the ratio of two within their rounds."""
+
+    what: str
+    sign: Literal["≤", "≥"]
+    bound: float
+    unit: str
+    above: Number
+    below: Number | None = None
+    scale: float = 1.0
+
+    def found(self, answers: Answers) -> Spread | None:
+        """Give what was measured, in the goal's unit; None if it was not."""
+        if self.below is None:
+            return spread(answers, self.above, self.scale)
+        return ratio(answers, self.above, self.below, self.scale)
+
+    def met(self, found: Spread) -> bool:
+        """Say whether the median keeps the bound."""
+        return found.median <= self.bound if self.sign == "≤" else found.median >= self.bound
+
+
+def faster_than(peer: str, title: str, times: float) -> Goal:
+    """Make a goal for the tasks a second against a peer, by the clock."""
+    what = f"tasks a second against {title}, at 100"
+    return Goal(what, "≥", times, "times", (f"{peer}@100", "seconds"), ("process@100", "seconds"))
+
+
+def full_at(size: int) -> Goal:
+    """Make a goal for what waiting for the disk costs, by the clock."""
+    what = f"`full` against `process`, by the clock, at {size}"
+    return Goal(what, "≤", 1.5, "times", (f"full@{size}", "seconds"), (f"process@{size}", "seconds"))
+
+
+GOALS = (
+    Goal("a task, all on, at 100", "≤", 4, "J", ("process@100", "cpu"), ("J@100", "cpu")),
+    Goal("a task, all on, at 1000", "≤", 4, "J", ("process@1000", "cpu"), ("J@1000", "cpu")),
+    Goal("a task, no journal, no log, at 100", "≤", 1.5, "J", ("off@100", "cpu"), ("J@100", "cpu")),
+    Goal("a task, no journal, no log, at 1000", "≤", 1.5, "J", ("off@1000", "cpu"), ("J@1000", "cpu")),
+    Goal("a task, all on, at 1", "≤", 5, "J", ("process@1", "cpu"), ("J@1", "cpu")),
+    Goal("a step, all on", "≤", 20, "H", ("step-process", "cpu"), ("H", "cpu"), HOPS),
+    Goal("a step, no journal, no log", "≤", 8, "H", ("step-off", "cpu"), ("H", "cpu"), HOPS),
+    full_at(100),
+    full_at(1000),
+    Goal("a task at 1000 against one at 100", "≤", 1.3, "times", ("process@1000", "cpu"), ("process@100", "cpu")),
+    Goal("8 waits of 10 ms, at 100", "≤", 1.5, "times ideal", ("waits@100", "seconds"), scale=100 / IDEAL),
+    Goal("8 waits of 10 ms, at 1000", "≤", 4, "times ideal", ("waits@1000", "seconds"), scale=1000 / IDEAL),
+    faster_than("autogen-rpc", "autogen-core's two RPCs", 1.2),
+    faster_than("autogen-messages", "autogen-core's message a step", 4),
+    faster_than("langgraph-sqlite", "LangGraph with SQLite", 35),
+    Goal("a task that waits for its window", "≤", 60, "kB", ("queued", "resident"), scale=1e-3),
+    Goal("a task that waits for a person", "≤", 60, "kB", ("asking", "resident"), scale=1e-3),
+    Goal("an idle application agent", "≤", 80, "kB", ("idle", "resident"), scale=1e-3),
+    Goal("a task after a long history", "≤", 1.1, "times", ("history", "with"), ("history", "without")),
+)

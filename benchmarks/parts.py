@@ -1,0 +1,104 @@
+"""What is measured: the questions of each part, and what the contenders are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.board import VARIANTS
+from benchmarks.contest import Contender, Question
+from benchmarks.environments import PEERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+JOB_VARIANTS = ("off", "process", "full", "own")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured; a smoke test needs little."""
+
+    tasks: tuple[int, ...] = (1, 10, 100, 1000)
+    waits: tuple[int, ...] = (100, 1000)
+    step_tasks: int = 10
+    kept: int = 300
+    """Tasks that wait, and agents that are kept, of whose memory there is a mean."""
+    traced: bool = True
+    """Whether it is measured in both ways."""
+    history: int = 10_000
+    history_tasks: int = 200
+    load: int = 100
+    calls: int = 50
+
+
+QUICK = Sizes(
+    tasks=(1, 10), waits=(10,), step_tasks=2, kept=10, traced=False, history=20, history_tasks=5, load=5, calls=5
+)
+
+
+def job(sizes: Sizes, interpreters: dict[str, Path]) -> Iterator[Question]:
+    """The job: raw, callboard's variants, and the peers whose environment there is."""
+    contenders = [Contender("J", "benchmarks.raw", ("job",))]
+    contenders += [Contender(name, "benchmarks.board", (name,)) for name in JOB_VARIANTS]
+    for name, python in interpreters.items():
+        module, *arguments = PEERS[name].command
+        contenders.append(Contender(name, f"benchmarks.peers.{module}", tuple(arguments), str(python)))
+    for size in sizes.tasks:
+        yield from (Question(contender, {"tasks": size}, sized=True) for contender in contenders)
+
+
+def steps(sizes: Sizes) -> Iterator[Question]:
+    """One step of an agent, beside one raw message that an actor tells itself."""
+    asked = {"tasks": sizes.step_tasks}
+    yield Question(Contender("H", "benchmarks.raw", ("hop",)), asked)
+    for name in ("process", "off"):
+        yield Question(Contender(f"step-{name}", "benchmarks.figures.steps", (name,)), asked)
+
+
+def waits(sizes: Sizes) -> Iterator[Question]:
+    """The job with models and tools that wait."""
+    contender = Contender("waits", "benchmarks.board", ("waits",))
+    yield from (Question(contender, {"tasks": size, "batched": size}, sized=True) for size in sizes.waits)
+
+
+def memory(sizes: Sizes) -> Iterator[Question]:
+    """What it takes to wait, and to be idle."""
+    for what in ("queued", "asking", "idle"):
+        for traced in (False, True) if sizes.traced else (False,):
+            contender = Contender(f"{what}{'-traced' if traced else ''}", "benchmarks.figures.memory", fresh=True)
+            yield Question(contender, {"what": what, "count": sizes.kept, "traced": traced})
+
+
+def history(sizes: Sizes) -> Iterator[Question]:
+    """A long history, and what a task adds to it."""
+    asked = {"history": sizes.history, "tasks": sizes.history_tasks}
+    yield Question(Contender("history", "benchmarks.figures.history"), asked)
+
+
+def stops(sizes: Sizes) -> Iterator[Question]:
+    """Start, cancel, stop."""
+    yield Question(Contender("stops", "benchmarks.figures.stops"), {"tasks": sizes.load})
+
+
+def tools(sizes: Sizes) -> Iterator[Question]:
+    """A tool call, in process and over the protocol."""
+    yield Question(Contender("tools", "benchmarks.figures.tools"), {"calls": sizes.calls})
+
+
+FIGURES = {"steps": steps, "waits": waits, "memory": memory, "history": history, "stops": stops, "tools": tools}
+"""The parts beside the job."""
+
+
+def titles() -> dict[str, str]:
+    """Name the contenders of the job, for people."""
+    return {
+        "J": "raw Pykka, 10 messages (J)",
+        **{name: VARIANTS[name].title for name in JOB_VARIANTS},
+        **{name: peer.title for name, peer in PEERS.items()},
+    }
+
+
+DURABLE = {"process", "full", "own", "langgraph-sqlite"}
+"""Contenders of the job whose work survives the process."""

@@ -1,0 +1,93 @@
+"""What a contender hears and says: one JSON object a line, so that each may run in an interpreter of its own.
+
+Nothing is imported here but the standard library: the peers' environments have nothing of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import resource
+import sys
+import time
+from contextlib import AsyncExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
+
+    Go = Callable[[int], None]
+    """Runs so many batches of tasks, one after the other; the tasks of a batch run at once."""
+    Prepare = Callable[[int], AbstractContextManager[Go]]
+    """Sets up for batches of a size, and tidies up; neither is measured."""
+    Answer = Callable[[dict[str, Any]], dict[str, Any]]
+
+STEPS = 3
+"""What the application's agent takes: decide and act, each time."""
+BATCHED = 20
+"""Small batches are run again and again, until so many tasks were measured."""
+
+
+def serve(answer: Answer) -> None:
+    """Answer each line of the standard input with one of the standard output, until it ends.
+
+    What raises is answered with its ``error``. Whatever a library prints goes to the standard error stream.
+    """
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        try:
+            said = answer(json.loads(line))
+        except Exception as error:  # noqa: BLE001 - an edge: the contest goes on without this one
+            said = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(said), file=out, flush=True)
+
+
+def timed(prepare: Prepare) -> Answer:
+    """Make an answer to ``{"tasks": n}``: the seconds, and the CPU seconds, that one of n tasks at once takes."""
+    warm = False
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        nonlocal warm
+        if not warm:
+            with prepare(1) as go:
+                go(1)
+            warm = True
+        size = int(asked["tasks"])
+        batches = max(1, int(asked.get("batched", BATCHED)) // size)
+        with prepare(size) as go:
+            gc.collect()
+            wall, cpu = time.perf_counter(), cpu_seconds()
+            go(batches)
+            wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
+        return {"seconds": wall / (batches * size), "cpu": cpu / (batches * size)}
+
+    return answer
+
+
+def cpu_seconds() -> float:
+    """Give the CPU time of this process, all threads, and of its children that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def on_a_loop(job: Callable[[], AbstractAsyncContextManager[Callable[[], Awaitable[None]]]]) -> Prepare:
+    """Make what prepares batches of a coroutine: ``job`` sets up once, and gives what runs one task."""
+
+    @contextmanager
+    def prepare(size: int) -> Iterator[Go]:
+        with asyncio.Runner() as runner:
+            stack = AsyncExitStack()
+            task = runner.run(stack.enter_async_context(job()))
+
+            async def run(batches: int) -> None:
+                for _ in range(batches):
+                    await asyncio.gather(*(task() for _ in range(size)))
+
+            yield lambda batches: runner.run(run(batches))
+            runner.run(stack.aclose())
+
+    return prepare

@@ -1,0 +1,189 @@
+"""The measures: the job as ten messages between raw Pykka actors (J), and one message that an actor tells itself (H).
+
+``python -m benchmarks.raw job`` and ``python -m benchmarks.raw hop`` are contenders.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
+
+import pykka
+from pydantic import BaseModel, ConfigDict
+
+from benchmarks.protocol import STEPS, serve, timed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmarks.protocol import Go
+
+HOPS = 200
+"""Messages that an actor tells itself for each "task" of the hop."""
+PATIENCE = 60.0
+
+
+class Message(BaseModel):
+    """Ten of these make a task: frozen, and checked when they are made."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    kind: str
+    task_id: int
+    step: int = 0
+    request: str = ""
+
+
+class Request(Message):
+    """1, from the caller to the root; 2, from the root to the host."""
+
+    kind: Literal["request"] = "request"
+
+
+class Step(Message):
+    """3 and 9, from the host to itself; 5 to 7, from the application to itself."""
+
+    kind: Literal["step"] = "step"
+
+
+class Assign(Message):
+    """4, from the host to the application."""
+
+    kind: Literal["assign"] = "assign"
+
+
+class Finished(Message):
+    """8, from the application to the host; 10, from the host to the root."""
+
+    kind: Literal["finished"] = "finished"
+
+
+class Root(pykka.ThreadingActor):
+    """Hands requests on, and gives their results to the caller. Never blocks."""
+
+    use_daemon_thread = True
+
+    def __init__(self, host: pykka.ActorRef[Host], results: queue.SimpleQueue[Message]) -> None:
+        super().__init__()
+        self._host = host
+        self._results = results
+
+    def on_receive(self, message: Message) -> None:
+        """Hand on, or give back."""
+        match message:
+            case Request():
+                self._host.tell(Request(task_id=message.task_id, request=message.request))
+            case _:
+                self._results.put(message)
+
+
+class Host(pykka.ThreadingActor):
+    """Decides, assigns, finishes; for all tasks. Never blocks."""
+
+    use_daemon_thread = True
+
+    def __init__(self, app: pykka.ActorRef[App]) -> None:
+        super().__init__()
+        self._app = app
+        self.root: pykka.ActorRef[Root] | None = None
+        self._app_done: set[int] = set()
+
+    def on_receive(self, message: Message | pykka.ActorRef[Root]) -> None:
+        """Take one message of a task."""
+        match message:
+            case Request():
+                self.actor_ref.tell(Step(task_id=message.task_id))
+            case Step() if message.task_id in self._app_done and self.root is not None:
+                self._app_done.discard(message.task_id)
+                self.root.tell(Finished(task_id=message.task_id))
+            case Step():
+                self._app.tell(Assign(task_id=message.task_id, request="fill the field"))
+            case Finished():
+                self._app_done.add(message.task_id)
+                self.actor_ref.tell(Step(task_id=message.task_id, step=1))
+            case pykka.ActorRef():
+                self.root = message
+
+
+class App(pykka.ThreadingActor):
+    """Takes its three steps; for all tasks. Never blocks."""
+
+    use_daemon_thread = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.host: pykka.ActorRef[Host] | None = None
+        self.text = ""
+
+    def on_receive(self, message: Message | pykka.ActorRef[Host]) -> None:
+        """Take one message of a task."""
+        match message:
+            case Assign():
+                self.actor_ref.tell(Step(task_id=message.task_id, step=1))
+            case Step(step=step):
+                self.text = str(step)
+                if step < STEPS:
+                    self.actor_ref.tell(Step(task_id=message.task_id, step=step + 1))
+                elif self.host is not None:
+                    self.host.tell(Finished(task_id=message.task_id))
+            case pykka.ActorRef():
+                self.host = message
+
+
+class Hopper(pykka.ThreadingActor):
+    """Tells itself one number less, down to none. Never blocks."""
+
+    use_daemon_thread = True
+
+    def __init__(self, results: queue.SimpleQueue[int]) -> None:
+        super().__init__()
+        self._results = results
+
+    def on_receive(self, message: int) -> None:
+        """Hop."""
+        if message:
+            self.actor_ref.tell(message - 1)
+        else:
+            self._results.put(message)
+
+
+@contextmanager
+def job(size: int) -> Iterator[Go]:
+    """Prepare J."""
+    results: queue.SimpleQueue[Message] = queue.SimpleQueue()
+    app = App.start()
+    host = Host.start(app)
+    root = Root.start(host, results)
+    app.tell(host)
+    host.tell(root)
+
+    def go(batches: int) -> None:
+        for _ in range(batches):
+            for number in range(size):
+                root.tell(Request(task_id=number, request="fill the field"))
+            for _ in range(size):
+                results.get(timeout=PATIENCE)
+
+    yield go
+    for actor in (root, host, app):
+        actor.stop()
+
+
+@contextmanager
+def hop(size: int) -> Iterator[Go]:
+    """Prepare H: each "task" is `HOPS` messages."""
+    results: queue.SimpleQueue[int] = queue.SimpleQueue()
+    hopper = Hopper.start(results)
+
+    def go(batches: int) -> None:
+        hopper.tell(HOPS * size * batches)
+        results.get(timeout=PATIENCE)
+
+    yield go
+    hopper.stop()
+
+
+if __name__ == "__main__":
+    serve(timed({"job": job, "hop": hop}[sys.argv[1]]))

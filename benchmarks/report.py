@@ -1,0 +1,154 @@
+"""The report: tables in Markdown, and where they stand in the document."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from functools import partial
+from importlib import metadata
+from typing import TYPE_CHECKING, Literal
+
+from benchmarks.contest import ratio, spread
+from benchmarks.goals import GOALS
+from benchmarks.parts import DURABLE, JOB_VARIANTS, titles
+from benchmarks.plot import Series, drawn
+from benchmarks.raw import HOPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from benchmarks.contest import Answers, Number, Spread
+
+
+FIGURES: tuple[tuple[str, Number, str, float], ...] = (
+    ("a step, all on: CPU", ("step-process", "cpu"), "µs", 1e6),
+    ("a step, no journal, no log: CPU", ("step-off", "cpu"), "µs", 1e6),
+    ("a raw message that an actor tells itself (H): CPU", ("H", "cpu"), "µs", 1e6 / HOPS),
+    ("a task that waits for its window: resident", ("queued", "resident"), "kB", 1e-3),
+    ("the same: traced", ("queued-traced", "traced"), "kB", 1e-3),
+    ("a task that waits for a person, in a window of its own: resident", ("asking", "resident"), "kB", 1e-3),
+    ("the same: traced", ("asking-traced", "traced"), "kB", 1e-3),
+    ("an idle application agent: resident", ("idle", "resident"), "kB", 1e-3),
+    ("the same: traced", ("idle-traced", "traced"), "kB", 1e-3),
+    ("a task with no history: CPU", ("history", "without"), "ms", 1e3),
+    ("a task after the history: CPU", ("history", "with"), "ms", 1e3),
+    ("start on a short journal", ("history", "start_without"), "ms", 1e3),
+    ("start after the history", ("history", "start_with"), "ms", 1e3),
+    ("the journal's growth a task", ("history", "growth"), "kB", 1e-3),
+    ("start on no journal yet", ("stops", "start"), "ms", 1e3),
+    ("a cancel, until its result, under load", ("stops", "cancel"), "ms", 1e3),
+    ("stop, nothing running", ("stops", "stop_idle"), "ms", 1e3),
+    ("stop, under load", ("stops", "stop"), "ms", 1e3),
+    ("a tool call in process", ("tools", "in_process"), "µs", 1e6),
+    ("a tool call over stdio", ("tools", "stdio"), "µs", 1e6),
+    ("a tool call over HTTP", ("tools", "http"), "µs", 1e6),
+)
+"""What is told beside the job and the goals: its name, the number, and its unit and scale."""
+
+
+def sections(answers: Answers) -> dict[str, str]:
+    """Write what was measured, by the name of its section in the document; what was not is left out."""
+    written = {
+        "machine": machine(),
+        "job": "\n".join(_job(answers, "seconds", lambda number, _raw: spread(answers, number, 1e3))),
+        "cpu": "\n".join(_job(answers, "cpu", partial(ratio, answers))),
+        "goals": "\n".join(_goals(answers)),
+        "figures": "\n".join(_figures(answers)),
+    }
+    return {name: text for name, text in written.items() if text}
+
+
+def replaced(document: str, name: str, text: str) -> str:
+    """Put a text in the place of a section of a document.
+
+    Raises:
+        ValueError: If the document has no such section.
+    """
+    pattern = re.compile(rf"(<!-- measured: {name} -->\n).*?(<!-- /measured -->)", re.DOTALL)
+    if not pattern.search(document):
+        msg = f"the document has no section {name!r}"
+        raise ValueError(msg)
+    return pattern.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", document)
+
+
+def machine() -> str:
+    """Say what it was measured on."""
+    return (
+        f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores; "
+        f"Pykka {metadata.version('pykka')}, pydantic {metadata.version('pydantic')}."
+    )
+
+
+def sizes_of(answers: Answers) -> list[int]:
+    """Give the numbers of tasks at once that the job was measured with."""
+    return sorted({int(cell.partition("@")[2]) for cell in answers if cell.startswith("J@")})
+
+
+def _job(answers: Answers, key: str, found: Callable[[Number, Number], Spread | None]) -> Iterator[str]:
+    """Draw the table of the job, of what is found for a number of a contender and the same one of J."""
+    sizes = sizes_of(answers)
+    if not sizes:
+        return
+    yield from _head(["", *(f"{size} at once" for size in sizes), "durable"])
+    for name, title in titles().items():
+        cells = [found((f"{name}@{size}", key), (f"J@{size}", key)) for size in sizes]
+        if any(cells):
+            yield _row([title, *map(_spread, cells), "yes" if name in DURABLE else "no"])
+
+
+def _goals(answers: Answers) -> Iterator[str]:
+    found = [(goal, values) for goal in GOALS if (values := goal.found(answers)) is not None]
+    if found:
+        yield from _head(["", "goal", "measured", "met"])
+    for goal, values in found:
+        bound = f"{goal.sign} {goal.bound:g} {goal.unit}"
+        yield _row([goal.what, bound, _spread(values), "yes" if goal.met(values) else "no"])
+
+
+def _figures(answers: Answers) -> Iterator[str]:
+    found = [
+        (what, unit, values)
+        for what, number, unit, scale in FIGURES
+        if (values := spread(answers, number, scale)) is not None
+    ]
+    if found:
+        yield from _head(["", "median (quartiles)", "unit"])
+    for what, unit, values in found:
+        yield _row([what, _spread(values), unit])
+
+
+def plotted(answers: Answers) -> str:
+    """Draw the plot of the job; empty if it was not measured."""
+    sizes = sizes_of(answers)
+    series = []
+    for name, title in titles().items():
+        kind: Literal["raw", "ours", "theirs"] = "raw" if name == "J" else "ours" if name in JOB_VARIANTS else "theirs"
+        points = {size: spread(answers, (f"{name}@{size}", "seconds"), 1e3) for size in sizes}
+        series.append(Series(title, kind, {size: point for size, point in points.items() if point is not None}))
+    if not any(line.points for line in series):
+        return ""
+    return drawn(series, "One task: 5 decisions, 3 actions, nothing else takes time")
+
+
+def _spread(values: Spread | None) -> str:
+    if values is None:
+        return ""
+    if values.count == 1:
+        return _number(values.median)
+    return f"{_number(values.median)} ({_number(values.low)} to {_number(values.high)})"
+
+
+def _number(value: float) -> str:
+    """Write three digits that matter."""
+    if abs(value) >= 100:  # noqa: PLR2004 - three digits
+        return f"{value:.0f}"
+    return f"{value:#.3g}".rstrip(".")
+
+
+def _head(cells: Sequence[str]) -> Iterable[str]:
+    return (_row(cells), f"| {' | '.join(['---', *('--:' for _ in cells[1:])])} |")
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

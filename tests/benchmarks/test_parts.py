@@ -1,0 +1,71 @@
+"""Every part of the benchmark, at the least size, as a user would run it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from benchmarks.contest import hold
+from benchmarks.environments import PEERS, default_cache, is_made, python_of
+from benchmarks.parts import FIGURES, JOB_VARIANTS, Sizes, job
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run the benchmark; give its answers, and what it printed."""
+
+    def run(*options):
+        file = tmp_path / "answers.json"
+        command = [sys.executable, "-m", "benchmarks", "--quick", "--offline", "--json", str(file), *options]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(file.read_text("utf-8")), done.stdout
+
+    return run
+
+
+@pytest.mark.parametrize("part", FIGURES)
+def test_every_part_beside_the_job_gives_figures(run, part):
+    answers, said = run("--only", part)
+    assert answers
+    assert part == "waits" or "| median (quartiles) |" in said
+
+
+def test_the_job_is_done_raw_and_by_every_variant(run):
+    answers, said = run("--only", "job", "--tasks", "2", "--no-peers")
+    assert set(answers) == {"J@2", *(f"{name}@2" for name in JOB_VARIANTS)}
+    assert all(each["seconds"] > 0 and each["cpu"] > 0 for said in answers.values() for each in said)
+    assert "| callboard, no journal, no log |" in said
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_every_peer_does_the_job(peer):
+    if not is_made(PEERS[peer].environment, default_cache()):
+        pytest.skip(f"{peer} has no environment: python -m benchmarks makes it")
+    python = python_of(PEERS[peer].environment, default_cache())
+    questions = [each for each in job(Sizes(tasks=(2,)), {peer: python}) if each.contender.key == peer]
+    answers = hold(questions, 1, 60.0, print)
+    assert answers[f"{peer}@2"][0]["seconds"] > 0
+
+
+def test_the_report_and_the_plot_are_written_into_the_documents(run, tmp_path):
+    document = shutil.copy(ROOT / "docs" / "benchmarks.md", tmp_path)
+    run("--only", "job", "--tasks", "1", "2", "--no-peers", "--write", "--docs", str(tmp_path))
+    assert "| 1 at once | 2 at once | durable |" in Path(document).read_text("utf-8")
+    assert ET.parse(tmp_path / "benchmarks.svg").getroot().tag.endswith("svg")  # noqa: S314 - our own
+
+
+def test_a_part_that_is_left_out_may_come_from_an_earlier_run(run, tmp_path):
+    earlier = tmp_path / "earlier.json"
+    earlier.write_text(json.dumps({"J@1": [{"seconds": 0.001, "cpu": 0.001, "round": 0}]}), "utf-8")
+    answers, said = run("--only", "waits", "--add", str(earlier))
+    assert set(answers) == {"J@1", "waits@10"}
+    assert "| raw Pykka, 10 messages (J) | 1.00 |" in said
