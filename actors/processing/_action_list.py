@@ -147,12 +147,12 @@ class ActionList:
         return self.cut(why) if why else None
 
     async def _dispatch(self, command: Command, intent: Intent | None) -> CommandResult:
-        context, foresee = self.context, None
+        context = self.context
         context.meter.running = command
         if intent is not None:
             await context.keep(self.run, intent)
-            foresee = context.foresees(self.run, command.call_id)
         context.meter.add(commands=1)
+        foresee = context.foresees(self.run, command.call_id)  # what may be repeated may still change its own control
         result = await context.services.dispatcher.run(command, self._tools, context.lease, foresee)
         context.note(self.run, result, lazy=True)
         context.meter.results.append(result)

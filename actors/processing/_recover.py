@@ -43,15 +43,13 @@ async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
     """
     decided, left = acted_on(run), run.unfinished
     results = list(left.results) if left is not None else []
-    if left is not None and left.intent is not None:
-        probe = left.said or await _probe(context, run, seen, left, left.intent)
-        context.tell(
-            EventName.COMMAND_IN_DOUBT, run, tool=left.intent.tool, call=left.intent.call_id, probe=probe.value
-        )
-        if probe is Probe.UNKNOWN:
+    if left is not None and (doubt := left.doubt) is not None:
+        probe = left.said or await _probe(context, run, seen, left, doubt)
+        context.tell(EventName.COMMAND_IN_DOUBT, run, tool=doubt.tool, call=doubt.call_id, probe=probe.value)
+        if probe is Probe.UNKNOWN and left.intent is not None:
             return _ask(context, left.intent)
         if probe is Probe.DONE:
-            done = _was_done(left, left.intent)
+            done = _was_done(left, doubt)
             context.note(run, done, lazy=True)
             results.append(done)
     context.meter.results.extend(results)

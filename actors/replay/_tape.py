@@ -15,6 +15,7 @@ from callboard.messages import (
     Decided,
     DoubtError,
     EventName,
+    Foreseen,
     Held,
     Intent,
     Message,
@@ -80,7 +81,7 @@ class Tape:
         self._reasons = [str(event.data["reason"]) for event in self.events if event.name is EventName.MODEL_REPAIRED]
         left = self.run.unfinished
         if left is not None and left.decided is not None:
-            self.done = len(left.results) + (left.intent is not None and self.probe is Probe.DONE)
+            self.done = len(left.results) + (left.doubt is not None and self.probe is Probe.DONE)
             self._all_answers += len(left.answers)
 
     @property
@@ -193,8 +194,8 @@ class Tape:
         if told:
             return Probe(str(told[-1]))
         left = self.run.unfinished
-        call_id = left.intent.call_id if left is not None and left.intent is not None else ""
-        if any(isinstance(note, Intent) and note.call_id == call_id for note in self.notes):
+        call_id = left.doubt.call_id if left is not None and left.doubt is not None else ""
+        if any(isinstance(note, Intent | Foreseen) and note.call_id == call_id for note in self.notes):
             return Probe.NOT_DONE
         unknown = isinstance(self.word, Question) or (
             isinstance(self.word, StepFailed) and self.word.outcome is Outcome.FAILED

@@ -26,6 +26,14 @@ class Unfinished:
     said: Probe | None = None
     """What a person said of it."""
 
+    @property
+    def doubt(self) -> Intent | None:
+        """The action of which nobody knows what came of it: one without an intent, too, if it was about to write."""
+        if self.intent is not None or self.decided is None or not self.foreseen:
+            return self.intent
+        action = self.decided.actions[len(self.results)]
+        return Intent(call_id=self.foreseen[-1].call_id, tool=action.tool, arguments=action.arguments)
+
     def after(self, message: OnTheWay) -> Unfinished:
         """Make what follows a note."""
         match message:
@@ -36,6 +44,7 @@ class Unfinished:
             case Intent():
                 return replace(self, intent=message, foreseen=(), said=None)
             case Foreseen():
-                return replace(self, foreseen=(*self.foreseen, message))
+                others = (note for note in self.foreseen if note.path != message.path)
+                return replace(self, foreseen=(*others, message))
             case CommandResult():
                 return replace(self, results=(*self.results, message), intent=None, foreseen=(), said=None)

@@ -130,6 +130,18 @@ def said(result: TaskResult, folder: Path) -> Any:
     return json.loads(text.replace(str(folder), ""))
 
 
+def differences(where: str, here: Any, there: Any) -> Iterator[str]:
+    """Say in what something differs from what it is without a kill."""
+    if isinstance(here, dict) and isinstance(there, dict):
+        for key in sorted(here.keys() | there.keys()):
+            yield from differences(f"{where}/{key}", here.get(key), there.get(key))
+    elif isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
+        for number, pair in enumerate(zip(here, there, strict=True)):
+            yield from differences(f"{where}/{number}", *pair)
+    elif here != there:
+        yield f"{where} is {here}, and without a kill {there}"
+
+
 def left(folder: Path) -> Journal | None:
     """Read a journal between two lives; None, if a process was killed when it made, opened or closed it."""
     try:
@@ -218,8 +230,8 @@ def _results(folder: Path, journal: Journal, without: Without) -> Iterator[str]:
         name = script.name(row.task_id)
         if result.outcome is not script.OUTCOMES.get(name, Outcome.FINISHED):
             yield f"{name} ended as {result.outcome}: {'; '.join(cause.reason for cause in result.causes)}"
-        elif (here := said(result, folder)) != without.results[name]:
-            yield f"{name} came to {here}, and without a kill to {without.results[name]}"
+        else:
+            yield from differences(f"the result of {name}", said(result, folder), without.results[name])
 
 
 def _world(folder: Path, names: list[str], without: Without, figures: Figures) -> Iterator[str]:
@@ -232,9 +244,7 @@ def _world(folder: Path, names: list[str], without: Without, figures: Figures) -
             yield f"{mark} stands there {count} times"
     for mark in sorted(marks.keys() ^ expected):
         yield f"{mark} {'stands there' if mark in marks else 'is not there'}"
-    for path in sorted(read.keys() | without.contents.keys()):
-        if read.get(path) != without.contents.get(path):
-            yield f"{path} holds {read.get(path)}, and without a kill {without.contents.get(path)}"
+    yield from differences("", read, without.contents)
 
 
 def _deeds(folder: Path, journal: Journal, figures: Figures) -> Iterator[str]:

@@ -1,8 +1,9 @@
-"""What may be repeated is done again after a crash; nobody is asked about it once more, and it comes to the same."""
+"""What may be repeated is not done again after a crash where that can be seen, and nobody is asked about it."""
 
 from __future__ import annotations
 
 import pytest
+from docx import Document
 from openpyxl import Workbook, load_workbook
 
 from callboard import Task
@@ -16,28 +17,77 @@ CALLS = {
 }
 
 
+@pytest.fixture
+def given(tmp_path):
+    """Settings of a test: its folder, and a journal."""
+    return {"servers": [], "documents": {"workspace": tmp_path}, "journal": {"path": tmp_path / "journal.db"}}
+
+
 @pytest.mark.parametrize("tool", CALLS)
-def test_what_stands_in_cells_because_of_the_same_call_before_a_crash_is_not_overwritten_by_it(start, tmp_path, tool):
+def test_what_stands_in_cells_because_of_the_same_call_is_not_overwritten_by_it(start, tmp_path, given, tool):
     Workbook().save(tmp_path / "book.xlsx")
-    given = {
-        "app": lambda request: (
-            {"Status": "FINISH"}
-            if request.memory
-            else {"Status": "CONTINUE", "Function": tool, "Args": {**CALLS[tool], "sheet": "Sheet"}}
-        ),
-        "servers": [],
-        "documents": {"workspace": tmp_path},
-        "journal": {"path": tmp_path / "journal.db"},
-    }
+
+    def app(request):
+        again = {"Status": "CONTINUE", "Function": tool, "Args": {**CALLS[tool], "sheet": "Sheet"}}
+        return {"Status": "FINISH"} if len(request.memory) > 1 else again
+
+    with Faults() as faults:
+        assert start(app=app, **given).submit(Task(request="do it", target="book.xlsx")).result(10).ok
+    assert (faults.passed["after", "deed"], faults.passed["after", "approval_request"]) == (2, 0)
+    assert load_workbook(tmp_path / "book.xlsx")["Sheet"]["B2"].value in {"text", "=SUM($A$1:A1)"}
+
+
+@pytest.mark.parametrize("tool", CALLS)
+def test_what_stands_in_cells_because_of_a_call_before_a_crash_is_not_written_again(start, tmp_path, given, tool):
+    Workbook().save(tmp_path / "book.xlsx")
+
+    def app(request):
+        call = {"Status": "CONTINUE", "Function": tool, "Args": {**CALLS[tool], "sheet": "Sheet"}}
+        return {"Status": "FINISH"} if request.memory else call
+
+    with Faults() as faults:
+        faults.before("command_result", disk_full)
+        broken = start(app=app, **given)
+        with pytest.raises(JournalError):
+            broken.submit(Task(id="t", request="do it", target="book.xlsx")).result(10)
+        broken.stop()
+        assert start(app=app, **given).handle("t").result(10).ok
+    assert (faults.passed["after", "deed"], faults.passed["after", "approval_request"]) == (1, 0)
+
+
+NAMES_ITSELF = {
+    "edit_paragraph": {"control_id": "paragraph-1", "text": "another"},
+    "write_cell": {"control_id": "table-1", "row": 1, "column": 1, "value": "another"},
+}
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["with its name", "by its id"])
+@pytest.mark.parametrize("tool", NAMES_ITSELF)
+def test_what_changed_the_name_of_its_own_control_before_a_crash_is_known_to_be_done(
+    start, tmp_path, given, tool, named
+):
+    document = Document()
+    document.add_paragraph("one")
+    document.add_table(1, 1).cell(0, 0).text = "one"
+    document.save(str(tmp_path / "one.docx"))
+    answers = []
+
+    def app(request):
+        if request.memory:
+            answers.extend(result.value for result in request.memory[-1].results)
+            return {"Status": "FINISH"}
+        arguments = {**NAMES_ITSELF[tool], **({"control_name": "one"} if named else {})}
+        second = {"function": "insert_paragraph", "arguments": {"text": "two"}}
+        return {"Status": "CONTINUE", "Actions": [{"function": tool, "arguments": arguments}, second]}
+
+    given |= {"app": app, "policy": [{"verdict": "allow", "tool": "*"}]}
     with Faults() as faults:
         faults.before("command_result", disk_full)
         broken = start(**given)
         with pytest.raises(JournalError):
-            broken.submit(Task(id="t", request="do it", target="book.xlsx")).result(10)
+            broken.submit(Task(id="t", request="do it", target="one.docx")).result(10)
         broken.stop()
-        assert faults.passed["after", "deed"] == 1
-        supervisor = start(**given)
-        assert supervisor.handle("t").result(10).ok
+        assert start(**given).handle("t").result(10).ok
         assert faults.passed["after", "deed"] == 2
-        assert faults.passed["after", "approval_request"] == 0
-    assert load_workbook(tmp_path / "book.xlsx")["Sheet"]["B2"].value in {"text", "=SUM($A$1:A1)"}
+    assert [answer["control_id"] for answer in answers] == [NAMES_ITSELF[tool]["control_id"], "paragraph-2"]
+    assert [paragraph.text for paragraph in Document(str(tmp_path / "one.docx")).paragraphs][-1] == "two"

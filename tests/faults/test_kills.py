@@ -100,7 +100,7 @@ def begun(trials, request):
 def test_a_program_that_is_killed_at_boundaries_loses_and_repeats_nothing(begun, tasks, places, report):
     figures = begun[(tasks, *places)].result()
     report("at boundaries", figures)
-    assert figures.problems == []
+    assert figures.problems == [], "\n".join(figures.problems)
     assert figures.kills == len(places)
 
 
@@ -149,7 +149,7 @@ def test_a_program_that_is_killed_at_any_time_loses_and_repeats_nothing(trials, 
     for figures in Chance(trials, kills).figures(kills):
         report("at any time", figures)
         problems += figures.problems
-    assert problems == []
+    assert problems == [], "\n".join(problems)
 
 
 @pytest.mark.parametrize("size", [60_000, 150_000, 300_000])
@@ -158,7 +158,7 @@ def test_a_program_that_finds_no_room_to_write_goes_on_when_there_is_and_loses_a
 ):
     figures = next(trials.together([[{"file_size": size}, {"kills": [("before", "task_result", 1)]}]]))
     report("no room", figures)
-    assert figures.problems == []
+    assert figures.problems == [], "\n".join(figures.problems)
     assert (figures.full, figures.kills) == (1, 1)
 
 
