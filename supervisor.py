@@ -100,6 +100,7 @@ class Supervisor:
         self.settings = settings
         self._subscribers: list[Subscriber] = []
         self._left: tuple[str, ...] | None = None
+        self._broken: Exception | None = None
         self._stopping = threading.Lock()
         with ExitStack() as undo:
             log = EventLog(settings)
@@ -282,6 +283,7 @@ class Supervisor:
         )
 
     def _journal_broke(self, error: Exception) -> None:
+        self._broken = error
         self._tell_root(JournalBroken(error))
 
     def _tell_root(self, message: object) -> None:
@@ -363,6 +365,7 @@ class Supervisor:
 
         Raises:
             UnknownTaskError: If there is none.
+            JournalError: If the journal can't be written any more, and the task is not over in it.
         """
         running = self._ask(GetTasks())
         if task_id in running:
@@ -370,7 +373,7 @@ class Supervisor:
             return self._handle(task, done, 0)
         ended = self._journal.ended(task_id)
         if ended is None:
-            raise UnknownTaskError(task_id)
+            raise self._broken or UnknownTaskError(task_id)
         over: concurrent.futures.Future[TaskResult] = concurrent.futures.Future()
         over.set_result(ended[1])
         return self._handle(ended[0], over, 0)

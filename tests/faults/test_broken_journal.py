@@ -85,8 +85,11 @@ def test_a_full_disk_stops_the_work_and_with_room_again_it_goes_on_without_repea
         else:
             with pytest.raises(JournalError, match="No space left"):
                 handle.result(10)
+        for late in (Task(id="u", request="do more"), Task(id="t", request="do it")):
+            with pytest.raises(JournalError):
+                broken.submit(late)
         with pytest.raises(JournalError):
-            broken.submit(Task(id="u", request="do more"))
+            broken.handle("t")
         assert broken.status().accepting is False
         broken.stop()
     assert done() in (at_failure[0], TEXTS[: len(at_failure[0]) + 1])  # an action whose intent was safe may still end
