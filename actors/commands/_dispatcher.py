@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter
 
+from callboard.actors.commands._mcp_connection import ConnectionLostError
 from callboard.actors.commands._secrets import Secrets, UnknownSecretError
 from callboard.actors.commands._tools import ToolFailure
 from callboard.actors.runtime import Deed
@@ -64,6 +65,7 @@ class Dispatcher:
             raise
         except (ToolFailure, ToolError, LeaseVoidError, UnknownSecretError) as failure:
             error = str(failure) or "it failed without saying why"
+            in_doubt = isinstance(failure, ConnectionLostError)
         except BaseException as failure:  # noqa: BLE001 - an edge: whatever a tool raises is its failure, for the model
             error = f"{type(failure).__name__}: {failure}"
         status = ResultStatus.FAILURE if error else ResultStatus.SUCCESS

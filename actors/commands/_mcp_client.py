@@ -1,26 +1,19 @@
-"""Third-party MCP servers: one session each, owned by one task."""
+"""Third-party MCP servers: one session each, which outlives the connections it has."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-from contextlib import AsyncExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import time
+from collections import deque
+from typing import TYPE_CHECKING
 
-import httpx2
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
-
-from callboard.actors.commands._tools import BoundTool, effect_of, schema_problem, value_of
+from callboard.actors.commands._mcp_connection import ConnectionLostError, McpConnection, reason
+from callboard.actors.commands._tools import BoundTool, ToolFailure, effect_of, schema_problem, value_of
 from callboard.actors.models import ToolInfo
-from callboard.config import in_url, masked
 from callboard.messages import CommandType, Effect, Hazard, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import Collection, Mapping
 
     from mcp_types import Tool
     from pydantic import JsonValue
@@ -31,7 +24,12 @@ if TYPE_CHECKING:
 
 
 class McpSession:
-    """A connection to one MCP server. Its task opens and closes it; any task on the same loop may call its tools."""
+    """What there is of one MCP server. Runs on the event loop; any task there may call its tools.
+
+    A server that went away, because its program ended or because it hung up, is started or reached anew by the next
+    use of it, at most `supervision.intensity` times within `supervision.period`. Its tools stay those of the first
+    time.
+    """
 
     def __init__(self, name: str, server: McpServer, settings: Settings) -> None:
         self.name = name
@@ -39,71 +37,32 @@ class McpSession:
         self.trusted = server.trusted
         self._server = server
         self._settings = settings
-        self._ready: asyncio.Future[None] | None = None
-        self._stop = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._client: Client | None = None
+        self._connection: McpConnection | None = None
         self._tools: tuple[Tool, ...] = ()
+        self._closed = False
+        self._turn = asyncio.Lock()
+        self._anew: deque[float] = deque()
+        """When it was started anew, within the period."""
 
     async def open(self) -> None:
-        """Connect and list the tools. Runs on the event loop.
+        """Connect and list the tools.
 
         Raises:
             SettingsError: If the server can't be started or reached in time.
         """
-        self._ready = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._own(), name=f"mcp-{self.name}")
-        seconds = self._server.start_seconds
-        done, _ = await asyncio.wait([self._ready], timeout=seconds)
-        error = self._ready.exception() if done else TimeoutError(f"no answer within {seconds:g} s")
-        if error is not None:
-            await self.close()
-            msg = f"mcpServers.{self.name}: no connection: {_reason(error)}"
+        self._connection = McpConnection(self.name, self._server, self._settings)
+        try:
+            await self._connection.open()
+        except Exception as error:
+            msg = f"mcpServers.{self.name}: no connection: {reason(error)}"
             raise SettingsError(msg) from error
+        self._tools = self._connection.tools
 
     async def close(self) -> None:
-        """Disconnect; a program that was started is ended."""
-        self._stop.set()
-        if self._task is None:
-            return
-        if self._ready is not None and not self._ready.done():
-            self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _own(self) -> None:
-        ready = self._ready
-        if ready is None:
-            return
-        try:
-            async with AsyncExitStack() as stack:
-                self._client = await stack.enter_async_context(Client(await self._transport(stack)))
-                self._tools = tuple([tool async for tool in _listed(self._client)])
-                if not ready.done():
-                    ready.set_result(None)
-                await self._stop.wait()
-        except BaseException as error:  # noqa: BLE001 - an edge: who waits for the session must hear of it
-            if isinstance(error, asyncio.CancelledError):
-                ready.cancel()
-            elif not ready.done():
-                ready.set_exception(error if isinstance(error, Exception) else ConnectionError(repr(error)))
-        finally:
-            self._client = None
-
-    async def _transport(self, stack: AsyncExitStack) -> AbstractAsyncContextManager[Any]:
-        server = self._server
-        if server.url is not None:
-            headers = {name: secret.get_secret_value() for name, secret in server.headers.items()}
-            timeout = httpx2.Timeout(30.0, read=300.0)
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
-            return streamable_http_client(server.url, http_client=http)
-        parameters = StdioServerParameters(
-            command=server.command or "",
-            args=list(server.args),
-            env={name: secret.get_secret_value() for name, secret in server.env.items()},
-            cwd=self._settings.path(server.cwd) if server.cwd is not None else None,
-        )
-        errors = stack.enter_context(Path(os.devnull).open("w"))  # noqa: ASYNC230, SIM115 - the stack closes it; the host's stderr is not ours
-        return stdio_client(parameters, errlog=errors)
+        """Disconnect for good; a program that was started is ended."""
+        self._closed = True
+        if self._connection is not None:
+            await self._connection.close()
 
     def tools(self) -> tuple[BoundTool, ...]:
         """Give its tools, named ``<server>.<tool>``."""
@@ -114,31 +73,47 @@ class McpSession:
 
         Raises:
             ToolFailure: If it answered with an error.
-            ConnectionError: If the session is closed.
+            ConnectionLostError: If the server went away during the call.
+            ConnectionError: If it is not connected, and can't be again: nothing was sent.
         """
-        if self._client is None:
-            msg = f"the MCP server {self.name} is not connected"
+        connection = await self._connected()
+        return value_of(await connection.call(tool, arguments), wrapped=False)
+
+    async def _connected(self) -> McpConnection:
+        """Give a connection that holds, as far as is known.
+
+        Raises:
+            ConnectionError: If there is none.
+        """
+        async with self._turn:
+            if self._closed or self._connection is None:
+                msg = f"the MCP server {self.name} is not connected"
+                raise ConnectionError(msg)
+            if not self._connection.connected:
+                self._count()
+                await self._connection.close()
+                self._connection = McpConnection(self.name, self._server, self._settings)
+                try:
+                    await self._connection.open()
+                except Exception as error:
+                    msg = f"the MCP server {self.name} went away, and there is no connection again: {reason(error)}"
+                    raise ConnectionError(msg) from error
+            return self._connection
+
+    def _count(self) -> None:
+        """Take one more start down.
+
+        Raises:
+            ConnectionError: If there were too many.
+        """
+        supervision, now = self._settings.supervision, time.monotonic()
+        while self._anew and self._anew[0] <= now - supervision.period:
+            self._anew.popleft()
+        if len(self._anew) >= supervision.intensity:
+            tried = f"{len(self._anew)} times within {supervision.period:g} s" if self._anew else "never"
+            msg = f"the MCP server {self.name} went away; it was started anew {tried}, and is not once more for now"
             raise ConnectionError(msg)
-        return value_of(await self._client.call_tool(tool, dict(arguments)), wrapped=False)
-
-
-async def _listed(client: Client) -> AsyncIterator[Tool]:
-    """List a server's tools, page by page."""
-    page = await client.list_tools()
-    while True:
-        for tool in page.tools:
-            yield tool
-        if page.next_cursor is None:
-            return
-        page = await client.list_tools(cursor=page.next_cursor)
-
-
-def _reason(error: BaseException) -> str:
-    """Say why, in the words of the exception that a group holds."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    text = str(error) or type(error).__name__
-    return masked(text, in_url(text))  # it may quote the whole address
+        self._anew.append(now)
 
 
 class RemoteTool(BoundTool):
@@ -176,4 +151,11 @@ class RemoteTool(BoundTool):
         """Call it over the protocol, if the lease still allows anything."""
         with deed.committing():
             pass
-        return await self._session.call(self._tool.name, arguments)
+        try:
+            return await self._session.call(self._tool.name, arguments)
+        except ConnectionLostError as error:
+            if self.info.effect is Effect.READ:
+                msg = f"{error}; it only reads"
+                raise ToolFailure(msg) from error
+            msg = f"{error}: whether it was done is in doubt"
+            raise ConnectionLostError(msg) from error

@@ -117,11 +117,17 @@ def leave() -> None:
     os._exit(3)
 
 
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def faint() -> None:
+    """End the process in the middle of a call that changes nothing."""
+    os._exit(3)
+
+
 if "NOTES_PID" in os.environ:
     with open(os.environ["NOTES_PID"], "w") as file:
         file.write(str(os.getpid()))
 if sys.argv[1:] == ["http"]:
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = socket.create_server(("127.0.0.1", int(os.environ.get("NOTES_PORT", "0"))))
     print(listening.getsockname()[1], flush=True)
     app = server.streamable_http_app()
     uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listening])

@@ -155,16 +155,6 @@ async def test_a_call_on_a_closed_session_is_an_error_that_names_the_server(over
         await session.call("words", {})
 
 
-async def test_a_server_that_dies_in_a_call_fails_it_and_the_calls_after_it(over_stdio, dispatch, command):
-    async with opened(over_stdio) as session:
-        (first,) = await dispatch(session, command("notes.leave"))
-        (second,) = await dispatch(session, command("notes.words"))
-    for result in (first, second):
-        assert result.status is ResultStatus.FAILURE
-        assert result.error
-        assert "took longer" not in result.error
-
-
 async def test_a_call_that_takes_too_long_fails_and_the_server_is_told(over_stdio, dispatch, command, line):
     async with opened(over_stdio) as session:
         (result,) = await dispatch(session, command("notes.hang", 1.0, port=line.port))

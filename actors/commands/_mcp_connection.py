@@ -1,0 +1,214 @@
+"""One connection to an MCP server, from its start to its end, which may come from the other side."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CONNECTION_CLOSED
+
+from callboard.actors.commands._tools import ToolFailure
+from callboard.config import in_url, masked
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
+
+    from mcp.client._transport import TransportStreams
+    from mcp_types import CallToolResult, Tool
+    from pydantic import JsonValue
+
+    from callboard.config import McpServer, Settings
+
+
+class ConnectionLostError(ToolFailure):
+    """The server went away while it was called: nobody knows whether it did what it was asked."""
+
+
+class McpConnection:
+    """A client of one server. Its task opens and closes it; any task on the same loop may call tools."""
+
+    def __init__(self, name: str, server: McpServer, settings: Settings) -> None:
+        self.tools: tuple[Tool, ...] = ()
+        self._name = name
+        self._server = server
+        self._settings = settings
+        self._ready: asyncio.Future[None] | None = None
+        self._over = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._client: Client | None = None
+        self._lost = False
+        """Whether the server went away: its program ended, or it hung up."""
+
+    async def open(self) -> None:
+        """Connect and list the tools. Runs on the event loop.
+
+        Raises:
+            Exception: If the server can't be started or reached in time; nothing is left of it then.
+        """
+        self._ready = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._own(), name=f"mcp-{self._name}")
+        seconds = self._server.start_seconds
+        try:
+            done, _ = await asyncio.wait([self._ready], timeout=seconds)
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+        error = _error_of(self._ready) if done else TimeoutError(f"no answer within {seconds:g} s")
+        if error is not None:
+            await self.close()
+            raise error
+
+    @property
+    def connected(self) -> bool:
+        """Whether tools can be called."""
+        return self._client is not None and not self._lost
+
+    async def close(self) -> None:
+        """Disconnect; a program that was started is ended."""
+        self._over.set()
+        if self._task is None:
+            return
+        if self._ready is not None and not self._ready.done():
+            self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> CallToolResult:
+        """Call a tool.
+
+        Raises:
+            ConnectionLostError: If the server went away meanwhile.
+            ConnectionError: If it had gone before, or is not connected: nothing was sent.
+        """
+        if self._client is None or not self.connected:
+            msg = f"the MCP server {self._name} is not connected"
+            raise ConnectionError(msg)
+        try:
+            return await self._client.call_tool(tool, dict(arguments))
+        except MCPError as error:
+            if error.code != CONNECTION_CLOSED or not (self._lost or error.message == "Connection closed"):
+                raise  # servers of others use this number for whatever they like
+            self._lose()
+            msg = f"the MCP server {self._name} went away during the call"
+            raise ConnectionLostError(msg) from error
+
+    async def _own(self) -> None:
+        ready = self._ready
+        if ready is None:
+            return
+        try:
+            async with AsyncExitStack() as stack:
+                transport = _listened(await self._transport(stack), self._lose)
+                self._client = await stack.enter_async_context(Client(transport))
+                self.tools = tuple([tool async for tool in _listed(self._client)])
+                if not ready.done():
+                    ready.set_result(None)
+                await self._over.wait()
+        except BaseException as error:  # noqa: BLE001 - an edge: who waits for the connection must hear of it
+            if isinstance(error, asyncio.CancelledError):
+                ready.cancel()
+            elif not ready.done():
+                ready.set_exception(error if isinstance(error, Exception) else ConnectionError(repr(error)))
+        finally:
+            self._client = None
+
+    def _lose(self) -> None:
+        self._lost = True
+        self._over.set()
+
+    async def _transport(self, stack: AsyncExitStack) -> AbstractAsyncContextManager[TransportStreams]:
+        server = self._server
+        if server.url is not None:
+            headers = {name: secret.get_secret_value() for name, secret in server.headers.items()}
+            timeout = httpx2.Timeout(30.0, read=300.0)
+            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
+            return streamable_http_client(server.url, http_client=http)
+        parameters = StdioServerParameters(
+            command=server.command or "",
+            args=list(server.args),
+            env={name: secret.get_secret_value() for name, secret in server.env.items()},
+            cwd=self._settings.path(server.cwd) if server.cwd is not None else None,
+        )
+        errors = stack.enter_context(Path(os.devnull).open("w"))  # noqa: ASYNC230, SIM115 - the stack closes it; the host's stderr is not ours
+        return stdio_client(parameters, errlog=errors)
+
+
+def _error_of(ready: asyncio.Future[None]) -> BaseException | None:
+    return ConnectionError("it was closed meanwhile") if ready.cancelled() else ready.exception()
+
+
+@asynccontextmanager
+async def _listened(
+    transport: AbstractAsyncContextManager[TransportStreams], ended: Callable[[], None]
+) -> AsyncIterator[TransportStreams]:
+    """Use a transport, and hear when its other side is gone: a client tells that only who calls it next."""
+    async with transport as (read, write):
+        yield _Ears(read, ended), write
+
+
+class _Ears:
+    """A stream of what a server says that tells when it ends."""
+
+    def __init__(self, stream: Any, ended: Callable[[], None]) -> None:  # noqa: ANN401 - one of several
+        self._stream = stream
+        self._ended = ended
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what else a stream may have
+        return getattr(self._stream, name)
+
+    async def receive(self) -> Any:  # noqa: ANN401 - what a server says
+        try:
+            return await self._stream.receive()
+        except Exception:
+            self._ended()
+            raise
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def __aiter__(self) -> _Ears:
+        return self
+
+    async def __anext__(self) -> Any:  # noqa: ANN401 - what a server says
+        try:
+            return await self._stream.__anext__()
+        except Exception:
+            self._ended()
+            raise
+
+    async def __aenter__(self) -> _Ears:  # noqa: PYI034 - it is not subclassed
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        left: bool | None = await self._stream.__aexit__(kind, error, traceback)
+        return left
+
+
+async def _listed(client: Client) -> AsyncIterator[Tool]:
+    """List a server's tools, page by page."""
+    page = await client.list_tools()
+    while True:
+        for tool in page.tools:
+            yield tool
+        if page.next_cursor is None:
+            return
+        page = await client.list_tools(cursor=page.next_cursor)
+
+
+def reason(error: BaseException) -> str:
+    """Say why there is no connection, in the words of the exception that a group holds."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    text = str(error) or type(error).__name__
+    return masked(text, in_url(text))  # it may quote the whole address
