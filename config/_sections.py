@@ -132,7 +132,7 @@ class BlackboardSettings(Section):
 class EventSettings(Section):
     """How much the event stream keeps."""
 
-    kept: int = Field(default=10_000, ge=1)
+    kept: int = Field(default=4_000, ge=1)
     """Events that a late subscriber can still read."""
     queue: int = Field(default=1000, ge=1)
     """Events that wait for one slow subscriber; past that it is told how many it missed."""

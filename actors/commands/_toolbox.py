@@ -33,7 +33,7 @@ class Toolbox:
         self._tools: dict[str, tuple[ServerTool, ...]] = {}
         self._sessions = tuple(sessions)
         self._lanes = lanes
-        self._bound: dict[tuple[AgentKind, str], Tools] = {}
+        self._bound: dict[tuple[str, ...], Tools] = {}
         for server in servers:
             if server.name in self._servers:
                 msg = f"two servers are called {server.name!r}"
@@ -68,7 +68,7 @@ class Toolbox:
 
     def tools(self, kind: AgentKind, target: Target | None) -> Tools:
         """Give the tools of a kind of agent on a target (None: a HostAgent's), by name."""
-        key = (kind, target.model_dump_json() if target is not None else "")
+        key = (kind, *_named(target)) if target is not None else (kind,)
         tools = self._bound.get(key)
         if tools is None:
             tools = self._bind(kind, target)
@@ -93,6 +93,11 @@ class Toolbox:
             if kind in session.agents:
                 tools.update({tool.info.name: tool for tool in session.tools()})
         return tools
+
+
+def _named(target: Target) -> tuple[str, ...]:
+    """Give what tools are bound by: it is asked for several times a step, and JSON would take longer than the rest."""
+    return target.server, target.id, target.address, repr(target.binds)
 
 
 def find_target(targets: Sequence[Target], wanted: str) -> Target | None:
