@@ -92,15 +92,16 @@ def main(arguments: list[str] | None = None) -> int:
     if options.tasks:
         sizes = type(sizes)(**{**vars(sizes), "tasks": tuple(options.tasks)})
     rounds = options.rounds or (1 if options.quick else 5)
-    answers: Answers = json.loads(options.add.read_text("utf-8")) if options.add else {}
+    measured: dict[str, Answers] = json.loads(options.add.read_text("utf-8")) if options.add else {}
     if "job" in options.only:
         pythons = interpreters(options.peers, options.cache, make_them=not options.offline)
-        answers |= hold(list(job(sizes, pythons)), rounds, options.seconds, partial(say, part="job"))
+        measured["job"] = hold(list(job(sizes, pythons)), rounds, options.seconds, partial(say, part="job"))
     for name, part in FIGURES.items():
         if name in options.only:
-            answers |= hold(list(part(sizes)), min(rounds, FEW), math.inf, partial(say, part=name))
+            measured[name] = hold(list(part(sizes)), min(rounds, FEW), math.inf, partial(say, part=name))
     if options.json:
-        options.json.write_text(json.dumps(answers, indent=1), "utf-8")
+        options.json.write_text(json.dumps(measured, indent=1), "utf-8")
+    answers: Answers = {cell: said for part in measured.values() for cell, said in part.items()}
     written, plot = sections(answers), plotted(answers)
     print("\n\n".join(written.values()))
     if options.write:

@@ -35,7 +35,8 @@ class Memo(Server):
     name = "memo"
     settles = False
 
-    def __init__(self, windows: int, wait: float = 0.0) -> None:
+    def __init__(self, windows: int, wait: float = 0.0, *, blocks: bool = False) -> None:
+        self.blocks = blocks
         self._targets = tuple(_window(str(number)) for number in range(windows))
         self._texts = {target.id: "" for target in self._targets}
         self._wait = wait
@@ -103,6 +104,8 @@ class Variant:
     """Whether each task has a window of its own; else all share `POOL` windows, and take turns."""
     wait: float = 0.0
     """Seconds that each model call and each tool call waits."""
+    blocks: bool = False
+    """Whether each look at the surface is taken on a thread of its own, since it may block."""
 
     def settings(self, folder: Path) -> Settings:
         """Give the settings."""
@@ -116,6 +119,7 @@ VARIANTS = {
     "process": Variant("callboard, journal `process`, log", "process"),
     "full": Variant("callboard, journal `full`, log", "full"),
     "off": Variant("callboard, no journal, no log", None),
+    "blocks": Variant("callboard, `process`, log, a surface that may block", "process", blocks=True),
     "own": Variant("callboard, `process`, log, a window a task", "process", own=True),
     "waits": Variant("callboard, 8 waits of 10 ms a task, a window a task", "process", own=True, wait=0.01),
 }
@@ -126,7 +130,8 @@ def board(variant: Variant, size: int, folder: Path, steps: int = STEPS) -> Iter
     """Start a supervisor for batches of a size, with its shared application agents at their places."""
     windows = size if variant.own else min(size, POOL)
     settings, models = variant.settings(folder), Stub(variant.wait, steps).models()
-    with Supervisor.start(settings, models=models, servers=[Memo(windows, variant.wait)]) as supervisor:
+    servers = [Memo(windows, variant.wait, blocks=variant.blocks)]
+    with Supervisor.start(settings, models=models, servers=servers) as supervisor:
         finish([supervisor.submit(task) for task in tasks(min(windows, POOL), windows)])
         yield supervisor
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-JOB_VARIANTS = ("off", "process", "full", "own")
+JOB_VARIANTS = ("off", "process", "full", "blocks", "own")
 
 
 @dataclass(frozen=True)
@@ -100,5 +100,5 @@ def titles() -> dict[str, str]:
     }
 
 
-DURABLE = {"process", "full", "own", "langgraph-sqlite"}
+DURABLE = {"process", "full", "blocks", "own", "langgraph-sqlite"}
 """Contenders of the job whose work survives the process."""

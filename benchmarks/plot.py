@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from benchmarks.contest import Spread
 
-WIDTH, HEIGHT = 980, 560
+WIDTH, HEIGHT = 1040, 560
 LEFT, RIGHT, TOP, BOTTOM = 70, 560, 50, 500
 LINE = 17
 """Pixels between two labels, at least."""
-OURS = ("#0b5fa5", "#2f8fd8", "#7a3fb0", "#1fa39a")
+OURS = ("#2f8fd8", "#0b3f8f", "#7a3fb0", "#c0369f", "#1fa39a")
 THEIRS = ("#d9822b", "#b55d0c", "#b7a12c", "#8a7a13", "#6a9a3b", "#3f7a2a", "#c0504d", "#8f5a5a")
 
 

@@ -1,7 +1,8 @@
 """What a long history changes, and how much a task adds to it.
 
 Answers to ``{"history": n, "tasks": m}``: CPU seconds a task ``without`` and ``with`` n tasks in the journal before,
-``start_without`` and ``start_with`` in seconds, and the journal's ``growth``, in bytes a task.
+``start_without`` and ``start_with`` in seconds. Of each task: the ``growth`` of the journal and of the ``log``, in
+bytes, the log's ``lines``, and its ``events``.
 """
 
 from __future__ import annotations
@@ -10,14 +11,19 @@ import shutil
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.board import POOL, VARIANTS, Memo, Stub, finish, tasks
 from benchmarks.figures.steps import spent
 from benchmarks.protocol import serve
 from callboard import FunctionModel, ModelRequest, Supervisor, Task
 
+if TYPE_CHECKING:
+    from callboard import TaskHandle
+
 AT_ONCE = 500
+EVENTFUL = 10
+"""Of so many tasks the events are counted."""
 
 
 async def work(request: ModelRequest) -> dict[str, Any]:
@@ -67,20 +73,35 @@ class History:
                 folder = Path(place)
                 if name == "with":
                     shutil.copytree(self._folder / "kept", folder, dirs_exist_ok=True)
-                figures |= {f"{key}{name}": value for key, value in job(folder, int(asked["tasks"])).items()}
-        return {**figures, "growth": figures["growth_without"]}
+                added, figures[name], figures[f"start_{name}"] = job(folder, int(asked["tasks"]))
+                figures |= added
+        return figures
 
 
-def job(folder: Path, count: int) -> dict[str, float]:
-    """Run the job's tasks on a folder's journal."""
+def job(folder: Path, count: int) -> tuple[dict[str, float], float, float]:
+    """Run the job's tasks on a folder's journal: what each adds, its CPU seconds, and those of the start before."""
     with supervisor(folder) as running:
         finish([running.submit(task) for task in tasks(POOL, POOL)])
-    before = size_of(folder)
+    log = folder / "events.log"
+    before, lines, written = size_of(folder), log.read_bytes().count(b"\n"), log.stat().st_size
     begun = time.perf_counter()
     with supervisor(folder) as running:
         started = time.perf_counter() - begun
-        cpu = spent(lambda: finish([running.submit(task) for task in tasks(count, POOL)]))[1]
-    return {"": cpu / count, "start_": started, "growth_": (size_of(folder) - before) / count}
+        handles: list[TaskHandle] = []
+
+        def run() -> None:
+            handles.extend(running.submit(task) for task in tasks(count, POOL))
+            finish(handles)
+
+        cpu = spent(run)[1]
+        events = sum(1 for handle in handles[-EVENTFUL:] for _ in handle.events()) / len(handles[-EVENTFUL:])
+    added = {
+        "growth": (size_of(folder) - before) / count,
+        "log": (log.stat().st_size - written) / count,
+        "lines": (log.read_bytes().count(b"\n") - lines) / count,
+        "events": events,
+    }
+    return added, cpu / count, started
 
 
 if __name__ == "__main__":
