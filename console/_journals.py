@@ -19,14 +19,14 @@ from callboard.config import Settings
 from callboard.console._mistakes import fail
 from callboard.console._models import model_words
 from callboard.console._text import BAD, GOOD, plain, short
-from callboard.messages import Outcome
+from callboard.messages import JournalError, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-    from callboard.actors.journal import Holder, TaskLine
+    from callboard.actors.journal import TaskLine
 
 SETTINGS_FILE = "callboard.yaml"
 _SETTINGS = {".yaml", ".yml"}
@@ -72,14 +72,14 @@ def resume_command(settings: Settings, path: Path | None, journal: Path | None, 
 def list_tasks(console: Console, path: Path | None, *, as_json: bool) -> None:
     """Print the tasks of a journal, a line each."""
     with JournalReader.open(journal_at(path)) as reader:
-        tasks, holder = reader.tasks(), reader.holder()
+        tasks, held = reader.tasks(), holder_told(reader)
     if as_json:
         print_json([dataclasses.asdict(task) for task in tasks])
     else:
-        _print_tasks(console, tasks, holder)
+        _print_tasks(console, tasks, held or "nobody has the journal open")
 
 
-def _print_tasks(console: Console, tasks: Sequence[TaskLine], holder: Holder | None) -> None:
+def _print_tasks(console: Console, tasks: Sequence[TaskLine], held: str) -> None:
     table = Table(box=box.SIMPLE, pad_edge=False)
     table.add_column("task", style="cyan", overflow="fold", no_wrap=True)
     table.add_column("outcome", no_wrap=True)
@@ -93,7 +93,7 @@ def _print_tasks(console: Console, tasks: Sequence[TaskLine], holder: Holder | N
     console.print(table)
     over = sum(task.ended is not None for task in tasks)
     counted = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
-    console.print(Text(f"{counted}, {len(tasks) - over} not over; {held_by(holder)}", style="dim"))
+    console.print(Text(f"{counted}, {len(tasks) - over} not over; {held}", style="dim"))
 
 
 def print_json(content: object) -> None:
@@ -101,10 +101,14 @@ def print_json(content: object) -> None:
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
 
 
-def held_by(holder: Holder | None) -> str:
-    """Say who has a journal open."""
+def holder_told(reader: JournalReader) -> str:
+    """Say who has a journal open, or that it can't be told; nothing if nobody has."""
+    try:
+        holder = reader.holder()
+    except JournalError as error:  # the lock may be another user's, and the journal for all to read
+        return f"whether somebody has it open can't be told: {plain(str(error))}"
     if holder is None:
-        return "nobody has the journal open"
+        return ""
     who = f"process {holder.pid} on {plain(holder.host)}" if holder.pid else "another process"
     since = f" since {moment(holder.since):%Y-%m-%d %H:%M:%S}" if holder.since else ""
     return f"{who} has the journal open{since}"

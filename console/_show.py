@@ -10,7 +10,7 @@ from rich.text import Text
 
 from callboard.actors.journal import JournalReader
 from callboard.console._history import history_of
-from callboard.console._journals import ending, held_by, journal_at, moment, print_json
+from callboard.console._journals import ending, holder_told, journal_at, moment, print_json
 from callboard.console._mistakes import fail
 from callboard.console._people import asked
 from callboard.console._result import print_result
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from callboard.actors.journal import Holder
     from callboard.actors.states import Unfinished
     from callboard.console._history import Entry, History, Reply
     from callboard.messages import Action, Cause, CommandResult, Message, StepRecord
@@ -69,13 +68,13 @@ def show_task(console: Console, task_id: str, path: Path | None, *, as_json: boo
     journal = journal_at(path)
     with JournalReader.open(journal) as reader:
         found = find_task(reader, task_id)
-        history, holder = history_of(reader.rows(found)), reader.holder()
+        history, held = history_of(reader.rows(found)), holder_told(reader)
     if history is None:
         fail(f"the journal {journal} has no history of {found}")
     if as_json:
         print_json(history.as_json())
     else:
-        _print_history(console, history, holder)
+        _print_history(console, history, held)
 
 
 def find_task(reader: JournalReader, task_id: str) -> str:
@@ -98,7 +97,7 @@ def _unknown(journal: Path, task_id: str, known: Sequence[str], *, ambiguous: bo
     return plain(f"the journal {journal} has no task {task_id!r}; {hint}")
 
 
-def _print_history(console: Console, history: History, holder: Holder | None) -> None:
+def _print_history(console: Console, history: History, held: str) -> None:
     task, result = history.task, history.result
     console.print(Text(plain(task.id), style="cyan"))
     console.print(Text(plain(task.request) or f"a plan of {len(task.plan)} steps", style="bold"))
@@ -121,7 +120,7 @@ def _print_history(console: Console, history: History, holder: Holder | None) ->
         return
     for ask in history.waiting:
         console.print(Text(plain(f"{ask.address} waits for a person"), style="yellow"))
-    goes_on = held_by(holder) if holder is not None else "nobody works on it; callboard resume goes on with it"
+    goes_on = held or "nobody works on it; callboard resume goes on with it"
     console.print(ending(None).append(f": {goes_on}", style="default"))
 
 

@@ -22,7 +22,9 @@ from typer.testing import CliRunner, Result
 
 from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
 from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
+from callboard.actors.journal import JournalReader
 from callboard.console import Board
+from callboard.messages import JournalError
 
 Call = Callable[..., Result]
 Folder = Callable[..., Path]
@@ -207,6 +209,23 @@ def test_a_journal_in_use_is_read_too_and_its_holder_named(
     shown = words(call("show", "t", place).stdout)
     assert "Which year? (last / this) not answered" in shown
     assert f"not over: process {os.getpid()} on " in shown
+
+
+def test_a_journal_whose_lock_may_not_be_read_is_read_all_the_same(
+    call: Call, folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = folder(FINISH)
+    call("run", place)
+
+    def refused(reader: JournalReader) -> None:
+        raise JournalError(reader.path, "can't be asked for its lock: Permission denied")
+
+    monkeypatch.setattr(JournalReader, "holder", refused)
+    journal = next(iter(tmp_path.rglob("journal.db")))
+    for arguments in (["tasks", journal], ["show", "job-1", journal]):
+        said = call(*arguments)
+        assert said.exit_code == 0, said.output
+    assert "1 task, 0 not over; whether somebody has it open can't be told" in words(call("tasks", journal).stdout)
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
