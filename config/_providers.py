@@ -43,6 +43,11 @@ class Provider(Section):
     `fallbacks`, each gets an equal share of them."""
     temperature: float | None = Field(default=None, ge=0, le=2)
     """How freely it words its answers; none: its own default."""
+    seed: int | None = Field(default=None, ge=0, lt=2**31)
+    """What its choice of words starts from, so that the same question gets the same answer; none: another each time.
+    Not every provider heeds it."""
+    actions: int = Field(default=10, ge=1, le=10)
+    """The most actions in one answer. Several save calls; small models do better with one, and a look after it."""
     max_tokens: int = Field(default=4096, ge=1)
     """The longest answer, in tokens, what a model thinks before it included; that much is reserved from the budgets."""
     output: Literal["auto", "native", "tool", "prompted"] = "auto"

@@ -86,7 +86,14 @@ class LocalTool(BoundTool):
         self.type = tool.type
         self.binds = target.binds if target is not None else {}
         schema = without(tool.tool.parameters, self.binds)
-        self.info = ToolInfo(name=tool.name, description=tool.tool.description, schema=schema, effect=tool.effect)
+        self.info = ToolInfo(
+            name=tool.name,
+            description=tool.tool.description,
+            schema=schema,
+            effect=tool.effect,
+            controls=tuple(sorted(tool.controls)),
+            offered=tool.offered,
+        )
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         try:

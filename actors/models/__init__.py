@@ -5,6 +5,7 @@ from callboard.actors.models._model import Expected, FunctionModel, Model, Model
 from callboard.actors.models._named import given_models, named_models
 from callboard.actors.models._recorded import RecordedModel
 from callboard.actors.models._recording import record
+from callboard.actors.models._references import References
 from callboard.actors.models._responses import (
     ActionResponse,
     AgentResponse,
@@ -32,6 +33,7 @@ __all__ = [
     "ModelRequest",
     "QuestionResponse",
     "RecordedModel",
+    "References",
     "ScriptedModel",
     "ToolInfo",
     "Words",

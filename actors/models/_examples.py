@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from callboard.messages import AgentKind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator, Mapping
 
 
 class Example(NamedTuple):
@@ -18,56 +18,81 @@ class Example(NamedTuple):
 
 
 _ASSIGN = Example(
-    'The request is "Put the prices of list.docx into a chart", nothing was done so far, list.docx is listed:',
+    'The request is "Put the opening hours of the library into my calendar", nothing was done so far, the window '
+    '"City library" and the application Calendar are listed:',
     {
-        "Observation": "list.docx is there; no workbook is.",
-        "Thought": "The prices have to be read before they can be drawn.",
-        "Plan": ["Read the prices in list.docx", "Create a workbook", "Write them there and draw a chart"],
-        "Status": "ASSIGN",
-        "ControlText": "list.docx",
-        "Current Sub-Task": "Read the table of prices",
-        "Comment": "The prices are being read.",
+        "Observation": "Nothing was done yet. The page City library is open.",
+        "Thought": "To enter the opening hours, they have to be read first.",
+        "Plan": ["Read the opening hours", "Enter them into the calendar"],
+        "Decision": {
+            "Status": "ASSIGN",
+            "ControlText": "City library",
+            "Current Sub-Task": "Read the list of the opening hours",
+        },
+        "Comment": "The opening hours are being read.",
     },
 )
-_OPEN = Example(
-    "The prices were read, and there is no workbook yet:",
+_NEXT = Example(
+    "Later: subtask 1 is finished, and left the opening hours:",
     {
-        "Observation": "Subtask 1 left a table of 3 prices. No workbook is listed.",
-        "Thought": "A workbook is needed before the prices can be written into it.",
-        "Plan": ["Create a workbook", "Write the prices there and draw a chart"],
-        "Actions": [{"Function": "create_document", "Args": {"path": "prices.xlsx"}}],
-        "Status": "CONTINUE",
-        "Comment": "A workbook is being created.",
+        "Observation": "Subtask 1 is finished: it read the opening hours of 6 days.",
+        "Thought": "What is missing is the entries in the calendar.",
+        "Plan": ["Enter them into the calendar"],
+        "Decision": {
+            "Status": "ASSIGN",
+            "ControlText": "Calendar",
+            "Current Sub-Task": "Enter the opening hours that subtask 1 left, one entry for each day",
+        },
+        "Comment": "The opening hours are being entered.",
     },
 )
 _HOST_DONE = Example(
-    "All subtasks are finished, and their results show what was asked for:",
+    "At the end: subtask 2 is finished too, and says that the entries were made:",
     {
-        "Observation": "Subtask 2 wrote the 3 prices into prices.xlsx and drew chart-1.",
-        "Thought": "All that was asked for is done.",
-        "Status": "FINISH",
-        "Result": "prices.xlsx holds the 3 prices and a chart of them.",
-        "Comment": "The chart of the prices is in prices.xlsx.",
+        "Observation": "Subtasks 1 and 2 are finished: the hours were read, and 6 entries made.",
+        "Thought": "Nothing is missing: all that was asked for is done.",
+        "Plan": [],
+        "Decision": {"Status": "FINISH", "Result": "The opening hours of 6 days are in the calendar."},
+        "Comment": "The opening hours are in the calendar.",
     },
 )
 _READ = Example(
-    'The subtask is "Read the table of prices", nothing was done so far, a table Prices is listed:',
+    'The subtask is "Read the list of the opening hours", nothing was done so far, a list Hours is listed:',
     {
-        "Observation": "There is one table, Prices.",
-        "Thought": "Its rows have to be read.",
-        "Plan": ["Read the table"],
-        "Actions": [{"Function": "read_table", "ControlText": "Prices", "Args": {}}],
-        "Status": "CONTINUE",
-        "Comment": "I read the table.",
+        "Observation": "Nothing was done so far. There is a list, Hours.",
+        "Thought": "read_list reads it.",
+        "Plan": ["Read the list"],
+        "Decision": {
+            "Status": "CONTINUE",
+            "Actions": [{"Function": "read_list", "ControlText": "Hours", "Args": {}}],
+        },
+        "Comment": "I read the list.",
     },
 )
 _READ_DONE = Example(
-    "Your last step returned the table; it is all that the subtask asks for:",
+    "Your step 1 returned the list; it is all that the subtask asks for:",
     {
-        "Observation": "read_table returned 3 rows.",
-        "Thought": "The table was read, nothing is left to do.",
-        "Status": "FINISH",
-        "Comment": "The table Prices has 3 rows.",
+        "Observation": "read_list succeeded in step 1: it returned 6 days.",
+        "Thought": "Nothing is missing: the list was read.",
+        "Plan": [],
+        "Decision": {"Status": "FINISH", "Result": "${steps.1.results.0.value}"},
+        "Comment": "The library's hours of 6 days.",
+    },
+)
+_WRITE = Example(
+    'The subtask is "Enter the opening hours that subtask 1 left", nothing was done so far, and '
+    "${subtasks.1.output.days} can be passed on:",
+    {
+        "Observation": "Nothing was done so far. Subtask 1 left the days.",
+        "Thought": "One call enters all of them: they are passed on, not copied.",
+        "Plan": ["Enter the days"],
+        "Decision": {
+            "Status": "CONTINUE",
+            "Actions": [
+                {"Function": "add_entries", "ControlText": "This week", "Args": {"days": "${subtasks.1.output.days}"}}
+            ],
+        },
+        "Comment": "I enter the days.",
     },
 )
 _TOUCH = Example(
@@ -75,8 +100,8 @@ _TOUCH = Example(
     {
         "Observation": "The settings are open; the switch Wi-Fi is on.",
         "Thought": "One touch switches it off.",
-        "Actions": [{"Function": "tap", "ControlText": "Wi-Fi", "Args": {}}],
-        "Status": "CONTINUE",
+        "Plan": ["Touch the switch"],
+        "Decision": {"Status": "CONTINUE", "Actions": [{"Function": "tap", "ControlText": "Wi-Fi", "Args": {}}]},
         "Comment": "I touch the switch.",
     },
 )
@@ -85,7 +110,8 @@ _TOUCH_DONE = Example(
     {
         "Observation": "The switch Wi-Fi is off.",
         "Thought": "Nothing is left to do.",
-        "Status": "FINISH",
+        "Plan": [],
+        "Decision": {"Status": "FINISH", "Result": None},
         "Comment": "Wi-Fi is off.",
     },
 )
@@ -94,8 +120,8 @@ _RUN = Example(
     {
         "Observation": "The shell is ready.",
         "Thought": "df tells how full the disks are.",
-        "Actions": [{"Function": "run", "Args": {"command": "df -h /"}}],
-        "Status": "CONTINUE",
+        "Plan": ["Ask df"],
+        "Decision": {"Status": "CONTINUE", "Actions": [{"Function": "run", "Args": {"command": "df -h /"}}]},
         "Comment": "I look how full the disk is.",
     },
 )
@@ -104,30 +130,24 @@ _RUN_DONE = Example(
     {
         "Observation": "12G of / are available.",
         "Thought": "That is the answer.",
-        "Status": "FINISH",
-        "Result": "12G",
+        "Plan": [],
+        "Decision": {"Status": "FINISH", "Result": "12G"},
         "Comment": "12G are left on /.",
     },
 )
 
 EXAMPLES: dict[AgentKind, tuple[Example, ...]] = {
-    AgentKind.HOST: (_ASSIGN, _OPEN, _HOST_DONE),
-    AgentKind.APP: (_READ, _READ_DONE),
+    AgentKind.HOST: (_ASSIGN, _NEXT, _HOST_DONE),
+    AgentKind.APP: (_READ, _READ_DONE, _WRITE),
     AgentKind.MOBILE: (_TOUCH, _TOUCH_DONE),
     AgentKind.LINUX: (_RUN, _RUN_DONE),
 }
 """Two or three for each kind."""
 
-_LISTS = frozenset({"Plan", "Actions", "ControlReannotate", "Questions"})
-_TEXTS = frozenset({"Observation", "Thought", "Comment"})
 
-
-def examples(kind: AgentKind, keys: Collection[str], statuses: Collection[str]) -> Iterator[Example]:
-    """Give those whose status may be answered now, with exactly these keys, in this order."""
-    for when, answer in EXAMPLES[kind]:
-        if answer["Status"] in statuses and answer.keys() <= {*keys, "Result", "ControlText", "Current Sub-Task"}:
-            yield Example(when, {key: answer.get(key, _nothing(key)) for key in keys})
-
-
-def _nothing(key: str) -> Any:  # noqa: ANN401 - any JSON
-    return [] if key in _LISTS else "" if key in _TEXTS else None
+def examples(kind: AgentKind, forms: Mapping[str, Any]) -> Iterator[Example]:
+    """Give those whose decision has one of these forms, by status."""
+    for example in EXAMPLES[kind]:
+        decision = example.answer["Decision"]
+        if decision.keys() == forms.get(decision["Status"], {}).get("properties", {}).keys():
+            yield example

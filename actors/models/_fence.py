@@ -8,6 +8,9 @@ from typing import Any
 
 OPEN, CLOSE = "<data>", "</data>"
 
+_LEAST = 20
+"""Characters of a member of an object, at least."""
+
 _MARKS = re.compile(r"<(?=[/|｜]|data|s>|(?:start|end)_of_turn)|\[(?=/?INST\])", re.IGNORECASE)  # noqa: RUF001 - DeepSeek's bar
 """What could close the fence, open another, or end a turn in a chat template."""
 
@@ -32,3 +35,35 @@ def cut(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     return f"{text[:most]} … ({len(text) - most} of {len(text)} characters left out)"
+
+
+def shortened(value: Any, most: int) -> str:  # noqa: ANN401 - as above
+    """Write a value as JSON in about so many characters: the beginning of lists and texts, and how much is left out."""
+    whole = written(value)
+    if len(whole) <= most:
+        return whole
+    if isinstance(value, list):
+        kept, room = [], most
+        for item in value:
+            text = written(item)
+            room -= len(text) + 2
+            if room < 0 and kept:
+                break
+            kept.append(shortened(item, most))
+        left = len(value) - len(kept)
+        return f"[{', '.join(kept)}{f', … ({left} of {len(value)} items left out)' if left else ''}]"
+    if isinstance(value, dict) and most >= _LEAST * len(value):
+        return f"{{{', '.join(_members(value, most))}}}"
+    return cut(whole, most)
+
+
+def _members(value: dict[str, Any], most: int) -> list[str]:
+    """Share the room: what is short is told in full, what is long gets what that leaves."""
+    lengths = sorted(len(written(part)) for part in value.values())
+    room, left = most - sum(len(key) + 6 for key in value), len(value)
+    for length in lengths:
+        if length > room // left:
+            break
+        room, left = room - length, left - 1
+    share = max(_LEAST, room // max(1, left))
+    return [f"{written(key)}: {shortened(part, share)}" for key, part in value.items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from callboard.actors.models._fence import cut, written
+from callboard.actors.models._fence import cut, shortened, written
 from callboard.messages import ResultStatus
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _subtask(result: SubtaskResult, most: int) -> str:
     ended = f"subtask {result.number} ({result.address}): {cut(written(result.request), 300)} → {result.outcome.value}"
     why = f"; {cut(written(result.causes[0].reason), 300)}" if result.causes else ""
     said = f"; it says {cut(written(result.comment), 300)}" if result.comment else ""
-    left = f"; it left {cut(written(result.output), most)}" if result.output is not None else ""
+    left = f"; it left {shortened(result.output, most)}" if result.output is not None else ""
     files = f"; files: {cut(written(list(result.artifacts)), 300)}" if result.artifacts else ""
     return f"- {ended}{why}{said}{files}{left}"
 
@@ -90,7 +90,7 @@ def _outcome(result: CommandResult, calls: list[str], place: int, most: int) -> 
     call = calls[place] if place < len(calls) else result.tool
     match result.status:
         case ResultStatus.SUCCESS:
-            return f"{call} → returned {cut(written(result.value), most)}"
+            return f"{call} → returned {shortened(result.value, most)}"
         case ResultStatus.FAILURE:
             return f"{call} → FAILED: {cut(written(result.error), most)}"
         case ResultStatus.SKIPPED:

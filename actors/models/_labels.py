@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from callboard.messages import Target, TargetKind
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -30,19 +32,26 @@ _T = TypeVar("_T", bound=Named)
 def labelled(things: Iterable[_T]) -> dict[str, _T]:
     """Give each thing a label that stands for nothing else: its name, if that is enough, else name and id, or the id.
 
-    Small models choose rightly by name, and wrongly by number.
+    Small models choose rightly by name, and wrongly by number. Of an application the label says what is chosen with it:
+    otherwise "read it from Word" makes them start Word, where a document of Word's is open.
     """
     listed = tuple(things)
-    often = Counter(" ".join(thing.name.split()) for thing in listed)
+    often = Counter(map(_called, listed))
     ids = {thing.id for thing in listed}
     labels: dict[str, _T] = {}
     for thing in listed:
-        name = " ".join(thing.name.split())
+        name = _called(thing)
         short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
         plain = short == name and often[name] == 1 and (name == thing.id or name not in ids)
         label = thing.id if not name else name if plain else f"{short} [{thing.id}]"
         labels.setdefault(label, thing)
     return labels
+
+
+def _called(thing: Named) -> str:
+    name = " ".join(thing.name.split())
+    application = isinstance(thing, Target) and thing.kind is TargetKind.APPLICATION
+    return f"new window of {name or thing.id}" if application else name
 
 
 def chosen(labels: Mapping[str, _T], said: str) -> _T | None:

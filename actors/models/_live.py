@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.actors.models._prompt import CHARACTERS, prompt_of
 from callboard.actors.models._schema import answer_schema
+from callboard.config import COMPATIBLE
 from callboard.messages import ModelError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class LiveModel(Model):
         Raises:
             ModelError: If there is no answer: the provider refuses, can't be reached, or the model does.
         """
-        schema = answer_schema(request)
+        schema = self._schema(request)
         prompt = prompt_of(request, schema, pictures=self._pictures)
         response = await self._asked(self._messages(prompt), self._parameters(schema))
         self._check_refusal(response)
@@ -76,16 +77,21 @@ class LiveModel(Model):
             output_tokens=answered,
             cost=self._connection.price(named, given, answered, usage) if measured or self._settings.priced else None,
             model=response.model_name or "",
+            refers=True,
             summarised=prompt.summarised,
             dropped=prompt.dropped,
         )
 
     def estimate(self, request: ModelRequest) -> Expected:
         """Say what the prompt and the longest answer will use."""
-        schema = answer_schema(request)
+        schema = self._schema(request)
         prompt = prompt_of(request, schema, pictures=self._pictures)
         given, answered = prompt.tokens + len(str(schema)) // CHARACTERS, self._settings.max_tokens
         return Expected(tokens=given + answered, cost=self._connection.price(self._model.model_name, given, answered))
+
+    def _schema(self, request: ModelRequest) -> dict[str, Any]:
+        required = self._connection.kind != COMPATIBLE  # servers of one's own take any schema
+        return answer_schema(request, all_required=required, actions=self._settings.actions)
 
     async def close(self) -> None:
         """Close the provider's connections."""
@@ -122,6 +128,8 @@ class LiveModel(Model):
         }
         if self._settings.temperature is not None:
             settings["temperature"] = self._settings.temperature
+        if self._settings.seed is not None:
+            settings["seed"] = self._settings.seed
         if self._settings.headers:
             settings["extra_headers"] = {key: value.get_secret_value() for key, value in self._settings.headers.items()}
         return settings

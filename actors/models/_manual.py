@@ -25,7 +25,8 @@ def _lines(tool: ToolInfo) -> Iterator[str]:
     what = cut(" ".join(tool.description.split()), _LONGEST)
     control = ""
     if takes_control(tool):
-        control = " Needs a control." if needs_control(tool) else " May act on a control."
+        kinds = f" ({' or '.join(tool.controls)})" if tool.controls else ""
+        control = f" {'Needs' if needs_control(tool) else 'May act on'} a control{kinds}."
     yield f"- {tool.name}: {what}{control}"
     required = tool.schema.get("required", ())
     for name, part in own_parameters(tool).items():

@@ -41,6 +41,10 @@ class ToolInfo:
     schema: dict[str, Any]
     """JSON Schema of its arguments; what the system binds is left out."""
     effect: Effect
+    controls: tuple[str, ...] = ()
+    """The kinds of control that it acts on; empty for any."""
+    offered: bool = True
+    """Whether models are told of it; one that knows it may call it all the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +98,9 @@ class ModelAnswer(Value):
     """What it cost, in the currency of the budgets; None: not known."""
     model: str = ""
     """Which model answered, where it may be another than the one that was asked: a fallback, a dated version."""
+    refers: bool = False
+    """Whether ``${steps.…}`` and ``${subtasks.…}`` as a whole argument, or result, stand for what results were. Not so
+    where whoever answers has put such values in already: what comes from a document is data, whatever it says."""
     summarised: int = 0
     """Earlier steps of which its prompt told one line, because the history was too long."""
     dropped: int = 0

@@ -10,11 +10,14 @@ from callboard.actors.models._fence import CLOSE, OPEN, cut, fenced, tamed, writ
 from callboard.actors.models._history import steps, subtasks
 from callboard.actors.models._labels import labelled
 from callboard.actors.models._manual import manual
-from callboard.actors.models._schema import legal_statuses
-from callboard.messages import AgentKind
+from callboard.actors.models._references import References
+from callboard.actors.models._schema import decision_forms, legal_statuses, offered_tools
+from callboard.messages import AgentKind, ResultStatus, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from pydantic import JsonValue
 
     from callboard.actors.models._model import ModelRequest
     from callboard.messages import Control, Target
@@ -51,7 +54,12 @@ def prompt_of(request: ModelRequest, schema: Mapping[str, Any], *, pictures: boo
     left, taken = subtasks(request.subtasks, room // 2)
     history = steps(request.memory, room - taken)
     before = "\n\n".join(
-        part for part in (*_asked(request), *_before(left, history.lines, history.dropped), *_seen(request)) if part
+        (
+            *_asked(request),
+            *_seen(request),
+            *_before(left, history.lines, history.dropped),
+            *_references(request),
+        )
     )
     picture = request.observation.picture if pictures else None
     shown: tuple[str | bytes, ...] = () if picture is None else ("The picture shows the same:", picture)
@@ -73,8 +81,9 @@ def _system(request: ModelRequest, schema: Mapping[str, Any]) -> str:
         "## Status\n\nStatus is one of these words:\n\n"
         + "\n".join(_status(request.kind, status) for status in legal_statuses(request)),
     ]
-    if request.tools:
-        parts.append(f"## Tools\n\nThere are these, and no others:\n\n{manual(request.tools)}")
+    tools = offered_tools(request)
+    if tools:
+        parts.append(f"## Tools\n\nThere are these, and no others:\n\n{manual(tools)}")
     if request.secrets:
         names = ", ".join(f"${{secret:{name}}}" for name in request.secrets)
         parts.append(
@@ -105,36 +114,54 @@ def _status(kind: AgentKind, status: str) -> str:
 
 
 _KEYS = {
-    "Observation": "what you see that matters, in one sentence.",
-    "Thought": "why you decide as you do, in one or two sentences.",
+    "Observation": "what was done so far, and what you see that matters, in one or two sentences.",
+    "Thought": "what is still missing, and why you decide as you do, in one or two sentences.",
     "Plan": "what is left to do, a short line each; empty when nothing is.",
-    "Actions": "tool calls, run in order; empty for none. Each has a Function (the tool), ControlText (the control, "
-    "as it is listed) if the tool acts on one, and Args (its arguments, null for what is left out).",
-    "ControlReannotate": "with SCREENSHOT, the controls to look at; else empty.",
-    "Status": "one of the words above.",
-    "ControlText": "with ASSIGN, the target, as it is listed; else null.",
-    "Current Sub-Task": "with ASSIGN, what its agent has to do; else null.",
-    "Questions": "with PENDING, what you must know, each with the possible answers, if those are few; else empty.",
+    "Decision": "an object: the Status, and what belongs to it:",
     "Comment": "one sentence on what you do, for people to read.",
 }
 
-_RESULTS = {
-    AgentKind.HOST: "with FINISH, what the request asked to be told, in words; null if it asked for a deed.",
-    AgentKind.APP: "with FINISH, null to hand over what your last action returned, which is best for tables and long "
-    "texts; or the answer in words.",
+_PARTS = {
+    "Actions": "tool calls, run in order. Each has a Function (the tool), ControlText (the control, as it is listed) "
+    "if the tool acts on one, and Args (its arguments, "
+    "only those that you need; null is the same as left out).",
+    "ControlReannotate": "the controls to look at.",
+    "ControlText": "the target, as it is listed.",
+    "Current Sub-Task": "what its agent has to do.",
+    "Questions": "what you must know, each with the possible answers, if those are few.",
 }
-_RESULT = "with FINISH, the answer in words; null to hand over what your last action returned."
+
+_LATEST = 8
+"""So many of the things that were done are told once more at the end."""
+_OUTCOMES = {
+    ResultStatus.SUCCESS: "it succeeded",
+    ResultStatus.FAILURE: "it FAILED",
+    ResultStatus.SKIPPED: "it was not run",
+    ResultStatus.NONE: "there was nothing to do",
+}
+
+_RESULTS = {
+    AgentKind.HOST: "what the request asked to be told, in words; null if it asked for a deed.",
+    AgentKind.APP: "what you hand over: for data that you read, the reference to it (${steps.…}), never in words; to a "
+    "question, the answer in words; null if you were asked for a deed.",
+}
+_RESULT = "the answer in words; null to hand over what your last action returned."
 
 
 def _answer(request: ModelRequest, schema: Mapping[str, Any]) -> str:
-    keys = list(schema["properties"])
-    meanings = {**_KEYS, "Result": _RESULTS.get(request.kind, _RESULT)}
+    meanings = {**_PARTS, "Result": _RESULTS.get(request.kind, _RESULT)}
+    forms = decision_forms(schema)
+    used = {key: meanings[key] for form in forms.values() for key in form["properties"] if key != "Status"}
+    belongs = {key: " or ".join(status for status, form in forms.items() if key in form["properties"]) for key in used}
+    keys = [f"- {key}: {_KEYS[key]}" for key in schema["properties"]]
+    place = list(schema["properties"]).index("Decision") + 1
+    keys[place:place] = [f"    - with {belongs[key]}, {key}: {meaning}" for key, meaning in used.items()]
     lines = [
         "## Your answer",
         "Answer with one JSON object and nothing else. It has these keys, in this order:",
-        "\n".join(f"- {key}: {meanings[key]}" for key in keys),
+        "\n".join(keys),
     ]
-    shown = list(examples(request.kind, keys, schema["properties"]["Status"]["enum"]))
+    shown = list(examples(request.kind, forms))
     if shown:
         lines.append("Examples, of other work with other tools:")
         lines += [f"{when}\n{written(answer)}" for when, answer in shown]
@@ -182,9 +209,33 @@ def _seen(request: ModelRequest) -> Iterator[str]:
     yield "## What you see now\n\n" + fenced("\n".join(lines))
 
 
+def _references(request: ModelRequest) -> Iterator[str]:
+    """Tell what data can be passed on without copying it."""
+    named = References(request.memory, request.subtasks).parts()
+    lines = [f"- {written(name)}: {_amount(value)}" for name, value in named.items()]
+    if lines:
+        told = "\n".join(_bounded(lines, request.history_tokens * CHARACTERS // 4))
+        yield (
+            "## Data that you can pass on\n\nWhere an argument needs all of one of these, its name is the whole value "
+            f"of the argument; the tool gets the data. Don't copy them.\n\n{fenced(told)}"
+        )
+
+
+def _amount(value: JsonValue) -> str:
+    if not isinstance(value, list):
+        return f"a text of {len(str(value))} characters, {cut(written(value), 60)}"
+    rows = bool(value) and all(isinstance(item, list) for item in value)
+    return f"{len(value)} {'rows' if rows else 'items'}, the first {cut(written(value[0]), 120)}"
+
+
 def _target(label: str, target: Target) -> str:
     at = "" if label == target.id else f" (id {written(target.id)})"
-    return f"- {written(label)}: {target.kind.value}{at}"
+    root = target.address.split("/")[1]
+    what = {
+        TargetKind.WINDOW: f"an open window of {written(root)}",
+        TargetKind.APPLICATION: "nothing is in it yet",
+    }
+    return f"- {written(label)}: {what.get(target.kind, target.kind.value)}{at}"
 
 
 def _control(label: str, control: Control) -> str:
@@ -212,5 +263,19 @@ def _after(request: ModelRequest) -> Iterator[str]:
     if request.reasons:
         reasons = "\n".join(f"- {cut(reason, 1500)}" for reason in request.reasons)
         yield "## Your last answer could not be used\n\nPut this right:\n\n" + fenced(reasons)
+    done = _done(request)
+    if done:
+        yield f"Done so far, in this order:\n\n{fenced(done)}"
     what = "the request" if request.kind is AgentKind.HOST else "your subtask"
     yield f"Decide about {what}: {tamed(written(cut(request.request, 500)))}\nAnswer with one JSON object."
+
+
+def _done(request: ModelRequest) -> str:
+    """Say in short what was done, at the end of a prompt: what stands in its middle is overlooked by small models."""
+    if request.kind is AgentKind.HOST:
+        return "\n".join(
+            f"- subtask {done.number}, {cut(written(done.request), 200)}: {done.outcome.value}"
+            for done in request.subtasks[-_LATEST:]
+        )
+    results = [result for record in request.memory for result in record.results]
+    return "\n".join(f"- {result.tool}: {_OUTCOMES.get(result.status, '')}" for result in results[-_LATEST:])

@@ -39,6 +39,9 @@ STATUS_ALIASES = {
 _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 """What some models say to themselves before they answer."""
 
+_DECISION = "decision"
+"""The member of an answer that says what to do, in letters alone."""
+
 _NO_TOOL = frozenset({"", "none", "null", "no_action", "n/a"})
 """What models call no tool at all."""
 
@@ -228,10 +231,24 @@ def read_response(kind: AgentKind, content: object) -> AgentResponse:
     if not isinstance(content, dict):
         msg = f"the answer must be one JSON object, not a {type(content).__name__}"
         raise InvalidAnswerError(msg)
+    content = _flat(content)
     try:
         return RESPONSES[kind].model_validate(content)
     except ValidationError as error:
         raise InvalidAnswerError("; ".join(_problem(problem) for problem in error.errors())) from error
+
+
+def _flat(content: dict[str, Any]) -> dict[str, Any]:
+    """Take what stands in the decision out of it: an answer in which everything stands side by side is one as well."""
+    inside = [key for key in content if _folded(key) == _DECISION]
+    if len(inside) != 1 or not isinstance(content[inside[0]], dict):
+        return content
+    beside = {key: value for key, value in content.items() if key != inside[0]}
+    twice = beside.keys() & content[inside[0]].keys()
+    if twice:
+        msg = f"{', '.join(sorted(twice))}: stands both in the decision and beside it"
+        raise InvalidAnswerError(msg)
+    return {**beside, **content[inside[0]]}
 
 
 def _parsed(content: object) -> object:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models._labels import labelled
+from callboard.actors.models._references import References, fitting
 from callboard.messages import AgentKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from callboard.actors.models._model import ModelRequest, ToolInfo
+    from callboard.messages import Control
 
 Schema = dict[str, Any]
 
@@ -25,12 +27,15 @@ MOST_CHOICES = 150
 """More controls than that are not enumerated: providers refuse long enumerations."""
 MOST_CHARACTERS = 7000
 """The same, for the length of all their names together."""
+MOST_ACTIONS = 10
+"""The most actions in one answer."""
 MOST_TOOLS = 60
 """More tools than that share one form of arguments."""
 _DEEPEST = 8
 
 _TEXT: Schema = {"type": "string"}
 _LINES: Schema = {"type": "array", "items": _TEXT, "maxItems": 12}
+_NULL: Schema = {"type": "null"}
 _FREE: Schema = {"type": "object", "additionalProperties": True}
 _CONTROL: Schema = {"$ref": "#/$defs/Control"}
 
@@ -39,29 +44,34 @@ class _LooseError(Exception):
     """A schema that has no strict form."""
 
 
-def answer_schema(request: ModelRequest) -> Schema:
-    """Build the schema of an answer to a request."""
+def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: int = MOST_ACTIONS) -> Schema:
+    """Build the schema of an answer to a request: what is thought first, then a decision in the form of its status.
+
+    Args:
+        request: What is asked.
+        all_required: Whether arguments that may be left out have to stand there as null, as strict modes want it. Small
+            models answer better where they may leave them out: what has to stand there they fill in.
+        actions: The most actions in one answer.
+    """
     labels = choices(labelled(request.observation.controls))
-    control = _CONTROL if labels else _TEXT
-    statuses = legal_statuses(request)
-    properties: Schema = {"Observation": _TEXT, "Thought": _TEXT, "Plan": _LINES}
-    if request.tools:
-        properties["Actions"] = {"type": "array", "items": _actions(request.tools, control), "maxItems": 10}
-    if "SCREENSHOT" in statuses:
-        properties["ControlReannotate"] = {"type": "array", "items": control, "maxItems": 20}
-    properties["Status"] = {"type": "string", "enum": list(statuses)}
-    if "ASSIGN" in statuses:
-        targets = choices(labelled(request.observation.targets))
-        properties["ControlText"] = _or_null({"type": "string", "enum": targets} if targets else _TEXT)
-        properties["Current Sub-Task"] = _or_null(_TEXT)
-    if "PENDING" in statuses:
-        question = _object({"text": _TEXT, "choices": _LINES})
-        properties["Questions"] = {"type": "array", "items": question, "maxItems": 5}
-    if "FINISH" in statuses:
-        properties["Result"] = _or_null(_TEXT)
-    properties["Comment"] = _TEXT
-    schema = _object(properties)
+    build = _Forms(request, _CONTROL if labels else _TEXT, all_required=all_required, actions=actions)
+    forms = [build.decision(status) for status in legal_statuses(request)]
+    schema = _object(
+        {
+            "Observation": _TEXT,
+            "Thought": _TEXT,
+            "Plan": _LINES,
+            "Decision": forms[0] if len(forms) == 1 else {"anyOf": forms},
+            "Comment": _TEXT,
+        }
+    )
     return {**schema, "$defs": {"Control": {"type": "string", "enum": labels}}} if labels else schema
+
+
+def decision_forms(schema: Schema) -> dict[str, Schema]:
+    """Give the forms of a decision by their status."""
+    decision = schema["properties"]["Decision"]
+    return {form["properties"]["Status"]["enum"][0]: form for form in decision.get("anyOf", [decision])}
 
 
 def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
@@ -69,6 +79,13 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
     nobody = request.kind is AgentKind.HOST and not request.observation.targets
     left = tuple(status for status in request.statuses if status != "ASSIGN" or not nobody)
     return left or request.statuses
+
+
+def offered_tools(request: ModelRequest) -> tuple[ToolInfo, ...]:
+    """Give the tools that can be called now, by name: what acts on a control only where there is one."""
+    seen = request.observation.controls
+    usable = (tool for tool in request.tools if not needs_control(tool) or any(fits(tool, each) for each in seen))
+    return tuple(sorted(usable, key=lambda tool: tool.name))
 
 
 def choices(labels: Mapping[str, object]) -> list[str]:
@@ -94,34 +111,86 @@ def own_parameters(tool: ToolInfo) -> Schema:
     return {name: part for name, part in properties.items() if name not in hidden}
 
 
-def _actions(tools: Iterable[ToolInfo], control: Schema) -> Schema:
-    offered = sorted(tools, key=lambda tool: tool.name)
-    if len(offered) > MOST_TOOLS:
-        named = {"type": "string", "enum": [tool.name for tool in offered]}
-        return _object({"Function": named, "ControlText": _or_null(control), "Args": _FREE})
-    forms = [_action(tool, control) for tool in offered]
-    return forms[0] if len(forms) == 1 else {"anyOf": forms}
+class _Forms:
+    """Builds the forms of a decision on one request."""
+
+    def __init__(self, request: ModelRequest, control: Schema, *, all_required: bool, actions: int) -> None:
+        self._request = request
+        self._control = control
+        self._all_required = all_required
+        self._most = actions
+        self._tools = offered_tools(request)
+        self._parts = References(request.memory, request.subtasks).parts()
+
+    def decision(self, status: str) -> Schema:
+        """Build one form: a status, and what belongs to it."""
+        form: Schema = {"Status": {"type": "string", "enum": [status]}}
+        match status:
+            case "CONTINUE" | "CONFIRM" if self._tools:
+                form["Actions"] = {"type": "array", "items": self._actions(), "minItems": 1, "maxItems": self._most}
+            case "SCREENSHOT":
+                form["ControlReannotate"] = {"type": "array", "items": self._control, "minItems": 1, "maxItems": 20}
+            case "ASSIGN":
+                targets = choices(labelled(self._request.observation.targets))
+                form["ControlText"] = {"type": "string", "enum": targets} if targets else _TEXT
+                form["Current Sub-Task"] = _TEXT
+            case "PENDING":
+                question = _object({"text": _TEXT, "choices": _LINES})
+                form["Questions"] = {"type": "array", "items": question, "minItems": 1, "maxItems": 5}
+            case "FINISH":
+                form["Result"] = self._result()
+        return _object(form)
+
+    def _result(self) -> Schema:
+        """A result in words, one by its reference, or none: the last one is handed over then, if there is one."""
+        whole = list(References(self._request.memory, ()).results())
+        named = [{"type": "string", "enum": whole}] if whole else []
+        return {"anyOf": [*named, _TEXT, _NULL]}
+
+    def _actions(self) -> Schema:
+        if len(self._tools) > MOST_TOOLS:
+            named = {"type": "string", "enum": [tool.name for tool in self._tools]}
+            return _object({"Function": named, "ControlText": _or_null(self._control), "Args": _FREE})
+        forms = [self._action(tool) for tool in self._tools]
+        return forms[0] if len(forms) == 1 else {"anyOf": forms}
+
+    def _action(self, tool: ToolInfo) -> Schema:
+        properties: Schema = {"Function": {"type": "string", "enum": [tool.name]}}
+        if takes_control(tool):
+            control = self._control_of(tool)
+            properties["ControlText"] = control if needs_control(tool) else _or_null(control)
+        properties["Args"] = self._arguments(tool)
+        return _object(properties)
+
+    def _control_of(self, tool: ToolInfo) -> Schema:
+        """The controls that a tool acts on: those of its kinds."""
+        labels = labelled(self._request.observation.controls)
+        fit = choices({label: control for label, control in labels.items() if fits(tool, control)})
+        if self._control == _TEXT or not fit or len(fit) == len(labels):
+            return self._control
+        return {"type": "string", "enum": fit}
+
+    def _arguments(self, tool: ToolInfo) -> Schema:
+        """Make the strict form of a tool's parameters; where a list is needed, or a reference to one."""
+        whole = tool.schema
+        if whole.get("additionalProperties") or whole.get("patternProperties"):
+            return _FREE
+        required, own = whole.get("required", ()), own_parameters(tool)
+        try:
+            given = {
+                name: _or_one_of(_strict(part, whole, 0), fitting(self._parts, part, whole) if name in required else [])
+                for name, part in own.items()
+            }
+        except _LooseError:
+            return _FREE
+        if self._all_required:
+            return _object({name: part if name in required else _or_null(part) for name, part in given.items()})
+        return {**_object(given), "required": [name for name in given if name in required]}
 
 
-def _action(tool: ToolInfo, control: Schema) -> Schema:
-    properties: Schema = {"Function": {"type": "string", "enum": [tool.name]}}
-    if takes_control(tool):
-        properties["ControlText"] = control if needs_control(tool) else _or_null(control)
-    properties["Args"] = _arguments(tool)
-    return _object(properties)
-
-
-def _arguments(tool: ToolInfo) -> Schema:
-    """Make the strict form of a tool's own parameters."""
-    whole = tool.schema
-    if whole.get("additionalProperties") or whole.get("patternProperties"):
-        return _FREE
-    try:
-        required = whole.get("required", ())
-        parts = {name: _strict(part, whole, 0) for name, part in own_parameters(tool).items()}
-    except _LooseError:
-        return _FREE
-    return _object({name: part if name in required else _or_null(part) for name, part in parts.items()})
+def fits(tool: ToolInfo, control: Control) -> bool:
+    """Say whether a tool acts on a control of this kind."""
+    return not tool.controls or control.kind in tool.controls
 
 
 def _strict(part: object, whole: Schema, depth: int) -> Schema:  # noqa: PLR0911 - a case a keyword
@@ -177,5 +246,10 @@ def _object(properties: Schema) -> Schema:
 
 def _or_null(schema: Schema) -> Schema:
     options = schema.get("anyOf", [schema])
-    null = {"type": "null"}
-    return schema if null in options else {"anyOf": [*options, null]}
+    return schema if _NULL in options else {"anyOf": [*options, _NULL]}
+
+
+def _or_one_of(schema: Schema, references: list[str]) -> Schema:
+    if not references:
+        return schema
+    return {"anyOf": [{"type": "string", "enum": references}, *schema.get("anyOf", [schema])]}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from callboard.actors.models._model import Model, ModelAnswer, ModelRequest
+from callboard.actors.models._references import look_up
 from callboard.messages import AgentKind, ScriptError
 
 if TYPE_CHECKING:
@@ -124,25 +125,5 @@ def _resolve(value: Any, visible: dict[str, Any]) -> Any:  # noqa: ANN401 - any 
         return value
     whole = _REFERENCE.fullmatch(value)
     if whole:
-        return _look_up(whole[1], visible)
-    return _PART.sub(lambda part: "${" if part[1] is None else str(_look_up(part[1], visible)), value)
-
-
-def _look_up(path: str, visible: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON
-    current: Any = visible
-    done: list[str] = []
-    for part in path.strip().split("."):
-        if isinstance(current, dict) and part in current:
-            current = current[part]
-        elif isinstance(current, list) and part.isdecimal() and int(part) < len(current):
-            current = current[int(part)]
-        else:
-            there = (
-                f"has {', '.join(map(str, current)) or 'nothing'}"
-                if isinstance(current, dict)
-                else f"is {current!r:.80}"
-            )
-            msg = f"${{{path}}} leads nowhere: {'.'.join(done) or 'what the agent sees'} {there}, not {part!r}"
-            raise LookupError(msg)
-        done.append(part)
-    return current
+        return look_up(whole[1], visible)
+    return _PART.sub(lambda part: "${" if part[1] is None else str(look_up(part[1], visible)), value)

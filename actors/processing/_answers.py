@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import find_target
-from callboard.actors.models import AppResponse, HostResponse, chosen, labelled, read_response
+from callboard.actors.models import AppResponse, HostResponse, References, chosen, labelled, read_response
 from callboard.messages import Action, AgentKind, ControlRef, Decision, InvalidAnswerError, Outcome
 
 if TYPE_CHECKING:
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     Labels = Mapping[str, Control]
 
 
-def decision_of(context: Context, run: Run, observation: Observation, content: object) -> Decision:
-    """Read and check an answer.
+def decision_of(
+    context: Context, run: Run, observation: Observation, content: object, *, refers: bool = False
+) -> Decision:
+    """Read and check an answer; where it `refers` to results, put them in.
 
     Raises:
         InvalidAnswerError: If it is not in the schema, or wishes for what is not there: a status that is not legal
@@ -32,7 +34,8 @@ def decision_of(context: Context, run: Run, observation: Observation, content: o
     response = read_response(context.kind, content)
     status = _status(response, context.manager.offered(run.status))
     labels = labelled(observation.controls)
-    actions = tuple(_action(context, run, labels, action) for action in response.decided_actions())
+    references = References(run.memory, run.subtasks) if refers else None
+    actions = tuple(_action(context, run, labels, _filled(action, references)) for action in response.decided_actions())
     target = subtask = None
     if isinstance(response, HostResponse) and status == "ASSIGN":
         target = _target(response, observation)
@@ -49,8 +52,16 @@ def decision_of(context: Context, run: Run, observation: Observation, content: o
         target=target,
         questions=response.asked(),
         reannotate=_reannotated(response, labels) if isinstance(response, AppResponse) else (),
-        result=response.result,
+        result=response.result if references is None else references.put_in(response.result),
     )
+
+
+def _filled(action: Action, references: References | None) -> Action:
+    """Put in the results that arguments refer to; the policy, people and the tool see the values."""
+    if references is None:
+        return action
+    arguments = {name: references.put_in(value) for name, value in action.arguments.items()}
+    return action.model_copy(update={"arguments": arguments})
 
 
 def _status(response: AgentResponse, offered: tuple[str, ...]) -> str:

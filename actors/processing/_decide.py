@@ -63,7 +63,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         context.meter.add(repairs=1 if reasons else 0, **tokens)
         context.meter.add(cost=answer.cost or 0.0)
         try:
-            decision = decision_of(context, run, observation, answer.content)
+            decision = decision_of(context, run, observation, answer.content, refers=answer.refers)
         except InvalidAnswerError as error:
             reasons = (*reasons, str(error))
             context.tell(EventName.MODEL_REPAIRED, run, reason=str(error), attempt=len(reasons), **taken)
@@ -146,7 +146,7 @@ def _answered(request: ModelRequest, answer: ModelAnswer) -> Answered:
         content: JsonValue = _JSON.validate_python(answer.content)
     except ValidationError:
         content = repr(answer.content)  # it is no JSON, and will be sent back for that
-    taken = answer.model_dump(include={"input_tokens", "output_tokens", "cost"})
+    taken = answer.model_dump(include={"input_tokens", "output_tokens", "cost", "refers"})
     return Answered(step=request.step, call=request.call, content=content, **taken)
 
 
@@ -170,7 +170,7 @@ def _request(context: Context, run: Run, observation: Observation, reasons: tupl
         observation=observation,
         memory=run.memory,
         subtasks=run.subtasks,
-        tools=tuple(tool.info for tool in tools.values()),
+        tools=tuple(tool.info for tool in tools.values() if tool.info.offered),
         secrets=context.services.secrets.names(assign.task_id),
         reasons=reasons,
         history_tokens=run.limits.history_tokens,

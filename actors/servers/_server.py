@@ -43,6 +43,8 @@ class _Mark:
     agents: frozenset[AgentKind]
     roots: frozenset[str]
     hazards: frozenset[Hazard]
+    controls: frozenset[str]
+    offered: bool
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class ServerTool:
     """The application roots it works in (``word``, ``excel``); empty for any."""
     hazards: frozenset[Hazard] = frozenset()
     """What every call of it does that a person may want to see first."""
+    controls: frozenset[str] = frozenset()
+    """The kinds of control that it acts on; empty for any."""
+    offered: bool = True
+    """Whether models are told of it."""
 
     @property
     def name(self) -> str:
@@ -64,13 +70,15 @@ class ServerTool:
         return self.tool.name
 
 
-def tool(
+def tool(  # noqa: PLR0913 - each is a choice of its own, with a default
     *,
     effect: Effect,
     agents: Collection[AgentKind] = (AgentKind.APP,),
     roots: Collection[str] = (),
     type: CommandType = CommandType.ACTION,  # noqa: A002 - the specification's word for it
     hazards: Collection[Hazard] = (),
+    controls: Collection[str] = (),
+    offered: bool = True,
 ) -> Callable[[_F], _F]:
     """Mark a method of a server as an MCP tool.
 
@@ -84,8 +92,11 @@ def tool(
         type: Whether the system uses it to see, or a model to act.
         hazards: What every call does that a person may want to see first, by default with an approval. Deleting and
             overwriting become MCP's ``destructiveHint``.
+        controls: The kinds of control that it acts on; empty for any. A model may choose from those alone.
+        offered: Whether models are told of it. One that gives what an agent has anyway only leads small models astray;
+            scripts, programs and other MCP clients have it all the same.
     """
-    mark = _Mark(type, effect, frozenset(agents), frozenset(roots), frozenset(hazards))
+    mark = _Mark(type, effect, frozenset(agents), frozenset(roots), frozenset(hazards), frozenset(controls), offered)
 
     def decorate(function: _F) -> _F:
         setattr(function, _MARK, mark)
@@ -196,5 +207,9 @@ def collect(owner: object) -> tuple[ServerTool, ...]:
             method = getattr(owner, attribute)
             summary = (inspect.getdoc(method) or "").partition("\n\n")[0]
             made = Tool.from_function(method, description=summary, annotations=annotations)
-            found.append(ServerTool(made, mark.type, mark.effect, mark.agents, mark.roots, mark.hazards))
+            found.append(
+                ServerTool(
+                    made, mark.type, mark.effect, mark.agents, mark.roots, mark.hazards, mark.controls, mark.offered
+                )
+            )
     return tuple(found)

@@ -128,7 +128,7 @@ def test_controls_are_told_by_label_id_kind_and_detail(asks):
 
 def test_a_host_is_told_the_targets(asks):
     target = Target(id="w-1", name="Report", kind=TargetKind.WINDOW, address="app/word/x", server="documents")
-    assert '- "Report": window (id "w-1")' in text_of(
+    assert '- "Report": an open window of "word" (id "w-1")' in text_of(
         asks(kind=AgentKind.HOST, observation=Observation(targets=(target,)))
     )
 

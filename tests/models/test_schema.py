@@ -11,13 +11,14 @@ from callboard.actors.models import ToolInfo
 from callboard.actors.models import _schema as limits
 from callboard.actors.models._examples import EXAMPLES, examples
 from callboard.actors.models._responses import read_response
-from callboard.actors.models._schema import answer_schema
+from callboard.actors.models._schema import answer_schema, decision_forms, offered_tools
 from callboard.actors.processing import MACHINES
-from callboard.messages import AgentKind, Control, Effect, Observation
+from callboard.messages import AgentKind, Control, Effect, Observation, Target, TargetKind
 from callboard.testing import MemoryServer
 
 SERVER = MemoryServer(MemoryServer.window())
 TARGETS = Observation(targets=SERVER.targets())
+TARGETS_AND_FIELD = Observation(targets=SERVER.targets(), controls=(Control(id="f", name="Field", kind="field"),))
 
 
 def tool(name="write", required=("control_id", "text"), **properties):
@@ -38,6 +39,10 @@ def asked(asks, kind=AgentKind.APP, status="CONTINUE", **more):
     return asks(**fields)
 
 
+def form_of(schema, status="CONTINUE"):
+    return decision_forms(schema)[status]["properties"]
+
+
 def objects(schema):
     """Give all parts that are objects."""
     if isinstance(schema, dict):
@@ -51,7 +56,7 @@ def objects(schema):
 
 
 def action_of(schema):
-    return schema["properties"]["Actions"]["items"]
+    return form_of(schema)["Actions"]["items"]
 
 
 WORKING = [
@@ -62,7 +67,7 @@ WORKING = [
 @pytest.mark.parametrize(("kind", "status"), WORKING)
 def test_the_status_is_one_of_those_that_the_table_offers(asks, kind, status):
     schema = answer_schema(asked(asks, kind, status))
-    assert schema["properties"]["Status"]["enum"] == list(MACHINES[kind].offered(status))
+    assert list(decision_forms(schema)) == list(MACHINES[kind].offered(status))
 
 
 @pytest.mark.parametrize(("kind", "status"), WORKING)
@@ -76,13 +81,12 @@ def test_every_schema_is_sound_and_strict(asks, kind, status):
 
 def test_nothing_is_assigned_where_there_is_no_target(asks):
     schema = answer_schema(asked(asks, AgentKind.HOST, observation=Observation()))
-    assert "ASSIGN" not in schema["properties"]["Status"]["enum"]
-    assert "Current Sub-Task" not in schema["properties"]
+    assert "ASSIGN" not in decision_forms(schema)
 
 
 def test_a_host_chooses_from_the_targets_that_there_are(asks):
     schema = answer_schema(asked(asks, AgentKind.HOST, observation=TARGETS))
-    assert schema["properties"]["ControlText"]["anyOf"][0]["enum"] == ["memo:one"]
+    assert form_of(schema, "ASSIGN")["ControlText"]["enum"] == ["memo:one"]
 
 
 def test_an_agent_chooses_from_the_controls_that_there_are(asks):
@@ -171,11 +175,99 @@ def test_very_many_tools_share_one_form(asks):
 
 @pytest.mark.parametrize("kind", AgentKind)
 def test_every_example_has_the_form_of_an_answer_and_can_be_read(asks, kind):
-    request = asked(asks, kind, observation=TARGETS)
+    request = asked(asks, kind, observation=TARGETS_AND_FIELD)
     schema = answer_schema(request)
-    shown = list(examples(kind, schema["properties"], request.statuses))
+    shown = list(examples(kind, decision_forms(schema)))
     assert len(shown) == len(EXAMPLES[kind])
     for _, answer in shown:
         assert list(answer) == list(schema["properties"])
-        read = read_response(kind, answer)
-        assert read.decided_status() in request.statuses
+        form = form_of(schema, answer["Decision"]["Status"])
+        assert list(answer["Decision"]) == list(form)
+        assert read_response(kind, answer).decided_status() in request.statuses
+
+
+@pytest.mark.parametrize(("kind", "status"), WORKING)
+def test_what_belongs_to_another_status_can_not_be_answered(asks, kind, status):
+    belongs = {
+        "CONTINUE": ["Actions"],
+        "CONFIRM": ["Actions"],
+        "ASSIGN": ["ControlText", "Current Sub-Task"],
+        "SCREENSHOT": ["ControlReannotate"],
+        "PENDING": ["Questions"],
+        "FINISH": ["Result"],
+    }
+    request = asked(asks, kind, status, observation=TARGETS_AND_FIELD)
+    for name, form in decision_forms(answer_schema(request)).items():
+        assert list(form["properties"]) == ["Status", *belongs.get(name, [])]
+
+
+def test_there_are_no_actions_where_there_is_no_tool(asks):
+    assert list(form_of(answer_schema(asked(asks, tools=())))) == ["Status"]
+
+
+def test_a_tool_that_needs_a_control_is_not_offered_where_there_is_none(asks):
+    assert offered_tools(asked(asks, observation=Observation())) == ()
+    assert offered_tools(asked(asks)) == (WRITE,)
+
+
+def test_a_tool_has_the_choice_of_the_controls_that_it_acts_on(asks):
+    kinds = {"Sales": "table", "Report": "heading", "Costs": "table"}
+    seen = Observation(controls=tuple(Control(id=f"c-{n}", name=n, kind=kind) for n, kind in kinds.items()))
+    read, write = (dataclasses.replace(WRITE, name=name, controls=of) for name, of in (("a", ("table",)), ("b", ())))
+    forms = action_of(answer_schema(asked(asks, tools=(read, write), observation=seen)))["anyOf"]
+    assert forms[0]["properties"]["ControlText"] == {"type": "string", "enum": ["Sales", "Costs"]}
+    assert forms[1]["properties"]["ControlText"] == {"$ref": "#/$defs/Control"}
+
+
+def test_a_tool_is_not_offered_where_there_is_no_control_of_its_kind(asks):
+    chart = dataclasses.replace(WRITE, name="chart", controls=("chart",))
+    assert offered_tools(asked(asks, tools=(chart, WRITE))) == (WRITE,)
+
+
+def test_arguments_may_be_left_out_where_no_strict_mode_forbids_it(asks):
+    form = action_of(answer_schema(asked(asks), all_required=False))["properties"]["Args"]
+    assert form["required"] == ["text"]
+    assert form["properties"]["bold"] == {"anyOf": [{"type": "boolean"}, {"type": "null"}]}
+
+
+def test_what_an_application_is_chosen_for_stands_in_its_label(asks):
+    seen = Observation(
+        targets=(
+            Target(id="a.docx", name="a.docx", kind=TargetKind.WINDOW, address="app/word/a.docx", server="documents"),
+            Target(id="word", name="Word", kind=TargetKind.APPLICATION, address="app/word/*", server="documents"),
+        )
+    )
+    schema = answer_schema(asked(asks, AgentKind.HOST, observation=seen))
+    assert form_of(schema, "ASSIGN")["ControlText"]["enum"] == ["a.docx", "new window of Word"]
+
+
+ROWS = tool(
+    "insert", required=("rows",), rows={"type": "array", "items": {"$ref": "#/$defs/Row"}}, title={"type": "string"}
+)
+ROWS.schema["$defs"] = {"Row": {"type": "array", "items": {"type": ["string", "number"]}}}
+
+
+def test_a_list_may_be_one_that_earlier_work_left(asks):
+    form = action_of(answer_schema(asked(asks, tools=(ROWS,))))["properties"]["Args"]["properties"]
+    assert form["rows"]["anyOf"][0] == {
+        "type": "string",
+        "enum": ["${steps.1.results.0.value.rows}", "${subtasks.1.output.cells}"],
+    }
+    assert form["rows"]["anyOf"][1]["type"] == "array"
+    assert form["title"] == {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+
+def test_only_lists_that_an_argument_takes_are_named(asks):
+    numbers = tool("sum", required=("of",), of={"type": "array", "items": {"type": "number"}})
+    form = action_of(answer_schema(asked(asks, tools=(numbers,))))["properties"]["Args"]["properties"]
+    assert form["of"] == {"type": "array", "items": {"type": "number"}}
+
+
+def test_a_result_may_be_one_of_the_agents_own(asks):
+    assert form_of(answer_schema(asked(asks)), "FINISH")["Result"]["anyOf"][0] == {
+        "type": "string",
+        "enum": ["${steps.1.results.0.value}"],
+    }
+    assert form_of(answer_schema(asked(asks, memory=())), "FINISH")["Result"] == {
+        "anyOf": [{"type": "string"}, {"type": "null"}]
+    }

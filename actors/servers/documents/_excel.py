@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._workspace import Snapshot, Workspace
 
 EXCEL = ("excel",)
+SHEET = ("sheet",)
+CELLS = (*SHEET, "range", "table")
 
 Sheet = Annotated[str, Field(description="The sheet's title; empty for the control's sheet, else the open one.")]
 Cells = Annotated[str, Field(description="A range like A1:C10; empty for the control's cells, else all used ones.")]
@@ -103,7 +105,7 @@ class ExcelTools:
             return False
         return any(old is not None and old != new for old, new in zip(before, _held(found.sheet, cells), strict=True))
 
-    @tool(effect=Effect.READ, roots=EXCEL)
+    @tool(effect=Effect.READ, roots=EXCEL, controls=CELLS)
     def read_range(
         self,
         document: Document,
@@ -125,7 +127,7 @@ class ExcelTools:
             return {"sheet": found.sheet.title, "cells": None, "values": [], "left_out": 0}
         return read_cells(file, found.sheet, found.cells)
 
-    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
+    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
     def write_range(  # noqa: PLR0913 - the ways to say which cells
         self,
         document: Document,
@@ -144,7 +146,7 @@ class ExcelTools:
             write_cells(found.sheet, cells, values)
             return file.answers({"sheet": found.sheet.title, "cells": cells.coord})
 
-    @tool(effect=Effect.ONCE, roots=EXCEL)
+    @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
     def insert_table(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
@@ -174,7 +176,7 @@ class ExcelTools:
             widen(found.sheet, cells)
             return file.answers(answer)
 
-    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
+    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
     def sort_range(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
@@ -192,7 +194,7 @@ class ExcelTools:
             count = sort_rows(file, writable(found), by, header=header)
             return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "rows_sorted": count})
 
-    @tool(effect=Effect.ONCE, roots=EXCEL)
+    @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
     def reorder_columns(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
@@ -210,7 +212,7 @@ class ExcelTools:
             before = reorder(file, writable(found), order, header=header)
             return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "before": list(before)})
 
-    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
+    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
     def set_formula(  # noqa: PLR0913 - the ways to say which cells
         self,
         document: Document,
@@ -229,7 +231,7 @@ class ExcelTools:
             fill(found.sheet, area, text)
             return file.answers({"sheet": found.sheet.title, "cells": area.coord, "formula": text})
 
-    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL)
+    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
     def set_number_format(  # noqa: PLR0913 - the ways to say which cells
         self,
         document: Document,
@@ -252,7 +254,7 @@ class ExcelTools:
                     found.sheet.cell(row, column).number_format = code
             return file.answers({"sheet": found.sheet.title, "cells": area.coord, "number_format": code})
 
-    @tool(effect=Effect.ONCE, roots=EXCEL)
+    @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
     def insert_chart(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
@@ -305,7 +307,7 @@ class ExcelTools:
             file.book.create_sheet(title, None if position is None else position - 1)
             return file.answers({"sheet": title, "sheets": list(file.book.sheetnames)})
 
-    @tool(effect=Effect.ONCE, roots=EXCEL)
+    @tool(effect=Effect.ONCE, roots=EXCEL, controls=SHEET)
     def rename_sheet(
         self,
         document: Document,
@@ -328,7 +330,7 @@ class ExcelTools:
             found.title = title
             return file.answers({"sheet": title, "before": old})
 
-    @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES])
+    @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES], controls=SHEET)
     def delete_sheet(
         self,
         document: Document,

@@ -147,6 +147,7 @@ def make_table(file: ExcelFile, sheet: Worksheet, cells: CellRange, header: list
     names |= {title.casefold() for title in file.book.defined_names}
     if not name:
         name = next(f"Table{n}" for n in range(1, len(names) + 2) if f"table{n}" not in names)
+    name = "_".join(name.split())  # no blanks in it; the answer says what it is called
     if not _TABLE_NAME.fullmatch(name) or _CELL_NAME.fullmatch(name) or name.casefold() in names:
         msg = f"{name!r} can't name a table: letters, digits, _ and . only, not like a cell, and not taken yet"
         raise ToolError(msg)

@@ -55,7 +55,8 @@ def add_chart(plan: ChartPlan) -> None:
         raise ToolError(msg)
     categories = column_of(sheet, cells, plan.categories, header=plan.header) if plan.categories else cells.min_col
     series = [column_of(sheet, cells, name, header=plan.header) for name in plan.columns]
-    series = series or [column for column in range(cells.min_col, cells.max_col + 1) if column != categories]
+    series = series or list(range(cells.min_col, cells.max_col + 1))
+    series = [column for column in series if column != categories] or series  # all columns were named
     for column in series:
         _check_numbers(sheet, column, first, cells.max_row, positive=plan.type == "pie")
     if plan.type == "pie" and len(series) != 1:

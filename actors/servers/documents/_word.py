@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._workspace import Snapshot, Workspace
 
 WORD = ("word",)
+TABLE = ("table",)
+TEXT = ("heading", "paragraph")
 
 Position = Annotated[Literal["before", "after"], Field(description="On which side of the chosen control.")]
 Style = Annotated[str, Field(description="The name of a style that the document has; empty for the usual one.")]
@@ -81,7 +83,7 @@ class WordTools:
         shown = text[offset : offset + limit]
         return {"text": shown, "characters": len(text), "left_out": max(0, len(text) - offset - len(shown))}
 
-    @tool(effect=Effect.READ, roots=WORD)
+    @tool(effect=Effect.READ, roots=WORD, controls=TABLE)
     def read_table(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
@@ -164,7 +166,7 @@ class WordTools:
             edit.separate(made)
             return file.answers(_made(file, made))
 
-    @tool(effect=Effect.ONCE, roots=WORD)
+    @tool(effect=Effect.ONCE, roots=WORD, controls=TABLE)
     def append_rows(
         self, document: Document, control_id: ControlId, rows: Rows, *, control_name: ControlName = ""
     ) -> Answer:
@@ -175,7 +177,7 @@ class WordTools:
             tables.append_rows(found.table, rows)
             return file.answers({"control_id": control_id, "rows_added": len(rows)})
 
-    @tool(effect=Effect.IDEMPOTENT, roots=WORD)
+    @tool(effect=Effect.IDEMPOTENT, roots=WORD, controls=TABLE)
     def write_cell(  # noqa: PLR0913 - a cell's place and its value
         self,
         document: Document,
@@ -192,7 +194,7 @@ class WordTools:
             tables.write_cell(grid, row - 1, column - 1, tables.text_of(value))
             return file.answers({"control_id": control_id, "row": row, "column": column})
 
-    @tool(effect=Effect.IDEMPOTENT, roots=WORD)
+    @tool(effect=Effect.IDEMPOTENT, roots=WORD, controls=TEXT)
     def edit_paragraph(
         self, document: Document, control_id: ControlId, text: Text, *, control_name: ControlName = ""
     ) -> Answer:

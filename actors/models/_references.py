@@ -1,0 +1,156 @@
+"""References: how an answer says "all of what that result was" without copying it.
+
+``${subtasks.1.output.rows}`` stands for what the task's first subtask left under that name, and
+``${steps.2.results.0.value}`` for what the first action of the agent's second step returned. It has to be the whole of
+an argument, or of a result, and gives the value itself, of whatever type. What it gives is never looked into for more.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+from referencing import Registry
+
+from callboard.messages import InvalidAnswerError, ResultStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from callboard.messages import StepRecord, SubtaskResult
+
+LONG = 200
+"""Texts from this length on are worth a reference; lists always are."""
+MOST = 12
+"""So many are named to a model, the newest first; others hold all the same."""
+_DEEPEST = 3
+_SAMPLE = 20
+"""So many items of a list are held against a schema before it is offered; the call is checked with all of them."""
+_NOTHING: tuple[JsonValue, ...] = (None, "", [], {})
+_SECRET = "${secret:"  # noqa: S105 - the mark, no secret
+_REFERENCE = re.compile(r"\$\{((?:subtasks|steps)\.[^{}]*)\}")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
+"""Names of members that are fit to be named: they may come from a document, and stand in a schema."""
+
+
+class References:
+    """What one answer may refer to: what the task's subtasks left, and what the agent's own actions returned."""
+
+    def __init__(self, memory: Sequence[StepRecord], subtasks: Sequence[SubtaskResult]) -> None:
+        self._tree: dict[str, Any] = {
+            "subtasks": {str(done.number): {"output": done.output} for done in subtasks if done.output is not None},
+            "steps": {
+                str(number): {"results": [_returned(result) for result in record.results]}
+                for number, record in enumerate(memory, 1)
+                if record.results
+            },
+        }
+
+    def results(self) -> dict[str, JsonValue]:
+        """Give all results, each as a whole, by their references, the newest first."""
+        return {
+            **{
+                f"${{steps.{number}.results.{place}.value}}": result["value"]
+                for number, step in reversed(self._tree["steps"].items())
+                for place, result in reversed(list(enumerate(step["results"])))
+                if "value" in result
+            },
+            **{
+                f"${{subtasks.{number}.output}}": left["output"]
+                for number, left in reversed(self._tree["subtasks"].items())
+            },
+        }
+
+    def parts(self) -> dict[str, JsonValue]:
+        """Give the lists and long texts in the results, by their references, the newest first."""
+        found = (part for name, value in self.results().items() for part in _parts(name[2:-1], value, 0))
+        named = {f"${{{name}}}": value for name, value in found if not _holds_secret(value)}
+        return dict(list(named.items())[:MOST])
+
+    def put_in(self, value: JsonValue) -> JsonValue:
+        """Give what a value stands for if it is a reference as a whole, else the value.
+
+        Raises:
+            InvalidAnswerError: If it leads nowhere, or what it stands for has the name of a secret in it, which would
+                be given away with it.
+        """
+        whole = _REFERENCE.fullmatch(value.strip()) if isinstance(value, str) else None
+        if whole is None:
+            return value
+        try:
+            meant: JsonValue = look_up(whole[1], self._tree)
+        except LookupError as error:
+            there = ", ".join((*self.parts(), *self.results())) or "nothing yet"
+            msg = f"{error.args[0]}; you can refer to: {there}"
+            raise InvalidAnswerError(msg) from error
+        if _holds_secret(meant):
+            msg = f"{value} holds the name of a secret, and can't be passed on as a whole; write what you need of it"
+            raise InvalidAnswerError(msg)
+        return meant
+
+
+def _returned(result: Any) -> dict[str, JsonValue]:  # noqa: ANN401 - a CommandResult
+    return {"value": result.value} if result.status is ResultStatus.SUCCESS and result.value is not None else {}
+
+
+def _parts(name: str, value: JsonValue, depth: int) -> Iterator[tuple[str, JsonValue]]:
+    if (isinstance(value, list) and any(item not in _NOTHING for item in value)) or (
+        isinstance(value, str) and len(value) >= LONG
+    ):
+        yield name, value
+    elif isinstance(value, dict) and depth < _DEEPEST:
+        for key, part in value.items():
+            if _PLAIN.fullmatch(key):
+                yield from _parts(f"{name}.{key}", part, depth + 1)
+
+
+def _holds_secret(value: JsonValue) -> bool:
+    return _SECRET in json.dumps(value, ensure_ascii=False)
+
+
+def fitting(named: Mapping[str, JsonValue], part: object, whole: Mapping[str, Any]) -> list[str]:
+    """Choose the references whose values a tool's parameter takes: lists alone, texts any text may stand for."""
+    if not isinstance(part, dict):
+        return []
+    schema = {**part, "$defs": whole.get("$defs", {})}
+    return [name for name, value in named.items() if isinstance(value, list) and _fits(schema, _sample(value))]
+
+
+def _fits(schema: dict[str, Any], value: JsonValue) -> bool:
+    try:
+        return jsonschema.Draft202012Validator(schema, registry=Registry()).is_valid(value)
+    except Exception:  # noqa: BLE001 - an edge: the schema is a third party's, and may be anything
+        return False
+
+
+def _sample(value: JsonValue) -> JsonValue:
+    return [_sample(item) for item in value[:_SAMPLE]] if isinstance(value, list) else value
+
+
+def look_up(path: str, tree: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    """Follow a reference through what can be referred to.
+
+    Raises:
+        LookupError: If it leads nowhere; the text says where it ends.
+    """
+    current: Any = tree
+    done: list[str] = []
+    for part in path.strip().split("."):
+        if isinstance(current, dict) and part in current:
+            current = current[part]
+        elif isinstance(current, list) and part.isdecimal() and int(part) < len(current):
+            current = current[int(part)]
+        else:
+            there = (
+                f"has {', '.join(map(str, current)) or 'nothing'}"
+                if isinstance(current, dict)
+                else f"is {current!r:.80}"
+            )
+            msg = f"${{{path}}} leads nowhere: {'.'.join(done) or 'what the agent sees'} {there}, not {part!r}"
+            raise LookupError(msg)
+        done.append(part)
+    return current
