@@ -108,13 +108,16 @@ def tool(  # noqa: PLR0913 - each is a choice of its own, with a default
 class Server(ABC):
     """A surface and its tools.
 
-    All methods but `tools` may block and are called on a lane (`lane`), never on an actor's thread or the event loop.
+    All methods but `tools` may block and are called on a lane (`lane`), never on an actor's thread. Those of a server
+    that says that it never `blocks` are called on the event loop: no thread has to wake up for them.
     """
 
     name: str
     """Unique within one supervisor."""
     settles: bool = True
     """Whether the surface may go on changing after an action, so that an observation has to wait for it to be quiet."""
+    blocks: bool = True
+    """Whether its methods, and its tools that are no coroutine functions, may block or take a while."""
 
     @abstractmethod
     def targets(self) -> tuple[Target, ...]:
@@ -180,8 +183,11 @@ class Server(ABC):
         return known.get(fingerprint, Probe.UNKNOWN)
 
     def lane(self, target: Target | None) -> str:
-        """Name the lane on which calls for a target run one after the other; None for the server's own."""
-        return f"{self.name}:{target.id if target else ''}"
+        """Name the lane on which calls for a target run one after the other; None for the server's own.
+
+        Empty for a server that never blocks: its calls need no lane.
+        """
+        return f"{self.name}:{target.id if target else ''}" if self.blocks else ""
 
     def tools(self) -> tuple[ServerTool, ...]:
         """Build the tools from the marked methods, sorted by name."""
