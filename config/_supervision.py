@@ -18,8 +18,8 @@ class SupervisionSettings(Section):
     """What happens to an agent that crashes, and when something counts as hung."""
 
     intensity: int = Field(default=3, ge=0)
-    """Restarts of one agent within `period`; one crash more, and its subtask ends as an error. As often is an MCP server
-    that went away started anew, or reached again, by its next use."""
+    """Restarts of one agent within `period`; one crash more, and its subtask ends as an error. As often is an MCP
+    server that went away started anew, or reached again, by its next use."""
     period: Span = 60.0
     """The seconds of an agent's life that `intensity` is about; delays before restarts do not count."""
     backoff: Delay = 0.1
