@@ -36,7 +36,7 @@ from callboard.actors.root._requests import (
     StopAgents,
     Submit,
 )
-from callboard.actors.root._restoring import restore
+from callboard.actors.root._restoring import place, restore
 from callboard.actors.root._sessions import Idle, Sessions
 from callboard.actors.root._stops import Stops
 from callboard.actors.root._tasks import TaskBook, TaskRecord, never_ran
@@ -63,7 +63,6 @@ from callboard.messages import (
     SupervisorStoppedError,
     Target,
     Task,
-    TaskForgotten,
     TaskRefusedError,
     TaskResult,
     subtask_ended,
@@ -307,7 +306,7 @@ class Root(ScheduledActor):
         self._services.approved.drop(task_id)
         self._services.secrets.drop(task_id)
         for address in record.agents - {record.host}:
-            parts.children.tell_if_alive(address, TaskForgotten(task_id=task_id))
+            parts.children.forget(address, task_id)
             parts.idle.rest(address)
         result = record.result(parts.clock.elapsed())
         parts.outbox.keep(task_id, "", result, lambda: self._tell_ended(record, result), failed=record.tell)
@@ -375,7 +374,9 @@ class Root(ScheduledActor):
     def _restore(self, pasts: tuple[Past, ...]) -> None:
         """Go on with what another process began, before anything else is done."""
         for past in pasts:
-            restore(past, self._parts, self._hands, self._stops, self._services)
+            restore(past, self._parts, self._services)
+        place(pasts, self._parts, self._hands, self._stops)
+        for past in pasts:
             for word in past.said.values():
                 self._receive(word)
             if not past.said:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.agent import tell_if_alive
 from callboard.actors.processing import MACHINES
 from callboard.actors.root._requests import Deliver
-from callboard.messages import EventName, agent_kind
+from callboard.messages import EventName, TaskForgotten, agent_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class Children:
     """The agents of one supervisor. Part of the switchboard; runs on its thread.
 
-    An agent that is started anew is `expected` while its history is read; what comes for it meanwhile waits.
+    An agent that is to go on with what another one had begun is `expected` while the history of that is read; what
+    comes for it meanwhile waits.
     """
 
     def __init__(self, backstage: Backstage, post: Callable[[Deliver], None]) -> None:
@@ -28,15 +29,25 @@ class Children:
         self._post = post
         self._refs: dict[str, pykka.ActorRef[Agent]] = {}
         self._expected: dict[str, list[Inbox]] = {}
+        self._known: dict[str, set[str]] = {}
 
     @property
     def addresses(self) -> tuple[str, ...]:
         """Where agents live now."""
         return tuple(self._refs)
 
-    def lives(self, address: str) -> bool:
-        """Say whether an agent lives at an address."""
-        return address in self._refs
+    def learn(self, address: str, memory: str) -> None:
+        """Note that an address gets work, and so has memory of a task or conversation, as long as its agent lives."""
+        self._known.setdefault(address, set()).add(memory)
+
+    def knows(self, address: str, memory: str) -> bool:
+        """Say whether the agent of an address has memory of a task or conversation."""
+        return address in self._refs and memory in self._known.get(address, ())
+
+    def forget(self, address: str, task_id: str) -> None:
+        """Have the agent of an address, if there is one, drop its memory of a task that is over."""
+        self._known.get(address, set()).discard(task_id)
+        self.tell_if_alive(address, TaskForgotten(task_id=task_id))
 
     def is_there(self, address: str, urn: str) -> bool:
         """Say whether a certain actor is the agent of an address."""
@@ -51,11 +62,11 @@ class Children:
             self._backstage.stream.emit(EventName.AGENT_STARTED, agent=address)
 
     def expect(self, address: str) -> None:
-        """Keep what comes for an address until its agent is started with a history."""
+        """Keep what comes for an address until its agent has a history."""
         self._expected.setdefault(address, [])
 
     def start_with(self, address: str, first: Continue) -> None:
-        """Start the agent that was expected, with its history, and give it what came meanwhile."""
+        """Give the agent that was expected its history, and what came meanwhile; it is started unless it lives."""
         self.start(address)
         for message in (first, *self._expected.pop(address, ())):
             tell_if_alive(self._refs[address], message)
@@ -66,10 +77,10 @@ class Children:
         Who is started there later learns it from the journal.
         """
         ref = self._refs.get(address)
-        if ref is not None:
-            return lambda: tell_if_alive(ref, message)
         if address in self._expected:
             return lambda: self._post(Deliver(address, message))
+        if ref is not None:
+            return lambda: tell_if_alive(ref, message)
         return lambda: None
 
     def deliver(self, deliver: Deliver) -> None:
@@ -89,10 +100,12 @@ class Children:
         """Forget an agent that died."""
         self._refs.pop(address, None)
         self._expected.pop(address, None)
+        self._known.pop(address, None)
 
     def stop(self, address: str) -> None:
         """Stop an agent; it handles what is in its inbox first."""
         ref = self._refs.pop(address, None)
+        self._known.pop(address, None)
         if ref is not None:
             ref.stop(block=False)
             self._backstage.stream.emit(EventName.AGENT_STOPPED, agent=address)

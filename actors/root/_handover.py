@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.agent import Continue
 from callboard.actors.root._requests import AgentCrashed, History, LeaseIdle, LeaseStuck
+from callboard.actors.states import memory_key
 from callboard.messages import Assign, Cancel, EventName, Pause, Resume
 
 if TYPE_CHECKING:
@@ -42,11 +43,17 @@ class HandOver:
         parts.clocks.stop(assign.task_id, f"queue {assign.run_id}")
 
     def hand_over(self, record: TaskRecord, assign: Assign) -> None:
-        """Let an agent begin, or go on, under a lease. One that is not there is started, with its memory."""
+        """Let an agent begin, or go on, under a lease. One that is not there is started.
+
+        One that has no memory of the task, where there was some, gets it from the journal: it is another one than had
+        it, though it may have worked for other tasks.
+        """
         parts = self._parts
         record.runs[assign.run_id] = assign
-        anew = not parts.children.lives(assign.address) and record.remembers(assign)
+        memory = memory_key(assign)
+        anew = record.remembers(assign) and not parts.children.knows(assign.address, memory)
         record.agents.add(assign.address)
+        parts.children.learn(assign.address, memory)
         parts.idle.work(assign.address)
         parts.clocks.go_on(assign.task_id, f"queue {assign.run_id}")
         if assign.number:

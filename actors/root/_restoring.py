@@ -8,6 +8,8 @@ from callboard.actors.root._recovery import used_by
 from callboard.messages import EventName, Pause, Recovered
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from callboard.actors.processing import Services
     from callboard.actors.root._handover import HandOver
     from callboard.actors.root._parts import Parts
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
     from callboard.messages import Assign, Task
 
 
-def restore(past: Past, parts: Parts, hands: HandOver, stops: Stops, services: Services) -> None:
-    """Open a task's books again, and place its work: first what agents had begun, then what was queued.
+def restore(past: Past, parts: Parts, services: Services) -> None:
+    """Open a task's books again.
 
     What agents had said last, and nobody acted on, is left to the caller: it has the lease under which it was said.
     """
@@ -36,13 +38,20 @@ def restore(past: Past, parts: Parts, hands: HandOver, stops: Stops, services: S
         parts.people.remember(approved)
     for word in past.said.values():
         record.runs[word.run_id] = record.runs[word.run_id].model_copy(update={"token": word.token})
-    waiting = [_whole(run, past) for run in record.runs.values() if not run.token]
-    for run in sorted(waiting, key=lambda run: run.run_id not in past.begun):
-        if record.stopping is not None and run.run_id not in past.begun:
-            stops.stop_queued(record, run, record.stopping)
-        else:
-            hands.place(record, run, known=True)
-    for ask in past.asks.values():
+
+
+def place(pasts: Sequence[Past], parts: Parts, hands: HandOver, stops: Stops) -> None:
+    """Place the work of restored tasks: first what agents had begun, of all tasks, then what was queued."""
+    for begun in (True, False):
+        for past in pasts:
+            record = past.record
+            waiting = [run for run in record.runs.values() if not run.token and (run.run_id in past.begun) is begun]
+            for run in waiting:
+                if record.stopping is not None and not begun:
+                    stops.stop_queued(record, run, record.stopping)
+                else:
+                    hands.place(record, _whole(run, past), known=True)
+    for ask in (ask for past in pasts for ask in past.asks.values()):
         parts.people.restore(ask)
 
 
