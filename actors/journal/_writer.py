@@ -90,8 +90,8 @@ class _Pulse:
 class Writer(pykka.ThreadingActor):
     """Owns the file. Runs on its own thread, which alone may wait for the disk.
 
-    A group commit is two messages: the first append that is needed tells this actor to commit, and that word stands
-    behind everything that was already waiting in its inbox.
+    The first append that is needed is committed at once if nothing waits behind it. Else it makes a group: it tells this
+    actor to commit, and that word stands behind everything that was already waiting in its inbox.
     """
 
     use_daemon_thread = True
@@ -147,7 +147,11 @@ class Writer(pykka.ThreadingActor):
             self._tell_failed(append, self._failure)
             return
         self._group.appended.append(append)
-        if append.needed and not self._group.due:
+        if not append.needed or self._group.due:
+            return
+        if self.actor_inbox.empty():
+            self._commit()
+        else:
             self._group.due = True
             self.actor_ref.tell(_COMMIT)
 
