@@ -13,6 +13,7 @@ import script
 import world
 
 from callboard.actors.journal import JournalReader, Row
+from callboard.actors.replay import replay_journal
 from callboard.messages import (
     Answered,
     ApprovalRequest,
@@ -194,6 +195,7 @@ def check(folder: Path, names: list[str], known: dict[int, set[Asked]], without:
     figures.problems += _intents(journal, figures)
     figures.problems += _people(journal, without)
     figures.problems += _models(folder, known)
+    figures.problems += _replays(folder, journal)
     return figures
 
 
@@ -311,3 +313,11 @@ def _models(folder: Path, known: dict[int, set[Asked]]) -> Iterator[str]:
         again = ("call", run, number), ("step", run, step)
         if known[life].intersection(again if call["round"] == 1 else again[:1]):
             yield f"life {life} asked the model of {run} again: step {step}, call {number}"
+
+
+def _replays(folder: Path, journal: Journal) -> Iterator[str]:
+    """Check that what was broken off and gone on with runs again as it is recorded."""
+    for task_id in journal.rows:
+        difference = replay_journal(folder / "journal.db", task_id).difference
+        if difference is not None:
+            yield f"{task_id} is replayed in another way: {difference}"

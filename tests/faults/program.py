@@ -213,6 +213,22 @@ def forgetful() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def deaf() -> Iterator[None]:
+    """Be another mutant: what an action answered is lost with the process that heard it."""
+    foresees = Context.foresees
+
+    def without_answer(self: Context, run: Any, call_id: str) -> Callable[..., None]:
+        foresee = foresees(self, run, call_id)
+        return lambda path, before, after, _answer: foresee(path, before, after, None)
+
+    with mock.patch.object(Context, "foresees", without_answer):
+        yield
+
+
+MUTANTS = {"forgetful": forgetful, "deaf": deaf}
+
+
 def soon(seconds: float) -> Callable[[], None]:
     """Make what ends the process some time later, or at once."""
     return threading.Timer(seconds, kill_process).start if seconds else kill_process
@@ -226,8 +242,8 @@ def begin(order: dict[str, Any]) -> int:
         faults = around.enter_context(Faults())
         for when, kind, nth, *later in order.get("kills", ()):
             getattr(faults, when)(kind, soon(*later or [0.0]), nth=nth)
-        if order.get("mutant"):
-            around.enter_context(forgetful())
+        if "mutant" in order:
+            around.enter_context(MUTANTS[order["mutant"]]())
         if "file_size" in order:
             resource.setrlimit(resource.RLIMIT_FSIZE, (order["file_size"], resource.RLIM_INFINITY))
         try:

@@ -181,8 +181,17 @@ def test_without_intents_the_same_program_repeats_actions_each_time_and_the_chec
     chance, left = random.Random(kills), max(3, kills // 6)  # noqa: S311 - no secret is made of it
     while left > 0:
         task, lives = forgetful_lives(chance)
-        figures = trials.begin("forgetful", lives, tasks=[task], mutant=True).result()
+        figures = trials.begin("forgetful", lives, tasks=[task], mutant="forgetful").result()
         report("without intents", figures)
         assert figures.kills == figures.repeated == len(lives)
         assert any("stands there" in problem for problem in figures.problems)
         left -= figures.kills
+
+
+@pytest.mark.parametrize(("task", "deed"), [("plan", 1), ("plan", 3), ("memo", 3)])
+def test_without_what_actions_answered_the_same_program_comes_to_something_else_and_the_checker_says_so(
+    trials, task, deed
+):
+    figures = trials.begin("deaf", [{"kills": [("after", "deed", deed)]}], tasks=[task], mutant="deaf").result()
+    assert (figures.kills, figures.done, figures.repeated) == (1, 1, 0)
+    assert any("it was done before a crash" in problem for problem in figures.problems)
