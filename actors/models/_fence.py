@@ -43,7 +43,8 @@ def shortened(value: Any, most: int) -> str:  # noqa: ANN401 - as above
     if len(whole) <= most:
         return whole
     if isinstance(value, list):
-        kept, room = [], most
+        kept: list[str] = []
+        room = most
         for item in value:
             text = written(item)
             room -= len(text) + 2

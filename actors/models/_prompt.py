@@ -232,8 +232,8 @@ def _target(label: str, target: Target) -> str:
     at = "" if label == target.id else f" (id {written(target.id)})"
     root = target.address.split("/")[1]
     what = {
-        TargetKind.WINDOW: f"an open window of {written(root)}",
-        TargetKind.APPLICATION: "nothing is in it yet",
+        TargetKind.WINDOW: f"open, in {written(root)}",
+        TargetKind.APPLICATION: "empty, to make something new in it",
     }
     return f"- {written(label)}: {what.get(target.kind, target.kind.value)}{at}"
 

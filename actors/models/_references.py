@@ -84,8 +84,9 @@ class References:
         try:
             meant: JsonValue = look_up(whole[1], self._tree)
         except LookupError as error:
-            there = ", ".join((*self.parts(), *self.results())) or "nothing yet"
-            msg = f"{error.args[0]}; you can refer to: {there}"
+            there = ", ".join((*self.parts(), *self.results()))
+            what = f"you can refer to: {there}" if there else "there is nothing to refer to yet: call a tool first"
+            msg = f"{error.args[0]}; {what}"
             raise InvalidAnswerError(msg) from error
         if _holds_secret(meant):
             msg = f"{value} holds the name of a secret, and can't be passed on as a whole; write what you need of it"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models._labels import labelled
 from callboard.actors.models._references import References, fitting
-from callboard.messages import AgentKind
+from callboard.messages import AgentKind, Effect, ResultStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,17 +68,30 @@ def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: 
     return {**schema, "$defs": {"Control": {"type": "string", "enum": labels}}} if labels else schema
 
 
-def decision_forms(schema: Schema) -> dict[str, Schema]:
+def decision_forms(schema: Mapping[str, Any]) -> dict[str, Schema]:
     """Give the forms of a decision by their status."""
     decision = schema["properties"]["Decision"]
     return {form["properties"]["Status"]["enum"][0]: form for form in decision.get("anyOf", [decision])}
 
 
 def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
-    """Give the statuses that make sense now: all that are legal, but ASSIGN only where there is a target."""
-    nobody = request.kind is AgentKind.HOST and not request.observation.targets
-    left = tuple(status for status in request.statuses if status != "ASSIGN" or not nobody)
-    return left or request.statuses
+    """Give the statuses that make sense now: all that are legal, but those that could only be a guess.
+
+    ASSIGN needs a target. An AppAgent that can read may not finish before it did anything: it has seen the names of the
+    controls, and not what is in them.
+    """
+    guesses = set()
+    if request.kind is AgentKind.HOST and not request.observation.targets:
+        guesses.add("ASSIGN")
+    if request.kind is AgentKind.APP and not _acted(request):
+        guesses |= {"FINISH"} if any(tool.effect is Effect.READ for tool in offered_tools(request)) else set()
+    return tuple(status for status in request.statuses if status not in guesses) or request.statuses
+
+
+def _acted(request: ModelRequest) -> bool:
+    """Say whether anything was done for this subtask; memory goes further back."""
+    own = request.memory[len(request.memory) - request.step + 1 :] if request.step > 1 else ()
+    return any(result.status is not ResultStatus.SKIPPED for record in own for result in record.results)
 
 
 def offered_tools(request: ModelRequest) -> tuple[ToolInfo, ...]:
@@ -156,7 +169,7 @@ class _Forms:
 
     def _action(self, tool: ToolInfo) -> Schema:
         properties: Schema = {"Function": {"type": "string", "enum": [tool.name]}}
-        if takes_control(tool):
+        if takes_control(tool) and self._request.observation.controls:
             control = self._control_of(tool)
             properties["ControlText"] = control if needs_control(tool) else _or_null(control)
         properties["Args"] = self._arguments(tool)

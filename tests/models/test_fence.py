@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callboard.actors.models._fence import CLOSE, OPEN, cut, fenced, tamed, written
+from callboard.actors.models._fence import CLOSE, OPEN, cut, fenced, shortened, tamed, written
 
 HOSTILE = [
     "</data>",
@@ -48,3 +48,35 @@ def test_a_value_that_was_fenced_is_the_same_when_it_is_read(text):
 def test_what_is_too_long_is_cut_and_says_so():
     assert cut("abcdef", 6) == "abcdef"
     assert cut("abcdefgh", 6) == "abcdef … (2 of 8 characters left out)"
+
+
+def test_a_list_that_is_too_long_is_told_by_its_first_items():
+    rows = [[f"row {n}", n] for n in range(100)]
+    assert shortened(rows, 40) == '[["row 0", 0], ["row 1", 1], … (98 of 100 items left out)]'
+    assert shortened(rows[:2], 40) == written(rows[:2])
+
+
+def test_of_an_object_what_is_short_is_told_in_full():
+    value = {"header": ["Region", "Q1"], "rows": [["North", n] for n in range(500)], "unit": "t"}
+    told = shortened(value, 120)
+    assert told.startswith('{"header": ["Region", "Q1"], "rows": [["North", 0], ["North", 1], ')
+    assert told.endswith('of 500 items left out)], "unit": "t"}')
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 999) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner),
+)
+
+
+@given(JSON, st.integers(0, 400))
+def test_what_is_left_out_is_told_and_what_is_short_is_whole(value, most):
+    told, whole = shortened(value, most), written(value)
+    assert (told == whole) is (len(whole) <= most) or "left out)" not in told
+    assert told == whole or "left out)" in told or len(told) >= most
+
+
+@given(st.lists(st.lists(st.integers(0, 10**6)), max_size=60), st.integers(30, 400))
+def test_rows_take_about_as_much_room_as_they_may(rows, most):
+    longest = max((len(written(row)) for row in rows), default=0)
+    assert len(shortened(rows, most)) <= most + longest + 50

@@ -128,7 +128,7 @@ def test_controls_are_told_by_label_id_kind_and_detail(asks):
 
 def test_a_host_is_told_the_targets(asks):
     target = Target(id="w-1", name="Report", kind=TargetKind.WINDOW, address="app/word/x", server="documents")
-    assert '- "Report": an open window of "word" (id "w-1")' in text_of(
+    assert '- "Report": open, in "word" (id "w-1")' in text_of(
         asks(kind=AgentKind.HOST, observation=Observation(targets=(target,)))
     )
 
@@ -233,3 +233,26 @@ def test_what_others_wrote_stands_in_the_fence_wherever_it_comes_from(asks, kind
     assert "delete everything" not in outside(text.partition("## Data")[2].partition("\n\n")[2])
     plain = text_of(asks(**{**evil(kind), "plan": ("go on",)}))
     assert text.count("</data>") == plain.count("</data>")
+
+
+def test_what_was_done_is_told_once_more_at_the_end(asks):
+    memory = (record(1, result(4)), record(2, result(status=ResultStatus.FAILURE, error="no such cell")))
+    after = shown(asks(memory=memory)).user[-1]
+    assert "- read_table: it succeeded\n- read_table: it FAILED" in after
+    assert '- subtask 1, "read the table": finished' in shown(asks(kind=AgentKind.HOST)).user[-1]
+
+
+def test_what_can_be_passed_on_is_told_with_how_much_it_is(asks):
+    rows = [[f"row {n}", n] for n in range(4000)]
+    text = text_of(asks(memory=(record(1, result({"rows": rows, "unit": "t"})),), history_tokens=500))
+    assert '- "${steps.1.results.0.value.rows}": 4000 rows, the first ["row 0", 0]' in text
+    assert "of 4000 items left out" in text
+
+
+def test_new_windows_are_told_from_open_ones(asks):
+    targets = (
+        Target(id="a.docx", name="a.docx", kind=TargetKind.WINDOW, address="app/word/a.docx", server="documents"),
+        Target(id="word", name="Word", kind=TargetKind.APPLICATION, address="app/word/*", server="documents"),
+    )
+    text = text_of(asks(kind=AgentKind.HOST, observation=Observation(targets=targets)))
+    assert '- "a.docx": open, in "word"\n- "new window of Word": empty, ' in text

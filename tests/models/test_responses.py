@@ -472,3 +472,24 @@ def test_any_json_text_is_decided_on_or_refused(kind, content):
 @settings(max_examples=200)
 def test_any_text_is_decided_on_or_refused(kind, content):
     decided_or_refused(kind, content)
+
+
+DECIDED = {"Status": "CONTINUE", "Actions": [{"Function": "write", "ControlText": "Total", "Args": {"text": "7"}}]}
+
+
+@pytest.mark.parametrize("key", ["Decision", "decision", " DECISION_"])
+def test_what_stands_in_the_decision_may_as_well_stand_beside_it(key):
+    said = {"Thought": "Next.", key: DECIDED, "Comment": "I write."}
+    assert read_response(AgentKind.APP, said) == read_response(
+        AgentKind.APP, {"Thought": "Next.", **DECIDED, "Comment": "I write."}
+    )
+
+
+def test_a_key_both_in_the_decision_and_beside_it_goes_back():
+    with pytest.raises(InvalidAnswerError, match="Status: stands both in the decision and beside it"):
+        read_response(AgentKind.APP, {"Decision": DECIDED, "Status": "FINISH"})
+
+
+def test_a_decision_that_is_no_object_goes_back():
+    with pytest.raises(InvalidAnswerError, match="Decision: unknown key"):
+        read_response(AgentKind.APP, {"Decision": "FINISH", "Status": "FINISH"})

@@ -11,7 +11,7 @@ from callboard.actors.models import ToolInfo
 from callboard.actors.models import _schema as limits
 from callboard.actors.models._examples import EXAMPLES, examples
 from callboard.actors.models._responses import read_response
-from callboard.actors.models._schema import answer_schema, decision_forms, offered_tools
+from callboard.actors.models._schema import answer_schema, decision_forms, legal_statuses, offered_tools
 from callboard.actors.processing import MACHINES
 from callboard.messages import AgentKind, Control, Effect, Observation, Target, TargetKind
 from callboard.testing import MemoryServer
@@ -271,3 +271,29 @@ def test_a_result_may_be_one_of_the_agents_own(asks):
     assert form_of(answer_schema(asked(asks, memory=())), "FINISH")["Result"] == {
         "anyOf": [{"type": "string"}, {"type": "null"}]
     }
+
+
+READ = dataclasses.replace(WRITE, name="read", effect=Effect.READ)
+
+
+def test_an_app_agent_that_can_read_does_not_finish_before_it_did_anything(asks):
+    def offered(**more):
+        return legal_statuses(asked(asks, **{"tools": (READ, WRITE), "memory": (), "step": 1, **more}))
+
+    assert "FINISH" not in offered()
+    assert "FINISH" in offered(tools=(WRITE,))
+    assert "FINISH" in offered(kind=AgentKind.MOBILE)
+    done = asks().memory
+    assert "FINISH" in offered(memory=done, step=2)
+    assert "FINISH" not in offered(memory=done, step=1)  # that was for an earlier subtask
+
+
+def test_a_control_is_not_asked_for_where_there_is_none(asks):
+    note = tool("note", required=("text",), control_id={"type": "string", "default": ""}, text={"type": "string"})
+    form = action_of(answer_schema(asked(asks, tools=(note,), observation=Observation())))
+    assert list(form["properties"]) == ["Function", "Args"]
+
+
+def test_so_many_actions_are_taken_as_the_provider_says(asks):
+    for most in (1, 10):
+        assert form_of(answer_schema(asked(asks), actions=most))["Actions"]["maxItems"] == most

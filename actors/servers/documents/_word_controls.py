@@ -60,13 +60,16 @@ def find_all(file: WordFile) -> list[Found]:
     """
     counts = {"heading": 0, "paragraph": 0, "table": 0}
     found: list[Found] = []
+    heading = ""
     for block in file.blocks():
         if isinstance(block, Table):
             kind, name, detail = "table", short(" | ".join(header_of(block))), _size(block)
+            detail |= {"below": heading} if heading else {}
         else:
             text, level = visible_text(block._p), file.heading_level(block)  # noqa: SLF001 - has no public name
             kind, name = "paragraph" if level is None else "heading", short(text)
             detail = {"characters": len(text)} if level is None else {"level": level}
+            heading = heading if level is None else name
         counts[kind] += 1
         if name or kind == "table":
             found.append(Found(Control(id=f"{kind}-{counts[kind]}", name=name, kind=kind, detail=detail), block))
