@@ -62,11 +62,6 @@ def contents(workspace: Path) -> dict[str, Any]:
     return {path.name: readers[path.suffix](path) for path in paths}
 
 
-def spares(workspace: Path) -> int:
-    """Count what was left while files were written."""
-    return sum(path.suffix == ".tmp" for path in workspace.iterdir())
-
-
 def marks(read: dict[str, Any]) -> list[str]:
     """List the marks that stand in documents that were read."""
     texts = (text for name, content in read.items() if not name.startswith(COPY) for text in _texts(content))
