@@ -70,7 +70,7 @@ class ExcelFile(_office.Edited):
         try:
             lost = lost_by_openpyxl(parts)
         except Exception as error:
-            raise _office.damaged(snapshot.document, type(error).__name__) from error
+            raise _office.damaged(snapshot.document, error) from error
         return cls(book, lost, snapshot)
 
     @classmethod
@@ -127,7 +127,7 @@ def _parse(snapshot: Snapshot, *, data_only: bool = False) -> Workbook:
         msg = f"{snapshot.document!r} can't be opened: a warning counts as an error in this program: {warning}"
         raise ToolError(msg) from warning
     except Exception as error:
-        raise _office.damaged(snapshot.document, type(error).__name__) from error
+        raise _office.damaged(snapshot.document, error) from error
 
 
 def is_formula(cell: Cell | MergedCell) -> bool:

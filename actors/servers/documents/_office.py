@@ -66,7 +66,8 @@ def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:
 
 def damaged(name: str, error: Exception | str) -> ToolError:
     """Make the error for a document that can't be parsed."""
-    return ToolError(f"{name!r} is damaged and can't be opened ({error}); it stays as it is")
+    why = error if isinstance(error, str) else f"{type(error).__name__}: {error}".removesuffix(": ")
+    return ToolError(f"{name!r} is damaged and can't be opened ({why}); it stays as it is")
 
 
 def _check_size(archive: zipfile.ZipFile, name: str, limit: int) -> None:

@@ -56,7 +56,7 @@ class WordFile(_office.Edited):
             document = docx.Document(io.BytesIO(snapshot.data))
             reached = [str(part.partname).lstrip("/") for part in document.part.package.iter_parts()]
         except Exception as error:
-            raise _office.damaged(snapshot.document, type(error).__name__) from error
+            raise _office.damaged(snapshot.document, error) from error
         if document.element.body is None:
             raise _office.damaged(snapshot.document, "it has no body")
         return cls(document, lost_by_docx(parts, reached))

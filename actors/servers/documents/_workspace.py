@@ -9,6 +9,7 @@ import os
 import secrets
 import stat
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -38,6 +39,8 @@ _OTHERS = {
 _NOT_PORTABLE = frozenset('<>:"|?*')
 _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
 _MAX_PATH = 400
+LEFT_SECONDS = 3600.0
+"""How old a half-written file is before it counts as left by a process that was killed."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class Workspace:
         self.folder = folder.resolve()
         self.max_bytes = max_bytes
         self._seen: dict[str, str] = {}
+        self._swept: set[Path] = set()
         self._lock = threading.Lock()
 
     def documents(self) -> Iterator[str]:
@@ -221,6 +225,7 @@ class Workspace:
         if len(data) > self.max_bytes:
             msg = f"{document!r} is not written: it would have {len(data)} bytes; {self.max_bytes} are allowed"
             raise ToolError(msg)
+        self._sweep(path.parent)
         spare = path.with_name(f".callboard-{secrets.token_hex(8)}.tmp")
         try:
             _write_synced(spare, data, old.mode if old else None)
@@ -241,6 +246,19 @@ class Workspace:
             raise ToolError(msg) from error
         finally:
             spare.unlink(missing_ok=True)
+
+    def _sweep(self, folder: Path) -> None:
+        """Take away what a killed process left in a folder, once; what is young may be another process's, at work."""
+        if folder in self._swept:
+            return
+        self._swept.add(folder)
+        oldest = time.time() - LEFT_SECONDS
+        for spare in folder.glob(".callboard-*.tmp"):
+            with contextlib.suppress(
+                OSError
+            ):  # another process was as quick, or it may not be touched
+                if spare.stat().st_mtime < oldest:
+                    spare.unlink()
 
 
 def _changed(document: str) -> ToolError:

@@ -267,3 +267,13 @@ def test_of_two_threads_that_create_one_file_one_wins(server: DocumentServer, wo
 def test_names_that_some_system_can_not_hold_are_not_created(call: Call, path: str) -> None:
     with pytest.raises(ToolError, match="refused"):
         call("create_document", path=path)
+
+
+def test_what_a_killed_process_left_is_taken_away_with_the_next_write(workspace: Path, call: Call) -> None:
+    old, young, other = (workspace / name for name in (".callboard-0a.tmp", ".callboard-0b.tmp", ".hidden.tmp"))
+    for left in (old, young, other):
+        left.write_bytes(b"half")
+    for left in (old, other):
+        os.utime(left, (0, 0))
+    call("create_document", path="new.docx")
+    assert [left.exists() for left in (old, young, other)] == [False, True, True]
