@@ -8,7 +8,8 @@ import pytest
 from pydantic import SecretStr
 
 from callboard import EventName, Outcome, Task, tool
-from callboard.messages import Effect
+from callboard.actors.commands import Secrets
+from callboard.messages import Effect, Observation
 from callboard.testing import MemoryServer
 
 PASSWORD = "correct horse battery"  # noqa: S105 - a test's
@@ -158,6 +159,17 @@ def test_a_secret_that_an_error_or_a_person_tells_is_kept_out_of_the_record(star
     supervisor.stop()
     kept = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
     assert PASSWORD not in repr(kept) + events + log.read_text()
+
+
+@pytest.mark.parametrize("secret", ['pass"word', "pässword", 'päss"word', "päss\\word\n"])
+@pytest.mark.parametrize("write", [str, repr, json.dumps, lambda value: json.dumps(value, ensure_ascii=False)])
+def test_a_secret_is_veiled_however_it_is_written_in_a_text(secret, write):
+    secrets = Secrets({})
+    secrets.keep(Task(id="t", request="x", secrets={"password": SecretStr(secret)}))
+    written = write(secret)
+    quote = "" if written == secret else written[0]
+    seen = secrets.veil("t", Observation(text=f"it is {written}."))
+    assert seen.text == f"it is {quote}${{secret:password}}{quote}."
 
 
 @pytest.mark.parametrize("secret", ["1234", "step", "true", "finished", 'a "quoted"\nline', "iVBORw0K"])

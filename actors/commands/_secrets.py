@@ -95,7 +95,7 @@ class Secrets:
 
         def hidden(text: str) -> str:
             for name, value in known:
-                for written in (value, repr(value)[1:-1], json.dumps(value)[1:-1]):
+                for written in _forms(value):
                     text = text.replace(written, f"${{secret:{name}}}")
             return text
 
@@ -106,6 +106,11 @@ class Secrets:
         with self._lock:
             own = self._tasks.get(task_id)
         return {**self._operators, **own} if own else self._operators
+
+
+def _forms(value: str) -> tuple[str, ...]:
+    """Give the ways in which a text stands in others: as it is, and as Python and JSON write it, in ASCII or not."""
+    return value, repr(value)[1:-1], json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]
 
 
 def _each(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - any part of a message, any JSON

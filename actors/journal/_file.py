@@ -17,7 +17,7 @@ from callboard.actors.journal._schema import check, migrate
 from callboard.messages import Event, JournalError, Message, Task, TaskResult
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from callboard.actors.journal._row import Row
@@ -178,13 +178,12 @@ class JournalFile:
         messages = self._messages(_RESULT, task_id)
         return next((message for message in messages if isinstance(message, TaskResult)), None)
 
-    def prune(self, *, days: float | None, max_bytes: int | None, keep: Collection[str] = ()) -> int:
+    def prune(self, *, days: float | None, max_bytes: int | None) -> int:
         """Drop whole tasks that ended, the oldest end first, with their rows and pictures. Commits what was written.
 
         Args:
             days: How long ago a task may have ended.
             max_bytes: How large the journal may be, pictures included; it may stay larger, with what is not over.
-            keep: Tasks that are kept in any case.
 
         Returns:
             How many tasks were dropped.
@@ -199,7 +198,7 @@ class JournalFile:
             with self._writing("pruned"):
                 self._connection.execute("BEGIN IMMEDIATE")
                 self._connection.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", ("last_seq", self.last_seq))
-                dropped = retention.drop(oldest=oldest, max_bytes=max_bytes, keep=keep)
+                dropped = retention.drop(oldest=oldest, max_bytes=max_bytes)
             self.commit()
         except JournalError:
             self.rollback()

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection
 
 _ENDED = """
     SELECT id, ended FROM tasks AS over WHERE ended IS NOT NULL AND NOT EXISTS (
@@ -33,6 +32,7 @@ _OF_NO_TASK = """
         ) ORDER BY id DESC LIMIT 1
     ))
 """  # the settings under which tasks ran that are kept, those under which the oldest began included
+_FIRST = "SELECT coalesce(min(submitted), 1e99) FROM tasks"  # when the oldest task that is kept began
 
 
 class Retention:
@@ -41,19 +41,20 @@ class Retention:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def drop(self, *, oldest: float | None, max_bytes: int | None, keep: Collection[str]) -> int:
+    def drop(self, *, oldest: float | None, max_bytes: int | None) -> int:
         """Drop tasks that ended before a time, and then more while all takes too many bytes. Returns how many."""
         dropped = 0
         pictures = self._number(_ALL_PICTURES)
+        if max_bytes is not None and self._used() + pictures > max_bytes:
+            self._connection.execute(_OF_NO_TASK, self._connection.execute(_FIRST).fetchone())
         for task_id, ended in self._connection.execute(_ENDED).fetchall():
             large = max_bytes is not None and self._used() + pictures > max_bytes
             if not large and (oldest is None or ended >= oldest):
                 break
-            if task_id not in keep:
-                pictures -= self._number(_OWN_PICTURES, task_id)
-                for statement in _DROPS:
-                    self._connection.execute(statement, (task_id,))
-                dropped += 1
+            pictures -= self._number(_OWN_PICTURES, task_id)
+            for statement in _DROPS:
+                self._connection.execute(statement, (task_id,))
+            dropped += 1
         if oldest is not None:
             self._connection.execute(_OF_NO_TASK, (oldest,))
         return dropped

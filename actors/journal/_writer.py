@@ -90,8 +90,8 @@ class _Pulse:
 class Writer(pykka.ThreadingActor):
     """Owns the file. Runs on its own thread, which alone may wait for the disk.
 
-    The first append that is needed is committed at once if nothing waits behind it. Else it makes a group: it tells this
-    actor to commit, and that word stands behind everything that was already waiting in its inbox.
+    The first append that is needed is committed at once if nothing waits behind it. Else it makes a group: it tells
+    this actor to commit, and that word stands behind everything that was already waiting in its inbox.
     """
 
     use_daemon_thread = True
@@ -110,6 +110,11 @@ class Writer(pykka.ThreadingActor):
         self._group = _Group()
         self._failure: Exception | None = None
 
+    def on_start(self) -> None:
+        """Give the thread its name, and let it be known."""
+        self._pulse.thread = threading.current_thread()
+        self._pulse.thread.name = "callboard-journal"
+
     @staticmethod
     def _create_actor_inbox() -> ActorInbox:
         """Take a queue without the locks that Pykka's own has; it is the busiest one of all."""
@@ -117,7 +122,7 @@ class Writer(pykka.ThreadingActor):
 
     def on_receive(self, message: _Append | _Look | _Feed | _Commit) -> None:
         """Handle one message. An edge: whatever fails here fails what was to be kept, and nothing else."""
-        self._pulse.thread, self._pulse.since = threading.current_thread(), time.monotonic()
+        self._pulse.since = time.monotonic()
         match message:
             case _Append():
                 self._append(message)

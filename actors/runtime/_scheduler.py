@@ -57,8 +57,10 @@ class Scheduler:
         while (sent := self._sent.get()) is not None:
             self._since = time.monotonic()
             actor, envelope = sent
-            actor.handle(envelope)
-            self._since = 0.0
+            try:
+                actor.handle(envelope)
+            finally:
+                self._since = 0.0
 
 
 class _Inbox:
@@ -122,7 +124,7 @@ class ScheduledActor(pykka.Actor):
         self._handle_failure(*failure)
         try:
             self.on_failure(*failure)
-        except Exception:  # noqa: BLE001 - as in Pykka: a hook that fails is logged, no more
+        except BaseException:  # noqa: BLE001 - as in Pykka, a hook that fails is logged, no more; nor may it end the thread
             self._handle_failure(*sys.exc_info())
 
     def _refuse(self, envelope: Envelope[Any]) -> None:

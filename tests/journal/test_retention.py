@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 
 import pytest
@@ -45,11 +46,6 @@ def test_tasks_that_ended_long_ago_are_dropped_with_their_rows(journal, place):
 def test_without_bounds_nothing_is_dropped(journal, place):
     assert journal.prune(days=None, max_bytes=None) == 0
     assert len(tasks(place)) == 4
-
-
-def test_what_is_kept_on_purpose_stays(journal, place):
-    assert journal.prune(days=1, max_bytes=1, keep={"older"}) == 2
-    assert tasks(place) == ["older", "open"]
 
 
 def test_what_is_not_over_stays_however_large_it_is(journal, place):
@@ -139,3 +135,14 @@ def test_settings_stay_while_a_task_is_kept_that_ran_under_them(opened, a_row, a
 
 def settings_in(journal):
     return [row.message.sections["limits"]["steps"] for row in journal.rows("")]
+
+
+def test_rows_of_no_task_from_before_the_oldest_task_go_first_when_all_is_too_large(journal, place, a_row, days_ago):
+    big = Captured(observation=Observation(text="x" * 800_000))
+    journal.write([a_row(big, task="", at=days_ago(400)), a_row(big, task="", at=days_ago(0))])
+    journal.commit()
+    assert journal.prune(days=None, max_bytes=1_200_000) == 0
+    assert len(tasks(place)) == 4
+    reading = sqlite3.connect(place)
+    assert reading.execute("SELECT count(*) FROM rows WHERE task = '' AND kind = 'captured'").fetchone() == (1,)
+    reading.close()

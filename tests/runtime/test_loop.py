@@ -110,6 +110,66 @@ def test_a_loop_can_be_stopped_twice():
     assert loop.stop(5)
 
 
+@pytest.fixture
+def held(loop):
+    """Hold the loop up; setting the event lets it go on."""
+    begun, go = threading.Event(), threading.Event()
+
+    def hold():
+        begun.set()
+        go.wait(5)
+
+    loop.call(hold)
+    assert begun.wait(5)
+    yield go
+    go.set()
+
+
+def test_calls_are_made_in_their_order(loop, held):
+    made, done = [], threading.Event()
+    for number in range(50):
+        loop.call(lambda number=number: made.append(number))
+    loop.call(done.set)
+    held.set()
+    assert done.wait(5)
+    assert made == list(range(50))
+
+
+@pytest.mark.parametrize("how", [ValueError, SystemExit, KeyboardInterrupt])
+def test_a_call_that_raises_costs_the_others_nothing_and_is_told(loop, how):
+    told, done = [], threading.Event()
+
+    def fail():
+        raise how
+
+    async def listen():
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: told.append(context["exception"]))
+
+    loop.submit(listen()).result(5)
+    loop.call(lambda: [loop.call(each) for each in (fail, done.set)])  # both wait for the same turn
+    assert done.wait(5)
+    assert [type(error) for error in told] == [how]
+    assert loop.submit(asyncio.sleep(0, "alive")).result(5) == "alive"
+
+
+def test_many_calls_wake_a_busy_loop_once(loop, held, monkeypatch):
+    woken, done = [], threading.Event()
+    wake = loop._loop.call_soon_threadsafe
+    monkeypatch.setattr(loop._loop, "call_soon_threadsafe", lambda *what: (woken.append(what), wake(*what)))
+    for _ in range(20):
+        loop.call(lambda: None)
+    loop.call(done.set)
+    assert len(woken) == 1
+    held.set()
+    assert done.wait(5)
+
+
+def test_a_call_that_a_call_makes_is_made_too(loop):
+    done = threading.Event()
+    loop.call(lambda: loop.call(done.set))
+    assert done.wait(5)
+
+
 def test_a_call_after_the_end_is_ignored():
     loop = EventLoop("ended-loop")
     loop.start()

@@ -108,6 +108,19 @@ def test_an_actor_that_fails_ends_alone_and_hears_of_it(start, seen, how):
     assert two.ask("well", timeout=5) == "well"
 
 
+def test_a_hook_that_wants_to_leave_the_process_ends_its_actor_alone(scheduler, seen, start, caplog):
+    caplog.set_level("CRITICAL", "pykka")
+
+    class Leaving(Player):
+        def on_failure(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
+            raise SystemExit
+
+    one = Leaving.start(scheduler, seen)
+    one.tell(fail)
+    assert start().ask("well", timeout=5) == "well"
+    assert not one.is_alive()
+
+
 def test_a_stop_comes_after_what_was_sent_before_it(start, seen):
     actor = start()
     actor.tell("before")
@@ -143,8 +156,6 @@ def test_it_says_for_how_long_it_has_handled_a_message(scheduler, start):
     assert 0 < scheduler.busy < 5
     held.set()
     assert answer.get(timeout=5)
-    actor.ask("and another", timeout=5)
-    assert scheduler.busy < 5
 
 
 def test_its_thread_is_one_of_ours(start):
@@ -161,3 +172,4 @@ def test_it_ends_after_what_was_sent_before(seen):
     assert scheduler.stop(5)
     assert [seen.get(timeout=5), seen.get(timeout=5)] == ["kept", "stopped"]
     assert not scheduler.thread.is_alive()
+    assert scheduler.busy == 0
