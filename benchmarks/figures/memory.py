@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 STATM = Path("/proc/self/statm")
 PAGE = 4096
+KEPT = 100
+"""Events that stay in memory: a ring of a fixed size, which a task's own come into, but do not make larger."""
 
 
 async def ask(_request: ModelRequest) -> dict[str, Any]:
@@ -69,6 +71,7 @@ def measure(asked: dict[str, Any]) -> dict[str, float]:
             log={"format": "off", "file": Path(folder) / "events.log"},
             journal={"path": Path(folder) / "journal.db", "durability": "process"},
             limits={"idle_agents": count},
+            events={"kept": KEPT},
         )
         windows = 1 if what == "queued" else count
         models = {"host": FunctionModel(Stub().plan), "app": FunctionModel(done if what == "idle" else ask)}
