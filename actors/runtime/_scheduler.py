@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import sys
 import threading
@@ -28,6 +29,8 @@ class Scheduler:
 
     def __init__(self, name: str) -> None:
         self._sent: queue.SimpleQueue[tuple[ScheduledActor, Envelope[Any]] | None] = queue.SimpleQueue()
+        self._actors: set[ScheduledActor] = set()
+        self._over = False
         self._since = 0.0
         self.thread = threading.Thread(target=self._main, name=name, daemon=True)
 
@@ -38,6 +41,16 @@ class Scheduler:
     def put(self, actor: ScheduledActor, envelope: Envelope[Any]) -> None:
         """Queue a message for an actor; from any thread."""
         self._sent.put((actor, envelope))
+        if self._over:
+            self._refuse_rest()
+
+    def add(self, actor: ScheduledActor) -> None:
+        """Know an actor until it has stopped."""
+        self._actors.add(actor)
+
+    def drop(self, actor: ScheduledActor) -> None:
+        """Know it no more."""
+        self._actors.discard(actor)
 
     @property
     def busy(self) -> Seconds:
@@ -46,7 +59,11 @@ class Scheduler:
         return time.monotonic() - since if since else 0.0
 
     def stop(self, timeout: Seconds) -> bool:
-        """End the thread after all that was sent before. Returns whether it ended in time."""
+        """End the thread after all that was sent before. Returns whether it ended in time.
+
+        Actors that live then are dead afterwards, as if they had failed, but for their hooks: who asks or stops one is
+        answered. Otherwise a host program that stops all actors would wait for them for ever.
+        """
         self._sent.put(None)
         if self.thread.is_alive():
             self.thread.join(timeout)
@@ -61,6 +78,20 @@ class Scheduler:
                 actor.handle(envelope)
             finally:
                 self._since = 0.0
+        self._over = True
+        for actor in tuple(self._actors):
+            actor.abandon()
+        self._refuse_rest()
+
+    def _refuse_rest(self) -> None:
+        """Answer what came too late, on whatever thread sees it."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                sent = self._sent.get_nowait()
+                if sent is not None:
+                    actor, envelope = sent
+                    actor.abandon()
+                    actor.handle(envelope)
 
 
 class _Inbox:
@@ -101,7 +132,13 @@ class ScheduledActor(pykka.Actor):
         return pykka.ThreadingFuture()
 
     def _start_actor_loop(self) -> None:
-        """Nothing to start: the scheduler runs already. `on_start` is not called; initialise on the first message."""
+        """Let the scheduler know it; `on_start` is not called: initialise on the first message."""
+        self.scheduler.add(self)
+
+    def abandon(self) -> None:
+        """Be dead, because the scheduler is."""
+        pykka.ActorRegistry.unregister(self.actor_ref)
+        self.actor_stopped.set()
 
     def handle(self, envelope: Envelope[Any]) -> None:
         """Handle one message, as Pykka's own loop does; on the scheduler's thread."""
@@ -115,6 +152,8 @@ class ScheduledActor(pykka.Actor):
         else:
             if envelope.reply_to is not None:
                 envelope.reply_to.set(answer)
+        if self.actor_stopped.is_set():
+            self.scheduler.drop(self)
 
     def _failed(self, envelope: Envelope[Any]) -> None:
         if envelope.reply_to is not None:

@@ -173,3 +173,25 @@ def test_it_ends_after_what_was_sent_before(seen):
     assert [seen.get(timeout=5), seen.get(timeout=5)] == ["kept", "stopped"]
     assert not scheduler.thread.is_alive()
     assert scheduler.busy == 0
+
+
+def test_after_its_end_its_actors_are_dead_and_who_asks_or_stops_one_is_answered(seen):
+    scheduler = Scheduler("ending-actors")
+    scheduler.start()
+    actor, late = (Player.start(scheduler, seen) for _ in range(2))
+    assert scheduler.stop(5)
+    assert not actor.is_alive()
+    assert pykka.ActorRegistry.get_by_urn(actor.actor_urn) is None
+    with pytest.raises(pykka.ActorDeadError):
+        actor.ask("anyone there?", timeout=5)
+    assert late.stop(timeout=5) is False
+
+
+def test_an_actor_that_is_started_after_the_end_answers_that_it_is_dead(seen):
+    scheduler = Scheduler("ended-actors")
+    scheduler.start()
+    assert scheduler.stop(5)
+    actor = Player.start(scheduler, seen)
+    with pytest.raises(pykka.ActorDeadError):
+        actor.ask("anyone there?", timeout=5)
+    assert not actor.is_alive()
