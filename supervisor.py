@@ -8,7 +8,7 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pykka
 
@@ -17,7 +17,7 @@ import callboard.actors.host
 import callboard.actors.linux
 import callboard.actors.mobile  # noqa: F401 - the four kinds of agent register themselves with their machines
 from callboard.actors.commands import Approved, Dispatcher, McpSession, Policy, Secrets, TargetLookup, Toolbox
-from callboard.actors.models import Model, given_models, named_models, record
+from callboard.actors.models import Model, given_models, named_models, record, threads_here
 from callboard.actors.observe import Metrics, Traces
 from callboard.actors.processing import Services
 from callboard.actors.root import (
@@ -72,9 +72,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
+_T = TypeVar("_T")
+
 ASK_SECONDS = 30.0
 """How long a call of the facade waits for the switchboard, which never blocks; past that something is broken."""
 STOP_SECONDS = 10.0
+BLOCKED_SECONDS = 1.0
+"""How long a stop waits for calls that block; nobody awaits them any more."""
 
 
 class Supervisor:
@@ -100,7 +104,8 @@ class Supervisor:
         self.settings = settings
         self._subscribers: list[Subscriber] = []
         self._left: tuple[str, ...] | None = None
-        self._broken: Exception | None = None
+        self._broken: concurrent.futures.Future[Exception] = concurrent.futures.Future()  # why the journal did
+        self._closed = False
         self._stopping = threading.Lock()
         with ExitStack() as undo:
             log = EventLog(settings)
@@ -113,7 +118,7 @@ class Supervisor:
             self._log = log
             self._clock = clock or SystemClock("callboard-clock")
             self._secrets = Secrets(settings.secrets)
-            opened = open_journal(settings, self._clock, self._journal_broke)
+            opened = open_journal(settings, self._clock, self._broken.set_result)
             self._journal = opened.journal
             undo.callback(self._journal.close, STOP_SECONDS)
             self._stream = self._events(opened)
@@ -141,6 +146,11 @@ class Supervisor:
         if self._traces is not None:
             self._subscribers.append(Subscriber(self._stream.open(queue=settings.events.kept), self._traces))
         self._stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.pasts))
+        self._restore(opened)
+
+    def _restore(self, opened: Opened) -> None:
+        """Go on with what another process began; a journal that broke before anybody could hear of it refuses that."""
+        self._broken.add_done_callback(lambda broken: self._tell_root(JournalBroken(broken.result())))
         try:
             self._ask(Restore(opened.pasts))
         except BaseException:
@@ -237,7 +247,8 @@ class Supervisor:
             return self._left
 
     def _stop(self, timeout: float) -> tuple[str, ...]:
-        """Intake, clock, jobs, agents, sessions, switchboard, models, subscribers, journal, log, loop."""
+        """Intake, clock, jobs, agents, lanes, sessions, switchboard, models, subscribers, journal, log, loop."""
+        self._closed = True
         left: list[str] = []
         with contextlib.suppress(SupervisorStoppedError):
             _, late = concurrent.futures.wait(self._ask(CloseIntake()), timeout)
@@ -245,14 +256,16 @@ class Supervisor:
         left += [] if self._clock.stop(timeout) else ["the clock"]
         if self._journal.survives and not self._jobs.drain(timeout):
             left.append("jobs")
-        left += [f"lane {name}" for name in self._lanes.close(min(timeout, 1.0))]
         with contextlib.suppress(SupervisorStoppedError):
             left += _late("an agent", self._ask(StopAgents()), timeout)
+        blocked = min(timeout, BLOCKED_SECONDS)  # a job that asks for a lane from here on is late: all leases are void
+        left += [f"lane {name}" for name in self._lanes.close(blocked)]
         left += self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):
             left += _late("the switchboard", [self._root.stop(block=False)], timeout)
         left += [] if self._scheduler.stop(timeout) else [self._scheduler.thread.name]
         left += self._close_models(timeout)
+        left += self._blocked_models(blocked)
         self._stream.emit(EventName.SUPERVISOR_STOPPED, left=list(left))
         self._stream.close()
         left += [subscriber.name for subscriber in self._subscribers if not subscriber.join(timeout)]
@@ -282,10 +295,6 @@ class Supervisor:
             on_tick=look,
         )
 
-    def _journal_broke(self, error: Exception) -> None:
-        self._broken = error
-        self._tell_root(JournalBroken(error))
-
     def _tell_root(self, message: object) -> None:
         with contextlib.suppress(pykka.ActorDeadError):
             self._root.tell(message)
@@ -309,10 +318,21 @@ class Supervisor:
                 left.append(f"the model {model.name}")
         return tuple(left)
 
+    def _blocked_models(self, timeout: float) -> tuple[str, ...]:
+        """Wait for the functions of models that were called, and name the threads of those that do not return."""
+        threads: tuple[threading.Thread, ...] = ()
+        with contextlib.suppress(TimeoutError):  # the loop is blocked: it is named itself
+            threads = self._loop.submit(threads_here()).result(BLOCKED_SECONDS)
+        end = time.monotonic() + timeout
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        return tuple(thread.name for thread in threads if thread.is_alive())
+
     def submit(self, task: Task) -> TaskHandle:
         """Take a task and start it.
 
-        A task with an id or a key that the journal knows is that task, also when it is over.
+        A task with an id or a key that was used before is that task, also when it is over: as far back as the journal
+        goes, or without a file, among the latest 1,000 of this supervisor that had an id or a key.
 
         Raises:
             TypeError: If it is no `Task`.
@@ -326,18 +346,19 @@ class Supervisor:
             msg = f"submit takes a Task, not {type(task).__name__}: Task(request=...)"
             raise TypeError(msg)
         _check_writable(task)
+        self._refuse_closed()
         known = self._known(task)
         if known is not None:
             return known
-        target = self._lookup.target(task)
+        target = self._looked_up(lambda: self._lookup.target(task))
         before = self._stream.seq
         if self._traces is not None:
             self._traces.submitting(task.id)
         earlier = self._journal.conversation(task.session) if task.session is not None else ()
-        taken, done, safe = self._ask(Submit(task, target, earlier))
         try:
+            taken, done, safe = self._ask(Submit(task, target, earlier))
             safe.result(ASK_SECONDS)
-        except ValueError:  # the same one was taken, and ended, in between
+        except (ValueError, TaskRefusedError):  # the same one was taken, and ended, in between
             known = self._known(task)
             if known is None:
                 raise
@@ -345,7 +366,7 @@ class Supervisor:
         return self._handle(taken, done, before)
 
     def _known(self, task: Task) -> TaskHandle | None:
-        """Find a task that the journal has of the same id or key; other ids are made anew for each task."""
+        """Find a task that the journal knows of the same id or key; other ids are made anew for each task."""
         if task.key is None and "id" not in task.model_fields_set:
             return None
         found = self._journal.find(task)
@@ -355,13 +376,13 @@ class Supervisor:
         if found == task.id and handle.task.model_dump_json() != task.model_dump_json():
             msg = f"the task id {task.id!r} was used before, for another task: give each task its own, or none"
             raise TaskRefusedError(msg)
-        if task.secrets and not handle.done():
+        if task.secrets and self._journal.survives and not handle.done():
             self._secrets.keep(task.model_copy(update={"id": found}))
             handle.resume()  # it waits for them
         return handle
 
     def handle(self, task_id: str) -> TaskHandle:
-        """Give the handle of a task: one that runs or waits, or one that is over, if a journal has it.
+        """Give the handle of a task: one that runs or waits, or one that is over, if the journal knows it.
 
         Raises:
             UnknownTaskError: If there is none.
@@ -373,7 +394,7 @@ class Supervisor:
             return self._handle(task, done, 0)
         ended = self._journal.ended(task_id)
         if ended is None:
-            raise self._broken or UnknownTaskError(task_id)
+            raise self._broken.result() if self._broken.done() else UnknownTaskError(task_id)
         over: concurrent.futures.Future[TaskResult] = concurrent.futures.Future()
         over.set_result(ended[1])
         return self._handle(ended[0], over, 0)
@@ -407,8 +428,25 @@ class Supervisor:
         return future.result(ASK_SECONDS)
 
     def targets(self) -> tuple[Target, ...]:
-        """List what can be assigned now."""
-        return self._lookup.listed()
+        """List what can be assigned now.
+
+        Raises:
+            SupervisorStoppedError: If the supervisor is down.
+        """
+        return self._looked_up(self._lookup.listed)
+
+    def _looked_up(self, look: Callable[[], _T]) -> _T:
+        """Look for targets; what is found, or not, while the supervisor stops says nothing."""
+        self._refuse_closed()
+        try:
+            return look()
+        finally:
+            self._refuse_closed()
+
+    def _refuse_closed(self) -> None:
+        if self._closed or not self._root.is_alive():
+            msg = "the supervisor is stopped"
+            raise SupervisorStoppedError(msg)
 
     def subscribe(
         self, callback: Callable[[Event], None], *, after: int | None = None, task_id: str | None = None

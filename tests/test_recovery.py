@@ -84,7 +84,7 @@ def test_a_task_goes_on_where_it_was_and_what_was_done_is_not_done_again(stage):
     first = stage.begin(app=blocked, host=[ASSIGN, FINISH])
     handle = first.submit(Task(id="t", request="do it"))
     assert blocked.reached.wait(10)
-    assert first.stop() == ()
+    assert first.stop() == ("callboard-model-app/memo/one",)
     blocked.go.set()
     with pytest.raises(SupervisorStoppedError, match="is kept in the journal"):
         handle.result(1)

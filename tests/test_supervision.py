@@ -9,15 +9,16 @@ import sqlite3
 import threading
 from pathlib import Path
 
+import pykka
 import pytest
 
-from callboard import EventName, FunctionModel, Outcome, Task, tool
+from callboard import EventName, FunctionModel, Outcome, Supervisor, Task, tool
 from callboard.actors.agent import Agent, JobReturned
-from callboard.actors.blackboard import Blackboard
+from callboard.actors.blackboard import Blackboard, Kept
 from callboard.actors.journal import JournalFile
-from callboard.actors.runtime import committing
+from callboard.actors.runtime import EventStream, committing
 from callboard.messages import Effect, JournalError, LeaseVoidError, StepDone
-from callboard.testing import MemoryServer, VirtualClock
+from callboard.testing import Faults, MemoryServer, VirtualClock, disk_full
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
@@ -317,6 +318,119 @@ def test_a_blackboard_that_died_is_made_anew_from_the_journal(start, monkeypatch
     board = supervisor.blackboard("t")
     assert [entry.content["step"] for entry in board.trajectories] == [1, 2]
     assert len(board.requests) == 1
+
+
+def crash_blackboard(supervisor):
+    """Let the blackboard that was started last die, and wait until another one has taken its place."""
+    rebuilt = threading.Event()
+    end = supervisor.subscribe(lambda event: event.name is EventName.BLACKBOARD_REBUILT and rebuilt.set())
+    pykka.ActorRegistry.get_by_class(Blackboard)[-1].tell(Kept(["no row at all"]))
+    assert rebuilt.wait(10)
+    end()
+
+
+def test_a_blackboard_that_is_made_anew_has_conversations_that_ended_and_those_that_go_on(start, caplog, journal):
+    caplog.set_level(logging.CRITICAL, "pykka")
+    go, reached = threading.Event(), threading.Event()
+
+    def host(request):
+        if request.request == "wait":
+            reached.set()
+            go.wait(10)
+        return FINISH
+
+    supervisor = start(host=host, journal=journal, blackboard={"tasks": 3})
+    for name in "bacd":
+        supervisor.submit(Task(id=name, request=name)).result(10)
+    supervisor.handle("a").follow_up("more").result(10)
+    last = supervisor.handle("a").follow_up("wait")
+    assert reached.wait(10)
+    before = [supervisor.blackboard(name) for name in "acd"]
+    assert [len(board.requests) for board in before] == [3, 1, 1]
+    crash_blackboard(supervisor)
+    assert [supervisor.blackboard(name) for name in "acd"] == before
+    go.set()
+    assert last.result(10).ok
+    crash_blackboard(supervisor)
+    assert [len(supervisor.blackboard(name).requests) for name in "abcd"] == [3, 0, 1, 1]
+
+
+def test_a_blackboard_that_is_made_anew_has_lone_tasks_that_ended_where_a_file_keeps_them(start, caplog, tmp_path):
+    caplog.set_level(logging.CRITICAL, "pykka")
+    supervisor = start(app=lambda _: FINISH, journal={"path": tmp_path / "journal.db"}, blackboard={"tasks": 2})
+    for name in "abc":
+        supervisor.submit(lone(id=name)).result(10)
+    before = [supervisor.blackboard(name) for name in "abc"]
+    crash_blackboard(supervisor)
+    assert [supervisor.blackboard(name) for name in "abc"] == before
+    assert [len(board.requests) for board in before] == [0, 1, 1]
+
+
+def test_a_blackboard_that_is_made_anew_has_the_conversation_that_another_process_began(start, caplog, tmp_path):
+    caplog.set_level(logging.CRITICAL, "pykka")
+    journal = {"path": tmp_path / "journal.db"}
+    reached, go = threading.Event(), threading.Event()
+
+    def host(request):
+        if request.request == "three":
+            reached.set()
+            go.wait(10)
+        return FINISH
+
+    first = start(host=host, journal=journal)
+    first.submit(Task(id="t", request="one")).result(10)
+    first.stop()
+    second = start(host=host, journal=journal)
+    assert second.handle("t").follow_up("two").result(10).ok
+    crash_blackboard(second)
+    assert [entry.content for entry in second.blackboard("t").requests] == ["one", "two"]
+    last = second.handle("t").follow_up("three")
+    assert reached.wait(10)
+    second.stop(0.1)
+    third = start(host=host, journal=journal)
+    crash_blackboard(third)
+    go.set()
+    assert third.handle(last.task_id).result(10).ok
+    assert [entry.content for entry in third.blackboard("t").requests] == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("_services", id="before the switchboard is there"),
+        pytest.param("_ask", id="before it has the tasks"),
+    ],
+)
+def test_a_journal_that_breaks_while_the_supervisor_starts_fails_the_start_and_leaves_nothing(
+    start, until, tmp_path, monkeypatch, caplog, place
+):
+    caplog.set_level(logging.CRITICAL)
+    before, path, heard = set(threading.enumerate()), tmp_path / "journal.db", []
+    first = start(app=[{"Status": "PENDING", "Comment": "which?"}, FINISH], journal={"path": path})
+    until(first.submit(lone(id="t")), EventName.QUESTION_ASKED)
+    first.stop()
+    broken, going_on = threading.Event(), getattr(Supervisor, place)
+
+    def breaks(self, given):
+        if not broken.is_set():
+            self._journal.append((), lambda: None, lambda _error: broken.set())
+            assert broken.wait(10)
+        return going_on(self, given)
+
+    emit = EventStream.emit
+    with monkeypatch.context() as patched, Faults() as faults:
+        faults.before("in_force", disk_full)
+        patched.setattr(EventStream, "emit", lambda self, name, **data: (heard.append(name), emit(self, name, **data)))
+        patched.setattr(Supervisor, place, breaks)
+        with pytest.raises(JournalError, match="No space left"):
+            start(app=[FINISH], journal={"path": path})
+    assert EventName.JOURNAL_FAILED in heard
+    assert EventName.TASK_RECOVERED not in heard
+    assert set(threading.enumerate()) - before == set()
+    second = start(app=lambda _: FINISH, journal={"path": path})
+    handle = second.handle("t")
+    handle.answer(handle.questions()[0].id, "this")
+    assert handle.result(10).ok
 
 
 def test_a_journal_that_can_not_write_closes_the_intake_and_stops_agents_before_their_next_action(start, tmp_path):

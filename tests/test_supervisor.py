@@ -11,8 +11,12 @@ import pykka
 import pytest
 from pydantic import ValidationError
 
-from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, Task
+from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, Task, tool
+from callboard.actors.runtime import committing
 from callboard.messages import (
+    AgentKind,
+    Effect,
+    LeaseVoidError,
     SettingsError,
     SupervisorStoppedError,
     Target,
@@ -189,7 +193,85 @@ def test_a_task_id_is_used_once(start):
     supervisor = start(host=[FINISH])
     supervisor.submit(Task(id="same", request="x")).result(10)
     with pytest.raises(TaskRefusedError, match="same"):
-        supervisor.submit(Task(id="same", request="x"))
+        supervisor.submit(Task(id="same", request="y"))
+
+
+@pytest.mark.parametrize("name", [{"key": "order-17"}, {"id": "order-17"}])
+def test_a_task_that_is_over_is_the_same_task_when_it_is_asked_for_again(start, name):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=[WRITE], servers=[surface])
+    first = supervisor.submit(Task(request="write hello", target="memo:one", **name))
+    done = first.result(10)
+    for _ in range(2):
+        again = supervisor.submit(Task(request="write hello", target="memo:one", **name))
+        assert (again.task_id, again.done(), again.result(0)) == (first.task_id, True, done)
+    assert supervisor.handle(first.task_id).result(0) == done
+    assert len(surface.deeds) == 1
+    assert supervisor.status().ended_tasks == 1
+
+
+def test_a_key_is_one_task_however_many_ask_at_a_time(start):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=lambda _: WRITE, servers=[surface])
+    ids, together = queue.Queue(), threading.Barrier(8)
+
+    def ask():
+        together.wait(10)
+        for number in range(20):
+            handle = supervisor.submit(Task(request="write hello", target="memo:one", key=f"k{number}"))
+            ids.put((number, handle.task_id, handle.result(10).ok))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    answers = [ids.get(timeout=1) for _ in range(160)]
+    assert len(set(answers)) == len(surface.deeds) == 20
+    assert all(ok for _, _, ok in answers)
+
+
+@pytest.mark.parametrize("name", [{"key": "order-17"}, {"id": "order-17"}])
+def test_a_task_that_was_taken_and_ended_while_its_target_was_looked_for_is_the_same_one(start, monkeypatch, name):
+    surface, first = MemoryServer(MemoryServer.window()), []
+    supervisor = start(app=[WRITE], servers=[surface])
+
+    def task():
+        return Task(request="write hello", target="memo:one", **name)
+
+    def target(asked):
+        monkeypatch.undo()
+        first.append(supervisor.submit(task()))
+        assert first[0].result(10).ok
+        return supervisor._lookup.target(asked)
+
+    monkeypatch.setattr(supervisor._lookup, "target", target)
+    second = supervisor.submit(task())
+    assert (second.task_id, second.result(0)) == (first[0].task_id, first[0].result(0))
+    assert len(surface.deeds) == 1
+    assert supervisor.pending() == ()
+    assert supervisor.submit(Task(request="write hello", target="memo:one")).result(10).ok
+
+
+def test_a_task_with_secrets_that_is_asked_for_again_stays_paused(start, until):
+    asked, release = threading.Event(), threading.Event()
+
+    async def app(_request):
+        asked.set()
+        await asyncio.to_thread(release.wait)
+        return WRITE
+
+    task = Task(id="t", request="write hello", target="memo:one", secrets={"PIN": "1234-5678"})
+    supervisor = start(app=FunctionModel(app))
+    handle = supervisor.submit(task)
+    assert asked.wait(10)
+    assert handle.pause()
+    assert supervisor.submit(task.model_copy()).task_id == "t"
+    assert supervisor.status().tasks[0].paused
+    release.set()
+    assert handle.resume()
+    assert handle.result(10).ok
+    assert supervisor.submit(task.model_copy()).result(0).ok
 
 
 def test_nothing_is_taken_after_stop(start):
@@ -199,6 +281,92 @@ def test_nothing_is_taken_after_stop(start):
         supervisor.submit(Task(request="x"))
     with pytest.raises(SupervisorStoppedError):
         supervisor.status()
+
+
+def test_nobody_looks_for_targets_after_stop(start):
+    before = set(threading.enumerate())
+    surface = MemoryServer(MemoryServer.window())
+    looks = []
+    surface.targets = lambda: looks.append(1)
+    supervisor = start(servers=[surface])
+    supervisor.stop()
+    for call in (supervisor.targets, lambda: supervisor.submit(Task(request="x", target="memo:one"))):
+        with pytest.raises(SupervisorStoppedError):
+            call()
+    assert (looks, set(threading.enumerate()) - before) == ([], set())
+
+
+def test_nobody_looks_for_targets_after_the_host_program_stopped_all_actors(start):
+    surface = MemoryServer(MemoryServer.window())
+    looks = []
+    surface.targets = lambda: looks.append(1)
+    supervisor = start(servers=[surface])
+    pykka.ActorRegistry.stop_all()
+    for call in (supervisor.targets, lambda: supervisor.submit(Task(request="x", target="memo:one"))):
+        with pytest.raises(SupervisorStoppedError):
+            call()
+    assert looks == []
+
+
+def test_a_target_that_is_looked_for_while_the_supervisor_stops_is_not_said_to_be_unknown(start):
+    asked, go, refused = threading.Event(), threading.Event(), queue.Queue()
+
+    class Slow(MemoryServer):
+        def targets(self):
+            asked.set()
+            go.wait(10)
+            return ()
+
+    def submit():
+        with pytest.raises(SupervisorStoppedError) as error:
+            supervisor.submit(Task(request="x", target="memo:one"))
+        refused.put(error.value)
+
+    supervisor = start(servers=[Slow(MemoryServer.window())])
+    asking = threading.Thread(target=submit)
+    asking.start()
+    assert asked.wait(10)
+    assert supervisor.stop(0.1) == ("lane memory:",)
+    go.set()
+    assert str(refused.get(timeout=10)) == "the supervisor is stopped"
+    asking.join(10)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_function_that_does_not_return_is_named_by_the_stop_of_its_supervisor_alone(start, tmp_path, kept):
+    asked, release = threading.Event(), threading.Event()
+
+    def app(_request):
+        asked.set()
+        release.wait(10)
+        return FINISH
+
+    journal = {"path": tmp_path / "journal.db"} if kept else {}
+    blocked, other = start(app=app, journal=journal), start(app=[FINISH])
+    blocked.submit(Task(request="x", target="memo:one"))
+    assert asked.wait(10)
+    assert other.stop() == ()
+    assert blocked.stop(0.1) == ("callboard-model-app/memo/one",)
+    release.set()
+    for thread in threading.enumerate():
+        if thread.name == "callboard-model-app/memo/one":
+            thread.join(10)
+
+
+def test_a_function_that_returns_while_the_supervisor_stops_is_waited_for(start):
+    asked, release = threading.Event(), threading.Event()
+
+    def app(_request):
+        asked.set()
+        release.wait(10)
+        return FINISH
+
+    supervisor = start(app=app)
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    assert asked.wait(10)
+    handle._done.add_done_callback(lambda _done: release.set())
+    assert supervisor.stop() == ()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("callboard-model")]
 
 
 def test_stop_is_idempotent_and_leaves_no_thread(start):
@@ -251,6 +419,44 @@ def test_waiting_handles_get_an_error_when_the_host_program_stops_all_actors(sta
     with pytest.raises(SupervisorStoppedError):
         handle.result(10)
     assert list(handle.events())[-1].name is not EventName.TASK_ENDED
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_nothing_is_done_any_more_when_the_host_program_stopped_all_actors(start, tmp_path, kept):
+    asked, release, void = threading.Event(), threading.Event(), queue.Queue()
+
+    class Slow(MemoryServer):
+        @tool(effect=Effect.IDEMPOTENT, agents=(AgentKind.APP,))
+        def slow(self, target: str, number: int) -> str:
+            """Do something that takes its time."""
+            if number == 1:
+                asked.set()
+                release.wait(10)
+            try:
+                with committing():
+                    self.deeds.append((target, "", str(number)))
+            except LeaseVoidError as error:
+                void.put(error)
+                raise
+            return "done"
+
+    surface = Slow(MemoryServer.window())
+    actions = {
+        "Status": "CONTINUE",
+        "ActionList": [{"Function": "slow", "Args": {"number": number}} for number in range(8)],
+    }
+    journal = {"path": tmp_path / "journal.db"} if kept else {}
+    supervisor = start(app=lambda _: actions, servers=[surface], journal=journal)
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    assert asked.wait(10)
+    pykka.ActorRegistry.stop_all()
+    with pytest.raises(SupervisorStoppedError):
+        handle.result(10)
+    release.set()
+    void.get(timeout=10)
+    assert supervisor._jobs.drain(10)
+    assert [text for _, _, text in surface.deeds] == ["0"]
+    assert supervisor.stop() == ()
 
 
 def test_a_blocking_call_from_one_of_our_threads_is_refused_instead_of_waiting_for_ever(start):

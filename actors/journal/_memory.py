@@ -6,21 +6,30 @@ import threading
 from typing import TYPE_CHECKING
 
 from callboard.actors.journal._journal import Journal
-from callboard.messages import Task
+from callboard.messages import Task, TaskResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from callboard.actors.journal._row import Row
-    from callboard.messages import TaskResult
+    from callboard.messages import Message
+
+REMEMBERED = 1_000
+"""How many named tasks that are over are known, the latest ones; each takes some 10 kB with its result."""
 
 
 class MemoryJournal(Journal):
-    """Keeps the rows of tasks that somebody may go on with, as they are."""
+    """Keeps the rows of tasks that somebody may go on with, as they are.
+
+    A named task, with a key or an id of the caller's own, is known beyond its end: asked for again, it is the same one.
+    """
 
     def __init__(self) -> None:
         self._feed: Callable[[Sequence[Row]], None] = _nobody
         self._rows: dict[str, list[Row]] = {}
+        self._named: dict[str, Task] = {}
+        self._keys: dict[str, str] = {}
+        self._over: dict[str, TaskResult] = {}  # of named tasks, in the order of their ends
         self._lock = threading.RLock()  # what is told under it may append more
 
     @property
@@ -32,14 +41,23 @@ class MemoryJournal(Journal):
         self,
         rows: Sequence[Row],
         then: Callable[[], None] | None = None,
-        failed: Callable[[Exception], None] | None = None,  # noqa: ARG002 - memory does not fail
+        failed: Callable[[Exception], None] | None = None,
         *,
         lazy: bool = False,  # noqa: ARG002 - nothing waits here
     ) -> None:
-        """Keep rows; `then` is called at once, under the lock, so that what is told has the order of the rows."""
+        """Keep rows; `then` is called at once, under the lock, so that what is told has the order of the rows.
+
+        They can't be kept if one is a task whose id or key another one had.
+        """
         with self._lock:
+            again = [row.task_id for row in rows if type(row.message) is Task and self._is_used(row.message)]
+            if again:
+                if failed is not None:
+                    failed(ValueError(f"task {again[0]!r} can't be kept: its id or its key was used before"))
+                return
             for row in rows:
                 self._rows.setdefault(row.task_id, []).append(row)
+                self._note(row.message)
             self._feed(rows)
             if then is not None:
                 then()
@@ -55,13 +73,18 @@ class MemoryJournal(Journal):
             session = _session(self._rows.get(task_id, ())) or task_id
             then(tuple(row for rows in self._rows.values() if _session(rows) == session for row in rows))
 
-    def find(self, task: Task) -> str | None:  # noqa: ARG002 - the interface
-        """Know nothing: the switchboard knows the tasks of this process."""
-        return None
+    def find(self, task: Task) -> str | None:
+        """Name the task of this process that has this id or key."""
+        with self._lock:
+            if task.id in self._named:
+                return task.id
+            return self._keys.get(task.key) if task.key is not None else None
 
-    def ended(self, task_id: str) -> tuple[Task, TaskResult] | None:  # noqa: ARG002 - the interface
-        """Know nothing: results are the handles' alone."""
-        return None
+    def ended(self, task_id: str) -> tuple[Task, TaskResult] | None:
+        """Give a named task that is over; the results of all others are their handles' alone."""
+        with self._lock:
+            result = self._over.get(task_id)
+            return (self._named[task_id], result) if result is not None else None
 
     def conversation(self, session: str) -> tuple[str, ...]:  # noqa: ARG002 - the interface
         """Know nothing: what the switchboard does not keep is forgotten."""
@@ -83,6 +106,27 @@ class MemoryJournal(Journal):
     def close(self, timeout: float) -> bool:  # noqa: ARG002 - the interface
         """Nothing to end."""
         return True
+
+    def _is_used(self, task: Task) -> bool:
+        return task.id in self._named or (task.key is not None and task.key in self._keys)
+
+    def _note(self, message: Message) -> None:
+        """Keep what is known of named tasks in step with the rows."""
+        match message:
+            case Task() as task if task.key is not None or "id" in task.model_fields_set:
+                self._named[task.id] = task
+                if task.key is not None:
+                    self._keys[task.key] = task.id
+            case TaskResult(task_id=task_id) if task_id in self._named:
+                self._over[task_id] = message
+                if len(self._over) > REMEMBERED:
+                    self._drop(next(iter(self._over)))
+
+    def _drop(self, task_id: str) -> None:
+        del self._over[task_id]
+        task = self._named.pop(task_id)
+        if task.key is not None:
+            del self._keys[task.key]
 
 
 def _nobody(rows: Sequence[Row]) -> None:

@@ -1,7 +1,15 @@
 """The language model behind an agent: the interface, scripted and function models, the response schemas."""
 
 from callboard.actors.models._labels import chosen, labelled
-from callboard.actors.models._model import Expected, FunctionModel, Model, ModelAnswer, ModelRequest, ToolInfo
+from callboard.actors.models._model import (
+    Expected,
+    FunctionModel,
+    Model,
+    ModelAnswer,
+    ModelRequest,
+    ToolInfo,
+    threads_here,
+)
 from callboard.actors.models._named import given_models, named_models
 from callboard.actors.models._recorded import RecordedModel
 from callboard.actors.models._recording import record
@@ -43,4 +51,5 @@ __all__ = [
     "named_models",
     "read_response",
     "record",
+    "threads_here",
 ]

@@ -147,7 +147,7 @@ class FunctionModel(Model):
 
     The function gets the request and returns an answer in the response schema, as an object, as JSON text, or as a
     `ModelAnswer`. A coroutine function runs on the event loop; a plain one on a thread of its own for each call, so
-    that it may block: a cancel does not wait for it.
+    that it may block: a cancel does not wait for it, and a supervisor that stops names it if it does not return.
     """
 
     function: Callable[[ModelRequest], Any]
@@ -176,6 +176,20 @@ class FunctionModel(Model):
         return Expected() if self.expects is None else self.expects(request)
 
 
+class _Thread(threading.Thread):
+    """Runs one function that a coroutine of a loop waits for."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, main: Callable[[], None], name: str) -> None:
+        super().__init__(target=main, name=name, daemon=True)
+        self.loop = loop
+
+
+async def threads_here() -> tuple[threading.Thread, ...]:
+    """Give the threads of functions that coroutines of the running loop called, and that have not returned."""
+    loop = asyncio.get_running_loop()
+    return tuple(each for each in threading.enumerate() if isinstance(each, _Thread) and each.loop is loop)
+
+
 async def on_thread(function: Callable[[], Any], name: str) -> Any:  # noqa: ANN401 - whatever it returns
     """Call a function that may block on a daemon thread; a cancel stops the waiting, not the function."""
     loop = asyncio.get_running_loop()
@@ -202,5 +216,5 @@ async def on_thread(function: Callable[[], Any], name: str) -> Any:  # noqa: ANN
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, value, failure)
 
-    threading.Thread(target=main, name=name, daemon=True).start()
+    _Thread(loop, main, name).start()
     return await answer

@@ -187,7 +187,8 @@ class Root(ScheduledActor):
             case RestartDue():
                 return self._crashes.due(message)
             case BlackboardCrashed():
-                return self._parts.recorder.rebuild([record.task.id for record in self._parts.tasks.records])
+                shown = self._services.settings.blackboard.tasks
+                return self._parts.recorder.rebuild(self._parts.tasks.conversations(shown))
             case JournalBroken():
                 return self._give_up(message.error)
             case GetStatus():
@@ -237,6 +238,7 @@ class Root(ScheduledActor):
         record = tasks.open(task, target, self._parts.clock.elapsed())
         self._services.secrets.keep(task)
         if anew:
+            tasks.learn(record.session, earlier)
             self._parts.recorder.fill(earlier)
         self._parts.outbox.keep(task.id, "", task, failed=lambda error: self._post(NotKept(task.id, error)))
         self._parts.recorder.emit(
@@ -373,8 +375,12 @@ class Root(ScheduledActor):
 
     def _restore(self, pasts: tuple[Past, ...]) -> None:
         """Go on with what another process began, before anything else is done."""
+        if self._broken is not None:
+            raise self._broken
         for past in pasts:
             restore(past, self._parts, self._services)
+        for past in pasts:
+            self._parts.tasks.learn(past.record.session, past.conversation)
         place(pasts, self._parts, self._hands, self._stops)
         for past in pasts:
             for word in past.said.values():
@@ -408,10 +414,10 @@ class Root(ScheduledActor):
         return [*self._parts.children.stop_all(), self._parts.recorder.stop()]
 
     def on_stop(self) -> None:
-        """Whoever still waits gets an error: also when the host program stops all actors."""
+        """Nothing is done any more, and whoever waits gets an error: also when the host program stops all actors."""
         for record in self._parts.tasks.records:
             msg = f"the supervisor stopped before the task {record.task.id} ended"
-            record.tell(SupervisorStoppedError(msg))
+            self._stops.give_up(record, SupervisorStoppedError(msg))
         self._parts.children.stop_all()
         self._parts.recorder.stop()
         if not self._orderly:  # otherwise the facade closes it, after its own last event

@@ -47,7 +47,7 @@ class Recorder:
     def rebuild(self, task_ids: Sequence[str]) -> None:
         """Make a blackboard that died anew, from what the journal has of some tasks."""
         self._start(task_ids)
-        self._stream.emit(EventName.BLACKBOARD_REBUILT, tasks=len(task_ids))
+        self._journal.append((), lambda: self._stream.emit(EventName.BLACKBOARD_REBUILT, tasks=len(task_ids)))
 
     def fill(self, task_ids: Sequence[str]) -> None:
         """Let the blackboard read what the journal has of some tasks."""

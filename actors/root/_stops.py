@@ -117,7 +117,7 @@ class Stops:
                 self._parts.leases.void(run.token)
 
     def give_up(self, record: TaskRecord, error: Exception) -> None:
-        """Stop a task at once without another word to its agents: nothing can be kept any more."""
+        """Stop a task at once without another word to its agents: nothing can be kept, or told, any more."""
         self.void(record)
         for run in record.runs.values():
             if run.token:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from callboard.actors.states import unique
 from callboard.messages import (
@@ -22,6 +23,9 @@ from callboard.messages import (
     TaskStatus,
     Usage,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @dataclass
@@ -170,7 +174,7 @@ class TaskBook:
 
     def __init__(self) -> None:
         self._open: dict[str, TaskRecord] = {}
-        self._ended: dict[str, str] = {}  # the latest and their sessions, in the order of their ends
+        self._ended: dict[str, str] = {}  # the latest and their conversations, in the order of their ends
         self._count = 0
 
     def open(self, task: Task, target: Target | None, now: float) -> TaskRecord:
@@ -201,9 +205,28 @@ class TaskBook:
         """Take a task off the books."""
         del self._open[record.task.id]
         self._count += 1
-        self._ended[record.task.id] = record.session
+        self._remember(record.task.id, record.session)
+
+    def learn(self, session: str, task_ids: Iterable[str]) -> None:
+        """Note which tasks of a conversation the journal has; those that are not over are on the books."""
+        for task_id in task_ids:
+            if task_id not in self._open and task_id not in self._ended:
+                self._remember(task_id, session)
+
+    def _remember(self, task_id: str, session: str) -> None:
+        self._ended[task_id] = session
         if len(self._ended) > REMEMBERED:
             del self._ended[next(iter(self._ended))]
+
+    def conversations(self, ended: int) -> tuple[str, ...]:
+        """Name the tasks of all conversations that run, one after the other, and then of as many that ended last."""
+        tasks: dict[str, list[str]] = {}
+        known = (*self._ended.items(), *((record.task.id, record.session) for record in self._open.values()))
+        for task_id, session in known:
+            tasks.setdefault(session, []).append(task_id)
+        running = dict.fromkeys(record.session for record in self._open.values())
+        latest = [session for session in dict.fromkeys(reversed(self._ended.values())) if session not in running]
+        return tuple(task_id for session in (*running, *reversed(latest[:ended])) for task_id in tasks[session])
 
     def session(self, task_id: str) -> str:
         """Give the conversation that a task belongs or belonged to; itself for one that is not known."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.actors.runtime._threads import mark_own_thread
 from callboard.actors.runtime._watchdog import stack_of
+from callboard.messages import SupervisorStoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,15 +119,23 @@ class Lanes:
 
     def __init__(self) -> None:
         self._lanes: dict[str, Lane] = {}
+        self._closed = False
         self._lock = threading.Lock()
 
     def submit(self, name: str, function: Callable[[], _T]) -> concurrent.futures.Future[_T]:
-        """Queue a blocking call on a lane, in a copy of the caller's context. Cancelling works only until it starts."""
+        """Queue a blocking call on a lane, in a copy of the caller's context. Cancelling works only until it starts.
+
+        Raises:
+            SupervisorStoppedError: If the lanes are closed; the call never runs.
+        """
         return self._put(name, function)[0]
 
     def _put(self, name: str, function: Callable[[], _T]) -> tuple[concurrent.futures.Future[_T], Lane]:
         call = _Call(function)
         with self._lock:
+            if self._closed:
+                msg = f"the lane {name!r} takes no more calls: the supervisor is stopped"
+                raise SupervisorStoppedError(msg)
             lane = self._lanes.get(name)
             if lane is None:
                 lane = self._lanes[name] = Lane(name, self._lock, self._forget)
@@ -155,6 +164,9 @@ class Lanes:
 
         A cancel stops the waiting, not the call: what has started goes on until it returns, and the job that started
         it does not count as ended before. An exception that would end the loop arrives wrapped in a RuntimeError.
+
+        Raises:
+            SupervisorStoppedError: If the lanes are closed; the call never runs.
         """
         if not name:
             return function()
@@ -165,8 +177,9 @@ class Lanes:
         return await asyncio.wrap_future(future)
 
     def close(self, timeout: float) -> tuple[str, ...]:
-        """End all lanes. Returns the names of those whose call did not return in time."""
+        """End all lanes; none is started any more. Returns the names of those whose call did not return in time."""
         with self._lock:
+            self._closed = True
             lanes = list(self._lanes.values())
             self._lanes.clear()
             for lane in lanes:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from callboard.actors.journal import MemoryJournal
+from callboard.actors.journal import MemoryJournal, Row, _memory
 from callboard.messages import Answer, Cancel, Task
 
 
@@ -102,10 +102,47 @@ def test_forgotten_tasks_are_gone_and_others_stay(journal, a_task):
     assert (read(journal, "one"), len(read(journal, "two"))) == ([], 1)
 
 
-def test_it_knows_no_task_of_another_process(journal, a_task, a_result):
-    journal.append([a_task("one", key="k"), a_result("one")])
-    assert journal.find(Task(id="one", request="do it", key="k")) is None
+def test_a_task_is_known_by_its_id_and_its_key_also_when_it_is_over(journal, a_task, a_result):
+    journal.append([a_task("one", key="k")])
+    assert journal.find(Task(request="do it", key="k")) == "one"
     assert journal.ended("one") is None
+    result = a_result("one")
+    journal.append([result])
+    journal.forget(["one"])
+    for again in (Task(id="one", request="do it"), Task(request="do it", key="k")):
+        assert journal.find(again) == "one"
+    assert journal.ended("one") == (Task(id="one", request="do it", key="k"), result.message)
+    assert journal.find(Task(id="two", request="do it", key="another")) is None
+
+
+def test_a_task_that_its_caller_can_not_name_is_not_known(journal, a_result):
+    task = Task(request="do it")
+    journal.append([Row(1.0, task.id, "", task), a_result(task.id)])
+    assert (journal.find(task), journal.ended(task.id)) == (None, None)
+
+
+def test_an_id_or_a_key_that_was_used_is_not_kept_again(journal, a_task, a_row):
+    journal.append([a_task("one", key="k")])
+    for again in (a_task("one", request="another"), a_task("two", key="k")):
+        told, failed, fed = [], [], []
+        journal.feed(fed.extend)
+        journal.append([again, a_row(Cancel(task_id="t"))], lambda told=told: told.append(1), failed.append)
+        assert (told, fed) == ([], [])
+        assert "was used before" in str(failed[0])
+    assert (len(read(journal, "one")), read(journal, "two"), read(journal, "t")) == (1, [], [])
+
+
+def test_only_the_latest_tasks_that_are_over_are_known(journal, a_task, a_result, monkeypatch):
+    monkeypatch.setattr(_memory, "REMEMBERED", 2)
+    for name in "abcd":
+        journal.append([a_task(name, key=f"key-{name}")])
+    for name in "dab":
+        journal.append([a_result(name)])
+    known = [name for name in "abcd" if journal.find(Task(id=name, request="do it"))]
+    assert (
+        known == [name for name in "abcd" if journal.find(Task(request="do it", key=f"key-{name}"))] == ["a", "b", "c"]
+    )
+    assert [name for name in "abcd" if journal.ended(name)] == ["a", "b"]
 
 
 async def test_a_coroutine_and_a_thread_may_wait_until_rows_are_kept(journal, a_row):

@@ -269,6 +269,18 @@ def test_a_blackboard_that_died_says_nothing_and_is_made_anew_from_the_journal(r
     assert feed.get(5).name is EventName.BLACKBOARD_REBUILT
 
 
+def test_a_blackboard_is_told_to_be_made_anew_once_it_has_been_fed(record, keep, stream, journal, monkeypatch):
+    recorder, feed = record(), stream.open()
+    keep("task-1", task(), round_of())
+    order = []
+    whole = journal.feed
+    monkeypatch.setattr(journal, "feed", lambda *given: (order.append(feed.take()), whole(*given)))
+    recorder.stop().get(timeout=5)
+    recorder.rebuild(["task-1"])
+    assert order == [None]
+    assert (feed.get(5).name, len(read(recorder).requests)) == (EventName.BLACKBOARD_REBUILT, 1)
+
+
 def test_a_blackboard_reads_what_the_journal_has_of_tasks_that_go_on(record, keep):
     keep("task-1", task(), round_of())
     recorder = record()

@@ -72,6 +72,31 @@ def test_a_follow_up_belongs_to_the_conversation_that_it_goes_on_with_even_when_
     assert [book.session(task_id) for task_id in ("task-1", "task-2", "task-3")] == ["task-1", "task-1", "task-3"]
 
 
+def ended(book, *task_ids, session=None):
+    for task_id in task_ids:
+        book.close(book.open(Task(id=task_id, request="work", session=session), None, 0.0))
+
+
+def test_conversations_that_run_are_named_whole_and_after_them_those_that_ended_last(book):
+    ended(book, "old", "a")
+    ended(book, "r-2", session="r")
+    ended(book, "b")
+    ended(book, "a-2", session="a")
+    book.open(Task(id="s", request="work"), None, 0.0)
+    book.open(Task(id="r-3", request="work", session="r"), None, 0.0)
+    assert book.conversations(2) == ("s", "r-2", "r-3", "b", "a", "a-2")
+    assert book.conversations(1) == ("s", "r-2", "r-3", "a", "a-2")
+    assert book.conversations(9) == ("s", "r-2", "r-3", "old", "b", "a", "a-2")
+
+
+def test_what_the_journal_has_of_a_conversation_belongs_to_it(book):
+    book.open(Task(id="r-3", request="work", session="r"), None, 0.0)
+    book.learn("r", ("r", "r-2", "r-3"))
+    book.learn("r", ("r", "r-2"))
+    assert book.conversations(0) == ("r", "r-2", "r-3")
+    assert (book.ended, book.session("r-2")) == (0, "r")
+
+
 def test_only_the_latest_ids_are_remembered(book, monkeypatch):
     monkeypatch.setattr(_tasks, "REMEMBERED", 2)
     for number in range(4):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import threading
+from concurrent.futures import CancelledError
 from contextvars import ContextVar
 
 import pytest
 
 from callboard.actors.runtime import Lanes, _lanes, refuse_own_thread
-from callboard.messages import WouldDeadlockError
+from callboard.messages import SupervisorStoppedError, WouldDeadlockError
 
 WORD = ContextVar("WORD", default="none")
 
@@ -192,6 +194,38 @@ def test_closing_names_the_lanes_whose_call_does_not_return_and_no_other(held):
     assert lanes.close(0.1) == ("stuck",)
     held.let_go.set()
     assert stuck.result(5) == "returned"
+
+
+async def test_closed_lanes_take_no_call_and_start_no_thread():
+    lanes, ran = Lanes(), []
+    lanes.submit("used", lambda: None).result(5)
+    assert lanes.close(5) == ()
+    for name in ("used", "new"):
+        with pytest.raises(SupervisorStoppedError, match=f"'{name}' takes no more calls"):
+            lanes.submit(name, lambda: ran.append(1))
+        with pytest.raises(SupervisorStoppedError):
+            await lanes.run(name, lambda: ran.append(1))
+    names = {thread.name for thread in threading.enumerate()}
+    assert (ran, names & {"callboard-lane-used", "callboard-lane-new"}) == ([], set())
+
+
+def test_lanes_that_are_closed_while_many_call_start_none_behind_the_closing():
+    lanes, started = Lanes(), threading.Barrier(5)
+
+    def call_on():
+        started.wait(5)
+        with contextlib.suppress(SupervisorStoppedError, CancelledError):
+            while True:
+                lanes.submit("busy", lambda: None).result(5)
+
+    threads = [threading.Thread(target=call_on) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    started.wait(5)
+    assert lanes.close(5) == ()
+    for thread in threads:
+        thread.join(5)
+    assert "callboard-lane-busy" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_closing_does_not_wait_for_a_call_that_the_lane_took_meanwhile():
