@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import random
 import shutil
@@ -29,6 +28,9 @@ from typing import TYPE_CHECKING, Any
 import docx
 import openpyxl
 from openpyxl.worksheet.cell_range import CellRange
+
+from callboard import Event, EventName
+from callboard.actors.journal import JournalReader
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "sales_report"
@@ -156,30 +158,36 @@ _OUTCOMES = {0: "finished", 1: "failed", 3: "error", 4: "cancelled", 5: "timed_o
 def run(folder: Path, url: str, seed: int, temperature: float, change: Callable[[Any], None]) -> Ran:
     """Run the example once, as a user would."""
     table = prepared(folder / "example", change)
-    log, out = folder / "log.jsonl", folder / "out"
+    out = folder / "out"
     provider = {"url": url, "temperature": temperature, "seed": seed, "actions": 1, "input_price": 0, "output_price": 0}
     variables = {f"CALLBOARD_PROVIDERS__LOCAL__{name.upper()}": str(value) for name, value in provider.items()}
     command = [sys.executable, "-m", "callboard", "run", str(folder / "example"), "--output", str(out), "--no-input"]
     command += ["--model", "host=local:model,app=local:model", "--record", str(folder / "record.jsonl")]
-    command += ["--json", "--log-file", str(log)]
     start = time.perf_counter()
     done = subprocess.run(  # noqa: S603 - our own command line
         command,
-        env={**os.environ, **variables, "CALLBOARD_LIMITS__MODEL_SECONDS": "900", "CALLBOARD_LIMITS__STEPS": "15"},
+        env={
+            **os.environ,
+            **variables,
+            "CALLBOARD_LIMITS__MODEL_SECONDS": "900",
+            "CALLBOARD_LIMITS__STEPS": "15",
+            "CALLBOARD_LIMITS__HISTORY_TOKENS": "800",
+        },
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
     seconds = time.perf_counter() - start
-    if not log.is_file():
+    journal = out / "journal.db"
+    if not journal.is_file():
         msg = f"callboard run did not begin: {done.stderr[-500:]}"
         raise RuntimeError(msg)
-    events = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    names = [event.get("event") for event in events]
-    invalid = names.count("model.repaired")
+    with contextlib.closing(JournalReader.open(journal)) as reader:
+        (task,) = reader.tasks()
+        told = [row.message.name for row in reader.rows(task.id) if isinstance(row.message, Event)]
+    valid, invalid = told.count(EventName.MODEL_ANSWERED), told.count(EventName.MODEL_REPAIRED)
     outcome = _OUTCOMES.get(done.returncode, str(done.returncode))
-    valid = names.count("model.answered")
     return Ran(seed, outcome, wrong(out / "workspace", table), valid, invalid, valid + invalid, seconds)
 
 

@@ -73,7 +73,7 @@ _READ_DONE = Example(
     "Your step 1 returned the list; it is all that the subtask asks for:",
     {
         "Observation": "read_list succeeded in step 1: it returned 6 days.",
-        "Thought": "Nothing is missing: the list was read.",
+        "Thought": "The subtask asks for the list, and read_list returned it. Nothing is missing.",
         "Plan": [],
         "Decision": {"Status": "FINISH", "Result": "${steps.1.results.0.value}"},
         "Comment": "The library's hours of 6 days.",
@@ -95,13 +95,39 @@ _WRITE = Example(
         "Comment": "I enter the days.",
     },
 )
+_MORE = Example(
+    'The subtask is "Enter the opening hours, and draw a frame", your step 1 was add_entries:',
+    {
+        "Observation": "add_entries succeeded in step 1. No step drew a frame.",
+        "Thought": "The entries are there; the frame is missing. draw_frame draws it.",
+        "Plan": ["Draw the frame"],
+        "Decision": {
+            "Status": "CONTINUE",
+            "Actions": [{"Function": "draw_frame", "ControlText": "This week", "Args": {}}],
+        },
+        "Comment": "I draw the frame.",
+    },
+)
+_WRITE_DONE = Example(
+    "Your step 1 was add_entries, and your step 2 draw_frame:",
+    {
+        "Observation": "add_entries succeeded in step 1, draw_frame in step 2.",
+        "Thought": "The entries are there, and so is the frame. Nothing is missing.",
+        "Plan": [],
+        "Decision": {"Status": "FINISH", "Result": None},
+        "Comment": "6 entries were made, with a frame.",
+    },
+)
 _TOUCH = Example(
     'The subtask is "Switch Wi-Fi off", a switch Wi-Fi is listed:',
     {
         "Observation": "The settings are open; the switch Wi-Fi is on.",
         "Thought": "One touch switches it off.",
         "Plan": ["Touch the switch"],
-        "Decision": {"Status": "CONTINUE", "Actions": [{"Function": "tap", "ControlText": "Wi-Fi", "Args": {}}]},
+        "Decision": {
+            "Status": "CONTINUE",
+            "Actions": [{"Function": "tap", "ControlText": "Wi-Fi", "Args": {}}],
+        },
         "Comment": "I touch the switch.",
     },
 )
@@ -121,7 +147,10 @@ _RUN = Example(
         "Observation": "The shell is ready.",
         "Thought": "df tells how full the disks are.",
         "Plan": ["Ask df"],
-        "Decision": {"Status": "CONTINUE", "Actions": [{"Function": "run", "Args": {"command": "df -h /"}}]},
+        "Decision": {
+            "Status": "CONTINUE",
+            "Actions": [{"Function": "run", "Args": {"command": "df -h /"}}],
+        },
         "Comment": "I look how full the disk is.",
     },
 )
@@ -138,11 +167,11 @@ _RUN_DONE = Example(
 
 EXAMPLES: dict[AgentKind, tuple[Example, ...]] = {
     AgentKind.HOST: (_ASSIGN, _NEXT, _HOST_DONE),
-    AgentKind.APP: (_READ, _READ_DONE, _WRITE),
+    AgentKind.APP: (_READ, _READ_DONE, _WRITE, _MORE, _WRITE_DONE),
     AgentKind.MOBILE: (_TOUCH, _TOUCH_DONE),
     AgentKind.LINUX: (_RUN, _RUN_DONE),
 }
-"""Two or three for each kind."""
+"""Two to five for each kind."""
 
 
 def examples(kind: AgentKind, forms: Mapping[str, Any]) -> Iterator[Example]:

@@ -61,6 +61,8 @@ def _subtask(result: SubtaskResult, most: int) -> str:
 def _in_full(record: StepRecord, most: int) -> str:
     decision = record.decision
     lines = [f"- step {record.step}: {cut(' '.join(decision.thought.split()), 300) or 'no thought'}"]
+    if decision.plan:
+        lines.append(f"    planned then: {cut('; '.join(' '.join(line.split()) for line in decision.plan), 300)}")
     calls = [_call(action, 400) for action in decision.actions]
     if record.results:
         share = max(100, most // len(record.results))

@@ -17,17 +17,29 @@ _DEEPEST = 6
 
 
 def manual(tools: Iterable[ToolInfo]) -> str:
-    """Tell all tools, in the order of their names."""
+    """Tell tools with their parameters, in the order of their names."""
     return "\n".join(line for tool in sorted(tools, key=lambda tool: tool.name) for line in _lines(tool))
 
 
+def not_now(tools: Iterable[ToolInfo]) -> str:
+    """Tell tools that can't be called yet, and what is missing; who does not know of them looks for another way."""
+    lines = []
+    for tool in sorted(tools, key=lambda tool: tool.name):
+        kinds = " or ".join(tool.controls) or "control"
+        lines.append(f"- {tool.name}: {_what(tool)} It needs a {kinds}, and there is none yet.")
+    return "\n".join(lines)
+
+
+def _what(tool: ToolInfo) -> str:
+    return cut(" ".join(tool.description.split()), _LONGEST)
+
+
 def _lines(tool: ToolInfo) -> Iterator[str]:
-    what = cut(" ".join(tool.description.split()), _LONGEST)
     control = ""
     if takes_control(tool):
         kinds = f" ({' or '.join(tool.controls)})" if tool.controls else ""
         control = f" {'Needs' if needs_control(tool) else 'May act on'} a control{kinds}."
-    yield f"- {tool.name}: {what}{control}"
+    yield f"- {tool.name}: {_what(tool)}{control}"
     required = tool.schema.get("required", ())
     for name, part in own_parameters(tool).items():
         about = cut(" ".join(str(part.get("description", "")).split()), _LONGEST) if isinstance(part, dict) else ""

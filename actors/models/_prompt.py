@@ -9,9 +9,15 @@ from callboard.actors.models._examples import examples
 from callboard.actors.models._fence import CLOSE, OPEN, cut, fenced, tamed, written
 from callboard.actors.models._history import steps, subtasks
 from callboard.actors.models._labels import labelled
-from callboard.actors.models._manual import manual
+from callboard.actors.models._manual import manual, not_now
 from callboard.actors.models._references import References
-from callboard.actors.models._schema import decision_forms, legal_statuses, offered_tools
+from callboard.actors.models._schema import (
+    decision_forms,
+    legal_statuses,
+    offered_tools,
+    own_steps,
+    own_subtasks,
+)
 from callboard.messages import AgentKind, ResultStatus, TargetKind
 
 if TYPE_CHECKING:
@@ -57,7 +63,7 @@ def prompt_of(request: ModelRequest, schema: Mapping[str, Any], *, pictures: boo
         (
             *_asked(request),
             *_seen(request),
-            *_before(left, history.lines, history.dropped),
+            *_before(left, history.lines, history.dropped, host=request.kind is AgentKind.HOST),
             *_references(request),
         )
     )
@@ -81,9 +87,6 @@ def _system(request: ModelRequest, schema: Mapping[str, Any]) -> str:
         "## Status\n\nStatus is one of these words:\n\n"
         + "\n".join(_status(request.kind, status) for status in legal_statuses(request)),
     ]
-    tools = offered_tools(request)
-    if tools:
-        parts.append(f"## Tools\n\nThere are these, and no others:\n\n{manual(tools)}")
     if request.secrets:
         names = ", ".join(f"${{secret:{name}}}" for name in request.secrets)
         parts.append(
@@ -91,6 +94,12 @@ def _system(request: ModelRequest, schema: Mapping[str, Any]) -> str:
             f"{names}"
         )
     parts.append(_answer(request, schema))
+    tools = offered_tools(request)
+    if tools:
+        parts.append(f"## Tools\n\nThere are these, and no others:\n\n{manual(tools)}")
+    later = [tool for tool in request.tools if tool not in tools]
+    if later:
+        parts.append(f"These can't be called yet:\n\n{not_now(later)}")
     return "\n\n".join(parts)
 
 
@@ -116,7 +125,7 @@ def _status(kind: AgentKind, status: str) -> str:
 _KEYS = {
     "Observation": "what was done so far, and what you see that matters, in one or two sentences.",
     "Thought": "what is still missing, and why you decide as you do, in one or two sentences.",
-    "Plan": "what is left to do, a short line each; empty when nothing is.",
+    "Plan": "what of your work is still to be done, a short line each; empty when nothing is.",
     "Decision": "an object: the Status, and what belongs to it:",
     "Comment": "one sentence on what you do, for people to read.",
 }
@@ -139,6 +148,10 @@ _OUTCOMES = {
     ResultStatus.SKIPPED: "it was not run",
     ResultStatus.NONE: "there was nothing to do",
 }
+
+_HINT = "What succeeded is not done again. If nothing of {what} is missing any more: FINISH.\n"
+"""Told last of all, once something was done."""
+_JSON = "Answer with one JSON object."
 
 _RESULTS = {
     AgentKind.HOST: "what the request asked to be told, in words; null if it asked for a deed.",
@@ -172,17 +185,21 @@ def _asked(request: ModelRequest) -> Iterator[str]:
     if request.kind is AgentKind.HOST:
         yield f"## The request\n\n{request.request}"
     else:
-        yield f"## Your subtask\n\n{request.request}"
         if request.task_request not in {"", request.request}:
-            yield f"It is a part of a larger task, which others see to: {request.task_request}"
-    if request.plan:
+            yield f"## The user's request, of which others do other parts\n\n{request.task_request}"
+        yield f"## Your subtask, and no more than that\n\n{request.request}"
+    if request.plan and not request.memory:  # else it stands with the step that made it: what came of it follows there
         lines = "\n".join(f"- {' '.join(line.split())}" for line in request.plan)
         yield f"## Your plan so far\n\n{fenced(lines)}"
 
 
-def _before(left: tuple[str, ...], done: tuple[str, ...], dropped: int) -> Iterator[str]:
+def _before(left: tuple[str, ...], done: tuple[str, ...], dropped: int, *, host: bool) -> Iterator[str]:
     if left:
-        yield "## What earlier subtasks left\n\n" + fenced("\n".join(left))
+        told = fenced("\n".join(left))
+        where = (
+            "" if host else "It is not in your window: what your subtask needs of it there, you have to put there.\n\n"
+        )
+        yield f"## What earlier subtasks left\n\n{where}{told}"
     if done:
         gone = f"({dropped} earlier steps are not shown)\n" if dropped else ""
         yield "## Your steps so far\n\n" + fenced(gone + "\n".join(done))
@@ -191,7 +208,10 @@ def _before(left: tuple[str, ...], done: tuple[str, ...], dropped: int) -> Itera
 def _seen(request: ModelRequest) -> Iterator[str]:
     seen, room = request.observation, request.observation_tokens * CHARACTERS
     if request.kind is AgentKind.HOST:
-        targets = [_target(label, target) for label, target in labelled(seen.targets).items()]
+        started = {
+            each.address.split("/")[1]: each.name for each in seen.targets if each.kind is TargetKind.APPLICATION
+        }
+        targets = [_target(label, target, started) for label, target in labelled(seen.targets).items()]
         yield "## The targets that there are\n\n" + fenced("\n".join(_bounded(targets, room)) or "none")
         return
     lines: list[str] = []
@@ -228,12 +248,12 @@ def _amount(value: JsonValue) -> str:
     return f"{len(value)} {'rows' if rows else 'items'}, the first {cut(written(value[0]), 120)}"
 
 
-def _target(label: str, target: Target) -> str:
+def _target(label: str, target: Target, started: Mapping[str, str]) -> str:
     at = "" if label == target.id else f" (id {written(target.id)})"
     root = target.address.split("/")[1]
     what = {
-        TargetKind.WINDOW: f"open, in {written(root)}",
-        TargetKind.APPLICATION: "empty, to make something new in it",
+        TargetKind.WINDOW: f"open in {written(started.get(root, root))}",
+        TargetKind.APPLICATION: "nothing yet, for something new",
     }
     return f"- {written(label)}: {what.get(target.kind, target.kind.value)}{at}"
 
@@ -263,19 +283,26 @@ def _after(request: ModelRequest) -> Iterator[str]:
     if request.reasons:
         reasons = "\n".join(f"- {cut(reason, 1500)}" for reason in request.reasons)
         yield "## Your last answer could not be used\n\nPut this right:\n\n" + fenced(reasons)
-    done = _done(request)
-    if done:
-        yield f"Done so far, in this order:\n\n{fenced(done)}"
-    what = "the request" if request.kind is AgentKind.HOST else "your subtask"
-    yield f"Decide about {what}: {tamed(written(cut(request.request, 500)))}\nAnswer with one JSON object."
+    host = request.kind is AgentKind.HOST
+    done, what = _done(request), "the request" if host else "your subtask"
+    yield f"Done so far, in this order:\n\n{fenced(done)}" if done else "Done so far: nothing."
+    hint = _HINT.format(what=what) if done else ""
+    yield f"Decide about {what}: {tamed(written(cut(request.request, 500)))}\n{hint}{_JSON}"
 
 
 def _done(request: ModelRequest) -> str:
     """Say in short what was done, at the end of a prompt: what stands in its middle is overlooked by small models."""
     if request.kind is AgentKind.HOST:
-        return "\n".join(
+        lines = [
             f"- subtask {done.number}, {cut(written(done.request), 200)}: {done.outcome.value}"
-            for done in request.subtasks[-_LATEST:]
-        )
-    results = [result for record in request.memory for result in record.results]
-    return "\n".join(f"- {result.tool}: {_OUTCOMES.get(result.status, '')}" for result in results[-_LATEST:])
+            for done in own_subtasks(request)
+        ]
+    else:
+        lines = []
+    first = len(request.memory) - request.step + 2
+    lines += [
+        f"- step {number}: {result.tool}, {_OUTCOMES.get(result.status, '')}"
+        for number, record in enumerate(own_steps(request), first)
+        for result in record.results
+    ]
+    return "\n".join(lines[-_LATEST:])

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models._labels import labelled
 from callboard.actors.models._references import References, fitting
-from callboard.messages import AgentKind, Effect, ResultStatus
+from callboard.messages import AgentKind, Effect, Outcome, ResultStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from callboard.actors.models._model import ModelRequest, ToolInfo
-    from callboard.messages import Control
+    from callboard.messages import Control, StepRecord, SubtaskResult
 
 Schema = dict[str, Any]
 
@@ -68,6 +68,16 @@ def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: 
     return {**schema, "$defs": {"Control": {"type": "string", "enum": labels}}} if labels else schema
 
 
+def own_steps(request: ModelRequest) -> tuple[StepRecord, ...]:
+    """Give the steps that were taken for this request; memory goes further back."""
+    return request.memory[len(request.memory) - request.step + 1 :] if request.step > 1 else ()
+
+
+def own_subtasks(request: ModelRequest) -> tuple[SubtaskResult, ...]:
+    """Give the subtasks of the task itself, not of the conversation before it."""
+    return tuple(done for done in request.subtasks if done.run_id.rpartition("/")[0] == request.task_id)
+
+
 def decision_forms(schema: Mapping[str, Any]) -> dict[str, Schema]:
     """Give the forms of a decision by their status."""
     decision = schema["properties"]["Decision"]
@@ -77,27 +87,34 @@ def decision_forms(schema: Mapping[str, Any]) -> dict[str, Schema]:
 def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
     """Give the statuses that make sense now: all that are legal, but those that could only be a guess.
 
-    ASSIGN needs a target. An AppAgent that can read may not finish before it did anything: it has seen the names of the
-    controls, and not what is in them.
+    A HostAgent has to have a target to ASSIGN to, and can't FINISH with a subtask that did not. An AppAgent that did
+    nothing needs no second look, and can't FINISH if it could have read first: it has seen the names of the controls,
+    and not what is in them.
     """
     guesses = set()
-    if request.kind is AgentKind.HOST and not request.observation.targets:
-        guesses.add("ASSIGN")
+    if request.kind is AgentKind.HOST:
+        own = own_subtasks(request)
+        guesses |= set() if request.observation.targets else {"ASSIGN"}
+        guesses |= {"FINISH"} if own and own[-1].outcome is not Outcome.FINISHED else set()
     if request.kind is AgentKind.APP and not _acted(request):
-        guesses |= {"FINISH"} if any(tool.effect is Effect.READ for tool in offered_tools(request)) else set()
+        reads = any(tool.effect is Effect.READ for tool in request.tools)
+        guesses |= {"SCREENSHOT", "FINISH"} if reads else {"SCREENSHOT"}
     return tuple(status for status in request.statuses if status not in guesses) or request.statuses
 
 
 def _acted(request: ModelRequest) -> bool:
-    """Say whether anything was done for this subtask; memory goes further back."""
-    own = request.memory[len(request.memory) - request.step + 1 :] if request.step > 1 else ()
-    return any(result.status is not ResultStatus.SKIPPED for record in own for result in record.results)
+    results = (result for record in own_steps(request) for result in record.results)
+    return any(result.status is not ResultStatus.SKIPPED for result in results)
 
 
 def offered_tools(request: ModelRequest) -> tuple[ToolInfo, ...]:
-    """Give the tools that can be called now, by name: what acts on a control only where there is one."""
+    """Give the tools that can be called now, by name: what acts on controls of some kind only where there is one."""
     seen = request.observation.controls
-    usable = (tool for tool in request.tools if not needs_control(tool) or any(fits(tool, each) for each in seen))
+    usable = (
+        tool
+        for tool in request.tools
+        if any(fits(tool, control) for control in seen) or not (tool.controls or needs_control(tool))
+    )
     return tuple(sorted(usable, key=lambda tool: tool.name))
 
 

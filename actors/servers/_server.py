@@ -92,7 +92,8 @@ def tool(  # noqa: PLR0913 - each is a choice of its own, with a default
         type: Whether the system uses it to see, or a model to act.
         hazards: What every call does that a person may want to see first, by default with an approval. Deleting and
             overwriting become MCP's ``destructiveHint``.
-        controls: The kinds of control that it acts on; empty for any. A model may choose from those alone.
+        controls: The kinds of control that it acts on; empty for any. A model may choose from those alone, and
+            call it only where there is one.
         offered: Whether models are told of it. One that gives what an agent has anyway only leads small models astray;
             scripts, programs and other MCP clients have it all the same.
     """

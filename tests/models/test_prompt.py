@@ -109,7 +109,7 @@ def test_a_tool_is_told_with_its_parameters(asks):
         "- read_table: Read a table. Needs a control.\n"
         '    decimal: "auto" | ".", or null for "auto". The sign.\n'
         "    keys: [{column: string}, ...]\n"
-        "    limit: integer >= 1 | null\n"
+        "    limit: integer >= 1 | null"
     ) in shown(asks(tools=(READ,))).system
 
 
@@ -128,7 +128,7 @@ def test_controls_are_told_by_label_id_kind_and_detail(asks):
 
 def test_a_host_is_told_the_targets(asks):
     target = Target(id="w-1", name="Report", kind=TargetKind.WINDOW, address="app/word/x", server="documents")
-    assert '- "Report": open, in "word" (id "w-1")' in text_of(
+    assert '- "Report": open in "word" (id "w-1")' in text_of(
         asks(kind=AgentKind.HOST, observation=Observation(targets=(target,)))
     )
 
@@ -237,8 +237,8 @@ def test_what_others_wrote_stands_in_the_fence_wherever_it_comes_from(asks, kind
 
 def test_what_was_done_is_told_once_more_at_the_end(asks):
     memory = (record(1, result(4)), record(2, result(status=ResultStatus.FAILURE, error="no such cell")))
-    after = shown(asks(memory=memory)).user[-1]
-    assert "- read_table: it succeeded\n- read_table: it FAILED" in after
+    after = shown(asks(memory=memory, step=3)).user[-1]
+    assert "- step 1: read_table, it succeeded\n- step 2: read_table, it FAILED" in after
     assert '- subtask 1, "read the table": finished' in shown(asks(kind=AgentKind.HOST)).user[-1]
 
 
@@ -255,4 +255,4 @@ def test_new_windows_are_told_from_open_ones(asks):
         Target(id="word", name="Word", kind=TargetKind.APPLICATION, address="app/word/*", server="documents"),
     )
     text = text_of(asks(kind=AgentKind.HOST, observation=Observation(targets=targets)))
-    assert '- "a.docx": open, in "word"\n- "new window of Word": empty, ' in text
+    assert '- "a.docx": open in "Word"\n- "Word (new)": nothing yet, for something new' in text

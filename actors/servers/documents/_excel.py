@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 
 EXCEL = ("excel",)
 SHEET = ("sheet",)
-CELLS = (*SHEET, "range", "table")
+FILLED = ("range", "table")
+CELLS = (*SHEET, *FILLED)
 
 Sheet = Annotated[str, Field(description="The sheet's title; empty for the control's sheet, else the open one.")]
 Cells = Annotated[str, Field(description="A range like A1:C10; empty for the control's cells, else all used ones.")]
@@ -105,7 +106,7 @@ class ExcelTools:
             return False
         return any(old is not None and old != new for old, new in zip(before, _held(found.sheet, cells), strict=True))
 
-    @tool(effect=Effect.READ, roots=EXCEL, controls=CELLS)
+    @tool(effect=Effect.READ, roots=EXCEL, controls=FILLED)
     def read_range(
         self,
         document: Document,
@@ -176,7 +177,7 @@ class ExcelTools:
             widen(found.sheet, cells)
             return file.answers(answer)
 
-    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
+    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=FILLED)
     def sort_range(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
@@ -194,7 +195,7 @@ class ExcelTools:
             count = sort_rows(file, writable(found), by, header=header)
             return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "rows_sorted": count})
 
-    @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
+    @tool(effect=Effect.ONCE, roots=EXCEL, controls=FILLED)
     def reorder_columns(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
@@ -254,7 +255,7 @@ class ExcelTools:
                     found.sheet.cell(row, column).number_format = code
             return file.answers({"sheet": found.sheet.title, "cells": area.coord, "number_format": code})
 
-    @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
+    @tool(effect=Effect.ONCE, roots=EXCEL, controls=FILLED)
     def insert_chart(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,

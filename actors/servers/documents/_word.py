@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 WORD = ("word",)
 TABLE = ("table",)
 TEXT = ("heading", "paragraph")
+ANY = (*TEXT, *TABLE)
 
 Position = Annotated[Literal["before", "after"], Field(description="On which side of the chosen control.")]
 Style = Annotated[str, Field(description="The name of a style that the document has; empty for the usual one.")]
@@ -64,7 +65,7 @@ class WordTools:
         """Make a new document."""
         return WordFile.new().to_bytes()
 
-    @tool(effect=Effect.READ, roots=WORD)
+    @tool(effect=Effect.READ, roots=WORD, controls=ANY)
     def read_text(
         self,
         document: Document,
@@ -204,7 +205,7 @@ class WordTools:
             edit.set_text(found.paragraph, text)
             return file.answers({"control_id": control_id, "text": clean(text)})
 
-    @tool(effect=Effect.ONCE, roots=WORD)
+    @tool(effect=Effect.ONCE, roots=WORD, controls=ANY)
     def replace_text(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         document: Document,
