@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.processing._act import in_window
 from callboard.actors.processing._action_list import ActionList
 from callboard.actors.processing._collect import settled
-from callboard.actors.states import STOP, WAS_DONE, WAS_NOT_DONE
+from callboard.actors.states import STOP, WAS_DONE, WAS_NOT_DONE, Unfinished
 from callboard.messages import (
     AskedQuestion,
     CommandResult,
@@ -23,7 +23,7 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     from callboard.actors.processing._phases import Acted, Context
-    from callboard.actors.states import Run, Unfinished
+    from callboard.actors.states import Run
     from callboard.messages import Observation
 
 
@@ -41,18 +41,19 @@ async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
     Raises:
         DoubtError: If nobody can tell whether an action was done, and the settings say that the work fails then.
     """
-    decided, left = acted_on(run), run.unfinished
-    results = list(left.results) if left is not None else []
-    if left is not None and (doubt := left.doubt) is not None:
+    decided, left = acted_on(run), run.unfinished or Unfinished()
+    as_left = False
+    if (doubt := left.doubt) is not None:
         probe = left.said or await _probe(context, run, seen, left, doubt)
         context.tell(EventName.COMMAND_IN_DOUBT, run, tool=doubt.tool, call=doubt.call_id, probe=probe.value)
-        if probe is Probe.UNKNOWN and left.intent is not None:
-            return _ask(context, left.intent)
+        if probe is Probe.UNKNOWN:
+            return _ask(context, doubt)
         if probe is Probe.DONE:
+            as_left = left.said is None
             done = _was_done(left, doubt)
             context.note(run, done, lazy=True)
-            results.append(done)
-    context.meter.results.extend(results)
+            left = left.after(done)
+    context.meter.results.extend(left.results)
     actions = ActionList(
         context,
         run,
@@ -62,24 +63,45 @@ async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
         approved=decided.approved,
         resumed=decided.resumed,
         seen=seen.fingerprint,
-        results=results,
+        results=list(left.results),
     )
-    if results and results[-1].status is not ResultStatus.SUCCESS:
+    if left.results and left.results[-1].status is not ResultStatus.SUCCESS:
         return actions.after_failure()
-    if not results and _is_other(context, run, seen, decided):
-        return actions.cut("it was changed by somebody else while nobody worked; nothing was done")
+    if not as_left and await _is_other(context, run, seen, left):
+        return actions.cut(_why(context, run, seen, left))
     return in_window(await actions.go_on())
 
 
-def _is_other(context: Context, run: Run, seen: Observation, decided: Decided) -> bool:
-    """Whether a surface that changes by calls alone is not as it was when the step was decided, or gone on with."""
-    target = run.assign.target
-    first = decided.actions[0].tool if decided.actions else ""
-    tool = context.services.toolbox.actions(context.kind, target).get(first)
-    if tool is None or tool.info.effect is not Effect.ONCE:
-        return False  # it may have been done right before a crash, and may be repeated
-    quiet = target is not None and not context.services.toolbox.server(target).settles
-    return quiet and seen.fingerprint != (decided.seen or decided.observation.fingerprint)
+async def _is_other(context: Context, run: Run, seen: Observation, left: Unfinished) -> bool:
+    """Whether a surface that changes by calls alone is not as the step knew it, and what is left may change it.
+
+    Nobody can tell what differs by an action that nothing was foreseen of from what somebody else did: then the model
+    looks, and decides anew.
+    """
+    target, decided = run.assign.target, acted_on(run)
+    if target is None or context.services.toolbox.server(target).settles:
+        return False
+    tools = context.services.toolbox.actions(context.kind, target)
+    rest = [tools.get(action.tool) for action in decided.actions[len(left.results) :]]
+    if all(tool is not None and tool.info.effect is Effect.READ for tool in rest):
+        return False
+    before = left.intent.fingerprint if left.intent is not None else ""
+    if seen.fingerprint in {decided.seen or decided.observation.fingerprint, before}:
+        return False
+    if left.known is None or (tool := tools.get(left.known.tool)) is None:
+        return True
+    return await tool.probe(left.known, left.wrote, seen.fingerprint) is not Probe.DONE
+
+
+def _why(context: Context, run: Run, seen: Observation, left: Unfinished) -> str:
+    """Say why nothing is done on a surface that is not as the step knew it."""
+    if not seen.fingerprint:  # a look always has one, unless nothing is there any more
+        return f"nothing more was done: {' '.join(seen.notes)}"
+    name = acted_on(run).actions[len(left.results)].tool
+    tool = context.services.toolbox.actions(context.kind, run.assign.target).get(name)
+    once = left.intent is not None or tool is None or tool.info.effect is Effect.ONCE
+    own = "" if once else f", unless {name} did it right before"
+    return f"it was changed by somebody else while nobody worked{own}; nothing more was done"
 
 
 def acted_on(run: Run) -> Decided:

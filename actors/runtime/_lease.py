@@ -138,7 +138,12 @@ class Deed:
             raise
 
     def foresee(self, path: Path, before: str, after: str, answer: JsonValue) -> None:
-        """Note which bytes a file has before and after what is about to be committed, and what the call will answer."""
+        """Note which bytes a file has before and after what is about to be committed, and what the call will answer.
+
+        Raises:
+            LeaseVoidError: If the lease or this call is void: nothing may be committed, and nothing is noted.
+        """
+        self._check()
         if self._on_foreseen is not None:
             self._on_foreseen(str(path), before, after, answer)
 
@@ -159,10 +164,13 @@ class Deed:
             LeaseVoidError: If the lease or this call is void. The body does not run.
         """
         with self.lease.lock:
-            if not (self._valid and self.lease.valid):
-                msg = f"the lease {self.lease.token} on {self.lease.target!r} is void: nothing was changed"
-                raise LeaseVoidError(msg)
+            self._check()
             yield
+
+    def _check(self) -> None:
+        if not (self._valid and self.lease.valid):
+            msg = f"the lease {self.lease.token} on {self.lease.target!r} is void: nothing was changed"
+            raise LeaseVoidError(msg)
 
 
 _current: ContextVar[Deed | None] = ContextVar("callboard_deed", default=None)
@@ -194,6 +202,7 @@ def foresee(path: Path, before: str, after: str, answer: JsonValue = None) -> No
 
     Raises:
         JournalError: If it can't be kept; then nothing may be written.
+        LeaseVoidError: If the call or its lease is void; then nothing may be written, and nothing is kept.
     """
     deed = _current.get()
     if deed is not None:

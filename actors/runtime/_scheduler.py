@@ -61,8 +61,8 @@ class Scheduler:
     def stop(self, timeout: Seconds) -> bool:
         """End the thread after all that was sent before. Returns whether it ended in time.
 
-        Actors that live then are dead afterwards, as if they had failed, but for their hooks: who asks or stops one is
-        answered. Otherwise a host program that stops all actors would wait for them for ever.
+        Actors that live then are stopped: who asks or stops one is answered. Otherwise a host program that stops all
+        actors would wait for them for ever.
         """
         self._sent.put(None)
         if self.thread.is_alive():
@@ -136,9 +136,9 @@ class ScheduledActor(pykka.Actor):
         self.scheduler.add(self)
 
     def abandon(self) -> None:
-        """Be dead, because the scheduler is."""
-        pykka.ActorRegistry.unregister(self.actor_ref)
-        self.actor_stopped.set()
+        """Stop without what waits, because the scheduler has ended."""
+        if not self.actor_stopped.is_set():
+            self._stop()
 
     def handle(self, envelope: Envelope[Any]) -> None:
         """Handle one message, as Pykka's own loop does; on the scheduler's thread."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from callboard.messages import Answered, CommandResult, Decided, Foreseen, Intent, Probe
+from callboard.messages import Answered, CommandResult, Decided, Foreseen, Intent, Probe, ResultStatus
 
 OnTheWay = Answered | Decided | Intent | Foreseen | CommandResult
 """What a job notes before its step is done."""
@@ -25,6 +25,10 @@ class Unfinished:
     """What that action was about to write."""
     said: Probe | None = None
     """What a person said of it."""
+    known: Intent | None = None
+    """The last action that ran and of which a look can tell whether the surface is as it left it."""
+    wrote: tuple[Foreseen, ...] = ()
+    """What that one was about to write."""
 
     @property
     def doubt(self) -> Intent | None:
@@ -43,8 +47,19 @@ class Unfinished:
                 return replace(self, decided=message)
             case Intent():
                 return replace(self, intent=message, foreseen=(), said=None)
+            case Foreseen() if any(result.call_id == message.call_id for result in self.results):
+                return self  # its call took too long, and nobody awaited it any more
             case Foreseen():
                 others = (note for note in self.foreseen if note.path != message.path)
                 return replace(self, foreseen=(*others, message))
             case CommandResult():
-                return replace(self, results=(*self.results, message), intent=None, foreseen=(), said=None)
+                known, wrote = self._known(message)
+                results = (*self.results, message)
+                return replace(self, results=results, intent=None, foreseen=(), said=None, known=known, wrote=wrote)
+
+    def _known(self, result: CommandResult) -> tuple[Intent | None, tuple[Foreseen, ...]]:
+        """Give the action by which the surface can be known once there is a result, and what that one was to write."""
+        ran = self.doubt
+        if ran is None or result.status is not ResultStatus.SUCCESS or not (ran.expected or self.foreseen):
+            return self.known, self.wrote
+        return ran, self.foreseen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from callboard import tool
@@ -34,12 +36,16 @@ class Looked(MemoryServer):
 
     settles = False
     says = Probe.UNKNOWN
+    left = Probe.UNKNOWN
+    """What a look says of an action that has its result."""
 
     def __init__(self, *targets, **more):
         super().__init__(*targets, **more)
         self.probed = []
 
     def probe(self, target, intent, foreseen, fingerprint):
+        if intent.call_id == RAN.call_id:
+            return self.left
         self.probed.append((intent, tuple(foreseen), fingerprint))
         return self.says
 
@@ -77,6 +83,12 @@ def intent(number=0, text="a"):
         target=WINDOW,
         fingerprint="before",
     )
+
+
+RAN = Intent(call_id="t/1.0.9", tool="append", expected="as it left it")
+
+
+NOTE = Foreseen(call_id="t/1.1.0", path="old.txt", before="1", after="2")
 
 
 def done(number=0, status=ResultStatus.SUCCESS):
@@ -171,6 +183,31 @@ async def test_what_nobody_can_tell_is_put_before_a_person_and_nothing_is_done(l
     assert question.choices == ("it was done", "it was not done", "stop")
     assert "append(control_id='field-1', text='a')" in question.text
     assert here.surface.deeds == []
+
+
+async def test_what_may_be_repeated_is_put_before_a_person_too_where_it_was_about_to_write_and_nobody_can_tell(left):
+    here, run = left(Probe.UNKNOWN, actions=[action("a", "write")], foreseen=(NOTE,))
+    asked = await here.pipeline.process_recovered(run)
+    assert isinstance(asked, Question)
+    assert asked.in_doubt == "t/1.1.0"
+    assert "Was write(control_id='field-1', text='a') done?" in asked.questions[0].text
+    assert here.surface.deeds == []
+
+
+@pytest.mark.parametrize("settings", [{"journal": {"in_doubt": "fail"}}, {"system": {"ask_question": False}}])
+async def test_where_nobody_is_asked_it_fails_the_work_too(left, settings):
+    here, run = left(Probe.UNKNOWN, actions=[action("a", "write")], foreseen=(NOTE,), settings=settings)
+    failed = await here.pipeline.process_recovered(run)
+    assert (type(failed), failed.outcome, here.surface.deeds) == (StepFailed, Outcome.FAILED, [])
+    assert "write may have been done before a crash, or not" in failed.causes[-1].reason
+
+
+@pytest.mark.parametrize(("says", "texts"), [(Probe.DONE, ["b"]), (Probe.NOT_DONE, ["a", "b"])])
+async def test_what_may_be_repeated_and_was_about_to_write_is_looked_at(left, says, texts):
+    here, run = left(says, actions=[action("a", "write"), action("b", "write")], foreseen=(NOTE,))
+    said = await here.pipeline.process_recovered(run)
+    assert here.surface.texts == texts
+    assert [result.status for result in said.record.results] == [ResultStatus.SUCCESS] * 2
 
 
 @pytest.mark.parametrize("settings", [{"journal": {"in_doubt": "fail"}}, {"system": {"ask_question": False}}])
@@ -288,13 +325,100 @@ async def test_a_step_that_was_broken_off_counts_as_one_and_what_was_resumed_as_
     assert (said.usage.steps, said.usage.model_calls) == (steps, 0)
 
 
-async def test_a_surface_that_somebody_else_changed_meanwhile_gets_nothing(left):
-    here, run = left()
+def change(here):
+    """Be somebody else, who writes while nobody works."""
     here.surface._controls["memo:one"]["field-1"] = "somebody else was here"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("append", "it was changed by somebody else while nobody worked; nothing more was done"),
+        ("write", "by somebody else while nobody worked, unless write did it right before; nothing more was done"),
+    ],
+)
+async def test_a_surface_that_somebody_else_changed_meanwhile_gets_nothing(left, name, why):
+    here, run = left(actions=[action(text, name) for text in TEXTS])
+    change(here)
     said = await here.pipeline.process_recovered(run)
     assert here.surface.deeds == []
     assert [result.status for result in said.record.results] == [ResultStatus.SKIPPED] * 3
-    assert "changed by somebody else" in said.record.results[0].error
+    assert why in said.record.results[0].error
+    assert [event.data["ran"] for event in here.events(EventName.LIST_CUT)] == [0]
+
+
+async def test_what_stands_behind_a_read_does_not_overwrite_what_somebody_else_wrote(left):
+    read = Action(tool="read", arguments={"control_id": "field-1"})
+    here, run = left(actions=[read, action("a", "write")])
+    change(here)
+    said = await here.pipeline.process_recovered(run)
+    assert here.surface.deeds == []
+    assert [result.status for result in said.record.results] == [ResultStatus.SKIPPED] * 2
+
+
+async def test_what_only_reads_is_run_whatever_somebody_else_wrote(left):
+    here, run = left(actions=[Action(tool="read", arguments={"control_id": "field-1"})])
+    change(here)
+    said = await here.pipeline.process_recovered(run)
+    assert [result.value for result in said.record.results] == ["somebody else was here"]
+
+
+async def test_a_surface_that_may_change_by_itself_is_gone_on_with(left):
+    here, run = left(actions=[action("a", "write")])
+    here.surface.settles = True
+    change(here)
+    assert isinstance(await here.pipeline.process_recovered(run), StepDone)
+    assert here.surface.texts == ["a"]
+
+
+@pytest.mark.parametrize("name", ["append", "write"])
+@pytest.mark.parametrize(("looks", "texts"), [(Probe.DONE, ["b", "c"]), (Probe.UNKNOWN, []), (Probe.NOT_DONE, [])])
+async def test_in_the_middle_of_a_list_the_rest_is_run_if_the_surface_is_as_the_last_one_left_it(
+    left, name, looks, texts
+):
+    here, run = left(actions=[action(text, name) for text in TEXTS], results=(done(0),), known=RAN)
+    here.surface.left = looks
+    change(here)
+    said = await here.pipeline.process_recovered(run)
+    assert here.surface.texts == texts
+    assert len(said.record.results) == 3
+
+
+async def test_in_the_middle_of_a_list_nothing_is_run_where_nobody_can_tell_how_the_last_one_left_the_surface(left):
+    here, run = left(actions=[action(text, "write") for text in TEXTS], results=(done(0),))
+    change(here)
+    said = await here.pipeline.process_recovered(run)
+    assert here.surface.deeds == []
+    assert [result.status for result in said.record.results[1:]] == [ResultStatus.SKIPPED] * 2
+
+
+async def test_a_surface_that_is_as_it_was_right_before_what_was_not_done_is_gone_on_with(left):
+    here, run = left(Probe.NOT_DONE, results=(done(0),), intent=intent(1, "b"))
+    change(here)
+    before = here.surface.observe(WINDOW).fingerprint
+    still = run.unfinished.intent.model_copy(update={"fingerprint": before})
+    run = here.run(unfinished=replace(run.unfinished, intent=still))
+    await here.pipeline.process_recovered(run)
+    assert here.surface.texts == ["b", "c"]
+
+
+async def test_after_what_a_person_says_was_done_nothing_is_run_on_a_surface_that_somebody_else_changed(left):
+    actions = [action(text, "write") for text in TEXTS]
+    here, run = left(Probe.UNKNOWN, actions=actions, foreseen=(NOTE,), said=Probe.DONE)
+    change(here)
+    said = await here.pipeline.process_recovered(run)
+    assert here.surface.deeds == []
+    statuses = [result.status for result in said.record.results]
+    assert statuses == [ResultStatus.SUCCESS, ResultStatus.SKIPPED, ResultStatus.SKIPPED]
+
+
+async def test_what_a_person_says_was_not_done_is_not_done_on_a_surface_that_somebody_else_changed(left):
+    actions = [action(text, "write") for text in TEXTS]
+    here, run = left(Probe.UNKNOWN, actions=actions, foreseen=(NOTE,), said=Probe.NOT_DONE)
+    change(here)
+    said = await here.pipeline.process_recovered(run)
+    assert here.surface.deeds == []
+    assert [result.status for result in said.record.results] == [ResultStatus.SKIPPED] * 3
 
 
 async def test_the_surface_is_looked_at_before_anything_is_probed_or_done(left):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard.actors.runtime import Deed, Lease, Leases, committing
+from callboard.actors.runtime import Deed, Lease, Leases, committing, foresee
 from callboard.messages import LeaseVoidError
 
 
@@ -49,6 +49,18 @@ def test_a_void_deed_is_refused_and_other_deeds_of_its_lease_are_not(lease, deed
     with other.committing():
         done = True
     assert done
+
+
+@pytest.mark.parametrize("what", ["lease", "deed"])
+def test_what_is_void_foresees_nothing(lease, what):
+    kept = []
+    deed = Deed(lease, on_foreseen=lambda *note: kept.append(note))
+    with deed.active():
+        foresee(Path("a.docx"), "", "1", "answer")
+        {"lease": lease, "deed": deed}[what].void()
+        with pytest.raises(LeaseVoidError):
+            foresee(Path("a.docx"), "1", "2", "answer")
+    assert kept == [("a.docx", "", "1", "answer")]
 
 
 def test_a_commit_that_fails_notes_no_file_and_lets_the_lease_go(lease, deed):

@@ -449,19 +449,42 @@ def test_an_intent_without_an_outcome_is_in_doubt_with_what_it_foresaw():
 
 def test_an_outcome_ends_the_doubt():
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), (result(), 1))
-    assert run.unfinished == Unfinished(decided=DECIDED, results=(result(),))
+    assert run.unfinished == Unfinished(decided=DECIDED, results=(result(),), known=INTENT, wrote=(FORESEEN,))
 
 
 def test_the_next_intent_is_another_doubt():
     later = Intent(call_id="t/1.1.1", tool="write")
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), (result(), 1), (later, 1))
-    assert run.unfinished == Unfinished(decided=DECIDED, results=(result(),), intent=later)
+    before = {"results": (result(),), "known": INTENT, "wrote": (FORESEEN,)}
+    assert run.unfinished == Unfinished(decided=DECIDED, intent=later, **before)
 
 
 def test_an_intent_that_is_tried_anew_takes_the_place_of_the_first():
     again = INTENT.model_copy(update={"fingerprint": "anew"})
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), assignment(token=8), (again, 2))
     assert run.unfinished == Unfinished(decided=DECIDED, intent=again)
+
+
+def test_what_a_call_foresaw_when_it_had_its_result_already_leaves_no_doubt():
+    late = result().model_copy(update={"status": ResultStatus.FAILURE, "error": "it took longer than 60 s"})
+    run = folded(WORK, (DECIDED, 1), (INTENT, 1), (late, 1), (FORESEEN, 1))
+    assert run.unfinished == Unfinished(decided=DECIDED, results=(late,))
+    assert run.unfinished.doubt is None
+
+
+def test_a_surface_is_known_by_the_last_action_of_which_something_was_foreseen():
+    expected = Intent(call_id="t/1.1.1", tool="write", expected="after it")
+    second, third = (result().model_copy(update={"call_id": f"t/1.1.{number}"}) for number in (1, 2))
+    begun = (WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), (result(), 1), (expected, 1))
+    assert folded(*begun).unfinished.known == INTENT
+    run = folded(*begun, (second, 1), (third, 1))
+    assert (run.unfinished.known, run.unfinished.wrote) == (expected, ())
+
+
+def test_by_an_action_that_failed_no_surface_is_known():
+    failed = result().model_copy(update={"status": ResultStatus.FAILURE, "error": "no"})
+    run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), (failed, 1))
+    assert (run.unfinished.known, run.unfinished.wrote) == (None, ())
 
 
 def test_a_step_that_ended_is_not_unfinished():
