@@ -1,0 +1,126 @@
+"""What a person writes while nobody works is not overwritten after a crash, wherever in a call it came."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from openpyxl import Workbook, load_workbook
+
+from callboard import EventName, Outcome, Task
+from callboard.actors.runtime import Deed
+from callboard.messages import JournalError
+from callboard.testing import Faults, disk_full
+
+CELLS = ("A1", "A2")
+PERSON = {"A1": "a person wrote this", "A2": "and this", "B1": "and that"}
+
+
+def app(request):
+    """Write two cells, one after the other, then finish."""
+    calls = [
+        {"function": "write_range", "arguments": {"sheet": "Sheet", "cell": cell, "values": [[f"new {cell}"]]}}
+        for cell in CELLS
+    ]
+    return {"Status": "FINISH"} if request.memory else {"Status": "CONTINUE", "Actions": calls}
+
+
+def fail():
+    msg = "it ends here"
+    raise OSError(msg)
+
+
+def cells(path):
+    return {cell.coordinate: cell.value for row in load_workbook(path).active for cell in row if cell.value}
+
+
+@pytest.fixture
+def book(tmp_path):
+    path = tmp_path / "book.xlsx"
+    workbook = Workbook()
+    workbook.active["A1"] = "old"
+    workbook.save(path)
+    return path
+
+
+@pytest.fixture
+def broken_off(start, tmp_path, book, monkeypatch):
+    """Break a task off at a place of its nth call; a person writes, and the next process goes on with the task."""
+
+    def go_on(where, nth, meanwhile=PERSON, **settings):
+        given = {
+            "app": app,
+            "servers": [],
+            "documents": {"workspace": tmp_path},
+            "policy": [{"verdict": "allow", "tool": "*"}],
+            "journal": {"path": tmp_path / "journal.db", **settings},
+        }
+        kept, foresee = threading.Event(), Deed.foresee
+        calls = []
+
+        def foreseen(*note):
+            calls.append(note)
+            assert len(calls) < nth or kept.wait(10)  # all that came before this call is safe by then
+            foresee(*note)
+
+        with Faults() as faults, monkeypatch.context() as patched:
+            patched.setattr(Deed, "foresee", foreseen)
+            faults.after(*(("decided", kept.set) if nth == 1 else ("command_result", kept.set)))
+            if where == "before it was foreseen":
+                faults.before("foreseen", disk_full, nth=nth)
+            elif where == "before it was done":
+                faults.before("deed", fail, nth=nth)
+            faults.before("command_result", disk_full, nth=nth)
+            first = start(**given)
+            with pytest.raises(JournalError):
+                first.submit(Task(id="t", request="do it", target="book.xlsx")).result(10)
+            first.stop()
+        workbook = load_workbook(book)
+        for cell, value in meanwhile.items():
+            workbook.active[cell] = value
+        if meanwhile:
+            workbook.save(book)
+        return start(**given).handle("t")
+
+    return go_on
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_before_a_call_foresaw_anything_the_list_is_cut_and_the_model_decides_anew(broken_off, book, until, nth):
+    handle = broken_off("before it was foreseen", nth)
+    assert handle.result(10).ok
+    assert until(handle, EventName.LIST_CUT).data["ran"] == nth - 1
+    assert cells(book) == PERSON
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize("where", ["before it was done", "after it was done"])
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [("it was done", Outcome.FINISHED), ("it was not done", Outcome.FINISHED), ("stop", Outcome.FAILED)],
+)
+def test_once_a_call_was_about_to_write_a_person_says_whether_it_was_done(
+    broken_off, book, until, where, nth, said, outcome
+):
+    handle = broken_off(where, nth)
+    until(handle, EventName.QUESTION_ASKED)
+    [question] = handle.questions()
+    assert question.in_doubt == f"t/1.1.{nth - 1}"
+    handle.answer(question.id, said)
+    assert handle.result(10).outcome is outcome
+    assert cells(book) == PERSON
+
+
+@pytest.mark.parametrize("where", ["before it was done", "after it was done"])
+def test_where_nobody_is_asked_the_work_fails(broken_off, book, where):
+    assert broken_off(where, 1, in_doubt="fail").result(10).outcome is Outcome.FAILED
+    assert cells(book) == PERSON
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize("where", ["before it was foreseen", "before it was done", "after it was done"])
+def test_where_nobody_wrote_anything_the_list_is_done_to_its_end(broken_off, book, where, nth):
+    handle = broken_off(where, nth, meanwhile={})
+    assert handle.result(10).ok
+    assert EventName.LIST_CUT not in {event.name for event in handle.events()}
+    assert cells(book) == {cell: f"new {cell}" for cell in CELLS}
