@@ -254,9 +254,7 @@ class Workspace:
         self._swept.add(folder)
         oldest = time.time() - LEFT_SECONDS
         for spare in folder.glob(".callboard-*.tmp"):
-            with contextlib.suppress(
-                OSError
-            ):  # another process was as quick, or it may not be touched
+            with contextlib.suppress(OSError):  # another process was as quick, or it may not be touched
                 if spare.stat().st_mtime < oldest:
                     spare.unlink()
 
