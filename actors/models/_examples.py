@@ -80,12 +80,12 @@ _READ_DONE = Example(
     },
 )
 _WRITE = Example(
-    'The subtask is "Enter the opening hours that subtask 1 left", nothing was done so far, and '
-    "${subtasks.1.output.days} can be passed on:",
+    'The subtask is "Draw a frame around the opening hours", nothing was done so far, the window is empty, draw_frame '
+    "can't be called yet, and ${subtasks.1.output.days} can be passed on:",
     {
-        "Observation": "Nothing was done so far. Subtask 1 left the days.",
-        "Thought": "One call enters all of them: they are passed on, not copied.",
-        "Plan": ["Enter the days"],
+        "Observation": "Nothing was done so far. The window is empty; subtask 1 left the days.",
+        "Thought": "draw_frame works on entries, and there are none yet: add_entries makes them of what subtask 1 left.",
+        "Plan": ["Enter the days", "Draw the frame"],
         "Decision": {
             "Status": "CONTINUE",
             "Actions": [
@@ -96,20 +96,20 @@ _WRITE = Example(
     },
 )
 _MORE = Example(
-    'The subtask is "Enter the opening hours, and draw a frame", your step 1 was add_entries:',
+    "Then, your step 1 was add_entries:",
     {
         "Observation": "add_entries succeeded in step 1. No step drew a frame.",
         "Thought": "The entries are there; the frame is missing. draw_frame draws it.",
         "Plan": ["Draw the frame"],
         "Decision": {
             "Status": "CONTINUE",
-            "Actions": [{"Function": "draw_frame", "ControlText": "This week", "Args": {}}],
+            "Actions": [{"Function": "draw_frame", "ControlText": "Entries", "Args": {}}],
         },
         "Comment": "I draw the frame.",
     },
 )
 _WRITE_DONE = Example(
-    "Your step 1 was add_entries, and your step 2 draw_frame:",
+    "And then, your step 2 was draw_frame:",
     {
         "Observation": "add_entries succeeded in step 1, draw_frame in step 2.",
         "Thought": "The entries are there, and so is the frame. Nothing is missing.",

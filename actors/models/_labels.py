@@ -51,7 +51,7 @@ def labelled(things: Iterable[_T]) -> dict[str, _T]:
 def _called(thing: Named) -> str:
     name = " ".join(thing.name.split())
     application = isinstance(thing, Target) and thing.kind is TargetKind.APPLICATION
-    return f"{name or thing.id} (new)" if application else name
+    return f"new empty {name or thing.id}" if application else name
 
 
 def chosen(labels: Mapping[str, _T], said: str) -> _T | None:

@@ -26,7 +26,7 @@ def not_now(tools: Iterable[ToolInfo]) -> str:
     lines = []
     for tool in sorted(tools, key=lambda tool: tool.name):
         kinds = " or ".join(tool.controls) or "control"
-        lines.append(f"- {tool.name}: {_what(tool)} It needs a {kinds}, and there is none yet.")
+        lines.append(f"- {tool.name}: {_what(tool)} It works on a {kinds}; there is none yet, so make one first.")
     return "\n".join(lines)
 
 

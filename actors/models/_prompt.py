@@ -253,7 +253,7 @@ def _target(label: str, target: Target, started: Mapping[str, str]) -> str:
     root = target.address.split("/")[1]
     what = {
         TargetKind.WINDOW: f"open in {written(started.get(root, root))}",
-        TargetKind.APPLICATION: "nothing yet, for something new",
+        TargetKind.APPLICATION: "to make something new",
     }
     return f"- {written(label)}: {what.get(target.kind, target.kind.value)}{at}"
 

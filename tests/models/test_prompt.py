@@ -255,4 +255,4 @@ def test_new_windows_are_told_from_open_ones(asks):
         Target(id="word", name="Word", kind=TargetKind.APPLICATION, address="app/word/*", server="documents"),
     )
     text = text_of(asks(kind=AgentKind.HOST, observation=Observation(targets=targets)))
-    assert '- "a.docx": open in "Word"\n- "Word (new)": nothing yet, for something new' in text
+    assert '- "a.docx": open in "Word"\n- "new empty Word": to make something new' in text

@@ -238,7 +238,7 @@ def test_what_an_application_is_chosen_for_stands_in_its_label(asks):
         )
     )
     schema = answer_schema(asked(asks, AgentKind.HOST, observation=seen))
-    assert form_of(schema, "ASSIGN")["ControlText"]["enum"] == ["a.docx", "Word (new)"]
+    assert form_of(schema, "ASSIGN")["ControlText"]["enum"] == ["a.docx", "new empty Word"]
 
 
 ROWS = tool(
