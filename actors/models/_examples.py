@@ -84,7 +84,7 @@ _WRITE = Example(
     "can't be called yet, and ${subtasks.1.output.days} can be passed on:",
     {
         "Observation": "Nothing was done so far. The window is empty; subtask 1 left the days.",
-        "Thought": "draw_frame works on entries, and there are none yet: add_entries makes them of what subtask 1 left.",
+        "Thought": "draw_frame works on entries, and there are none yet: add_entries makes them of what was left.",
         "Plan": ["Enter the days", "Draw the frame"],
         "Decision": {
             "Status": "CONTINUE",

@@ -161,7 +161,7 @@ def _request(context: Context, run: Run, observation: Observation, reasons: tupl
         step=run.steps + 1,
         call=run.asked + len(reasons) + 1,
         status=run.status,
-        statuses=_statuses(context, run),
+        statuses=context.manager.offered(run.status),
         instructions=context.services.prompts[context.kind],
         task_request=assign.task_request or assign.request,
         request=assign.request,
@@ -176,12 +176,6 @@ def _request(context: Context, run: Run, observation: Observation, reasons: tupl
         history_tokens=run.limits.history_tokens,
         observation_tokens=run.limits.observation_tokens,
     )
-
-
-def _statuses(context: Context, run: Run) -> tuple[str, ...]:
-    """Give the statuses that a model may wish for; where nobody answers questions, asking leads nowhere."""
-    asks = context.services.settings.system.ask_question
-    return tuple(status for status in context.manager.offered(run.status) if asks or status != "PENDING")
 
 
 async def follow_plan(context: Context, run: Run, observation: Observation) -> Decision:
