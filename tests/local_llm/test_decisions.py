@@ -60,7 +60,7 @@ def test_an_app_agent_reads_the_table_that_is_meant(begin, tmp_path):
     supervisor = begin(documents={"workspace": tmp_path / "workspace"})
     handle = supervisor.submit(Task(request="Read the table of the revenue", target="sales.docx"))
     assert decided(handle) == "CONTINUE"
-    (read,) = [event.data for event in handle.events() if event.name is EventName.TOOL_FINISHED]
+    (read,) = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED]
     assert (read["tool"], read["status"]) == ("read_table", "success")
 
 
