@@ -135,7 +135,8 @@ def live(folder: Path, order: dict[str, Any]) -> int:
                 if name in tasks and not submit(supervisor, tasks[name], folder).done():
                     msg = f"{name} was over, and was taken again"
                     raise RuntimeError(msg)
-    left = supervisor.stop()
+    silent = "callboard-model-app/word/slow.docx"  # its model never answers, and its thread can't be ended
+    left = [what for what in supervisor.stop() if what != silent]
     if left:
         msg = f"left behind: {left}"
         raise RuntimeError(msg)
