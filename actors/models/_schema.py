@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models._labels import labelled
 from callboard.actors.models._references import References, fitting
+from callboard.actors.states import NOBODY
 from callboard.messages import AgentKind, Effect, Outcome, ResultStatus
 
 if TYPE_CHECKING:
@@ -89,9 +90,9 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
 
     A HostAgent has to have a target to ASSIGN to, and can't FINISH with a subtask that did not. An AppAgent that did
     nothing needs no second look, and can't FINISH if it could have read first: it has seen the names of the controls,
-    and not what is in them.
+    and not what is in them. Whoever was told that nobody answers questions asks no more.
     """
-    guesses = set()
+    guesses = {"PENDING"} if _unheard(request) else set()
     if request.kind is AgentKind.HOST:
         own = own_subtasks(request)
         guesses |= set() if request.observation.targets else {"ASSIGN"}
@@ -100,6 +101,11 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
         reads = any(tool.effect is Effect.READ for tool in request.tools)
         guesses |= {"SCREENSHOT", "FINISH"} if reads else {"SCREENSHOT"}
     return tuple(status for status in request.statuses if status not in guesses) or request.statuses
+
+
+def _unheard(request: ModelRequest) -> bool:
+    seen = (request.observation, *(record.observation for record in request.memory))
+    return any(NOBODY in observation.notes for observation in seen)
 
 
 def _acted(request: ModelRequest) -> bool:

@@ -53,12 +53,13 @@ from callboard.actors.states._mobile import (
     MobileAgentStateManager,
     NoneMobileAgentState,
 )
-from callboard.actors.states._notes import see
+from callboard.actors.states._notes import NOBODY, see
 from callboard.actors.states._run import GO_ON, STOP, WAS_DONE, WAS_NOT_DONE, Applied, Run, memory_key, unique
 from callboard.actors.states._unfinished import OnTheWay, Unfinished
 
 __all__ = [
     "GO_ON",
+    "NOBODY",
     "STOP",
     "STOPPED",
     "WAS_DONE",

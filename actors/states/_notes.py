@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 CLAIMS = frozenset({"FINISH", "ASSIGN", "CONFIRM", "PENDING", "SCREENSHOT"})
 """Statuses of an answer that hold only if all of its actions ran and succeeded."""
 
+NOBODY = "nobody will answer questions: decide yourself, or say FAIL"
+"""What a model is told that asked where nobody answers."""
+
 WINDOW = 30
 """How many steps back a loop is looked for."""
 
@@ -34,7 +37,7 @@ def failure_notes(record: StepRecord) -> Iterable[str]:
 def answer_notes(asked: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[str]:
     """Say what a person answered to which question."""
     if answer.nobody:
-        yield "nobody will answer questions: decide yourself, or say FAIL"
+        yield NOBODY
     for question, text in zip(asked, answer.texts, strict=False):
         yield f"asked {question.text!r}, a person answered {text!r}"
 

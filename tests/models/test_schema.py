@@ -13,7 +13,8 @@ from callboard.actors.models._examples import EXAMPLES, examples
 from callboard.actors.models._responses import read_response
 from callboard.actors.models._schema import answer_schema, decision_forms, legal_statuses, offered_tools
 from callboard.actors.processing import MACHINES
-from callboard.messages import AgentKind, Control, Effect, Observation, Target, TargetKind
+from callboard.actors.states import NOBODY
+from callboard.messages import AgentKind, Control, Effect, Observation, Outcome, Target, TargetKind
 from callboard.testing import MemoryServer
 
 SERVER = MemoryServer(MemoryServer.window())
@@ -286,6 +287,28 @@ def test_an_app_agent_that_can_read_does_not_finish_before_it_did_anything(asks)
     done = asks().memory
     assert "FINISH" in offered(memory=done, step=2)
     assert "FINISH" not in offered(memory=done, step=1)  # that was for an earlier subtask
+
+
+def test_an_agent_that_was_told_that_nobody_answers_can_not_ask_again(asks):
+    told = Observation(notes=(NOBODY,))
+    before = tuple(record.model_copy(update={"observation": told}) for record in asks().memory)
+    assert "PENDING" in legal_statuses(asked(asks))
+    assert "PENDING" not in legal_statuses(asked(asks, observation=told))
+    assert "PENDING" not in legal_statuses(asked(asks, memory=before))
+
+
+def test_a_host_does_not_finish_with_a_subtask_that_failed(asks):
+    def offered(*outcomes):
+        (done,) = asks().subtasks
+        subtasks = tuple(
+            done.model_copy(update={"outcome": outcome, "number": n, "run_id": f"t/{n}"})
+            for n, outcome in enumerate(outcomes, 1)
+        )
+        return legal_statuses(asked(asks, AgentKind.HOST, subtasks=subtasks))
+
+    assert "FINISH" in offered()
+    assert "FINISH" in offered(Outcome.FAILED, Outcome.FINISHED)
+    assert "FINISH" not in offered(Outcome.FINISHED, Outcome.FAILED)
 
 
 def test_a_control_is_not_asked_for_where_there_is_none(asks):
