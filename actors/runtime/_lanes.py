@@ -165,12 +165,15 @@ class Lanes:
         A cancel stops the waiting, not the call: what has started goes on until it returns, and the job that started
         it does not count as ended before. An exception that would end the loop arrives wrapped in a RuntimeError.
 
-        Raises:
-            SupervisorStoppedError: If the lanes are closed; the call never runs.
+        On closed lanes it never runs, and nobody hears of it: to fail would be taken for what became of the work, which
+        the next process goes on with. The wait ends with the event loop.
         """
         if not name:
             return function()
-        future, lane = self._put(name, function)
+        try:
+            future, lane = self._put(name, function)
+        except SupervisorStoppedError:
+            return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]  # it has no result
         calls = calls_of_job.get()
         if calls is not None:
             calls[future] = lane
