@@ -1,13 +1,17 @@
 """Level 2, how: the four phases, their middleware, and each agent's strategies."""
 
+from callboard.actors.processing._action_list import SOMEBODY
 from callboard.actors.processing._agents import MACHINES, STRATEGIES, pipeline
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._middleware import PhaseCall, retried, timed
 from callboard.actors.processing._phases import Acted, Context, Meter, Services, Strategies
 from callboard.actors.processing._pipeline import Pipeline
+from callboard.actors.processing._recover import GONE
 
 __all__ = [
+    "GONE",
     "MACHINES",
+    "SOMEBODY",
     "STRATEGIES",
     "Acted",
     "Context",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from callboard.actors.commands import IDENTITY
-from callboard.actors.processing._action_list import UNSEEN, ActionList
+from callboard.actors.processing._action_list import SOMEBODY, UNSEEN, ActionList, changes
 from callboard.actors.processing._phases import Acted
 from callboard.messages import Action, Held, ResultStatus, Target, TargetKind
 
@@ -25,11 +25,27 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
     """
     actions = ActionList(context, run, observation, decision, decision.actions)
     if decision.status != "CONFIRM":
-        return await actions.play()
+        why = _given_before(context, run, observation, decision)
+        return actions.cut(why) if why else await actions.play()
     try:
         return await actions.denied() or Acted(decision, held=decision.actions, held_by=Held.MODEL)
     except UNSEEN as error:
         return actions.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
+
+
+def _given_before(context: Context, run: Run, observation: Observation, decision: Decision) -> str:
+    """Say why an answer from before a crash counts for nothing on the look that was taken after it; empty if it does.
+
+    It counts on a surface that changes of itself: each control is looked at once more there before it is touched.
+    """
+    known = run.unfinished.answers if run.unfinished is not None else ()
+    asked = int(context.meter.amounts.get("repairs", 0))  # those before the one that counts were sent back
+    target = run.assign.target
+    if asked >= len(known) or target is None or not changes(context, run, decision.actions):
+        return ""
+    given_on = known[asked].fingerprint
+    same = not given_on or given_on == observation.fingerprint
+    return "" if same or context.services.toolbox.server(target).settles else f"{SOMEBODY} while nobody worked"
 
 
 async def act_as_host(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
@@ -98,7 +114,7 @@ def _other(context: Context, run: Run, observation: Observation) -> str:
     begun = bool(run.memory[-1].results)  # what differs may be the agent's own work
     quiet = not context.services.toolbox.server(target).settles
     if quiet and not begun and observation.fingerprint != shown.fingerprint:
-        return "somebody else has changed it since a person was asked; nothing was done"
+        return f"{SOMEBODY} since a person was asked; nothing was done"
     return ""
 
 

@@ -26,6 +26,8 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from callboard.actors.commands import Ruling, Tools
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
@@ -35,6 +37,15 @@ AFTER_FAILURE = "skipped, because an action failed before it"
 UNSEEN = (ToolTimeoutError, ToolError)
 """What goes wrong with looking before an action: the model sees it, as if the action itself had failed."""
 AFTER_CUT = "skipped, because the list was cut before it"
+SOMEBODY = "somebody else has changed it"
+"""Why a list is cut on a surface that changes by calls alone; a replay knows it by that."""
+
+
+def changes(context: Context, run: Run, actions: Sequence[Action]) -> bool:
+    """Say whether one of these actions may change something."""
+    tools = context.services.toolbox.actions(context.kind, run.assign.target)
+    found = (tools.get(action.tool) for action in actions)
+    return any(tool is None or tool.info.effect is not Effect.READ for tool in found)
 
 
 @dataclass

@@ -147,7 +147,8 @@ def _answered(request: ModelRequest, answer: ModelAnswer) -> Answered:
     except ValidationError:
         content = repr(answer.content)  # it is no JSON, and will be sent back for that
     taken = answer.model_dump(include={"input_tokens", "output_tokens", "cost", "refers"})
-    return Answered(step=request.step, call=request.call, content=content, **taken)
+    seen = request.observation.fingerprint
+    return Answered(step=request.step, call=request.call, content=content, fingerprint=seen, **taken)
 
 
 def _request(context: Context, run: Run, observation: Observation, reasons: tuple[str, ...]) -> ModelRequest:

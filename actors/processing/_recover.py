@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing._act import in_window
-from callboard.actors.processing._action_list import ActionList
+from callboard.actors.processing._action_list import SOMEBODY, ActionList, changes
 from callboard.actors.processing._collect import settled
 from callboard.actors.states import STOP, WAS_DONE, WAS_NOT_DONE, Unfinished
 from callboard.messages import (
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from callboard.actors.processing._phases import Acted, Context
     from callboard.actors.states import Run
     from callboard.messages import Observation
+
+
+GONE = "nothing more was done: "
+"""How it is told that a surface is not there any more; why not follows."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +85,15 @@ async def _is_other(context: Context, run: Run, seen: Observation, left: Unfinis
     target, decided = run.assign.target, acted_on(run)
     if target is None or context.services.toolbox.server(target).settles:
         return False
-    tools = context.services.toolbox.actions(context.kind, target)
-    rest = [tools.get(action.tool) for action in decided.actions[len(left.results) :]]
-    if all(tool is not None and tool.info.effect is Effect.READ for tool in rest):
+    if not changes(context, run, decided.actions[len(left.results) :]):
         return False
     before = left.intent.fingerprint if left.intent is not None else ""
     if seen.fingerprint in {decided.seen or decided.observation.fingerprint, before}:
         return False
-    if left.known is None or (tool := tools.get(left.known.tool)) is None:
+    if left.known is None:
+        return True
+    tool = context.services.toolbox.actions(context.kind, target).get(left.known.tool)
+    if tool is None:
         return True
     return await tool.probe(left.known, left.wrote, seen.fingerprint) is not Probe.DONE
 
@@ -96,12 +101,12 @@ async def _is_other(context: Context, run: Run, seen: Observation, left: Unfinis
 def _why(context: Context, run: Run, seen: Observation, left: Unfinished) -> str:
     """Say why nothing is done on a surface that is not as the step knew it."""
     if not seen.fingerprint:  # a look always has one, unless nothing is there any more
-        return f"nothing more was done: {' '.join(seen.notes)}"
+        return f"{GONE}{' '.join(seen.notes)}"
     name = acted_on(run).actions[len(left.results)].tool
     tool = context.services.toolbox.actions(context.kind, run.assign.target).get(name)
     once = left.intent is not None or tool is None or tool.info.effect is Effect.ONCE
     own = "" if once else f", unless {name} did it right before"
-    return f"it was changed by somebody else while nobody worked{own}; nothing more was done"
+    return f"{SOMEBODY} while nobody worked{own}; nothing more was done"
 
 
 def acted_on(run: Run) -> Decided:

@@ -91,7 +91,7 @@ class RecordedTool(BoundTool):
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:  # noqa: ARG002 - the interface
         """Give what a look had said."""
-        return self._tape.probe
+        return self._tape.probed(intent)
 
     async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:  # noqa: ARG002 - the interface
         """Never called: the dispatcher knows the results."""
@@ -105,7 +105,7 @@ class RecordedServer(Server):
     def __init__(self, name: str, tape: Tape) -> None:
         self.name = name
         self._tape = tape
-        self.settles = "somebody else has changed it" not in tape.skipped()
+        self.settles = not tape.foreign
 
     def targets(self) -> tuple[Target, ...]:
         """Never asked: what was seen is recorded."""

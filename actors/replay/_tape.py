@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from callboard.actors.processing import GONE, SOMEBODY
 from callboard.messages import (
     Answered,
     ApprovalRequest,
@@ -113,7 +114,7 @@ class Tape:
             case StepFailed(phase=Phase.DATA_COLLECTION):
                 raise self.failure()
             case StepDone(record=record):
-                return record.observation
+                return self._found(record.observation)
             case ApprovalRequest() | Captured():
                 return self.word.observation
         decided = next((note for note in self.notes if isinstance(note, Decided)), None)
@@ -123,6 +124,15 @@ class Tape:
             return decided.observation
         # Of a step that ended before its decision nobody kept what it saw; the last look is the nearest to it.
         return self.run.memory[-1].observation if self.run.memory else Observation()
+
+    def _found(self, seen: Observation) -> Observation:
+        """Give what was found after a crash: nobody kept it; that it was another look, or none, the cut tells."""
+        left, why = self.run.unfinished, self.skipped()
+        if left is None or left.decided is None:
+            return seen
+        if why.startswith(GONE):
+            return Observation(notes=(why.removeprefix(GONE),))
+        return seen.model_copy(update={"fingerprint": f"not {seen.fingerprint}"}) if self.foreign else seen
 
     # What the model said
 
@@ -175,6 +185,11 @@ class Tape:
         result = self.word.record.results[self.done]
         return result.error if result.status is ResultStatus.SKIPPED else ""
 
+    @property
+    def foreign(self) -> bool:
+        """Whether the next action was skipped because the surface was not as the agent knew it."""
+        return SOMEBODY in self.skipped() or self.skipped().startswith(GONE)
+
     def result(self, call_id: str, tool: str) -> CommandResult:
         """Give what came of a command.
 
@@ -201,6 +216,14 @@ class Tape:
             isinstance(self.word, StepFailed) and self.word.outcome is Outcome.FAILED
         )
         return Probe.UNKNOWN if unknown else Probe.DONE
+
+    def probed(self, intent: Intent) -> Probe:
+        """Give what a look said of the action in doubt, or whether the surface was as an earlier one had left it."""
+        left = self.run.unfinished
+        doubt = left.doubt if left is not None and left.said is None else None
+        if doubt is not None and doubt.call_id == intent.call_id:
+            return self.probe
+        return Probe.UNKNOWN if self.foreign else Probe.DONE
 
     # What went wrong
 

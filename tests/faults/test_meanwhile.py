@@ -1,4 +1,7 @@
-"""What a person writes while nobody works is not overwritten after a crash, wherever in a call it came."""
+"""What a person writes while nobody works is not overwritten after a crash, wherever in a step it came.
+
+What came of it is replayed from the journal each time.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ import pytest
 from openpyxl import Workbook, load_workbook
 
 from callboard import EventName, Outcome, Task
+from callboard.actors.processing import _decide
 from callboard.actors.runtime import Deed
 from callboard.messages import JournalError
-from callboard.testing import Faults, disk_full
+from callboard.testing import Faults, assert_replays, disk_full
 
 CELLS = ("A1", "A2")
 PERSON = {"A1": "a person wrote this", "A2": "and this", "B1": "and that"}
@@ -46,6 +50,7 @@ def book(tmp_path):
 @pytest.fixture
 def broken_off(start, tmp_path, book, monkeypatch):
     """Break a task off at a place of its nth call; a person writes, and the next process goes on with the task."""
+    begun = []
 
     def go_on(where, nth, meanwhile=PERSON, **settings):
         given = {
@@ -63,9 +68,19 @@ def broken_off(start, tmp_path, book, monkeypatch):
             assert len(calls) < nth or kept.wait(10)  # all that came before this call is safe by then
             foresee(*note)
 
+        def checked(*answer, **how):
+            assert kept.wait(10)
+            return decision_of(*answer, **how)
+
+        decision_of = _decide.decision_of
         with Faults() as faults, monkeypatch.context() as patched:
             patched.setattr(Deed, "foresee", foreseen)
-            faults.after(*(("decided", kept.set) if nth == 1 else ("command_result", kept.set)))
+            if where == "before it was decided":
+                patched.setattr(_decide, "decision_of", checked)
+                faults.after("answered", kept.set)
+                faults.before("decided", disk_full)
+            else:
+                faults.after("decided" if nth == 1 else "command_result", kept.set)
             if where == "before it was foreseen":
                 faults.before("foreseen", disk_full, nth=nth)
             elif where == "before it was done":
@@ -80,9 +95,27 @@ def broken_off(start, tmp_path, book, monkeypatch):
             workbook.active[cell] = value
         if meanwhile:
             workbook.save(book)
-        return start(**given).handle("t")
+        begun.append(start(**given))
+        return begun[0].handle("t")
 
-    return go_on
+    yield go_on
+    for supervisor in begun:
+        supervisor.stop()
+        assert_replays(tmp_path / "journal.db")
+
+
+def test_an_answer_from_before_the_crash_is_not_applied_to_what_somebody_else_wrote(broken_off, book, until):
+    handle = broken_off("before it was decided", 1)
+    assert handle.result(10).ok
+    assert until(handle, EventName.LIST_CUT).data["ran"] == 0
+    assert cells(book) == PERSON
+
+
+def test_an_answer_from_before_the_crash_is_not_asked_for_again(broken_off, book):
+    handle = broken_off("before it was decided", 1, meanwhile={})
+    result = handle.result(10)
+    assert (result.ok, result.usage.model_calls) == (True, 2)
+    assert cells(book) == {cell: f"new {cell}" for cell in CELLS}
 
 
 @pytest.mark.parametrize("nth", [1, 2])

@@ -333,8 +333,11 @@ def change(here):
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("append", "it was changed by somebody else while nobody worked; nothing more was done"),
-        ("write", "by somebody else while nobody worked, unless write did it right before; nothing more was done"),
+        ("append", "somebody else has changed it while nobody worked; nothing more was done"),
+        (
+            "write",
+            "somebody else has changed it while nobody worked, unless write did it right before; nothing more was done",
+        ),
     ],
 )
 async def test_a_surface_that_somebody_else_changed_meanwhile_gets_nothing(left, name, why):
