@@ -88,7 +88,7 @@ class WorkingState(AgentState):
     def after_answer(self, run: Run) -> Move | None:
         """Say where a person's word leads that was asked for without a state of its own."""
         match run.last:
-            case Answer() | RequestExpired() if run.broken_off and run.at_limit is None:
+            case Answer() | RequestExpired() if on_doubt(run):
                 return after_doubt(run, "FAIL")
             case ApprovalAnswer(approved=False):
                 return Move("FAIL", By.USER, Outcome.REJECTED, rejection(run.last))
@@ -162,7 +162,7 @@ class ConfirmState(AgentState):
             case StepDone():
                 unattended = run.answer is not None and run.answer.unattended
                 return Move("CONTINUE", By.SYSTEM if unattended else By.USER)
-            case Answer() | RequestExpired() if run.broken_off:
+            case Answer() | RequestExpired() if on_doubt(run):
                 return after_doubt(run, self.on_rejection)
             case RequestExpired(at_deadline=AtDeadline.ALLOW):
                 return None
@@ -261,6 +261,12 @@ def expired_approval(expired: RequestExpired, on_rejection: str) -> Move:
     if expired.at_deadline is AtDeadline.DENY:
         return Move(on_rejection, By.TIMEOUT, Outcome.REJECTED, _run.TOO_LATE)
     return Move("FAIL", By.TIMEOUT, Outcome.TIMED_OUT, _run.TOO_LATE)
+
+
+def on_doubt(run: Run) -> bool:
+    """Say whether the last word was on an action in doubt; an approval that a clock gave is the step's own."""
+    allowed = isinstance(run.last, RequestExpired) and run.last.at_deadline is AtDeadline.ALLOW
+    return run.broken_off and run.at_limit is None and not allowed
 
 
 def after_doubt(run: Run, on_stop: str) -> Move | None:

@@ -426,6 +426,24 @@ def test_a_run_that_waits_for_a_person_still_waits_under_a_new_lease():
     assert answered.notes == ("asked 'which?', a person answered 'x'",)
 
 
+def test_a_pause_after_a_crash_does_not_take_an_approval_that_a_clock_gave_for_the_word_on_a_doubt():
+    held = step("CONFIRM", held=(Action(tool="write"),), held_by=Held.MODEL)
+    asking = folded(WORK, (held, 1))
+    request = ApprovalRequest(
+        id=ask_id(asking),
+        task_id="t",
+        run_id="t/1",
+        token=7,
+        address=WORK.address,
+        actions=asking.held,
+        reason="dangerous",
+        observation=SEEN,
+    )
+    allowed = RequestExpired(id=request.id, task_id="t", at_deadline=AtDeadline.ALLOW)
+    run = folded(WORK, (held, 1), (request, 2), allowed, (DECIDED, 3), assignment(token=8), Pause(task_id="t"))
+    assert (run.status, run.outcome, run.broken_off, run.paused) == ("CONFIRM", None, True, True)
+
+
 def test_a_pause_lasts_until_the_resume():
     assert folded(WORK, Pause(task_id="t"), assignment(token=8)).paused
     assert not folded(WORK, Pause(task_id="t"), assignment(token=8), Resume(task_id="t")).paused
