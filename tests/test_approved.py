@@ -352,10 +352,13 @@ def test_what_was_approved_for_the_rest_of_a_task_is_asked_again_in_another_wind
 
 def test_what_was_approved_for_the_rest_of_a_task_is_asked_again_once_the_window_is_another_one(start, asked):
     surface = Titled()
+    surface.hold = "1"
     handle = start(app=[PAY, PAY, FINISH], servers=[surface], policy=APPROVE_PAYMENTS).submit(Task(**ALONE))
     first = asked(handle)
     handle.approve(first.id, remember=True)
+    assert surface.begun.wait(10)
     surface.title = "Invoice B"
+    surface.let_go.set()
     second = asked_for(handle, 2)
     assert second.name is EventName.APPROVAL_REQUESTED
     handle.reject(handle.approvals()[0].id)

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from callboard import EventName, Outcome, Task, tool
+from callboard.actors.commands import TargetLookup
 from callboard.actors.journal._writer import RETAIN_SECONDS
 from callboard.messages import (
     Effect,
@@ -498,31 +499,24 @@ def test_the_conversation_of_a_follow_up_that_is_not_over_is_kept(stage):
     assert memories == [1]
 
 
-class SlowToList(MemoryServer):
-    """A surface that takes its time to list its windows, once it is told to."""
+def test_the_same_key_while_the_first_one_ends_is_the_same_task_and_leaves_the_window_free(stage, monkeypatch):
+    supervisor, found = stage.begin(app=lambda _request: FINISH), []
+    looked, go, look = threading.Event(), threading.Event(), TargetLookup.target
 
-    def __init__(self):
-        super().__init__(self.window())
-        self.asked, self.go, self.slow = threading.Event(), threading.Event(), False
+    def held_up(lookup, task):
+        target = look(lookup, task)
+        if threading.current_thread() is second:
+            looked.set()
+            assert go.wait(10)
+        return target
 
-    def targets(self):
-        if self.slow:
-            self.slow = False
-            self.asked.set()
-            self.go.wait(20)
-        return super().targets()
-
-
-def test_the_same_key_while_the_first_one_ends_is_the_same_task_and_leaves_the_window_free(stage):
-    surface, found = SlowToList(), []
-    supervisor = stage.begin(app=lambda _request: FINISH, surface=surface)
-    surface.slow = True
+    monkeypatch.setattr(TargetLookup, "target", held_up)
     second = threading.Thread(target=lambda: found.append(supervisor.submit(lone(key="k"))))
     second.start()
-    assert surface.asked.wait(10)
+    assert looked.wait(10)
     first = supervisor.submit(lone(key="k"))
     assert first.result(10).ok
-    surface.go.set()
+    go.set()
     second.join(20)
     assert found[0].task_id == first.task_id
     assert supervisor.pending() == ()
