@@ -326,7 +326,7 @@ def _request() -> ModelRequest:
 def prompt() -> str:
     """Write one prompt as a model gets it."""
     request = _request()
-    written = prompt_of(request, answer_schema(request))
+    written = prompt_of(request)
     user = "\n\n".join(part for part in written.user if isinstance(part, str))
     return f"The system's message:\n\n```text\n{written.system}\n```\n\nThe user's:\n\n```text\n{user}\n```\n"
 

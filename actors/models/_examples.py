@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from callboard.messages import AgentKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 class Example(NamedTuple):
@@ -174,9 +174,9 @@ EXAMPLES: dict[AgentKind, tuple[Example, ...]] = {
 """Two to five for each kind."""
 
 
-def examples(kind: AgentKind, forms: Mapping[str, Any]) -> Iterator[Example]:
-    """Give those whose decision has one of these forms, by status."""
+def examples(kind: AgentKind, parts: Mapping[str, Sequence[str]]) -> Iterator[Example]:
+    """Give those whose decision consists of these parts, by status."""
     for example in EXAMPLES[kind]:
         decision = example.answer["Decision"]
-        if decision.keys() == forms.get(decision["Status"], {}).get("properties", {}).keys():
+        if [key for key in decision if key != "Status"] == list(parts.get(decision["Status"], ())):
             yield example

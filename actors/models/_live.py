@@ -63,7 +63,7 @@ class LiveModel(Model):
             ModelError: If there is no answer: the provider refuses, can't be reached, or the model does.
         """
         schema = self._schema(request)
-        prompt = prompt_of(request, schema, pictures=self._pictures)
+        prompt = prompt_of(request, pictures=self._pictures)
         response = await self._asked(self._messages(prompt), self._parameters(schema))
         self._check_refusal(response)
         content, usage = _content(response), response.usage
@@ -85,7 +85,7 @@ class LiveModel(Model):
     def estimate(self, request: ModelRequest) -> Expected:
         """Say what the prompt and the longest answer will use."""
         schema = self._schema(request)
-        prompt = prompt_of(request, schema, pictures=self._pictures)
+        prompt = prompt_of(request, pictures=self._pictures)
         given, answered = prompt.tokens + len(str(schema)) // CHARACTERS, self._settings.max_tokens
         return Expected(tokens=given + answered, cost=self._connection.price(self._model.model_name, given, answered))
 

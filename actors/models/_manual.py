@@ -22,11 +22,11 @@ def manual(tools: Iterable[ToolInfo]) -> str:
 
 
 def not_now(tools: Iterable[ToolInfo]) -> str:
-    """Tell tools that can't be called yet, and what is missing; who does not know of them looks for another way."""
+    """Name tools that can't be called yet, and what is missing."""
     lines = []
     for tool in sorted(tools, key=lambda tool: tool.name):
         kinds = " or ".join(tool.controls) or "control"
-        lines.append(f"- {tool.name}: {_what(tool)} It works on a {kinds}; there is none yet, so make one first.")
+        lines.append(f"- {tool.name}: it works on a {kinds}; there is none yet, so make one first.")
     return "\n".join(lines)
 
 

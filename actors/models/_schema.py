@@ -34,6 +34,19 @@ MOST_TOOLS = 60
 """More tools than that share one form of arguments."""
 _DEEPEST = 8
 
+KEYS = ("Observation", "Thought", "Plan", "Decision", "Comment")
+"""What an answer consists of: what is thought comes first."""
+_ACTIONS = ("Actions",)
+_BELONGS = {
+    "CONTINUE": _ACTIONS,
+    "CONFIRM": _ACTIONS,
+    "ASSIGN": ("ControlText", "Current Sub-Task"),
+    "SCREENSHOT": ("ControlReannotate",),
+    "PENDING": ("Questions",),
+    "FINISH": ("Result",),
+}
+"""What a decision holds beside its status."""
+
 _TEXT: Schema = {"type": "string"}
 _LINES: Schema = {"type": "array", "items": _TEXT, "maxItems": 12}
 _NULL: Schema = {"type": "null"}
@@ -57,15 +70,8 @@ def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: 
     labels = choices(labelled(request.observation.controls))
     build = _Forms(request, _CONTROL if labels else _TEXT, all_required=all_required, actions=actions)
     forms = [build.decision(status) for status in legal_statuses(request)]
-    schema = _object(
-        {
-            "Observation": _TEXT,
-            "Thought": _TEXT,
-            "Plan": _LINES,
-            "Decision": forms[0] if len(forms) == 1 else {"anyOf": forms},
-            "Comment": _TEXT,
-        }
-    )
+    more = {"Plan": _LINES, "Decision": forms[0] if len(forms) == 1 else {"anyOf": forms}}
+    schema = _object({key: more.get(key, _TEXT) for key in KEYS})
     return {**schema, "$defs": {"Control": {"type": "string", "enum": labels}}} if labels else schema
 
 
@@ -83,6 +89,12 @@ def decision_forms(schema: Mapping[str, Any]) -> dict[str, Schema]:
     """Give the forms of a decision by their status."""
     decision = schema["properties"]["Decision"]
     return {form["properties"]["Status"]["enum"][0]: form for form in decision.get("anyOf", [decision])}
+
+
+def parts_of(request: ModelRequest) -> dict[str, tuple[str, ...]]:
+    """Give what belongs to a decision beside its status, for each status of the state that the agent is in."""
+    parts = {status: _BELONGS.get(status, ()) for status in request.statuses}
+    return parts if request.tools else {status: () if keys == _ACTIONS else keys for status, keys in parts.items()}
 
 
 def legal_statuses(request: ModelRequest) -> tuple[str, ...]:

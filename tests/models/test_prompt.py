@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from callboard.actors.models import ModelRequest, ToolInfo
@@ -48,7 +50,7 @@ READ = ToolInfo(
 
 
 def shown(request: ModelRequest, **more):
-    return prompt_of(request, answer_schema(request), **more)
+    return prompt_of(request, **more)
 
 
 def text_of(request):
@@ -256,3 +258,38 @@ def test_new_windows_are_told_from_open_ones(asks):
     )
     text = text_of(asks(kind=AgentKind.HOST, observation=Observation(targets=targets)))
     assert '- "a.docx": open in "Word"\n- "new empty Word": to make something new' in text
+
+
+CHART = dataclasses.replace(READ, name="draw", description="Draw a chart.", controls=("range",))
+
+
+def test_the_systems_message_stays_the_same_from_step_to_step(asks):
+    statuses = MACHINES[AgentKind.APP].offered("CONTINUE")
+    shared = {"tools": (READ, CHART), "statuses": statuses}
+    first = shown(asks(**shared, memory=(), step=1, observation=Observation()))
+    read = record(1, result({"rows": 4}))
+    later = shown(asks(**shared, memory=(read,), step=2))
+    assert first.system == later.system
+    assert first.user != later.user
+
+
+def test_what_was_told_of_earlier_steps_is_told_in_the_same_words(asks):
+    memory = tuple(record(n, result({"rows": n})) for n in range(1, 4))
+    two, three = (shown(asks(memory=memory[:n], step=n + 1)).user[0] for n in (2, 3))
+    assert three.startswith(two.partition("\n</data>\n\n## What you see now")[0])
+
+
+def test_what_can_not_be_called_yet_is_told_with_what_is_missing(asks):
+    request = asks(tools=(READ, CHART))
+    assert "- draw: Draw a chart." in shown(request).system
+    assert "- draw: it works on a range; there is none yet, so make one first." in shown(request).user[0]
+    seen = Observation(controls=(Control(id="range-1", name="A1:B2", kind="range"),))
+    assert "can't be called yet" not in shown(asks(tools=(READ, CHART), observation=seen)).user[0]
+
+
+def test_the_statuses_that_can_be_said_now_are_told_at_the_end(asks):
+    statuses = MACHINES[AgentKind.APP].offered("CONTINUE")
+    request = asks(tools=(READ,), statuses=statuses, memory=(), step=1)
+    assert "\n- FINISH: " in shown(request).system
+    assert "Status can be CONTINUE, FAIL, PENDING, CONFIRM or ERROR now." in shown(request).user[-1]
+    assert "Status can be CONTINUE now." in shown(asks(statuses=("CONTINUE",))).user[-1]

@@ -11,7 +11,14 @@ from callboard.actors.models import ToolInfo
 from callboard.actors.models import _schema as limits
 from callboard.actors.models._examples import EXAMPLES, examples
 from callboard.actors.models._responses import read_response
-from callboard.actors.models._schema import answer_schema, decision_forms, legal_statuses, offered_tools
+from callboard.actors.models._schema import (
+    KEYS,
+    answer_schema,
+    decision_forms,
+    legal_statuses,
+    offered_tools,
+    parts_of,
+)
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import NOBODY
 from callboard.messages import AgentKind, Control, Effect, Observation, Outcome, Target, TargetKind
@@ -178,7 +185,7 @@ def test_very_many_tools_share_one_form(asks):
 def test_every_example_has_the_form_of_an_answer_and_can_be_read(asks, kind):
     request = asked(asks, kind, observation=TARGETS_AND_FIELD)
     schema = answer_schema(request)
-    shown = list(examples(kind, decision_forms(schema)))
+    shown = list(examples(kind, parts_of(request)))
     assert len(shown) == len(EXAMPLES[kind])
     for _, answer in shown:
         assert list(answer) == list(schema["properties"])
@@ -200,6 +207,17 @@ def test_what_belongs_to_another_status_can_not_be_answered(asks, kind, status):
     request = asked(asks, kind, status, observation=TARGETS_AND_FIELD)
     for name, form in decision_forms(answer_schema(request)).items():
         assert list(form["properties"]) == ["Status", *belongs.get(name, [])]
+    assert {name: list(keys) for name, keys in parts_of(request).items()} == {
+        name: belongs.get(name, []) for name in request.statuses
+    }
+
+
+def test_what_is_told_to_belong_to_a_status_is_what_the_schema_has(asks):
+    for tools in ((WRITE,), ()):
+        request = asked(asks, tools=tools)
+        forms = decision_forms(answer_schema(request))
+        assert list(answer_schema(request)["properties"]) == list(KEYS)
+        assert parts_of(request) == {name: tuple(form["properties"])[1:] for name, form in forms.items()}
 
 
 def test_there_are_no_actions_where_there_is_no_tool(asks):
