@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
 from callboard.messages._base import Address, AgentKind, Value, agent_kind
 
@@ -40,14 +39,17 @@ class Target(Value):
     start: str | None = None
     """For an application: the host tool that starts it; it gets ``name`` and answers with the window's target."""
 
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        kinds = {TargetKind.DEVICE: AgentKind.MOBILE, TargetKind.SHELL: AgentKind.LINUX}
-        wanted = kinds.get(self.kind, AgentKind.APP)
-        if agent_kind(self.address) is not wanted:
-            msg = f"a {self.kind.value} is worked on by {wanted.value} agents, not at {self.address}"
+    @field_validator("address")  # of the whole model it would run again for each target of each observation
+    @classmethod
+    def _fits(cls, address: str, info: ValidationInfo) -> str:
+        kind: TargetKind | None = info.data.get("kind")
+        if kind is None:
+            return address
+        wanted = {TargetKind.DEVICE: AgentKind.MOBILE, TargetKind.SHELL: AgentKind.LINUX}.get(kind, AgentKind.APP)
+        if agent_kind(address) is not wanted:
+            msg = f"a {kind.value} is worked on by {wanted.value} agents, not at {address}"
             raise ValueError(msg)
-        return self
+        return address
 
 
 class Control(Value):

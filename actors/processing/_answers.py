@@ -82,12 +82,12 @@ def _reannotated(response: AppResponse, labels: Labels) -> tuple[str, ...]:
 
 
 def _target(response: HostResponse, observation: Observation) -> Target:
-    labels = labelled(observation.targets)
-    known = ", ".join(f"{target.id} ({target.name})" for target in observation.targets) or "none"
+    targets = observation.targets
     for wanted in (response.label, response.text):
-        target = (find_target(observation.targets, wanted) or chosen(labels, wanted)) if wanted else None
+        target = (find_target(targets, wanted) or chosen(labelled(targets), wanted)) if wanted else None
         if target is not None:
             return target
+    known = ", ".join(f"{target.id} ({target.name})" for target in targets) or "none"
     wanted = response.text or response.label
     msg = (
         f"no target is called {wanted!r}; there are: {known}"
