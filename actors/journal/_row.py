@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _SHALLOW = 150
 """So many brackets in a JSON text, and it can't be too deep to be read again; that ends at 200."""
 
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
 _HIGHEST = 2**63 - 1
 
 _CHUNK = 256
@@ -64,7 +66,7 @@ def values_of(row: Row, message: Message) -> Bound:
     kind = _KINDS.get(type(message)) or _kind_of(type(message))
     try:
         body = message.model_dump_json()
-        if body.count("[") + body.count("{") > _SHALLOW:
+        if body.count("[") + body.count("{") > _SHALLOW and _may_be_deep(body):
             pydantic_core.from_json(body, cache_strings="none")
         if not (row.task_id.isascii() and row.run_id.isascii()):
             f"{row.task_id}{row.run_id}".encode()
@@ -76,6 +78,20 @@ def values_of(row: Row, message: Message) -> Bound:
         problem = f"an event of number {seq} can't be written down: SQLite counts to {_HIGHEST}"
         raise ValueError(problem)
     return row.at, seq, row.task_id, row.run_id, row.job, kind, body
+
+
+def _may_be_deep(body: str) -> bool:
+    """Say whether brackets may be nested deeper than `_SHALLOW`; an odd one in a text is taken for that too.
+
+    To read a long list again, only to know that it can be read, would cost more than to write it.
+    """
+    brackets = body.encode().translate(None, _NO_BRACKETS)
+    for _ in range(_SHALLOW):
+        outer = brackets.replace(b"{}", b"").replace(b"[]", b"")
+        if len(outer) == len(brackets):
+            break
+        brackets = outer
+    return bool(brackets)
 
 
 _KINDS: dict[type[Message], str] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import sqlite3
@@ -133,6 +134,22 @@ def test_a_value_that_is_too_deep_to_be_read_again_is_refused_before_it_is_writt
     journal.commit()
     assert refused == list(range(refused[0], 253))
     assert [row.run_id for row in journal.rows("t")] == [str(depth) for depth in range(1, refused[0])]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"a": [number]} for number in range(500)],
+        ["[{" * 200, "]" * 300, {"}": "{"}],
+        [[text] for text in "[]{}" * 100],
+        functools.reduce(lambda inner, _: {"{": [inner]}, range(80), "]"),
+    ],
+    ids=["many", "in texts", "many, in texts", "deep"],
+)
+def test_a_value_with_many_brackets_is_kept_as_it_is(opened, a_row, value):
+    journal = opened()
+    written(journal, a_row(CommandResult(call_id="c", tool="x", status=ResultStatus.SUCCESS, value=value)))
+    assert [row.message.value for row in journal.rows("t")] == [value]
 
 
 def test_a_message_without_a_tag_is_refused(opened, a_row):
