@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from enum import Flag, auto
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
@@ -250,6 +251,7 @@ class AgentStateManager:
             raise IllegalMoveError(source, target, str(by))
 
     @classmethod
+    @functools.cache  # asked several times a step, and a table never changes
     def offered(cls, source: str) -> tuple[str, ...]:
         """List the statuses that the model may choose in a state, in the table's order."""
         return tuple(target for target, by in cls.transitions.get(source, {}).items() if By.MODEL in by)
