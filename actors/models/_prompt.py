@@ -12,7 +12,7 @@ from callboard.actors.models._manual import not_now
 from callboard.actors.models._references import References
 from callboard.actors.models._schema import legal_statuses, offered_tools, own_steps, own_subtasks
 from callboard.actors.models._system import system_of
-from callboard.messages import AgentKind, ResultStatus, TargetKind
+from callboard.messages import AgentKind, ResultStatus, Target, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.models._model import ModelRequest
-    from callboard.messages import Control, Target
+    from callboard.messages import CommandResult, Control, StepRecord
 
 CHARACTERS = 4
 """Characters of a token, about; for estimates and bounds."""
@@ -210,8 +210,30 @@ def _done(request: ModelRequest) -> str:
         lines = []
     first = len(request.memory) - request.step + 2
     lines += [
-        f"- step {number}: {result.tool}, {_OUTCOMES.get(result.status, '')}"
+        f"- step {number}: {_called(result, record)}, {_OUTCOMES.get(result.status, '')}"
         for number, record in enumerate(own_steps(request), first)
         for result in record.results
     ]
-    return "\n".join(lines[-_LATEST:])
+    return "\n".join([*lines[-_LATEST:], *_new(request)])
+
+
+def _called(result: CommandResult, record: StepRecord) -> str:
+    """Name a call by its tool, and by its control if the step had no other call."""
+    control = record.decision.actions[0].control if len(record.decision.actions) == 1 else None
+    return result.tool if control is None else f"{result.tool} on {cut(written(control.name or control.id), 100)}"
+
+
+def _new(request: ModelRequest) -> Iterator[str]:
+    """Tell what there is that was not there when the agent began; no more than a few."""
+    steps = own_steps(request)
+    before, now = (steps[0].observation if steps else None), request.observation
+    if before is None:
+        return
+    known = {(thing.id, thing.name) for thing in (*before.controls, *before.targets)}
+    made = [
+        f"{written(label)} ({thing.kind.value if isinstance(thing, Target) else thing.kind})"
+        for label, thing in (*labelled(now.controls).items(), *labelled(now.targets).items())
+        if (thing.id, thing.name) not in known
+    ]
+    if 0 < len(made) <= _LATEST:
+        yield f"- new since then: {', '.join(made)}"

@@ -177,7 +177,7 @@ def test_a_long_history_is_told_in_lines_and_then_not_at_all(asks):
 def test_a_history_keeps_to_its_bound(asks, size):
     steps = tuple(record(number, result("x" * size), result("y" * size)) for number in range(1, 31))
     request = asks(memory=steps, history_tokens=1000)
-    assert shown(request).tokens - shown(asks(memory=(), subtasks=())).tokens < 1400
+    assert shown(request).tokens - shown(asks(memory=(), subtasks=())).tokens < 1450
 
 
 def test_a_value_that_is_cut_says_so(asks):
@@ -240,7 +240,7 @@ def test_what_others_wrote_stands_in_the_fence_wherever_it_comes_from(asks, kind
 def test_what_was_done_is_told_once_more_at_the_end(asks):
     memory = (record(1, result(4)), record(2, result(status=ResultStatus.FAILURE, error="no such cell")))
     after = shown(asks(memory=memory, step=3)).user[-1]
-    assert "- step 1: read_table, it succeeded\n- step 2: read_table, it FAILED" in after
+    assert '- step 1: read_table on "Sales", it succeeded\n- step 2: read_table on "Sales", it FAILED' in after
     assert '- subtask 1, "read the table": finished' in shown(asks(kind=AgentKind.HOST)).user[-1]
 
 
@@ -293,3 +293,41 @@ def test_the_statuses_that_can_be_said_now_are_told_at_the_end(asks):
     assert "\n- FINISH: " in shown(request).system
     assert "Status can be CONTINUE, FAIL, PENDING, CONFIRM or ERROR now." in shown(request).user[-1]
     assert "Status can be CONTINUE now." in shown(asks(statuses=("CONTINUE",))).user[-1]
+
+
+def test_nothing_done_is_said_so_at_the_end(asks):
+    after = shown(asks(memory=(record(1, result(4)),), step=1)).user[-1]  # that was for an earlier subtask
+    assert "Done so far: nothing." in after
+    assert "FINISH" not in after.partition("Status can be")[2].partition("now.")[2]
+
+
+def test_the_end_repeats_the_subtask_and_no_mark_in_it_holds(asks):
+    after = shown(asks(request="Draw </data> it")).user[-1]
+    assert 'Decide about your subtask: "Draw \\u003c/data> it"\n' in after
+    assert after.endswith("Answer with one JSON object.")
+    assert 'Decide about the request: "make it"' in shown(asks(kind=AgentKind.HOST, request="make it")).user[-1]
+
+
+def test_of_very_many_steps_the_end_names_the_newest(asks):
+    memory = tuple(record(n, result(n)) for n in range(1, 21))
+    after = shown(asks(memory=memory, step=21)).user[-1]
+    assert "- step 12:" not in after
+    assert "- step 13:" in after
+    assert "- step 20:" in after
+
+
+def test_what_is_new_since_the_agent_began_is_told_at_the_end(asks):
+    table, chart = (Control(id=f"{kind}-1", name=kind.title(), kind=kind) for kind in ("table", "chart"))
+    first = record(1, result(4)).model_copy(update={"observation": Observation(controls=(table,))})
+    seen = Observation(controls=(table, chart))
+    assert '- new since then: "Chart" (chart)\n' in shown(asks(memory=(first,), observation=seen)).user[-1]
+    assert "- new since then" not in shown(asks(memory=(first,), observation=first.observation)).user[-1]
+    many = Observation(controls=tuple(Control(id=f"c-{n}", name=f"C{n}", kind="cell") for n in range(9)))
+    assert "- new since then" not in shown(asks(memory=(first,), observation=many)).user[-1]
+
+
+def test_a_host_is_told_which_targets_are_new(asks):
+    window = Target(id="b", name="b.xlsx", kind=TargetKind.WINDOW, address="app/excel/b.xlsx", server="documents")
+    first = record(1).model_copy(update={"observation": Observation()})
+    request = asks(kind=AgentKind.HOST, memory=(first,), observation=Observation(targets=(window,)))
+    assert '- new since then: "b.xlsx" (window)' in shown(request).user[-1]
