@@ -12,15 +12,16 @@ from callboard.actors.models._manual import not_now
 from callboard.actors.models._references import References
 from callboard.actors.models._schema import legal_statuses, offered_tools, own_steps, own_subtasks
 from callboard.actors.models._system import system_of
-from callboard.messages import AgentKind, ResultStatus, Target, TargetKind
+from callboard.messages import AgentKind, ResultStatus, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pydantic import JsonValue
 
+    from callboard.actors.models._labels import Named
     from callboard.actors.models._model import ModelRequest
-    from callboard.messages import CommandResult, Control, StepRecord
+    from callboard.messages import CommandResult, Control, Observation, StepRecord, Target
 
 CHARACTERS = 4
 """Characters of a token, about; for estimates and bounds."""
@@ -226,14 +227,18 @@ def _called(result: CommandResult, record: StepRecord) -> str:
 def _new(request: ModelRequest) -> Iterator[str]:
     """Tell what there is that was not there when the agent began; no more than a few."""
     steps = own_steps(request)
-    before, now = (steps[0].observation if steps else None), request.observation
-    if before is None:
+    if not steps:
         return
-    known = {(thing.id, thing.name) for thing in (*before.controls, *before.targets)}
-    made = [
-        f"{written(label)} ({thing.kind.value if isinstance(thing, Target) else thing.kind})"
-        for label, thing in (*labelled(now.controls).items(), *labelled(now.targets).items())
-        if (thing.id, thing.name) not in known
-    ]
+    before, now = _there(steps[0].observation), _there(request.observation)
+    known = {(thing.id, thing.name) for thing, _ in before.values()}
+    made = [f"{written(label)} ({kind})" for label, (thing, kind) in now.items() if (thing.id, thing.name) not in known]
     if 0 < len(made) <= _LATEST:
         yield f"- new since then: {', '.join(made)}"
+
+
+def _there(seen: Observation) -> dict[str, tuple[Named, str]]:
+    """Give what was seen by its label, with its kind."""
+    controls: dict[str, tuple[Named, str]] = {
+        label: (each, each.kind) for label, each in labelled(seen.controls).items()
+    }
+    return controls | {label: (each, each.kind.value) for label, each in labelled(seen.targets).items()}
