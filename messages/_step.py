@@ -111,6 +111,8 @@ class StepDone(Message):
     held_by: Held = Held.NOT
     held_why: str = ""
     """The rule that wants an approval."""
+    left: str = ""
+    """What a pause holds, on a surface that changes by calls alone: the surface's fingerprint as the step left it."""
     usage: Usage = Field(default_factory=Usage)
 
 

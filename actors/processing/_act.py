@@ -106,16 +106,18 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
 def _other(context: Context, run: Run, observation: Observation) -> str:
     """Say in what a target is not the one that a person was shown; empty if it is."""
     target, shown = run.assign.target, run.shown
-    if target is None or shown is None:
+    if target is None:
         return ""
     for fact in IDENTITY:
-        if observation.window.get(fact) != shown.window.get(fact):
+        if shown is not None and observation.window.get(fact) != shown.window.get(fact):
             return f"it is another one than a person was shown: its {fact} is {observation.window.get(fact)!r} now"
-    begun = bool(run.memory[-1].results)  # what differs may be the agent's own work
-    quiet = not context.services.toolbox.server(target).settles
-    if quiet and not begun and observation.fingerprint != shown.fingerprint:
-        return f"{SOMEBODY} since a person was asked; nothing was done"
-    return ""
+    if context.services.toolbox.server(target).settles:
+        return ""
+    if run.held_by is Held.PAUSE:
+        other = observation.fingerprint != run.left and changes(context, run, run.held)
+        return f"{SOMEBODY} while the task was paused; nothing was done" if other else ""
+    other = shown is not None and observation.fingerprint != shown.fingerprint
+    return f"{SOMEBODY} since a person was asked; nothing was done" if other else ""
 
 
 def _approval(run: Run) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing._check import changed
@@ -76,7 +76,7 @@ class ActionList:
         """Run those that have no result yet."""
         for action in self.actions[len(self.results) :]:
             if self.context.lease.paused:
-                return self._acted(Held.PAUSE)
+                return await self._paused()
             command = self._command(action)
             try:
                 stopped = await self._refused(action) or await self._cut(action)
@@ -86,7 +86,7 @@ class ActionList:
             if stopped is not None:
                 return stopped
             if self.context.lease.paused:  # meanwhile: the rules and the surface were asked
-                return self._acted(Held.PAUSE)
+                return await self._paused()
             result = await self._dispatch(command, intent)
             self.results.append(result)
             if result.status is not ResultStatus.SUCCESS:
@@ -156,6 +156,19 @@ class ActionList:
     async def _cut(self, action: Action) -> Acted | None:
         why = await changed(self.context, self.run, self.observation, action)
         return self.cut(why) if why else None
+
+    async def _paused(self) -> Acted:
+        """Hold the rest until the pause is over, and note how the surface was left: a person may pause to change it."""
+        run, target = self.run, self.run.assign.target
+        acted = self._acted(Held.PAUSE)
+        if target is None or self.context.services.toolbox.server(target).settles:
+            return acted
+        if not changes(self.context, run, self.actions[: len(self.results)]):
+            return replace(acted, left=self.seen or self.observation.fingerprint)
+        try:
+            return replace(acted, left=(await look(self.context, run)).fingerprint)
+        except UNSEEN:
+            return acted
 
     async def _dispatch(self, command: Command, intent: Intent | None) -> CommandResult:
         context = self.context

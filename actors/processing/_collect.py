@@ -86,7 +86,7 @@ def gone(error: Exception) -> Observation:
 
 def _may_be_gone(run: Run) -> bool:
     """Whether a target that is gone is told to the model, and no error: something was done to it, or was to be."""
-    if run.held and (run.answer is not None or run.held_by is Held.PAUSE):
+    if run.unfinished is not None or (run.held and (run.answer is not None or run.held_by is Held.PAUSE)):
         return True
     last = run.records[-1] if run.records else None
     return last is not None and (bool(last.results) or not last.observation.fingerprint)

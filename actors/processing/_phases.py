@@ -145,6 +145,8 @@ class Acted:
     held_by: Held = Held.NOT
     held_why: str = ""
     """The rule that wants an approval."""
+    left: str = ""
+    """Of what a pause holds: the fingerprint of the surface as it was left; empty if it may change of itself."""
 
 
 class Collect(Protocol):

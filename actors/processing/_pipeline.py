@@ -245,7 +245,7 @@ class Pipeline:
         record = await self._phase(
             Phase.MEMORY_UPDATE, context, run, lambda: self.strategies.remember(context, run, observation, acted)
         )
-        return StepDone(record=record, held=acted.held, held_by=acted.held_by, held_why=acted.held_why)
+        return StepDone(record=record, held=acted.held, held_by=acted.held_by, held_why=acted.held_why, left=acted.left)
 
     async def _phase(self, phase: Phase, context: Context, run: Run, work: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 - the phase's output
         call = PhaseCall(phase, context, run)

@@ -71,7 +71,8 @@ async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
     )
     if left.results and left.results[-1].status is not ResultStatus.SUCCESS:
         return actions.after_failure()
-    if not as_left and await _is_other(context, run, seen, left):
+    gone = not seen.fingerprint and len(left.results) < len(decided.actions)
+    if gone or (not as_left and await _is_other(context, run, seen, left)):
         return actions.cut(_why(context, run, seen, left))
     return in_window(await actions.go_on())
 

@@ -99,6 +99,8 @@ class Run:
     held_by: Held = Held.NOT
     held_why: str = ""
     """The rule that holds them."""
+    left: str = ""
+    """The fingerprint of the surface as it was left, where a pause holds what would change it."""
     shown: Observation | None = None
     """What a person was shown with the approval of what is held."""
     paused: bool = False
@@ -291,6 +293,7 @@ class Run:
             "held": done.held,
             "held_by": done.held_by,
             "held_why": done.held_why,
+            "left": done.left,
             "answer": self.answer if self.status == "CONFIRM" or done.held_by is Held.PAUSE else None,
             "shown": self.shown if done.held else None,
             "repeats": same,

@@ -34,6 +34,17 @@ def fail():
     raise OSError(msg)
 
 
+def leave(path, values):
+    """Be a person who writes into the file while nobody works, or deletes it: None."""
+    if values is None:
+        path.unlink()
+    elif values:
+        workbook = load_workbook(path)
+        for cell, value in values.items():
+            workbook.active[cell] = value
+        workbook.save(path)
+
+
 def cells(path):
     return {cell.coordinate: cell.value for row in load_workbook(path).active for cell in row if cell.value}
 
@@ -90,11 +101,7 @@ def broken_off(start, tmp_path, book, monkeypatch):
             with pytest.raises(JournalError):
                 first.submit(Task(id="t", request="do it", target="book.xlsx")).result(10)
             first.stop()
-        workbook = load_workbook(book)
-        for cell, value in meanwhile.items():
-            workbook.active[cell] = value
-        if meanwhile:
-            workbook.save(book)
+        leave(book, meanwhile)
         begun.append(start(**given))
         return begun[0].handle("t")
 
@@ -116,6 +123,15 @@ def test_an_answer_from_before_the_crash_is_not_asked_for_again(broken_off, book
     result = handle.result(10)
     assert (result.ok, result.usage.model_calls) == (True, 2)
     assert cells(book) == {cell: f"new {cell}" for cell in CELLS}
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_what_was_deleted_meanwhile_is_not_acted_on_and_the_model_sees_that_it_is_gone(broken_off, book, until, nth):
+    handle = broken_off("before it was foreseen", nth, meanwhile=None)
+    assert handle.result(10).ok
+    cut = until(handle, EventName.LIST_CUT)
+    assert (cut.data["ran"], "can't be seen any more" in cut.data["reason"]) == (nth - 1, True)
+    assert not book.exists()
 
 
 @pytest.mark.parametrize("nth", [1, 2])
