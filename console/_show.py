@@ -174,8 +174,8 @@ def _told(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one matc
             yield from ((_call(action), "") for action in message.actions)
         case Cancel():
             yield f"is stopped: {message.reason}", BAD
-        case Pause():
-            yield "is paused", ""
+        case Pause(lacks=lacks):
+            yield f"is paused: {lacks}" if lacks else "is paused", ""
         case Resume():
             yield "goes on", ""
         case Recovered():

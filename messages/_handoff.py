@@ -126,6 +126,8 @@ class Pause(Message):
 
     kind: Literal["pause"] = "pause"
     task_id: TaskId
+    lacks: str = ""
+    """What it can't go on without in this process; empty where somebody asked for the pause."""
 
 
 class Resume(Message):

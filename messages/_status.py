@@ -30,6 +30,8 @@ class TaskStatus(Value):
     ended_subtasks: int = 0
     cancelling: bool = False
     paused: bool = False
+    lacks: str = ""
+    """What another process's task is paused for: what it can't go on without here. Empty where somebody paused it."""
 
 
 class SupervisorStatus(Message):

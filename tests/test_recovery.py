@@ -17,7 +17,7 @@ from callboard.messages import (
     TaskRefusedError,
     UnknownTaskError,
 )
-from callboard.testing import MemoryServer, VirtualClock
+from callboard.testing import MemoryServer, VirtualClock, assert_replays
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
@@ -521,3 +521,81 @@ def test_the_same_key_while_the_first_one_ends_is_the_same_task_and_leaves_the_w
     assert found[0].task_id == first.task_id
     assert supervisor.pending() == ()
     assert supervisor.submit(lone()).result(10).ok
+
+
+@pytest.fixture
+def begun(stage):
+    """Three tasks for one window, one of which has done a step, left to the next process."""
+    blocked = Blocks(2, [append("1"), FINISH])
+    first = stage.begin(app=blocked)
+    for task_id in ("a", "b", "c"):
+        first.submit(lone(id=task_id))
+    assert blocked.reached.wait(10)
+    first.stop()
+    blocked.go.set()
+    return stage
+
+
+def wrong_start(start, path, stage, what):
+    given = {"servers": [stage.surface]} if what == "model" else {"servers": [], "app": [FINISH]}
+    return start(journal={"path": path}, **given)
+
+
+@pytest.mark.parametrize(
+    ("what", "lacks"), [("model", "no model is set for app agents"), ("server", "no server is called 'memory'")]
+)
+def test_a_process_without_their_model_or_server_leaves_tasks_to_one_that_has_it(
+    start, begun, until, tmp_path, what, lacks
+):
+    for left in ("abc", "ab"):
+        wrong = wrong_start(start, tmp_path / "journal.db", begun, what)
+        assert [(task.task_id, task.paused, task.lacks) for task in wrong.status().tasks] == [
+            (task_id, True, lacks) for task_id in left
+        ]
+        assert until(wrong.handle("a"), EventName.TASK_PAUSED, reason=lacks)
+        if "c" in left:
+            wrong.handle("c").cancel()
+            assert wrong.handle("c").result(10).outcome is Outcome.CANCELLED
+        wrong.stop()
+    right = begun.begin(app=[append("1"), FINISH])
+    assert [right.handle(task_id).result(10).outcome for task_id in "abc"] == [
+        Outcome.FINISHED,
+        Outcome.FINISHED,
+        Outcome.CANCELLED,
+    ]
+    assert begun.texts == ["1", "1"]
+    right.stop()
+    assert all(replay.same for replay in assert_replays(tmp_path / "journal.db"))
+
+
+def test_a_task_goes_on_without_what_it_lacks_if_somebody_says_so(start, begun, tmp_path):
+    handle = wrong_start(start, tmp_path / "journal.db", begun, "model").handle("a")
+    assert handle.resume()
+    assert "no model is set" in handle.result(10).causes[-1].reason
+
+
+def test_a_task_that_lacks_something_and_that_a_person_pauses_stays_paused(start, begun, tmp_path):
+    wrong = wrong_start(start, tmp_path / "journal.db", begun, "model")
+    assert wrong.handle("a").pause()
+    assert not wrong.handle("a").pause()
+    wrong.stop()
+    right = begun.begin(app=[append("1"), FINISH])
+    assert [task.paused for task in right.status().tasks] == [True, False, False]
+    assert right.handle("a").resume()
+    assert right.handle("a").result(10).ok
+
+
+@pytest.mark.parametrize(("target", "paused"), [("memo:one", False), (None, True)])
+def test_a_host_agents_model_is_needed_unless_the_plan_says_it_all(start, stage, tmp_path, target, paused):
+    blocked = Blocks(1, [FINISH])
+    first = stage.begin(app=blocked, host=[ASSIGN, FINISH])
+    handle = first.submit(Task(id="t", plan=({"request": "write", "target": target},)))
+    assert blocked.reached.wait(10)
+    first.stop()
+    blocked.go.set()
+    second = start(app=[FINISH], servers=[stage.surface], journal={"path": tmp_path / "journal.db"})
+    handle = second.handle("t")
+    if paused:
+        assert second.status().tasks[0].lacks == "no model is set for host agents"
+    else:
+        assert handle.result(10).ok

@@ -104,12 +104,13 @@ def _after(past: Past, row: Row) -> None:  # noqa: C901 - one match, a case a me
             _left(past, message.run_id)
             record.end_subtask(result)
         case Cancel(run_id="*"):
-            record.stopping, record.paused = message, False
+            record.stopping, record.paused, record.lacks = message, False, ""
             past.asks.clear()
         case Cancel():
             past.asks = {key: ask for key, ask in past.asks.items() if ask.run_id != message.run_id}
         case Pause() | Resume() if not row.run_id:
             record.paused = isinstance(message, Pause)
+            record.lacks = message.lacks if isinstance(message, Pause) else ""
         case Question() | ApprovalRequest():
             past.asks[message.id] = message
         case Answer() | ApprovalAnswer() | RequestExpired():

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.root._recovery import used_by
-from callboard.messages import EventName, Pause, Recovered
+from callboard.messages import AgentKind, EventName, Pause, Recovered, Resume, agent_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from callboard.actors.processing import Services
     from callboard.actors.root._handover import HandOver
     from callboard.actors.root._parts import Parts
     from callboard.actors.root._recovery import Past
     from callboard.actors.root._stops import Stops
-    from callboard.messages import Assign, Task
+    from callboard.actors.root._tasks import TaskRecord
+    from callboard.messages import Assign
+
+LOST_SECRETS = "its secrets were lost with their process"
 
 
 def restore(past: Past, parts: Parts, services: Services) -> None:
@@ -27,10 +30,8 @@ def restore(past: Past, parts: Parts, services: Services) -> None:
     parts.tasks.restore(record)
     parts.outbox.keep(task_id, "", Recovered(task_id=task_id))
     parts.recorder.emit(EventName.TASK_RECOVERED, task_id=task_id, runs=len(record.runs))
-    if not record.paused and record.stopping is None and _lost_secrets(record.task, services):
-        record.paused = True  # until they are given again, or somebody says that it goes without
-        parts.outbox.keep(task_id, "", Pause(task_id=task_id))
-        parts.recorder.emit(EventName.TASK_PAUSED, task_id=task_id, reason="its secrets were lost with their process")
+    if record.stopping is None and (record.lacks or not record.paused):
+        _pause(record, lacks(record, services, past.said), parts)
     _start_clocks(past, parts)
     for run_id, used in used_by(past):
         budgets.run(task_id, run_id).settle(**used)
@@ -63,10 +64,48 @@ def _whole(assign: Assign, past: Past) -> Assign:
     return assign if assign.subtasks else assign.model_copy(update={"subtasks": tuple(past.record.subtasks)})
 
 
-def _lost_secrets(task: Task, services: Services) -> bool:
-    """Whether a task had secrets of its own that nobody knows any more: what shows them could not be hidden."""
-    known = services.secrets.names(task.id)
-    return any(name not in known for name in task.secrets)
+def _pause(record: TaskRecord, lacking: str, parts: Parts) -> None:
+    """Pause a task until a process has what it lacks, or somebody says that it goes without; or let it go on."""
+    task_id, before = record.task.id, record.paused
+    record.lacks, record.paused = lacking, bool(lacking)
+    if lacking:
+        if not before:
+            parts.outbox.keep(task_id, "", Pause(task_id=task_id, lacks=lacking))
+        parts.recorder.emit(EventName.TASK_PAUSED, task_id=task_id, reason=lacking)
+    elif before:
+        parts.outbox.keep(task_id, "", Resume(task_id=task_id))
+        parts.recorder.emit(EventName.TASK_RESUMED, task_id=task_id)
+
+
+def lacks(record: TaskRecord, services: Services, said: Collection[str] = ()) -> str:
+    """Say what is not there that a task of another process can't go on without; empty if all is.
+
+    Its own secrets: what shows them could not be hidden. The models of its agents, and the servers of their targets: it
+    would only fail.
+
+    Args:
+        record: The task.
+        services: What there is.
+        said: Runs whose agents have ended; they need nothing more, unless another round follows.
+    """
+    known = services.secrets.names(record.task.id)
+    found = [LOST_SECRETS] if any(name not in known for name in record.task.secrets) else []
+    servers = {server.name for server in services.toolbox.servers}
+    for run in record.runs.values():
+        if run.run_id in said and not record.has_next_round:
+            continue
+        kind = agent_kind(run.address)
+        if kind not in services.models and not (kind is AgentKind.HOST and _follows(record)):
+            found.append(f"no model is set for {kind.value} agents")
+        if run.target is not None and run.target.server not in servers:
+            found.append(f"no server is called {run.target.server!r}")
+    return "; ".join(dict.fromkeys(found))
+
+
+def _follows(record: TaskRecord) -> bool:
+    """Whether a HostAgent's model is not asked any more: all that is left of the plan names its targets."""
+    left = record.task.plan[max(0, record.round - 1) :]
+    return bool(left) and all(step.target is not None for step in left)
 
 
 def _start_clocks(past: Past, parts: Parts) -> None:

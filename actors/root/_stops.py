@@ -33,7 +33,7 @@ class Stops:
             stopped = self.cancel_run(record, cancel)
             self._end_if_over(record)
             return stopped
-        record.stopping, record.paused = cancel, False
+        record.stopping, record.paused, record.lacks = cancel, False, ""
         parts.recorder.emit(
             EventName.TASK_CANCELLING, task_id=cancel.task_id, outcome=cancel.outcome.value, reason=cancel.reason
         )
@@ -85,9 +85,11 @@ class Stops:
         """Pause or resume a task. Returns whether this changed anything."""
         parts, record = self._parts, self._parts.tasks.get(wish.task_id)
         paused = isinstance(wish, Pause)
-        if record is None or record.stopping is not None or record.paused is paused:
+        if record is None or record.stopping is not None:
             return False
-        record.paused = paused
+        if record.paused is paused and not (paused and record.lacks):  # a person's pause outlasts what it lacks
+            return False
+        record.paused, record.lacks = paused, ""
         parts.recorder.emit(EventName.TASK_PAUSED if paused else EventName.TASK_RESUMED, task_id=wish.task_id)
         parts.outbox.keep(wish.task_id, "", wish)
         move = parts.clocks.stop if paused else parts.clocks.go_on

@@ -51,6 +51,8 @@ class TaskRecord:
     round_usage: Usage = field(default_factory=Usage)
     artifacts: tuple[str, ...] = ()
     paused: bool = False
+    lacks: str = ""
+    """What it is paused for, if nobody asked for that: what it can't go on without in this process."""
     suspended: bool = False
     """Whether it is left to the next process: no action begins any more."""
     agents: set[str] = field(default_factory=set)
@@ -162,6 +164,7 @@ class TaskRecord:
             ended_subtasks=len(self.subtasks),
             cancelling=self.stopping is not None,
             paused=self.paused,
+            lacks=self.lacks,
         )
 
 
