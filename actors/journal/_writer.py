@@ -1,28 +1,25 @@
-"""The journal's actor: the one thread that writes the file. What is needed together is committed together."""
+"""The journal in a file, as others have it: rows go to the writer's actor, and answers come back."""
 
 from __future__ import annotations
 
 import concurrent.futures
-import functools
 import logging
-import queue
 import threading
 import time
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pykka
 
+from callboard.actors.journal._actor import Append, Feed, Look, Pulse, Writer, rows_of
 from callboard.actors.journal._journal import Journal
 from callboard.actors.journal._row import Row
-from callboard.messages import Event, JournalError, SupervisorStoppedError, Task
+from callboard.messages import Event, SupervisorStoppedError, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from pykka._actor import ActorInbox
-
     from callboard.actors.journal._file import JournalFile
+    from callboard.actors.journal._inbox import Inbox
     from callboard.messages import Seconds, TaskResult
 
 _log = logging.getLogger("callboard")
@@ -33,197 +30,8 @@ LAZY_SECONDS = 0.05
 RETAIN_SECONDS = 3600.0
 """How often a journal is looked through for what is past its time."""
 
-
-@dataclass(frozen=True)
-class _Append:
-    rows: Sequence[Row]
-    then: Callable[[], None] | None = None
-    failed: Callable[[Exception], None] | None = None
-    before: Sequence[Row] = ()
-    """Lazy rows that stand before them; they are not one piece with them."""
-    needed: bool = True
-    """Whether they are to be committed; otherwise with the next that are."""
-
-
-@dataclass(frozen=True)
-class _Look:
-    """Do something with the file, after all that was appended before."""
-
-    at: Callable[[JournalFile], Any]
-    then: Callable[[Any], None]
-
-
-@dataclass(frozen=True)
-class _Feed:
-    """Let a reader have the rows of some tasks, and all that are kept from then on."""
-
-    reader: Callable[[Sequence[Row]], None]
-    task_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Commit:
-    """Keep what was written; stands behind all that was in the inbox when the first of it came."""
-
-
-_COMMIT = _Commit()
-
-
-@dataclass
-class _Group:
-    """What is committed together."""
-
-    appended: list[_Append] = field(default_factory=list)
-    due: bool = False
-    """Whether a commit is on its way."""
-
-
-@dataclass
-class _Pulse:
-    """What others see of the writer's thread."""
-
-    thread: threading.Thread | None = None
-    since: float = 0.0
-    """When the message came that is handled now; 0 between two."""
-
-
-class Writer(pykka.ThreadingActor):
-    """Owns the file. Runs on its own thread, which alone may wait for the disk.
-
-    The first append that is needed is committed at once if nothing waits behind it. Else it makes a group: it tells
-    this actor to commit, and that word stands behind everything that was already waiting in its inbox.
-    """
-
-    use_daemon_thread = True
-
-    def __init__(
-        self,
-        file: JournalFile,
-        broken: Callable[[Exception], None],
-        pulse: _Pulse,
-    ) -> None:
-        super().__init__()
-        self._pulse = pulse
-        self._file = file
-        self._feed: Callable[[Sequence[Row]], None] | None = None
-        self._broken = broken
-        self._group = _Group()
-        self._failure: Exception | None = None
-
-    def on_start(self) -> None:
-        """Give the thread its name, and let it be known."""
-        self._pulse.thread = threading.current_thread()
-        self._pulse.thread.name = "callboard-journal"
-
-    @staticmethod
-    def _create_actor_inbox() -> ActorInbox:
-        """Take a queue without the locks that Pykka's own has; it is the busiest one of all."""
-        return queue.SimpleQueue()
-
-    def on_receive(self, message: _Append | _Look | _Feed | _Commit) -> None:
-        """Handle one message. An edge: whatever fails here fails what was to be kept, and nothing else."""
-        self._pulse.since = time.monotonic()
-        match message:
-            case _Append():
-                self._append(message)
-            case _Commit():
-                self._commit()
-            case _Look():
-                self._look(message)
-            case _Feed():
-                self._change_feed(message)
-        self._pulse.since = 0.0
-
-    def _append(self, append: _Append) -> None:
-        if self._failure is None:
-            try:
-                rows = [*append.before, *append.rows]
-                if rows:
-                    self._file.write(rows)
-            except ValueError as error:  # one of them can't be written down
-                if append.before:
-                    self._append_apart(append)
-                else:
-                    self._tell_failed(append, error)
-                return
-            except Exception as error:  # noqa: BLE001 - an edge: the disk, or SQLite
-                self._break(error)
-        if self._failure is not None:
-            self._tell_failed(append, self._failure)
-            return
-        self._group.appended.append(append)
-        if not append.needed or self._group.due:
-            return
-        if self.actor_inbox.empty():
-            self._commit()
-        else:
-            self._group.due = True
-            self.actor_ref.tell(_COMMIT)
-
-    def _append_apart(self, append: _Append) -> None:
-        """Write what can be written of rows that are not one piece."""
-        for row in append.before:
-            self._append(_Append((row,), needed=False))
-        self._append(replace(append, before=()))
-
-    def _commit(self) -> None:
-        group, self._group = self._group, _Group()
-        if self._failure is None and group.appended:
-            try:
-                self._file.commit()
-            except Exception as error:  # noqa: BLE001 - an edge: the disk, or SQLite
-                self._break(error)
-        if self._failure is not None:
-            for append in group.appended:
-                self._tell_failed(append, self._failure)
-            return
-        if self._feed is not None:
-            _call(self._feed, [row for append in group.appended for row in (*append.before, *append.rows)])
-        for append in group.appended:
-            if append.then is not None:
-                _call(append.then)
-
-    def _look(self, look: _Look) -> None:
-        try:
-            found = look.at(self._file)
-        except Exception as error:  # noqa: BLE001 - an edge: it belongs to whoever looks
-            found = error
-        _call(look.then, found)
-
-    def _change_feed(self, feed: _Feed) -> None:
-        self._commit()  # so that nothing is both read here and fed later
-        self._feed = feed.reader
-        for task_id in feed.task_ids:
-            self._look(_Look(functools.partial(_rows, task_id=task_id, conversation=False), self._feed_old))
-
-    def _feed_old(self, found: Sequence[Row] | Exception) -> None:
-        if isinstance(found, Exception):
-            _log.error("the journal could not be read: %s", found)
-        elif self._feed is not None:
-            self._feed(found)
-
-    def _break(self, error: Exception) -> None:
-        """Give up for good: what can't be kept must not be told, nor anything after it."""
-        self._failure = error
-        try:
-            self._file.rollback()
-        except JournalError:
-            _log.exception("the journal could not be rolled back")
-        _call(self._broken, error)
-
-    def _tell_failed(self, append: _Append, error: Exception) -> None:
-        if append.failed is not None:
-            _call(append.failed, error)
-        elif isinstance(error, ValueError):
-            _log.error("a row of the journal was left out: %s", error)
-
-    def on_stop(self) -> None:
-        """Keep what is left, and close the file."""
-        self._commit()
-        try:
-            self._file.close()
-        except JournalError:
-            _log.exception("the journal could not be closed")
+ANSWER_SECONDS = 30.0
+"""How long a reading waits for the writer; past that the disk is broken, or something else is."""
 
 
 class FileJournal(Journal):
@@ -243,8 +51,9 @@ class FileJournal(Journal):
             broken: Called once, if the file can't be written any more.
             later: Calls a function after so many seconds: a clock's `after`.
         """
-        self._pulse = _Pulse()
+        self._pulse = Pulse()
         self._writer: pykka.ActorRef[Writer] = Writer.start(file, broken, self._pulse)
+        self._inbox = cast("Inbox", self._writer.actor_inbox)
         self._later = later
         self._waiting: list[Row] = []
         self._timed = False
@@ -282,7 +91,8 @@ class FileJournal(Journal):
                 first, self._timed = not self._timed, True
             else:
                 waiting, self._waiting = self._waiting, []
-                told = tell(self._writer, _Append(rows, then, failed, waiting))
+                told = self._put(Append(rows, then, failed, waiting))
+        self._inbox.refuse_late()
         if lazy:
             if first:
                 self._later(LAZY_SECONDS, self._flush_late)
@@ -301,7 +111,7 @@ class FileJournal(Journal):
         """Drop tasks that ended too long ago, or are too many, from now on and again and again."""
 
         def prune() -> None:
-            if tell(self._writer, _Look(lambda file: file.prune(days=days, max_bytes=max_bytes), _pruned)):
+            if self._tell(Look(lambda file: file.prune(days=days, max_bytes=max_bytes), _pruned)):
                 self._later(RETAIN_SECONDS, prune)
 
         self._later(RETAIN_SECONDS, prune)
@@ -320,7 +130,8 @@ class FileJournal(Journal):
     ) -> None:
         """Have the writer read a task, or its conversation."""
         self._flush()
-        tell(self._writer, _Look(lambda file: _rows(file, task_id, conversation=conversation), then))
+        if not self._tell(Look(lambda file: rows_of(file, task_id, conversation=conversation), then)):
+            then(SupervisorStoppedError("the journal is closed"))
 
     def find(self, task: Task) -> str | None:
         """Ask the writer."""
@@ -340,7 +151,7 @@ class FileJournal(Journal):
     def feed(self, reader: Callable[[Sequence[Row]], None], task_ids: Iterable[str] = ()) -> None:
         """Have the writer change its reader."""
         self._flush()
-        tell(self._writer, _Feed(reader, tuple(task_ids)))
+        self._tell(Feed(reader, tuple(task_ids)))
 
     def forget(self, task_ids: Iterable[str]) -> None:
         """Keep them: another process may want them."""
@@ -365,41 +176,34 @@ class FileJournal(Journal):
                 answer.set_result(found)
 
         self._flush()
-        if not tell(self._writer, _Look(at, then)):
+        if not self._tell(Look(at, then)):
             msg = "the journal is closed"
             raise SupervisorStoppedError(msg)
-        return answer.result()
+        try:
+            return answer.result(ANSWER_SECONDS)
+        except TimeoutError:
+            if answer.done():  # it is what the reading raised
+                raise
+        msg = f"the journal did not answer within {ANSWER_SECONDS:g} s"
+        raise SupervisorStoppedError(msg)
 
+    def _tell(self, message: Look | Feed) -> bool:
+        """Tell the writer, holding no lock; False if it is stopped."""
+        told = self._put(message)
+        self._inbox.refuse_late()
+        return told
 
-def tell(writer: pykka.ActorRef[Writer], message: object) -> bool:
-    """Tell the writer; False if it is stopped."""
-    try:
-        writer.tell(message)
-    except pykka.ActorDeadError:
-        return False
-    return True
+    def _put(self, message: Append | Look | Feed) -> bool:
+        try:
+            self._writer.tell(message)
+        except pykka.ActorDeadError:
+            return False
+        return True
 
 
 def _pruned(found: int | Exception) -> None:
-    if isinstance(found, Exception):
+    if isinstance(found, Exception) and not isinstance(found, SupervisorStoppedError):
         _log.error("the journal could not be pruned: %s", found)
-
-
-def _call(function: Callable[..., None], *arguments: object) -> None:
-    try:
-        function(*arguments)
-    except Exception:  # noqa: BLE001 - an edge: who waits for a row must not cost the others theirs
-        _log.exception("what followed a row of the journal failed")
-
-
-def _rows(file: JournalFile, task_id: str, *, conversation: bool) -> tuple[Row, ...]:
-    task_ids = [task_id]
-    if conversation:
-        first = next(file.rows(task_id), None)
-        task = first.message if first is not None else None
-        session = (task.session if isinstance(task, Task) else None) or task_id
-        task_ids = list(file.session_tasks(session))
-    return tuple(row for each in task_ids for row in file.rows(each))
 
 
 def _conversation(file: JournalFile, session: str) -> tuple[str, ...]:

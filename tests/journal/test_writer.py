@@ -5,10 +5,12 @@ from __future__ import annotations
 import queue
 import threading
 
+import pykka
 import pytest
 
-from callboard.actors.journal import FileJournal, JournalFile
-from callboard.actors.journal._writer import LAZY_SECONDS, _Look
+from callboard.actors.journal import FileJournal, JournalFile, _writer
+from callboard.actors.journal._actor import Look
+from callboard.actors.journal._writer import LAZY_SECONDS
 from callboard.messages import Answer, Event, JournalError, SupervisorStoppedError, Task
 
 
@@ -79,7 +81,7 @@ class Office:
     def settled(self):
         """Wait until all that the writer has got is dealt with, its commit too: that stands behind it in the inbox."""
         for _ in range(2):
-            looked(lambda then: self.journal._writer.tell(_Look(lambda _file: None, then)))
+            looked(lambda then: self.journal._writer.tell(Look(lambda _file: None, then)))
 
 
 def looked(look):
@@ -304,6 +306,100 @@ def test_after_the_end_nothing_is_kept_and_whoever_wants_to_know_hears_so(office
     assert (message.id, type(error)) == ("late", SupervisorStoppedError)
     with pytest.raises(SupervisorStoppedError):
         office.journal.find(Task(id="t", request="x"))
+
+
+@pytest.fixture
+def ending(office, say):
+    """The office, whose writer is in a commit, with its stop next in the inbox."""
+    office.file.hold.set()
+    office.keep(say("one"))
+    assert office.file.holding.wait(10)
+    office.journal._writer.stop(block=False)
+    return office
+
+
+@pytest.mark.parametrize(
+    ("call", "messages"),  # a reading flushes, and then looks
+    [
+        (lambda journal, _row: journal.find(Task(id="t", request="x")), 2),
+        (lambda journal, _row: journal.ended("t"), 2),
+        (lambda journal, _row: journal.conversation("t"), 2),
+        (lambda journal, _row: journal.events(0, 10), 2),
+        (lambda journal, row: journal.keep_now(row), 1),
+    ],
+    ids=["find", "ended", "conversation", "events", "keep_now"],
+)
+def test_who_waits_for_the_writer_while_it_ends_is_answered(ending, say, call, messages):
+    inbox, pause = ending.journal._writer.actor_inbox, threading.Event()
+    raised = queue.SimpleQueue()
+
+    def wait():
+        try:
+            raised.put(call(ending.journal, say("late")))
+        except SupervisorStoppedError as error:
+            raised.put(error)
+
+    before = inbox.qsize()
+    threading.Thread(target=wait, daemon=True).start()
+    while inbox.qsize() < before + messages:
+        pause.wait(0.001)
+    ending.file.go.set()
+    assert isinstance(raised.get(timeout=10), SupervisorStoppedError)
+
+
+def test_what_was_told_behind_the_stop_is_refused_and_not_kept(ending, say):
+    found = queue.SimpleQueue()
+    ending.journal.append([say("late")], pytest.fail, found.put)
+    ending.journal.read("t", found.put)
+    ending.file.go.set()
+    assert [type(found.get(timeout=10)) for _ in range(2)] == [SupervisorStoppedError] * 2
+    assert ending.journal.close(10)
+    assert [ids(commit) for commit in ending.file.commits] == [["one"]]
+
+
+def test_a_pruning_that_comes_too_late_is_no_error(ending, caplog):
+    ending.journal.retain(1, None)
+    ending.later.due.get(timeout=10)[1]()
+    ending.file.go.set()
+    looked(lambda then: ending.journal.read("t", then))
+    assert ending.journal.close(10)
+    assert caplog.messages == []
+
+
+def test_who_saw_the_writer_alive_just_before_its_end_is_answered_holding_no_lock(office, say):
+    assert office.journal.close(10)
+    office.journal._writer.actor_stopped.clear()  # what a thread saw that was held up since
+    found = queue.SimpleQueue()
+
+    def again(error):
+        found.put(error)
+        office.journal.append([say("again")], pytest.fail, found.put)
+
+    office.journal.append([say("late")], pytest.fail, again)
+    office.journal.read("t", found.put)
+    assert [type(found.get(timeout=10)) for _ in range(3)] == [SupervisorStoppedError] * 3
+    office.journal._writer.stop(timeout=10)
+    with pytest.raises(pykka.ActorDeadError):
+        office.journal._writer.ask(None, timeout=10)
+
+
+def test_a_disk_that_hangs_does_not_hold_up_for_ever_who_asks(office, say, monkeypatch):
+    monkeypatch.setattr(_writer, "ANSWER_SECONDS", 0.01)
+    office.file.hold.set()
+    office.keep(say("one"))
+    assert office.file.holding.wait(10)
+    with pytest.raises(SupervisorStoppedError, match=r"did not answer within 0\.01 s"):
+        office.journal.find(Task(id="t", request="x"))
+
+
+def test_a_reading_that_raises_a_timeout_is_told_as_it_is(office):
+    def events(_after, _limit):
+        msg = "the disk"
+        raise TimeoutError(msg)
+
+    office.file.events = events
+    with pytest.raises(TimeoutError, match="the disk"):
+        office.journal.events(0, 10)
 
 
 # On a real file
