@@ -369,11 +369,15 @@ class Supervisor:
         """Find a task that the journal knows of the same id or key; other ids are made anew for each task."""
         if task.key is None and "id" not in task.model_fields_set:
             return None
-        found = self._journal.find(task)
+        kept = self._secrets.as_kept(task)
+        found = self._journal.find(kept)
+        if found is None and kept.key != task.key:  # what its key quotes may have become a secret since
+            found = self._journal.find(task)
         if found is None:
             return None
         handle = self.handle(found)
-        if found == task.id and handle.task.model_dump_json() != task.model_dump_json():
+        before = self._secrets.as_kept(task, of=self._secrets.veil(found, handle.task))
+        if found == task.id and before.model_dump_json() != kept.model_dump_json():
             msg = f"the task id {task.id!r} was used before, for another task: give each task its own, or none"
             raise TaskRefusedError(msg)
         if task.secrets and self._journal.survives and not handle.done():

@@ -9,7 +9,8 @@ from pydantic import SecretStr
 
 from callboard import EventName, Outcome, Task, tool
 from callboard.actors.commands import Secrets
-from callboard.messages import Effect, Observation
+from callboard.messages import Effect, Observation, TaskRefusedError
+from callboard.messages._task import new_task_id
 from callboard.testing import MemoryServer
 
 PASSWORD = "correct horse battery"  # noqa: S105 - a test's
@@ -196,3 +197,92 @@ def test_whatever_a_secret_looks_like_the_work_goes_on_and_its_texts_are_veiled(
     assert seen[0].picture == b"\x89PNG\r\n\x1a\n"
     assert seen[0].text == "it is ${secret:password}"
     assert result.comment == "it was ${secret:password}"
+
+
+AGAIN = {
+    "of the settings": ({"secrets": {"password": PASSWORD}}, {}),
+    "of the task": ({}, {"secrets": {"password": SecretStr(PASSWORD)}}),
+}
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["file", "memory"])
+@pytest.mark.parametrize(("settings", "fields"), AGAIN.values(), ids=AGAIN)
+@pytest.mark.parametrize("named", [{"id": "t"}, {"key": f"log in with {PASSWORD}"}], ids=["id", "key"])
+def test_the_same_task_again_is_one_task_though_its_text_or_key_quotes_a_secret(
+    start, tmp_path, settings, fields, named, kept
+):
+    surface = MemoryServer(MemoryServer.window())
+    journal = {"path": tmp_path / "journal.db" if kept else None}
+    given = Task(request=f"log in with {PASSWORD}", target="memo:one", **named, **fields)
+    ids = []
+    for _ in range(2 if kept else 1):
+        supervisor = start(app=[LOGIN, FINISH], servers=[surface], journal=journal, **settings)
+        for _ in range(2):
+            handle = supervisor.submit(given.model_copy(update={} if "id" in named else {"id": new_task_id()}))
+            assert handle.result(10).ok
+            ids.append(handle.task_id)
+        supervisor.stop()
+    assert len(set(ids)) == 1
+    assert len(surface.deeds) == 1
+    assert PASSWORD not in repr(b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()))
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["file", "memory"])
+def test_keys_that_differ_in_a_secret_alone_are_two_tasks(start, tmp_path, kept):
+    surface = MemoryServer(MemoryServer.window())
+    journal = {"path": tmp_path / "journal.db" if kept else None}
+    supervisor = start(app=[LOGIN, FINISH], servers=[surface], journal=journal)
+    accounts = ["DE4711", "DE9999", "DE4711"]
+    ids = [
+        supervisor.submit(
+            Task(key=f"pay {account}", request="pay", target="memo:one", secrets={"password": SecretStr(account)})
+        )
+        .result(10)
+        .task_id
+        for account in accounts
+    ]
+    assert ids[0] == ids[2] != ids[1]
+    assert [text for _, _, text in surface.deeds] == accounts[:2]
+
+
+def test_a_long_key_that_quotes_a_secret_can_be_read_again(start, tmp_path):
+    journal, secrets = {"path": tmp_path / "journal.db"}, {"a-name-that-is-longer-than-its-value": SecretStr("12345")}
+    given = Task(key="12345" * 40, request="x", target="memo:one", secrets=secrets)
+    first = start(app=[FINISH], journal=journal)
+    assert first.submit(given).result(10).ok
+    first.stop()
+    assert start(app=[FINISH], journal=journal).handle(given.id).result(10).ok
+
+
+def test_a_key_is_found_again_when_it_has_become_a_secret(start, tmp_path):
+    journal, given = {"path": tmp_path / "journal.db"}, Task(key="order 47110815", request="x", target="memo:one")
+    first = start(app=[FINISH], journal=journal)
+    first.submit(given).result(10)
+    first.stop()
+    second = start(app=[FINISH], journal=journal, secrets={"account": "47110815"})
+    assert second.submit(given.model_copy(update={"id": new_task_id()})).task_id == given.id
+
+
+def test_another_task_of_the_same_id_is_refused_though_it_quotes_the_same_secret(start):
+    supervisor = start(app=[FINISH])
+    supervisor.submit(task(id="t")).result(10)
+    with pytest.raises(TaskRefusedError, match="for another task"):
+        supervisor.submit(task(id="t", labels={"password": PASSWORD}))
+
+
+def test_a_secret_that_is_part_of_another_one_or_of_its_name_leaves_nothing_of_it():
+    secrets = Secrets({})
+    values = {"pin": "4711", "account": "DE4711-0815", "4711": "secret:account"}
+    given = Task(id="t", request="x", secrets={name: SecretStr(value) for name, value in values.items()})
+    secrets.keep(given)
+    seen = secrets.veil("t", Observation(text="DE4711-0815 4711 secret:account ${secret:4711}"))
+    assert seen.text == "${secret:account} ${secret:pin} ${secret:4711} ${secret:4711}"
+    assert secrets.veil("t", seen) == seen
+
+
+def test_a_secret_that_is_called_as_it_reads_can_be_read_again(start, tmp_path):
+    for _ in range(2):
+        supervisor = start(app=[FINISH], journal={"path": tmp_path / "journal.db"})
+        given = Task(id="t", request="x", target="memo:one", secrets={"hunter22": SecretStr("hunter22")})
+        assert supervisor.submit(given).result(10).ok
+        supervisor.stop()

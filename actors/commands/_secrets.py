@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import re
 import threading
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from callboard.messages import Value
+from callboard.messages import Task, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pydantic import JsonValue, SecretStr
 
-    from callboard.messages import Task
-
 _MARK = re.compile(r"\$\{secret:([A-Za-z0-9_.-]+)\}")
 SHORTEST = 4
 """Shorter values are put in, but not looked for in what comes back: they would be found everywhere."""
 
-STRUCTURE = frozenset(
-    {"kind", "id", "task_id", "run_id", "call_id", "session", "address", "agent", "server", "status", "state", "tool"}
-)
-"""Members of messages that name something; their texts are no free ones."""
+STRUCTURE = frozenset("kind id task_id run_id call_id session address agent server status state tool secrets".split())
+"""Members of messages that name something, secrets included; their texts are no free ones."""
+
+KEY_ROUNDS = 50_000
+"""How dear it is to guess a key that quotes a secret from what is kept of it: some 20 ms a guess."""
 
 _M = TypeVar("_M", bound=Value)
 
@@ -49,9 +50,8 @@ class Secrets:
     def keep(self, task: Task) -> None:
         """Keep a task's secrets while it runs."""
         if task.secrets:
-            own = {name: value.get_secret_value() for name, value in task.secrets.items() if value is not None}
             with self._lock:
-                self._tasks[task.id] = own
+                self._tasks[task.id] = _own(task)
 
     def drop(self, task_id: str) -> None:
         """Forget a task's secrets."""
@@ -85,27 +85,44 @@ class Secrets:
     def veil(self, task_id: str, message: _M) -> _M:
         """Put the names back in the values' places, in all texts of what is to be kept, told or shown.
 
-        What names something (`STRUCTURE`), numbers and pictures stay as they are.
+        What names something (`STRUCTURE`), numbers and pictures stay as they are. Of a task's key that quotes a secret
+        a digest is left, so that keys which differ in a secret alone are two.
         """
         if not (self._operators or self._tasks):
             return message
-        known = [(name, value) for name, value in self._of(task_id).items() if len(value) >= SHORTEST]
-        if not known:
-            return message
+        return _veiled(message, self._of(task_id))
 
-        def hidden(text: str) -> str:
-            for name, value in known:
-                for written in _forms(value):
-                    text = text.replace(written, f"${{secret:{name}}}")
-            return text
-
-        veiled: _M = _each(message, hidden)
-        return veiled
+    def as_kept(self, task: Task, of: Task | None = None) -> Task:
+        """Put a task's own secrets and the operator's out of sight in it, or in another one that may be the same."""
+        return _veiled(of if of is not None else task, {**self._operators, **_own(task)})
 
     def _of(self, task_id: str) -> dict[str, str]:
         with self._lock:
             own = self._tasks.get(task_id)
         return {**self._operators, **own} if own else self._operators
+
+
+def _own(task: Task) -> dict[str, str]:
+    return {name: value.get_secret_value() for name, value in task.secrets.items() if value is not None}
+
+
+def _veiled(message: _M, secrets: Mapping[str, str]) -> _M:
+    known = [(name, value) for name, value in secrets.items() if len(value) >= SHORTEST]
+    if not known:
+        return message
+
+    marks = {written: f"${{secret:{name}}}" for name, value in reversed(known) for written in _forms(value)}
+    found = re.compile("|".join([_MARK.pattern, *map(re.escape, sorted(marks, key=len, reverse=True))]))
+    veiled: _M = _each(message, lambda text: found.sub(lambda match: marks.get(match[0], match[0]), text))
+    if isinstance(message, Task) and isinstance(veiled, Task) and message.key != veiled.key:
+        return veiled.model_copy(update={"key": _digest(message.key or "", veiled.key or "")})
+    return veiled
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(key: str, salt: str) -> str:
+    """Make of a key what nobody can read it from; the switchboard finds it made by who submits."""
+    return f"secret:{hashlib.pbkdf2_hmac('sha256', key.encode(), salt.encode(), KEY_ROUNDS).hex()}"
 
 
 def _forms(value: str) -> tuple[str, ...]:
