@@ -60,7 +60,7 @@ _READ = Example(
     'The subtask is "Read the list of the opening hours", nothing was done so far, a list Hours is listed:',
     {
         "Observation": "Nothing was done so far. There is a list, Hours.",
-        "Thought": "read_list reads it.",
+        "Thought": "The subtask asks for the list. read_list reads it, and was not called yet.",
         "Plan": ["Read the list"],
         "Decision": {
             "Status": "CONTINUE",
@@ -73,7 +73,7 @@ _READ_DONE = Example(
     "Your step 1 returned the list; it is all that the subtask asks for:",
     {
         "Observation": "read_list succeeded in step 1: it returned 6 days.",
-        "Thought": "The subtask asks for the list, and read_list returned it. Nothing is missing.",
+        "Thought": "The subtask asks for the list. read_list read it in step 1. Nothing is missing.",
         "Plan": [],
         "Decision": {"Status": "FINISH", "Result": "${steps.1.results.0.value}"},
         "Comment": "The library's hours of 6 days.",
@@ -84,7 +84,8 @@ _WRITE = Example(
     "can't be called yet, and ${subtasks.1.output.days} can be passed on:",
     {
         "Observation": "Nothing was done so far. The window is empty; subtask 1 left the days.",
-        "Thought": "draw_frame works on entries, and there are none yet: add_entries makes them of what was left.",
+        "Thought": "The subtask asks for a frame. draw_frame draws it around entries, and there are none yet: "
+        "add_entries makes them of what was left.",
         "Plan": ["Enter the days", "Draw the frame"],
         "Decision": {
             "Status": "CONTINUE",
@@ -98,8 +99,8 @@ _WRITE = Example(
 _MORE = Example(
     "Then, your step 1 was add_entries:",
     {
-        "Observation": "add_entries succeeded in step 1. No step drew a frame.",
-        "Thought": "The entries are there; the frame is missing. draw_frame draws it.",
+        "Observation": "add_entries succeeded in step 1.",
+        "Thought": "The subtask asks for a frame. draw_frame draws it, and was not called yet.",
         "Plan": ["Draw the frame"],
         "Decision": {
             "Status": "CONTINUE",
@@ -112,7 +113,7 @@ _WRITE_DONE = Example(
     "And then, your step 2 was draw_frame:",
     {
         "Observation": "add_entries succeeded in step 1, draw_frame in step 2.",
-        "Thought": "The entries are there, and so is the frame. Nothing is missing.",
+        "Thought": "The subtask asks for a frame. draw_frame drew it in step 2. Nothing is missing.",
         "Plan": [],
         "Decision": {"Status": "FINISH", "Result": None},
         "Comment": "6 entries were made, with a frame.",

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from callboard.actors.models._fence import cut, fenced, tamed, written
+from callboard.actors.models._ending import ending
+from callboard.actors.models._fence import cut, fenced, written
 from callboard.actors.models._history import steps, subtasks
 from callboard.actors.models._labels import labelled
 from callboard.actors.models._manual import not_now
 from callboard.actors.models._references import References
-from callboard.actors.models._schema import legal_statuses, offered_tools, own_steps, own_subtasks
+from callboard.actors.models._schema import offered_tools
 from callboard.actors.models._system import system_of
-from callboard.messages import AgentKind, ResultStatus, TargetKind
+from callboard.messages import AgentKind, TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from pydantic import JsonValue
 
-    from callboard.actors.models._labels import Named
     from callboard.actors.models._model import ModelRequest
-    from callboard.messages import CommandResult, Control, Observation, StepRecord, Target
+    from callboard.messages import Control, Target
 
 CHARACTERS = 4
 """Characters of a token, about; for estimates and bounds."""
@@ -64,22 +64,8 @@ def prompt_of(request: ModelRequest, *, pictures: bool = True) -> Prompt:
     )
     picture = request.observation.picture if pictures else None
     shown: tuple[str | bytes, ...] = () if picture is None else ("The picture shows the same:", picture)
-    after = "\n\n".join(_after(request))
+    after = "\n\n".join(ending(request))
     return Prompt(system_of(request), (before, *shown, after), history.summarised, history.dropped)
-
-
-_LATEST = 8
-"""So many of the things that were done are told once more at the end."""
-_OUTCOMES = {
-    ResultStatus.SUCCESS: "it succeeded",
-    ResultStatus.FAILURE: "it FAILED",
-    ResultStatus.SKIPPED: "it was not run",
-    ResultStatus.NONE: "there was nothing to do",
-}
-
-_HINT = "What succeeded is not done again. If nothing of {what} is missing any more: FINISH.\n"
-"""Told last of all, once something was done."""
-_JSON = "Answer with one JSON object."
 
 
 def _asked(request: ModelRequest) -> Iterator[str]:
@@ -179,66 +165,3 @@ def _bounded(lines: list[str], room: int) -> Iterator[str]:
             yield f"({len(lines) - place} more are not shown)"
             return
         yield line
-
-
-def _after(request: ModelRequest) -> Iterator[str]:
-    if request.observation.notes:
-        notes = "\n".join(f"- {cut(note, 1000)}" for note in request.observation.notes)
-        yield "## Remarks on your last step\n\n" + fenced(notes)
-    if request.reasons:
-        reasons = "\n".join(f"- {cut(reason, 1500)}" for reason in request.reasons)
-        yield "## Your last answer could not be used\n\nPut this right:\n\n" + fenced(reasons)
-    host = request.kind is AgentKind.HOST
-    done, what = _done(request), "the request" if host else "your subtask"
-    yield f"Done so far, in this order:\n\n{fenced(done)}" if done else "Done so far: nothing."
-    yield f"Status can be {_either(legal_statuses(request))} now."
-    hint = _HINT.format(what=what) if done else ""
-    yield f"Decide about {what}: {tamed(written(cut(request.request, 500)))}\n{hint}{_JSON}"
-
-
-def _either(words: Sequence[str]) -> str:
-    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-
-
-def _done(request: ModelRequest) -> str:
-    """Say in short what was done, at the end of a prompt: what stands in its middle is overlooked by small models."""
-    if request.kind is AgentKind.HOST:
-        lines = [
-            f"- subtask {done.number}, {cut(written(done.request), 200)}: {done.outcome.value}"
-            for done in own_subtasks(request)
-        ]
-    else:
-        lines = []
-    first = len(request.memory) - request.step + 2
-    lines += [
-        f"- step {number}: {_called(result, record)}, {_OUTCOMES.get(result.status, '')}"
-        for number, record in enumerate(own_steps(request), first)
-        for result in record.results
-    ]
-    return "\n".join([*lines[-_LATEST:], *_new(request)])
-
-
-def _called(result: CommandResult, record: StepRecord) -> str:
-    """Name a call by its tool, and by its control if the step had no other call."""
-    control = record.decision.actions[0].control if len(record.decision.actions) == 1 else None
-    return result.tool if control is None else f"{result.tool} on {cut(written(control.name or control.id), 100)}"
-
-
-def _new(request: ModelRequest) -> Iterator[str]:
-    """Tell what there is that was not there when the agent began; no more than a few."""
-    steps = own_steps(request)
-    if not steps:
-        return
-    before, now = _there(steps[0].observation), _there(request.observation)
-    known = {(thing.id, thing.name) for thing, _ in before.values()}
-    made = [f"{written(label)} ({kind})" for label, (thing, kind) in now.items() if (thing.id, thing.name) not in known]
-    if 0 < len(made) <= _LATEST:
-        yield f"- new since then: {', '.join(made)}"
-
-
-def _there(seen: Observation) -> dict[str, tuple[Named, str]]:
-    """Give what was seen by its label, with its kind."""
-    controls: dict[str, tuple[Named, str]] = {
-        label: (each, each.kind) for label, each in labelled(seen.controls).items()
-    }
-    return controls | {label: (each, each.kind.value) for label, each in labelled(seen.targets).items()}

@@ -37,7 +37,7 @@ _HOSTS = {"CONTINUE": "your own actions run, then you look again."}
 
 _KEYS = {
     "Observation": "what was done so far, and what you see that matters, in one or two sentences.",
-    "Thought": "what is still missing, and why you decide as you do, in one or two sentences.",
+    "Thought": "what is asked for, what does that, whether it was done, and so what comes next, in two sentences.",
     "Plan": "what of your work is still to be done, a short line each; empty when nothing is.",
     "Decision": "an object: the Status, and what belongs to it:",
     "Comment": "one sentence on what you do, for people to read.",

@@ -331,3 +331,39 @@ def test_a_host_is_told_which_targets_are_new(asks):
     first = record(1).model_copy(update={"observation": Observation()})
     request = asks(kind=AgentKind.HOST, memory=(first,), observation=Observation(targets=(window,)))
     assert '- new since then: "b.xlsx" (window)' in shown(request).user[-1]
+
+
+CONTROLS = Observation(controls=(Control(id="sheet-1", name="Sheet1", kind="sheet"),))
+INSERT = dataclasses.replace(READ, name="insert_chart")
+RENAME = dataclasses.replace(READ, name="rename_sheet")
+
+
+def hint(asks, request, *, done=None, seen=CONTROLS, kind=AgentKind.APP, more=()):
+    memory = (record(1, done or result(4)).model_copy(update={"observation": CONTROLS}),)
+    tools = (READ, INSERT, RENAME, *more)
+    return shown(asks(kind=kind, request=request, memory=memory, step=2, observation=seen, tools=tools)).user[-1]
+
+
+def test_a_tool_for_what_the_subtask_names_is_named_until_it_was_called(asks):
+    assert "No step called insert_chart so far." in hint(asks, "Draw two charts on the sheet")
+    assert "No step called" not in hint(
+        asks, "Draw a chart", done=result(4).model_copy(update={"tool": "insert_chart"})
+    )
+    assert "No step called" not in hint(asks, "Read the table")  # it was called
+    assert "No step called" not in hint(asks, "Clear the sheet")  # there is one
+    assert "No step called" not in hint(asks, "Draw a chart", more=(dataclasses.replace(READ, name="move_chart"),))
+
+
+def test_where_there_is_what_the_subtask_names_no_tool_for_it_is_named(asks):
+    chart = Observation(controls=(*CONTROLS.controls, Control(id="chart-1", name="Chart", kind="chart")))
+    assert "If nothing of your subtask is missing any more: FINISH." in hint(asks, "Draw a chart", seen=chart)
+
+
+def test_a_host_is_not_told_which_tools_it_did_not_call(asks):
+    assert "No step called" not in hint(asks, "Draw a chart", kind=AgentKind.HOST)
+
+
+def test_after_a_failure_nothing_is_said_of_a_finish(asks):
+    text = hint(asks, "Read the table", done=result(status=ResultStatus.FAILURE, error="no such cell"))
+    assert "The last call FAILED: what it was for is not done." in text
+    assert "is missing any more: FINISH" not in text

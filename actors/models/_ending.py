@@ -1,0 +1,134 @@
+"""The end of a prompt, heeded most of all: remarks, what was done, in short, and what is asked once more."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from callboard.actors.models._fence import cut, fenced, tamed, written
+from callboard.actors.models._labels import labelled
+from callboard.actors.models._schema import legal_statuses, own_steps, own_subtasks
+from callboard.messages import AgentKind, ResultStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from callboard.actors.models._labels import Named
+    from callboard.actors.models._model import ModelRequest
+    from callboard.messages import CommandResult, Observation, StepRecord
+
+_LATEST = 8
+"""So many of the things that were done are told once more at the end."""
+_OUTCOMES = {
+    ResultStatus.SUCCESS: "it succeeded",
+    ResultStatus.FAILURE: "it FAILED",
+    ResultStatus.SKIPPED: "it was not run",
+    ResultStatus.NONE: "there was nothing to do",
+}
+
+_JSON = "Answer with one JSON object."
+
+
+def ending(request: ModelRequest) -> Iterator[str]:
+    """Write what stands last in a prompt."""
+    if request.observation.notes:
+        notes = "\n".join(f"- {cut(note, 1000)}" for note in request.observation.notes)
+        yield "## Remarks on your last step\n\n" + fenced(notes)
+    if request.reasons:
+        reasons = "\n".join(f"- {cut(reason, 1500)}" for reason in request.reasons)
+        yield "## Your last answer could not be used\n\nPut this right:\n\n" + fenced(reasons)
+    host = request.kind is AgentKind.HOST
+    done, what = _done(request), "the request" if host else "your subtask"
+    yield f"Done so far, in this order:\n\n{fenced(done)}" if done else "Done so far: nothing."
+    yield f"Status can be {_either(legal_statuses(request))} now."
+    hint = _hint(request, what) if done else ""
+    yield f"Decide about {what}: {tamed(written(cut(request.request, 500)))}\n{hint}{_JSON}"
+
+
+def _hint(request: ModelRequest, what: str) -> str:
+    """Say what is to be weighed once something was done."""
+    results = [result for record in own_steps(request) for result in record.results]
+    if results and results[-1].status is ResultStatus.FAILURE:
+        return "What succeeded is not done again. The last call FAILED: what it was for is not done.\n"
+    missed = _missed(request)
+    if missed:
+        return f"What succeeded is not done again. No step called {_either(missed)} so far.\n"
+    return f"What succeeded is not done again. If nothing of {what} is missing any more: FINISH.\n"
+
+
+def _either(words: Sequence[str]) -> str:
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _done(request: ModelRequest) -> str:
+    """Say in short what was done, at the end of a prompt: what stands in its middle is overlooked by small models."""
+    if request.kind is AgentKind.HOST:
+        lines = [
+            f"- subtask {done.number}, {cut(written(done.request), 200)}: {done.outcome.value}"
+            for done in own_subtasks(request)
+        ]
+    else:
+        lines = []
+    first = len(request.memory) - request.step + 2
+    lines += [
+        f"- step {number}: {_called(result, record)}, {_OUTCOMES.get(result.status, '')}"
+        for number, record in enumerate(own_steps(request), first)
+        for result in record.results
+    ]
+    return "\n".join([*lines[-_LATEST:], *_new(request)])
+
+
+def _called(result: CommandResult, record: StepRecord) -> str:
+    """Name a call by its tool, and by its control if the step had no other call."""
+    control = record.decision.actions[0].control if len(record.decision.actions) == 1 else None
+    return result.tool if control is None else f"{result.tool} on {cut(written(control.name or control.id), 100)}"
+
+
+def _new(request: ModelRequest) -> Iterator[str]:
+    """Tell what there is that was not there when the agent began; no more than a few."""
+    steps = own_steps(request)
+    if not steps:
+        return
+    before, now = _there(steps[0].observation), _there(request.observation)
+    known = {(kind, thing.name or thing.id) for thing, kind in before.values()}  # ids may count what is there
+    made = [
+        f"{written(label)} ({kind})"
+        for label, (thing, kind) in now.items()
+        if (kind, thing.name or thing.id) not in known
+    ]
+    if 0 < len(made) <= _LATEST:
+        yield f"- new since then: {', '.join(made)}"
+
+
+def _missed(request: ModelRequest) -> list[str]:
+    """Name the one tool for something that the subtask names, where it was not called, and there is nothing such.
+
+    What has the name of a thing is easily taken for the thing: a table called Chart for a chart. Where several tools
+    are for it nobody knows which one is meant.
+    """
+    if request.kind is not AgentKind.APP:
+        return []
+    words = {_singular(word) for word in re.findall(r"[^\W\d_]{3,}", request.request.casefold())}
+    there = {_singular(control.kind.casefold()) for control in request.observation.controls}
+    called = {result.tool for record in own_steps(request) for result in record.results}
+    often = Counter(thing for tool in request.tools for thing in _things(tool.name))
+    meant = {thing for thing in words - there if often[thing] == 1}
+    return [tool.name for tool in request.tools if tool.name not in called and _things(tool.name) & meant]
+
+
+def _things(tool: str) -> set[str]:
+    """Give what a tool's name says that it is for: ``insert_chart`` is for a chart."""
+    return {_singular(word) for word in tool.casefold().split("_")[1:]}
+
+
+def _singular(word: str) -> str:
+    return word.removesuffix("s")
+
+
+def _there(seen: Observation) -> dict[str, tuple[Named, str]]:
+    """Give what was seen by its label, with its kind."""
+    controls: dict[str, tuple[Named, str]] = {
+        label: (each, each.kind) for label, each in labelled(seen.controls).items()
+    }
+    return controls | {label: (each, each.kind.value) for label, each in labelled(seen.targets).items()}
