@@ -24,6 +24,7 @@ from callboard.actors.root import (
     CloseIntake,
     GetStatus,
     GetTasks,
+    GiveSecrets,
     JournalBroken,
     LeaseHung,
     Line,
@@ -381,8 +382,7 @@ class Supervisor:
             msg = f"the task id {task.id!r} was used before, for another task: give each task its own, or none"
             raise TaskRefusedError(msg)
         if task.secrets and self._journal.survives and not handle.done():
-            self._secrets.keep(task.model_copy(update={"id": found}))
-            handle.resume()  # it waits for them
+            self._ask(GiveSecrets(task.model_copy(update={"id": found}))).result(ASK_SECONDS)
         return handle
 
     def handle(self, task_id: str) -> TaskHandle:

@@ -286,3 +286,40 @@ def test_a_secret_that_is_called_as_it_reads_can_be_read_again(start, tmp_path):
         given = Task(id="t", request="x", target="memo:one", secrets={"hunter22": SecretStr("hunter22")})
         assert supervisor.submit(given).result(10).ok
         supervisor.stop()
+
+
+def test_the_same_task_again_does_not_resume_what_a_person_paused(start, tmp_path, until):
+    surface, journal = MemoryServer(MemoryServer.window()), {"path": tmp_path / "journal.db"}
+    ask = {"Status": "PENDING", "Comment": "shall I?"}
+    first = start(app=[ask], servers=[surface], journal=journal)
+    handle = first.submit(task(id="t"))
+    until(handle, EventName.QUESTION_ASKED)
+    handle.pause()
+    first.submit(task(id="t"))
+    assert first.status().tasks[0].paused
+    first.stop()
+    second = start(app=[ask, LOGIN, FINISH], servers=[surface], journal=journal)
+    again = second.submit(task(id="t"))
+    assert second.status().tasks[0].paused
+    again.answer(again.questions()[0].id, "yes")
+    assert again.resume()
+    assert again.result(10).ok
+    assert [text for _, _, text in surface.deeds] == [PASSWORD]
+
+
+def test_secrets_that_are_given_again_let_a_task_go_on_that_lacks_nothing_else(start, tmp_path, until):
+    surface, journal = MemoryServer(MemoryServer.window()), {"path": tmp_path / "journal.db"}
+    first = start(app=[{"Status": "PENDING", "Comment": "shall I?"}], servers=[surface], journal=journal)
+    until(first.submit(task(id="t")), EventName.QUESTION_ASKED)
+    first.stop()
+    second = start(servers=[surface], journal=journal)
+    assert second.status().tasks[0].lacks == (
+        "its secrets were lost with their process; no model is set for app agents"
+    )
+    second.submit(task(id="t"))
+    assert second.status().tasks[0].lacks == "no model is set for app agents"
+    second.stop()
+    third = start(app=[FINISH], servers=[surface], journal=journal)
+    assert third.status().tasks[0].lacks == "its secrets were lost with their process"
+    third.submit(task(id="t"))
+    assert [(each.paused, each.lacks) for each in third.status().tasks] == [(False, "")]

@@ -21,7 +21,23 @@ _MARK = re.compile(r"\$\{secret:([A-Za-z0-9_.-]+)\}")
 SHORTEST = 4
 """Shorter values are put in, but not looked for in what comes back: they would be found everywhere."""
 
-STRUCTURE = frozenset("kind id task_id run_id call_id session address agent server status state tool secrets".split())
+STRUCTURE = frozenset(
+    {
+        "kind",
+        "id",
+        "task_id",
+        "run_id",
+        "call_id",
+        "session",
+        "address",
+        "agent",
+        "server",
+        "status",
+        "state",
+        "tool",
+        "secrets",
+    }
+)
 """Members of messages that name something, secrets included; their texts are no free ones."""
 
 KEY_ROUNDS = 50_000

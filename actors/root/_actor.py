@@ -25,6 +25,7 @@ from callboard.actors.root._requests import (
     Deliver,
     GetStatus,
     GetTasks,
+    GiveSecrets,
     History,
     JournalBroken,
     LeaseHung,
@@ -36,7 +37,7 @@ from callboard.actors.root._requests import (
     StopAgents,
     Submit,
 )
-from callboard.actors.root._restoring import place, restore
+from callboard.actors.root._restoring import lacks, place, restore
 from callboard.actors.root._sessions import Idle, Sessions
 from callboard.actors.root._stops import Stops
 from callboard.actors.root._tasks import TaskBook, TaskRecord, never_ran
@@ -149,6 +150,8 @@ class Root(ScheduledActor):
         match message:
             case Submit():
                 return self._submit(message.task, message.target, message.earlier)
+            case GiveSecrets():
+                return self._give_secrets(message.task)
             case NotKept():
                 return self._not_kept(message)
             case Restore():
@@ -251,6 +254,16 @@ class Root(ScheduledActor):
         self._parts.clocks.start(task.id, self._parts.limits.task_seconds, task.id)
         self._next_round(record)
         return record.task, record.done, self._parts.outbox.answer(None)
+
+    def _give_secrets(self, task: Task) -> concurrent.futures.Future[Any]:
+        record = self._parts.tasks.get(task.id)
+        if record is not None:
+            self._services.secrets.keep(task)
+            if record.lacks:
+                record.lacks = lacks(record, self._services)
+                if not record.lacks:
+                    self._stops.pause(Resume(task_id=task.id))
+        return self._answer(None)
 
     def _not_kept(self, refused: NotKept) -> None:
         """Take back a task that could not be written down; nobody was told of it."""

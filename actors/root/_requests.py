@@ -40,6 +40,16 @@ class Restore:
 
 
 @dataclass(frozen=True)
+class GiveSecrets:
+    """Ask: take the secrets of a task that is not over; it goes on if it was paused for lack of them, and nothing else.
+
+    Answered with a future, once that is safe.
+    """
+
+    task: Task
+
+
+@dataclass(frozen=True)
 class GetTasks:
     """Ask: which tasks are not over? Answered with each and the future of its result."""
 
