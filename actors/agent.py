@@ -196,8 +196,10 @@ class Agent(ScheduledActor):
         """Cancel what runs, without losing what it has used and done so far."""
         self._backstage.jobs.cancel(run.assign.token)
         lease = self._backstage.leases.get(run.assign.token)
-        spent = lease.spent if run.busy else None
-        return run if spent is None else run.with_lost(spent.usage, spent.done(lease.deed))
+        spent, left = lease.spent if run.busy else None, run.unfinished
+        if spent is not None:  # with what was known of a step that a crash broke off
+            return run.with_lost(spent.usage, spent.done(lease.deed))
+        return run if left is None else run.with_lost(left.usage, left.done)
 
     def _start_job(self, step: Step) -> None:
         run, backstage = self._run, self._backstage

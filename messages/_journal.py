@@ -29,6 +29,11 @@ class Answered(Message):
     fingerprint: str = ""
     """Of what it was given on; empty where no window is seen, and from versions that did not keep it."""
 
+    @property
+    def used(self) -> dict[str, float]:
+        """What it took of the budgets, by kind."""
+        return {"model_calls": 1, "tokens": self.input_tokens + self.output_tokens, "cost": self.cost or 0.0}
+
 
 class Decided(Message):
     """What a step is about to do, and what it was decided on."""

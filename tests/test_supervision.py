@@ -17,7 +17,7 @@ from callboard.actors.agent import Agent, JobReturned
 from callboard.actors.blackboard import Blackboard, Kept
 from callboard.actors.journal import JournalFile
 from callboard.actors.runtime import EventStream, committing
-from callboard.messages import Effect, JournalError, LeaseVoidError, StepDone
+from callboard.messages import Effect, JournalError, LeaseVoidError, Pause, StepDone, SubtaskEnded
 from callboard.testing import Faults, MemoryServer, VirtualClock, disk_full
 
 FINISH = {"Status": "FINISH"}
@@ -115,6 +115,134 @@ def test_too_many_crashes_end_the_work_with_the_chain_of_causes(start, crashes, 
     assert [cause.reason for cause in result.causes] == ["a bug"] * 3
 
 
+class Files(MemoryServer):
+    """A window with a tool that writes a file."""
+
+    def __init__(self, folder):
+        super().__init__(self.window())
+        self.folder = folder
+
+    @tool(effect=Effect.ONCE)
+    def save(self, target: str, name: str) -> str:
+        """Write a file."""
+        path = self.folder / name
+        with committing(path):
+            path.write_text(target, encoding="utf-8")
+        return name
+
+    def path(self, name):
+        return str(self.folder / name)
+
+
+def save(name, status="CONTINUE"):
+    return {"Status": status, "Function": "save", "Args": {"name": name}}
+
+
+def of_apps(when):
+    return lambda agent, message: agent.address.startswith("app/") and when(agent, message)
+
+
+def test_what_was_done_is_in_the_result_of_work_that_crashed_too_often(start, crashes, journal, tmp_path):
+    crashes(step_done(3), 1)
+    surface = Files(tmp_path)
+    app = [save("a"), save("b"), {"Status": "FINISH", "Result": "all of it"}]
+    supervisor = start(app=app, servers=[surface], journal=journal, supervision={"intensity": 0})
+    handle = supervisor.submit(lone())
+    result = handle.result(10)
+    assert (result.outcome, [cause.reason for cause in result.causes]) == (Outcome.ERROR, ["a bug"])
+    assert result.artifacts == result.subtasks[0].made == (surface.path("a"), surface.path("b"))
+    assert (result.output, result.rounds) == ("all of it", 1)
+    assert (result.usage.steps, result.usage.model_calls, result.usage.commands) == (3, 3, 2)
+
+
+def test_what_a_step_had_done_before_a_crash_broke_it_off_is_in_the_result(start, crashes, journal, tmp_path):
+    begun, told = threading.Event(), threading.Event()
+    crashes(lambda _agent, message: isinstance(message, Pause), 1)
+
+    class Slow(Files):
+        @tool(effect=Effect.ONCE)
+        def wait(self, target: str) -> str:
+            """Wait."""
+            begun.set()
+            told.wait(10)
+            return target
+
+    surface = Slow(tmp_path)
+    calls = [{"function": "save", "arguments": {"name": "a"}}, {"function": "wait"}]
+    supervisor = start(
+        app=[{"Status": "FINISH", "Actions": calls}], servers=[surface], journal=journal, supervision={"intensity": 0}
+    )
+    handle = supervisor.submit(lone())
+    assert begun.wait(10)
+    handle.pause()
+    result = handle.result(10)
+    told.set()
+    assert (result.outcome, result.artifacts) == (Outcome.ERROR, (surface.path("a"),))
+    assert (result.usage.steps, result.usage.model_calls) == (1, 1)
+
+
+def test_a_host_agent_hears_what_a_subtask_had_done_that_crashed_too_often(start, crashes, journal, tmp_path):
+    crashes(of_apps(step_done(2)), 1)
+    surface = Files(tmp_path)
+    supervisor = start(
+        host=[ASSIGN], app=[save("a"), FINISH], servers=[surface], journal=journal, supervision={"intensity": 0}
+    )
+    result = supervisor.submit(Task(request="x")).result(10)
+    [subtask] = result.subtasks
+    assert (subtask.outcome, subtask.artifacts, subtask.usage.steps) == (Outcome.ERROR, (surface.path("a"),), 2)
+    assert (result.outcome, result.usage.steps, result.usage.model_calls) == (Outcome.ERROR, 3, 3)
+
+
+def test_a_round_whose_host_agent_crashed_too_often_has_what_it_had_done(start, crashes, journal):
+    crashes(lambda agent, message: agent.address.startswith("host/") and isinstance(message, SubtaskEnded), 1)
+    supervisor = start(host=[ASSIGN], app=[append("1", "FINISH")], journal=journal, supervision={"intensity": 0})
+    result = supervisor.submit(Task(request="x")).result(10)
+    assert (result.outcome, result.rounds) == (Outcome.ERROR, 1)
+    assert (result.usage.steps, result.usage.model_calls) == (2, 2)
+    assert [subtask.outcome for subtask in result.subtasks] == [Outcome.FINISHED]
+
+
+def test_an_ending_that_was_said_before_the_last_crash_stands(start, crashes, journal):
+    crashes(lambda _agent, message: isinstance(message, JobReturned) and isinstance(message.said, SubtaskEnded), 1)
+    supervisor = start(app=[append("1", "FINISH")], journal=journal, supervision={"intensity": 0})
+    result = supervisor.submit(lone()).result(10)
+    assert (result.outcome, result.usage.steps, result.subtasks[0].causes) == (Outcome.FINISHED, 1, ())
+
+
+def test_what_was_done_is_in_the_result_of_work_that_hung_too_often(start, journal):
+    clock, surface = VirtualClock(), Stubborn()
+    answers = [append("1"), {"Status": "FINISH", "Function": "resist"}]
+    supervisor = start(
+        app=answers,
+        servers=[surface],
+        clock=clock,
+        journal=journal,
+        supervision={"intensity": 0, "hung_seconds": 0.05},
+    )
+    handle = supervisor.submit(lone())
+    assert surface.begun.wait(10)
+    clock.advance(700)
+    result = handle.result(10)
+    surface.loop.call_soon_threadsafe(surface.go.set)
+    assert surface.refused.wait(10)
+    assert (result.outcome, result.output) == (Outcome.ERROR, "1")
+    assert (result.usage.steps, result.usage.model_calls) == (2, 2)
+
+
+def test_a_history_that_can_not_be_folded_ends_the_work_with_its_causes_alone(start, crashes, journal, monkeypatch):
+    crashes(step_done(2), 1)
+
+    def break_down(*_args):
+        msg = "another bug"
+        raise ValueError(msg)
+
+    monkeypatch.setattr("callboard.actors.root._endings.fold", break_down)
+    supervisor = start(app=[append("1"), FINISH, FINISH], journal=journal, supervision={"intensity": 0})
+    result = supervisor.submit(lone()).result(10)
+    assert (result.outcome, [cause.reason for cause in result.causes]) == (Outcome.ERROR, ["a bug"])
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).ok
+
+
 def test_a_crash_in_one_application_never_disturbs_another(start, crashes):
     crashes(lambda agent, _message: agent.address == "app/memo/one", 100)
     surface = MemoryServer(MemoryServer.window("one"), MemoryServer.window("two"))
@@ -141,6 +269,46 @@ def test_a_cancel_while_a_crashed_agent_waits_for_its_restart_ends_the_task(star
     handle.cancel()
     assert handle.result(10).outcome is Outcome.CANCELLED
     assert supervisor.submit(lone()).result(10) is not None
+
+
+def waiting_for_its_restart(start, crashes, until, task, **given):
+    """A task whose agent has taken two steps, crashed, and is not to be started anew for a long time."""
+    crashes(of_apps(step_done(2)), 1)
+    supervisor = start(supervision={"backoff": 1000.0, "max_backoff": 1000.0}, **given)
+    crashed = threading.Event()
+    supervisor.subscribe(lambda event: event.name is EventName.AGENT_CRASHED and crashed.set(), after=0)
+    handle = supervisor.submit(task)
+    assert crashed.wait(10)
+    return supervisor, handle
+
+
+def test_a_cancel_while_a_crashed_agent_waits_for_its_restart_keeps_what_it_had_done(
+    start, crashes, until, journal, tmp_path
+):
+    surface = Files(tmp_path)
+    given = {"app": [save("a"), save("b"), FINISH], "servers": [surface], "journal": journal}
+    supervisor, handle = waiting_for_its_restart(start, crashes, until, lone(), **given)
+    handle.cancel()
+    result = handle.result(10)
+    assert (result.outcome, [cause.reason for cause in result.causes]) == (
+        Outcome.CANCELLED,
+        ["cancelled by the host program"],
+    )
+    assert result.artifacts == (surface.path("a"), surface.path("b"))
+    assert (result.usage.steps, result.usage.model_calls, result.subtasks[0].outcome) == (2, 2, Outcome.CANCELLED)
+    assert supervisor.submit(lone()).result(10) is not None
+
+
+def test_a_host_agent_hears_what_a_subtask_had_done_whose_time_was_up_before_its_restart(start, crashes, until):
+    clock = VirtualClock()
+    given = {"host": [ASSIGN, FINISH], "app": [append("1"), append("2"), FINISH], "clock": clock}
+    _, handle = waiting_for_its_restart(
+        start, crashes, until, Task(request="x"), limits={"subtask_seconds": 60.0}, **given
+    )
+    clock.advance(61)
+    result = handle.result(10)
+    assert [(done.outcome, done.usage.steps, done.output) for done in result.subtasks] == [(Outcome.TIMED_OUT, 2, "12")]
+    assert result.outcome is Outcome.FINISHED
 
 
 class Stubborn(MemoryServer):

@@ -12,6 +12,8 @@ from callboard.actors.processing._answers import decision_of
 from callboard.messages import Answered, EventName, InvalidAnswerError, ModelError, ModelTimeoutError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from callboard.actors.models import Model
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
@@ -44,7 +46,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         request = _request(context, run, observation, reasons)
         start, is_known = time.perf_counter(), len(reasons) < len(known)
         if is_known:
-            answer = again(context, known[len(reasons)])
+            answer = _again(known[len(reasons)])
         else:
             async with model.turn():
                 start = time.perf_counter()
@@ -53,6 +55,8 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             if answer.summarised or answer.dropped:
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
         tokens = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
+        if not is_known:  # what a step that a crash broke off had used is counted as it goes on
+            context.meter.add(cost=answer.cost or 0.0, **tokens)
         taken = {
             "duration": None if is_known else time.perf_counter() - start,
             "model": _name_of(model),
@@ -60,8 +64,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             "cost": answer.cost,
             **tokens,
         }
-        context.meter.add(repairs=1 if reasons else 0, **tokens)
-        context.meter.add(cost=answer.cost or 0.0)
+        context.meter.add(repairs=1 if reasons else 0)
         try:
             decision = decision_of(context, run, observation, answer.content, refers=answer.refers)
         except InvalidAnswerError as error:
@@ -95,7 +98,9 @@ async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) 
     finally:
         if context.budget is not None:
             context.budget.settle(**{kind: used[kind] - amount for kind, amount in reserved.items()})
+            context.budget.made(request.call)
         if price is None:
+            context.meter.add(unpriced_calls=1)
             _unpriced(context)
     return answer
 
@@ -125,19 +130,21 @@ async def _in_time(context: Context, run: Run, model: Model, request: ModelReque
 
 
 def _unpriced(context: Context) -> None:
-    """Count a call of which nobody knows what it cost; what is left of the money may be gone."""
-    context.meter.add(unpriced_calls=1)
+    """Take a call of which nobody knows what it cost for what is left of the money, if the settings say so."""
     if context.budget is not None and context.services.settings.budget.unknown_price == "all":
         context.budget.exhaust("cost", UNPRICED)
 
 
-def again(context: Context, known: Answered) -> ModelAnswer:
-    """Take an answer that the model gave before a crash; it is paid for."""
-    context.meter.add(model_calls=1)
-    if known.cost is None:
-        _unpriced(context)
-    if context.budget is not None:
-        context.budget.settle(model_calls=1, tokens=known.input_tokens + known.output_tokens, cost=known.cost or 0.0)
+def book(context: Context, known: Iterable[Answered]) -> None:
+    """Book answers that the model gave before a crash in the budgets: they are paid for."""
+    for answer in known:
+        if context.budget is not None:
+            context.budget.settle_again(answer.call, **answer.used)
+        if answer.cost is None:
+            _unpriced(context)
+
+
+def _again(known: Answered) -> ModelAnswer:
     return ModelAnswer.model_validate(known.model_dump(include=set(ModelAnswer.model_fields)))
 
 

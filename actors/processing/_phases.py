@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from callboard.actors.commands import stopped
 from callboard.actors.journal import Row
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal import Journal
     from callboard.actors.models import Model
     from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Foresee, Lanes, Lease
-    from callboard.actors.states import AgentStateManager, OnTheWay, Run
+    from callboard.actors.states import AgentStateManager, OnTheWay, Run, Unfinished
     from callboard.config import Settings
     from callboard.messages import (
         Action,
@@ -61,6 +61,16 @@ class Meter:
     """What was done so far."""
     running: Command | None = None
     """The command that runs now."""
+    doubt: CommandResult | None = None
+    """What is known of a command that a crash broke off, until it is known whether it was done."""
+
+    @classmethod
+    def going_on(cls, left: Unfinished | None) -> Self:
+        """Begin with what a step had used and done before a crash; that the step itself counts is left to its job."""
+        if left is None:
+            return cls()
+        used = left.usage.model_dump(exclude={"steps"})
+        return cls({kind: amount for kind, amount in used.items() if amount}, [*left.results], doubt=left.in_doubt)
 
     def add(self, **amounts: float) -> None:
         """Count more."""
@@ -75,6 +85,8 @@ class Meter:
     def done(self, deed: Deed | None) -> tuple[CommandResult, ...]:
         """Give the results so far; of a command that is being broken off, the files that it wrote."""
         results = {result.call_id: result for result in self.results}
+        if self.doubt is not None:
+            results.setdefault(self.doubt.call_id, self.doubt)
         running = self.running
         if running is not None and deed is not None:
             results.setdefault(running.call_id, stopped(running, deed))

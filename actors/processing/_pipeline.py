@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing._act import act_held
-from callboard.actors.processing._decide import again
+from callboard.actors.processing._decide import book
 from callboard.actors.processing._middleware import PhaseCall
 from callboard.actors.processing._phases import Meter
 from callboard.actors.processing._recover import Doubt, acted_on, go_on
@@ -71,7 +71,7 @@ class Pipeline:
     ) -> Message:
         """Run a step within its time and budget, and count what it used whether it fails or not."""
         start = time.perf_counter()
-        meter = Meter()
+        meter = Meter.going_on(run.unfinished)
         assign, seconds = run.assign, run.limits.step_seconds
         self.context.lease.spent = meter
         budgets = self.context.services.budgets
@@ -83,8 +83,10 @@ class Pipeline:
             if steps:
                 budget.reserve(steps=steps, **self._new_rounds(run))
             meter.add(steps=steps)
+            context = replace(self.context, meter=meter, budget=budget)
+            book(context, run.unfinished.answers if run.unfinished is not None else ())
             async with limit:
-                done = await step(replace(self.context, meter=meter, budget=budget), run)
+                done = await step(context, run)
         except PhaseError as error:
             spent = error.__cause__
             if isinstance(spent, OutOfBudgetError) and self._may_ask():
@@ -100,8 +102,9 @@ class Pipeline:
             late = StepTimeoutError(f"the step took longer than {seconds:g} s")
             late.__cause__ = error
             return self._failed(late, run, meter, start)
-        if isinstance(done, Question):
-            return done  # it asks in the middle of a step, which counts what it used at its end
+        if isinstance(done, Question):  # it asks in the middle of a step, which counts what it used at its end
+            budget.settle(steps=-steps)
+            return done
         return done.model_copy(update={"usage": _timed(meter.usage, start)})
 
     def _new_rounds(self, run: Run) -> dict[str, float]:
@@ -167,8 +170,6 @@ class Pipeline:
         if isinstance(acted, Doubt):
             return self._question(run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id})
         decided = acted_on(run)
-        for answer in run.unfinished.answers if run.unfinished is not None else ():
-            again(context, answer)
         done = await self._remembered(context, run, decided.observation, acted)
         return done.model_copy(update={"record": done.record.model_copy(update={"resumed": decided.resumed})})
 

@@ -56,8 +56,10 @@ async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
             as_left = left.said is None
             done = _was_done(left, doubt)
             context.note(run, done, lazy=True)
+            context.meter.add(commands=1)
+            context.meter.results.append(done)
             left = left.after(done)
-    context.meter.results.extend(left.results)
+        context.meter.doubt = None
     actions = ActionList(
         context,
         run,

@@ -19,7 +19,7 @@ from callboard.actors.replay._recording import Recording
 from callboard.actors.replay._result import Differs, Replay
 from callboard.actors.replay._scene import Scene, Stage
 from callboard.actors.replay._tools import KnownTools
-from callboard.actors.root import past_of, used_by
+from callboard.actors.root import book_past, past_of
 from callboard.actors.runtime import Budgets, EventLoop, EventStream, VirtualClock
 from callboard.actors.states import OnTheWay
 from callboard.config import Settings, settings_in_force
@@ -142,13 +142,13 @@ class _Player:
 
     def _take_up(self, settings: Settings) -> None:
         """Go on in the next process, as recovery does: what was heard is folded, and what was used booked, anew."""
-        stage, task_id = self._stage, self._recording.task.id
+        stage = self._stage
         if settings == stage.services.settings:
             return
         policy, budgets = Policy(settings.policy.all_rules), Budgets(settings.budget)
         past = past_of(self._rows, 0.0)
-        for run_id, used in used_by(past) if past is not None else ():
-            budgets.run(task_id, run_id).settle(**used)
+        if past is not None:
+            book_past(past, budgets)
         stage.services = dataclasses.replace(stage.services, settings=settings, policy=policy, budgets=budgets)
         for scene in self._scenes.values():
             scene.fold_anew()

@@ -3,7 +3,7 @@
 from callboard.actors.root._actor import Root
 from callboard.actors.root._handle import Line, TaskHandle
 from callboard.actors.root._opening import Opened, open_journal
-from callboard.actors.root._recovery import past_of, used_by
+from callboard.actors.root._recovery import book_past, past_of
 from callboard.actors.root._requests import (
     CloseIntake,
     GetStatus,
@@ -30,7 +30,7 @@ __all__ = [
     "StopAgents",
     "Submit",
     "TaskHandle",
+    "book_past",
     "open_journal",
     "past_of",
-    "used_by",
 ]

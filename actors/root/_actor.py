@@ -12,6 +12,7 @@ from callboard.actors.root._children import Children
 from callboard.actors.root._clocks import Stopwatches
 from callboard.actors.root._crashes import Crashes
 from callboard.actors.root._desk import Desk
+from callboard.actors.root._endings import Endings
 from callboard.actors.root._handover import HandOver
 from callboard.actors.root._leases import LeaseBook
 from callboard.actors.root._outbox import Outbox
@@ -31,6 +32,7 @@ from callboard.actors.root._requests import (
     LeaseHung,
     LeaseIdle,
     LeaseStuck,
+    Left,
     NotKept,
     RestartDue,
     Restore,
@@ -40,7 +42,7 @@ from callboard.actors.root._requests import (
 from callboard.actors.root._restoring import lacks, place, restore
 from callboard.actors.root._sessions import Idle, Sessions
 from callboard.actors.root._stops import Stops
-from callboard.actors.root._tasks import TaskBook, TaskRecord, never_ran
+from callboard.actors.root._tasks import TaskBook, TaskRecord
 from callboard.actors.runtime import Leases, ScheduledActor
 from callboard.actors.states import unique
 from callboard.messages import (
@@ -66,7 +68,6 @@ from callboard.messages import (
     Task,
     TaskRefusedError,
     TaskResult,
-    subtask_ended,
 )
 
 if TYPE_CHECKING:
@@ -128,8 +129,9 @@ class Root(ScheduledActor):
         )
         self._desk = desk
         self._hands = HandOver(parts)
-        self._stops = Stops(parts, self._hands, self._end_if_over)
-        self._crashes = Crashes(parts, self._hands, services.settings.supervision, self._end_crashed)
+        self._endings = Endings(parts, self._receive)
+        self._stops = Stops(parts, self._endings, self._end_if_over)
+        self._crashes = Crashes(parts, self._hands, services.settings.supervision, self._endings)
         self._accepting = True
         self._broken: Exception | None = None
         self._orderly = False
@@ -179,6 +181,8 @@ class Root(ScheduledActor):
                 return self._parts.children.deliver(message)
             case History():
                 return self._hands.start_with(self._parts.tasks.get(message.assign.task_id), message)
+            case Left():
+                return self._endings.end(message)
             case LeaseStuck():
                 return self._hands.stuck(message.token)
             case LeaseIdle():
@@ -375,14 +379,6 @@ class Root(ScheduledActor):
             self._parts.recorder.stale(task_id, what)
             return None
         return record
-
-    def _end_crashed(self, run: Assign, causes: tuple[Cause, ...]) -> None:
-        if run.number:
-            self._subtask_ended(subtask_ended(run.task_id, run.token, never_ran(run, Outcome.ERROR, causes)))
-            return
-        self._round_ended(
-            RoundEnded(task_id=run.task_id, run_id=run.run_id, token=run.token, outcome=Outcome.ERROR, causes=causes)
-        )
 
     # Beginning and ending
 

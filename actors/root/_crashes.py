@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.root._requests import AgentCrashed, LeaseHung, RestartDue
 from callboard.actors.runtime import ChildSpec, Restart, Restarts
-from callboard.messages import AgentCrashedError, Cause, EventName, JobHungError
+from callboard.messages import AgentCrashedError, Cause, EventName, JobHungError, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from callboard.actors.root._endings import Endings
     from callboard.actors.root._handover import HandOver
     from callboard.actors.root._parts import Parts
     from callboard.actors.root._tasks import TaskRecord
@@ -26,12 +25,11 @@ class Crashes:
         parts: Parts,
         hands: HandOver,
         settings: SupervisionSettings,
-        end: Callable[[Assign, tuple[Cause, ...]], None],
+        endings: Endings,
     ) -> None:
-        """Make it; `end` ends a run as an error."""
         self._parts = parts
         self._hands = hands
-        self._end = end
+        self._endings = endings
         self._spec = ChildSpec(name="agent", restart=Restart.TRANSIENT, **settings.model_dump(exclude={"hung_seconds"}))
         self._restarts = Restarts(parts.clock)
 
@@ -50,7 +48,7 @@ class Crashes:
         found = [
             (record, run) for record in parts.tasks.records for run in record.runs.values() if run.address == address
         ]
-        runs = [(record, run) for record, run in found if run.token]
+        runs = [(record, run) for record, run in found if run.token and run.run_id not in record.ending]
         delay = self._restarts.crashed(address, self._spec, error) if runs else None
         causes = Cause.chain(error, where=address)
         parts.recorder.emit(
@@ -65,7 +63,7 @@ class Crashes:
             parts.leases.void(run.token)
             parts.jobs.cancel(run.token)
             if delay is None:
-                self._end(run, causes)
+                self._endings.begin(record, run, Outcome.ERROR, causes)
             else:
                 self._wait(record, run, delay)
 
@@ -73,7 +71,7 @@ class Crashes:
         """Take a hung job for a crash of its agent: its word and its deeds are refused from now on."""
         for record in self._parts.tasks.records:
             for run in record.runs.values():
-                if run.token == hung.token:
+                if run.token == hung.token and run.run_id not in record.ending:
                     self._parts.children.stop(run.address)
                     self.crashed(AgentCrashed(run.address, JobHungError(run.run_id, hung.stack)))
                     return

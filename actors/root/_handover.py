@@ -50,6 +50,7 @@ class HandOver:
         """
         parts = self._parts
         record.runs[assign.run_id] = assign
+        record.begun.add(assign.run_id)
         memory = memory_key(assign)
         anew = record.remembers(assign) and not parts.children.knows(assign.address, memory)
         record.agents.add(assign.address)
@@ -111,7 +112,8 @@ class HandOver:
         del record.runs[run_id]
         self._parts.people.withdraw(record.task.id, run_id)
         self._parts.clocks.drop(run_id)
-        self.when_idle(token)
+        if token:
+            self.when_idle(token)
 
     def when_idle(self, token: int) -> None:
         """Have a lease given back once nothing works under it any more."""

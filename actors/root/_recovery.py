@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.root._tasks import TaskRecord
 from callboard.messages import (
     Answer,
+    Answered,
     ApprovalAnswer,
     ApprovalRequest,
     Assign,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from callboard.actors.journal import Row
+    from callboard.actors.runtime import Budgets
     from callboard.actors.states import Run
 
 Ask = Question | ApprovalRequest
@@ -49,6 +51,8 @@ class Past:
     """What a person approved for the rest of the task."""
     used: dict[str, Usage] = field(default_factory=dict)
     """What each run used."""
+    answers: dict[str, dict[int, Answered]] = field(default_factory=dict)
+    """The models' answers of steps that were broken off, by run and by the number of the call."""
     worked: dict[str, float] = field(default_factory=dict)
     """Seconds of work of the task and of its runs: not in waiting for a person, in pauses, between processes."""
     token: int = 0
@@ -120,8 +124,18 @@ def _after(past: Past, row: Row) -> None:  # noqa: C901 - one match, a case a me
                 past.approved.append(ask)
         case _:
             pass
-    if isinstance(message, StepDone | StepFailed | Question):
+    _spent(past, row)
+
+
+def _spent(past: Past, row: Row) -> None:
+    """Count what steps used: with their end, or with each answer of one that was broken off."""
+    message = row.message
+    if isinstance(message, Answered):
+        past.answers.setdefault(row.run_id, {})[message.call] = message
+    elif isinstance(message, StepDone | StepFailed | Question):
         past.used[row.run_id] = past.used.get(row.run_id, Usage()) + message.usage
+        if not isinstance(message, Question) or message.usage.model_calls:  # else it came in the middle of its step
+            past.answers.pop(row.run_id, None)
 
 
 def _assigned(past: Past, assign: Assign) -> None:
@@ -137,6 +151,7 @@ def _assigned(past: Past, assign: Assign) -> None:
     if assign.token:
         past.token = max(past.token, assign.token)
         record.agents.add(assign.address)
+        record.begun.add(assign.run_id)
         if assign.run_id not in past.begun:
             past.begun.append(assign.run_id)
 
@@ -162,3 +177,13 @@ def used_by(past: Past) -> Iterable[tuple[str, dict[str, float]]]:
                 "cost": usage.cost,
             },
         )
+
+
+def book_past(past: Past, budgets: Budgets) -> None:
+    """Book what a task used before; a step that was broken off and goes on finds its calls booked."""
+    task_id = past.record.task.id
+    for run_id, used in used_by(past):
+        budgets.run(task_id, run_id).settle(**used)
+    for run_id, answers in past.answers.items():
+        for call, answer in answers.items():
+            budgets.run(task_id, run_id).settle_call(call, **answer.used)

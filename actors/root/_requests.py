@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from callboard.actors.agent import Inbox
     from callboard.actors.journal import Row
     from callboard.actors.root._recovery import Past
-    from callboard.messages import Assign, Target, Task
+    from callboard.messages import Assign, Cause, Outcome, Target, Task
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,16 @@ class History:
     """What the journal has of a run whose agent is started anew."""
 
     assign: Assign
+    found: Sequence[Row] | Exception
+
+
+@dataclass(frozen=True)
+class Left:
+    """What the journal has of a run that nobody goes on with, and how it ends."""
+
+    run: Assign
+    outcome: Outcome
+    causes: tuple[Cause, ...]
     found: Sequence[Row] | Exception
 
 

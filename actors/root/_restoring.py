@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callboard.actors.root._recovery import used_by
+from callboard.actors.root._recovery import book_past
 from callboard.messages import AgentKind, EventName, Pause, Recovered, Resume, agent_kind
 
 if TYPE_CHECKING:
@@ -26,15 +26,14 @@ def restore(past: Past, parts: Parts, services: Services) -> None:
 
     What agents had said last, and nobody acted on, is left to the caller: it has the lease under which it was said.
     """
-    record, task_id, budgets = past.record, past.record.task.id, services.budgets
+    record, task_id = past.record, past.record.task.id
     parts.tasks.restore(record)
     parts.outbox.keep(task_id, "", Recovered(task_id=task_id))
     parts.recorder.emit(EventName.TASK_RECOVERED, task_id=task_id, runs=len(record.runs))
     if record.stopping is None and (record.lacks or not record.paused):
         _pause(record, lacks(record, services, past.said), parts)
     _start_clocks(past, parts)
-    for run_id, used in used_by(past):
-        budgets.run(task_id, run_id).settle(**used)
+    book_past(past, services.budgets)
     for approved in past.approved:
         parts.people.remember(approved)
     for word in past.said.values():

@@ -10,7 +10,7 @@ from callboard.messages import Cause, EventName, Pause, SupervisorStoppedError, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from callboard.actors.root._handover import HandOver
+    from callboard.actors.root._endings import Endings
     from callboard.actors.root._parts import Parts
     from callboard.actors.root._tasks import TaskRecord
     from callboard.messages import Assign, Cancel, Resume
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class Stops:
     """Part of the switchboard; runs on its thread."""
 
-    def __init__(self, parts: Parts, hands: HandOver, end_if_over: Callable[[TaskRecord], None]) -> None:
+    def __init__(self, parts: Parts, endings: Endings, end_if_over: Callable[[TaskRecord], None]) -> None:
         self._parts = parts
-        self._hands = hands
+        self._endings = endings
         self._end_if_over = end_if_over
 
     def cancel(self, cancel: Cancel) -> bool:
@@ -54,7 +54,7 @@ class Stops:
         parts.people.withdraw(record.task.id, run.run_id)
         parts.outbox.keep(record.task.id, run.run_id, cancel)
         self._stop_run(record, run, cancel)
-        if run.number and not run.token and record.target is None:  # no agent will tell its HostAgent
+        if run.run_id not in record.runs and run.number and record.target is None:  # no agent will tell its HostAgent
             ended = subtask_ended(run.task_id, run.token, record.subtasks[-1])
             parts.outbox.keep(run.task_id, f"{run.task_id}/0", ended, parts.children.sender(record.host, ended))
         return True
@@ -70,15 +70,15 @@ class Stops:
 
     def stop_queued(self, record: TaskRecord, run: Assign, cancel: Cancel) -> None:
         """Stop what no agent does now: it waits for its target, or for an agent that crashed."""
-        parts = self._parts
+        parts, cause = self._parts, Cause(reason=cancel.reason, where="supervisor")
         parts.leases.withdraw(run.run_id, run.address)
         parts.clocks.go_on(run.task_id, f"queue {run.run_id}")
+        if run.run_id in record.begun:
+            under = run.model_copy(update={"token": record.crashed.pop(run.run_id, 0)})
+            self._endings.begin(record, under, cancel.outcome, (cause,))
+            return
         del record.runs[run.run_id]
-        if run.run_id in record.crashed:
-            parts.clocks.drop(run.run_id)
-            self._hands.when_idle(record.crashed.pop(run.run_id))
         if run.number:
-            cause = Cause(reason=cancel.reason, where="supervisor")
             record.end_subtask(never_ran(run, cancel.outcome, (cause,)))
 
     def pause(self, wish: Pause | Resume) -> bool:

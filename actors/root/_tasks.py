@@ -57,6 +57,10 @@ class TaskRecord:
     """Whether it is left to the next process: no action begins any more."""
     agents: set[str] = field(default_factory=set)
     """Where it has had work done, and so may have memory."""
+    begun: set[str] = field(default_factory=set)
+    """Runs that agents have worked on."""
+    ending: set[str] = field(default_factory=set)
+    """Runs that nobody goes on with, and whose end is being made from the journal."""
     crashed: dict[str, int] = field(default_factory=dict)
     """Runs whose agent crashed, and that wait to go on; with the leases under which they were."""
     worked: dict[str, float] = field(default_factory=dict)
@@ -248,7 +252,7 @@ class TaskBook:
 
 
 def never_ran(assign: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> SubtaskResult:
-    """Make the result of a subtask whose agent can't report any more, or never began."""
+    """Make the result of a subtask that no agent began, or of which nothing is known."""
     return SubtaskResult(
         run_id=assign.run_id,
         number=assign.number,

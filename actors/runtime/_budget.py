@@ -37,6 +37,8 @@ class BudgetNode:
     """How often a person said "go on" at this node, by the run that asked, and by kind."""
     exhausted: dict[str, str] = field(default_factory=dict)
     """Why all that was left of a kind counts as used, by kind."""
+    calls: set[int] = field(default_factory=set)
+    """The calls to a model that were booked by steps below this node, by their number at their address."""
 
     def child(self, name: str, limits: Mapping[str, float]) -> BudgetNode:
         """Make a node below this one."""
@@ -67,6 +69,28 @@ class BudgetNode:
         with self.lock:
             self._book(more)
 
+    def made(self, call: int) -> None:
+        """Note that a call which this step made is booked: after a crash another node goes on with the step."""
+        with self.lock:
+            if self.parent is not None:
+                self.parent.calls.add(call)
+
+    def settle_call(self, call: int, **used: float) -> None:
+        """Book a call that a step below this node had made before a crash, unless it is booked here."""
+        with self.lock:
+            if call not in self.calls:
+                self.calls.add(call)
+                self._book(used)
+
+    def settle_again(self, call: int, **used: float) -> None:
+        """Book a call that this step had made before a crash; above the step only if it is not booked there."""
+        with self.lock:
+            if self.parent is None or call in self.parent.calls:
+                _add(self, used)
+                return
+            self.parent.calls.add(call)
+            self._book(used)
+
     def exhaust(self, kind: str, why: str) -> None:
         """Count all that is left of a kind as used, here and above, because nobody knows how much really was."""
         with self.lock:
@@ -85,8 +109,7 @@ class BudgetNode:
 
     def _book(self, amounts: dict[str, float]) -> None:
         for node in self._chain():
-            for kind, amount in amounts.items():
-                node.used[kind] = node.used.get(kind, 0) + amount
+            _add(node, amounts)
 
     def limit(self, kind: str) -> float:
         """Give how much of a limited kind may be used, with what a person granted."""
@@ -98,6 +121,11 @@ class BudgetNode:
         while node is not None:
             yield node
             node = node.parent
+
+
+def _add(node: BudgetNode, amounts: Mapping[str, float]) -> None:
+    for kind, amount in amounts.items():
+        node.used[kind] = node.used.get(kind, 0) + amount
 
 
 def limited(budget: Budget) -> dict[str, float]:

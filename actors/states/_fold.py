@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from callboard.actors.states._evolve import evolve
 from callboard.actors.states._run import Run
 from callboard.actors.states._unfinished import OnTheWay, Unfinished
-from callboard.messages import Assign, Cancel, RoundEnded, SubtaskEnded, Usage
+from callboard.messages import Assign, Cancel, RoundEnded, SubtaskEnded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -82,7 +82,7 @@ def after(
     if not said.job and not run.expects(message):
         return run
     if isinstance(message, Cancel) and run.unfinished is not None:
-        run = run.with_lost(Usage(), run.unfinished.results)
+        run = run.with_lost(run.unfinished.usage, run.unfinished.done)
     run = evolve(run, job=said.job or run.job).apply(message)  # type: ignore[arg-type]  # nothing else is kept of a run
     return _last(run, machine, moving)
 

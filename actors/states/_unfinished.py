@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from callboard.messages import Answered, CommandResult, Decided, Foreseen, Intent, Probe, ResultStatus
+from callboard.messages import Answered, CommandResult, Decided, Foreseen, Intent, Probe, ResultStatus, Usage
 
 OnTheWay = Answered | Decided | Intent | Foreseen | CommandResult
 """What a job notes before its step is done."""
@@ -37,6 +37,42 @@ class Unfinished:
             return self.intent
         action = self.decided.actions[len(self.results)]
         return Intent(call_id=self.foreseen[-1].call_id, tool=action.tool, arguments=action.arguments)
+
+    @property
+    def in_doubt(self) -> CommandResult | None:
+        """What is known of the action in doubt, unless a person has said that it was not done."""
+        doubt = self.doubt if self.decided is not None else None  # else the intent came late, and nothing was done
+        if doubt is None or self.said is Probe.NOT_DONE:
+            return None
+        return CommandResult(
+            call_id=doubt.call_id,
+            tool=doubt.tool,
+            status=ResultStatus.FAILURE,
+            error="was broken off: whether it was done is in doubt",
+            artifacts=tuple(note.path for note in self.foreseen),
+            made=tuple(note.path for note in self.foreseen if not note.before),
+            in_doubt=True,
+        )
+
+    @property
+    def done(self) -> tuple[CommandResult, ...]:
+        """What it had done, and what it may have done."""
+        return self.results if self.in_doubt is None else (*self.results, self.in_doubt)
+
+    @property
+    def usage(self) -> Usage:
+        """What it had used; answers that were sent back count as repairs once there is a decision."""
+        resumed = self.decided is not None and self.decided.resumed
+        return Usage(
+            steps=0 if resumed else 1,
+            model_calls=len(self.answers),
+            input_tokens=sum(answer.input_tokens for answer in self.answers),
+            output_tokens=sum(answer.output_tokens for answer in self.answers),
+            commands=len(self.results),
+            repairs=max(0, len(self.answers) - 1) if self.decided is not None else 0,
+            cost=sum(answer.cost or 0.0 for answer in self.answers),
+            unpriced_calls=sum(answer.cost is None for answer in self.answers),
+        )
 
     def after(self, message: OnTheWay) -> Unfinished:
         """Make what follows a note."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 import pytest
@@ -233,8 +234,9 @@ class Live:
         run = self.run
         if run.over or not run.expects(message):
             return
-        if isinstance(message, Cancel) and run.busy:
-            run = run.with_lost(Usage(), tuple(note for note in self.noted if isinstance(note, CommandResult)))
+        if isinstance(message, Cancel) and run.busy and self.noted:
+            left = functools.reduce(Unfinished.after, self.noted, Unfinished())
+            run = run.with_lost(left.usage, left.done)
         self.run = self.moved(run.apply(message))
 
     def start(self):
@@ -511,12 +513,39 @@ def test_a_step_that_ended_is_not_unfinished():
 
 def test_what_a_job_noted_after_its_cancel_did_not_count():
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), CANCEL, (result(), 1))
-    assert (run.unfinished, run.lost) == (None, ())
+    assert run.unfinished is None
+    assert [(lost.status, lost.in_doubt) for lost in run.lost] == [(ResultStatus.FAILURE, True)]
 
 
 def test_a_cancel_keeps_what_the_unfinished_step_had_done():
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (result(), 1), CANCEL)
     assert (run.unfinished, run.lost, run.artifacts) == (None, (result(),), ("t/1.1.0.txt",))
+
+
+def test_a_cancel_keeps_what_the_unfinished_step_was_about_to_write():
+    run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), CANCEL)
+    assert [(lost.call_id, lost.tool, lost.in_doubt) for lost in run.lost] == [(INTENT.call_id, INTENT.tool, True)]
+    assert run.artifacts == (FORESEEN.path,)
+
+
+def test_a_cancel_drops_what_a_person_says_was_not_done():
+    asked = question(folded(WORK), in_doubt="t/1.1.0")
+    said = Answer(id=asked.id, task_id="t", texts=(WAS_NOT_DONE,))
+    run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), assignment(token=8), (asked, 2), said, CANCEL)
+    assert run.lost == ()
+
+
+def test_a_cancel_keeps_what_the_unfinished_step_had_used():
+    first = ModelAnswered(step=1, call=1, content={}, input_tokens=5, output_tokens=2, cost=0.25)
+    second = ModelAnswered(step=1, call=2, content={}, input_tokens=7, output_tokens=3)
+    run = folded(WORK, (first, 1), (second, 1), (DECIDED, 1), (result(), 1), CANCEL)
+    used = Usage(steps=1, model_calls=2, commands=1, repairs=1, cost=0.25, unpriced_calls=1)
+    assert run.usage == used + Usage(input_tokens=12, output_tokens=5)
+
+
+def test_a_cancel_counts_no_step_for_what_had_been_held():
+    resumed = DECIDED.model_copy(update={"resumed": True})
+    assert folded(WORK, (resumed, 1), (result(), 1), CANCEL).usage == Usage(commands=1)
 
 
 def test_a_pause_leaves_a_step_unfinished():
