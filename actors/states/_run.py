@@ -305,8 +305,10 @@ class Run:
 
     def moved(self, move: Move, *, reannotating: bool) -> Run:
         """Make the run in another status, with the outcome that the move decides, if none was written before."""
+        left = self.unfinished  # who moves on from there does not go on with it
         run = evolve(
-            self,
+            self if left is None else self.with_lost(left.usage, left.done),
+            unfinished=None,
             status=move.target,
             last=None,
             answer=None,

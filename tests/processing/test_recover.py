@@ -10,6 +10,7 @@ from callboard import tool
 from callboard.actors.states import Unfinished
 from callboard.messages import (
     Action,
+    Answered,
     CommandResult,
     Decided,
     Decision,
@@ -452,3 +453,98 @@ async def test_a_run_that_no_crash_broke_off_can_not_be_gone_on_with(stage):
     here = stage(surface=Looked)
     failed = await here.pipeline.process_recovered(here.run())
     assert (type(failed), failed.causes[-1].exception) == (StepFailed, "LookupError")
+
+
+# What was used and done before, whatever becomes of the rest
+
+PAID = tuple(
+    Answered(step=1, call=call, content={"Status": "CONTINUE"}, input_tokens=10, output_tokens=5, cost=0.25)
+    for call in (1, 2)
+)
+
+
+def booked(here):
+    """What the budgets say of the task."""
+    return here.services.budgets.task("t").used
+
+
+async def test_a_step_that_goes_on_counts_what_it_had_used(left):
+    here, run = left(Probe.DONE, intent=intent(1), results=(done(0),), answers=PAID)
+    said = await here.pipeline.process_recovered(run)
+    used = said.usage
+    assert (used.steps, used.model_calls, used.repairs, used.commands) == (1, 2, 1, 3)
+    assert (used.input_tokens, used.output_tokens, used.cost) == (20, 10, 0.5)
+    assert booked(here) == {"steps": 1, "model_calls": 2, "tokens": 30, "cost": 0.5}
+
+
+async def test_what_was_used_and_done_is_not_lost_where_nothing_can_be_seen(left):
+    here, run = left(Probe.DONE, intent=intent(1), foreseen=(NOTE,), results=(done(0),), answers=PAID)
+    here.surface.remove("memo:one")
+    here.surface.observe = broken
+    failed = await here.pipeline.process_recovered(run)
+    assert (type(failed), failed.outcome) == (StepFailed, Outcome.ERROR)
+    assert [(result.call_id, result.status, result.in_doubt) for result in failed.results] == [
+        ("t/1.1.0", ResultStatus.SUCCESS, False),
+        ("t/1.1.1", ResultStatus.FAILURE, True),
+    ]
+    assert failed.results[1].artifacts == (NOTE.path,)
+    assert (failed.usage.model_calls, failed.usage.cost, booked(here)["cost"]) == (2, 0.5, 0.5)
+
+
+def broken(*_args, **_more):
+    msg = "the screen is black"
+    raise OSError(msg)
+
+
+async def test_what_a_look_has_settled_is_not_told_as_a_doubt(left, monkeypatch):
+    here, run = left(Probe.NOT_DONE, intent=intent(), foreseen=(NOTE,))
+    monkeypatch.setattr(here.services.policy, "rule", broken)
+    failed = await here.pipeline.process_recovered(run)
+    assert (type(failed), failed.results) == (StepFailed, ())
+
+
+async def test_where_a_doubt_fails_the_work_it_is_in_its_results(left):
+    here, run = left(Probe.UNKNOWN, intent=intent(), settings={"journal": {"in_doubt": "fail"}}, answers=PAID)
+    failed = await here.pipeline.process_recovered(run)
+    assert [(result.tool, result.in_doubt) for result in failed.results] == [("append", True)]
+    assert failed.usage.cost == 0.5
+
+
+async def test_a_question_about_a_doubt_counts_nothing_twice(left):
+    here, run = left(Probe.UNKNOWN, intent=intent(), answers=PAID)
+    asked = await here.pipeline.process_recovered(run)
+    assert (type(asked), asked.usage.model_calls) == (Question, 0)
+    settled = replace(run, unfinished=replace(run.unfinished, said=Probe.DONE))
+    said = await here.pipeline.process_recovered(settled)
+    assert (said.usage.model_calls, said.usage.cost) == (2, 0.5)
+    assert booked(here) == {"steps": 1, "model_calls": 2, "tokens": 30, "cost": 0.5}
+
+
+async def test_answers_that_are_checked_once_more_are_counted_once(stage):
+    calls = []
+
+    def model(request):
+        calls.append(request.call)
+        return {"Status": "FINISH"}
+
+    here = stage(model, limits={"repairs": 2})
+    wrong = PAID[0].model_copy(update={"content": {"Status": "no such status"}})
+    run = here.run(unfinished=Unfinished(answers=(wrong,)))
+    said = await here.pipeline.process(run)
+    assert (calls, said.usage.model_calls, said.usage.repairs, said.usage.cost) == ([2], 2, 1, 0.25)
+    assert said.usage.input_tokens == 10
+    assert (booked(here)["model_calls"], booked(here)["cost"]) == (2, 0.25)
+
+
+async def test_what_this_process_had_booked_before_a_crash_is_not_booked_again(stage):
+    here = stage(lambda _request: {"Status": "CONTINUE", "Function": "append", "Args": TEXT_ARGS}, surface=Looked)
+    first = await here.pipeline.process(here.run())
+    assert booked(here)["model_calls"] == 1
+    step = decided(here, action("a"))
+    run = here.run(unfinished=Unfinished(decided=step, answers=(PAID[0],)))
+    again = await here.pipeline.process_recovered(run)
+    assert (first.usage.model_calls, again.usage.model_calls) == (1, 1)
+    assert booked(here)["model_calls"] == 1
+
+
+TEXT_ARGS = {"control_id": "field-1", "text": "a"}

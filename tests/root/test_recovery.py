@@ -7,16 +7,20 @@ from collections.abc import Callable
 import pytest
 
 from callboard.actors.journal import Row
-from callboard.actors.root._recovery import Past, past_of, used_by
+from callboard.actors.root._recovery import Past, book_past, past_of, used_by
+from callboard.actors.runtime import Budgets
+from callboard.config import BudgetSettings
 from callboard.messages import (
     Action,
     Answer,
+    Answered,
     ApprovalAnswer,
     ApprovalRequest,
     AskedQuestion,
     Assign,
     Cancel,
     Captured,
+    Cause,
     Decision,
     Observation,
     Outcome,
@@ -28,6 +32,7 @@ from callboard.messages import (
     Resume,
     RoundEnded,
     StepDone,
+    StepFailed,
     StepRecord,
     SubtaskResult,
     Target,
@@ -262,6 +267,33 @@ def test_what_steps_used_is_counted_for_their_run(past):
     found = past(round_of(), host, asked, Captured(observation=None))
     kinds = {"steps": 1, "rounds": 1, "model_calls": 3, "tokens": 15, "cost": 0.5}
     assert dict(used_by(found)) == {"t/0": kinds}
+
+
+ANSWERED = Answered(step=1, call=3, content={}, input_tokens=10, output_tokens=5, cost=0.5)
+
+
+def test_answers_of_a_step_that_was_broken_off_are_booked_once(past):
+    found = past(round_of(), (ANSWERED, 1))
+    budgets = Budgets(BudgetSettings())
+    book_past(found, budgets)
+    assert budgets.task("t").used == {"model_calls": 1, "tokens": 15, "cost": 0.5}
+    budgets.step("t", "t/0").settle_again(ANSWERED.call, **ANSWERED.used)
+    assert budgets.task("t").used["model_calls"] == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "kept"),
+    [
+        (lambda: step(model_calls=1), False),
+        (lambda: StepFailed(phase=None, causes=(Cause(reason="no"),)), False),
+        (lambda: question(usage=Usage(model_calls=1)), False),
+        (lambda: question(in_doubt="t/0.1.0"), True),
+    ],
+    ids=["done", "failed", "at-a-limit", "in-doubt"],
+)
+def test_what_a_step_says_it_used_has_its_answers(past, word, kept):
+    found = past(round_of(), (ANSWERED, 1), (word(), 1))
+    assert bool(found.answers) is kept
 
 
 def test_only_a_host_agent_uses_rounds(past):

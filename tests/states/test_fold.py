@@ -576,3 +576,6 @@ def test_a_doubt_that_nobody_settles_ends_the_work(word, outcome):
     asked = question(folded(WORK), in_doubt="t/1.1.0")
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), assignment(token=8), (asked, 2), word)
     assert (run.status, run.outcome) == ("FAIL", outcome)
+    assert run.unfinished is None
+    assert [(lost.call_id, lost.in_doubt) for lost in run.lost] == [(INTENT.call_id, True)]
+    assert run.usage == Usage(steps=1, model_calls=asked.usage.model_calls)
