@@ -1,5 +1,6 @@
 """Settings (typed), defaults, prompts, logging set-up."""
 
+from callboard.config._host_log import HostLog
 from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._limits import Budget, BudgetSettings, Limits
 from callboard.config._logging import EventLog, redacted, secrets_of
@@ -30,6 +31,7 @@ __all__ = [
     "Documents",
     "EventLog",
     "EventSettings",
+    "HostLog",
     "JournalSettings",
     "Limits",
     "LogSettings",

@@ -237,14 +237,28 @@ def test_only_the_command_line_prints():
     assert against == []
 
 
+OWN_END = "pykka.ActorRegistry.unregister(self.actor_ref)"
+"""What an actor may do with Pykka's list: take itself out of it."""
+
+
 def test_nobody_touches_the_actors_of_the_host_program():
+    own = {
+        part
+        for tree in TREES.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node) == OWN_END
+        for part in ast.walk(node)
+    }
     against = [
         f"{module}:{node.lineno}"
         for module, tree in TREES.items()
         for node in ast.walk(tree)
-        if (isinstance(node, ast.Name) and node.id == "ActorRegistry")
-        or (isinstance(node, ast.Attribute) and node.attr == "ActorRegistry")
-        or (isinstance(node, ast.alias) and node.name == "ActorRegistry")
+        if node not in own
+        and (
+            (isinstance(node, ast.Name) and node.id == "ActorRegistry")
+            or (isinstance(node, ast.Attribute) and node.attr == "ActorRegistry")
+            or (isinstance(node, ast.alias) and node.name == "ActorRegistry")
+        )
     ]
     assert against == []
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import logging
 import threading
 import time
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pykka
 
 from callboard.actors.journal._inbox import Inbox
-from callboard.messages import JournalError, SupervisorStoppedError, Task
+from callboard.config import HostLog
+from callboard.messages import SupervisorStoppedError, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal._file import JournalFile
     from callboard.actors.journal._row import Row
 
-_log = logging.getLogger("callboard")
+_log = HostLog()
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class Writer(pykka.ThreadingActor):
         self._broken = broken
         self._group = Group()
         self._failure: Exception | None = None
+        self._ended = False
 
     def on_start(self) -> None:
         """Give the thread its name, and let it be known."""
@@ -113,6 +115,14 @@ class Writer(pykka.ThreadingActor):
     def on_receive(self, message: Append | Look | Feed | Commit) -> None:
         """Handle one message. An edge: whatever fails here fails what was to be kept, and nothing else."""
         self._pulse.since = time.monotonic()
+        try:
+            self._handle(message)
+        except BaseException as error:  # noqa: BLE001 - an edge: it would end the thread, and every actor of Pykka's
+            self._break(_as_exception(error))
+            self._commit()  # which tells who waits
+        self._pulse.since = 0.0
+
+    def _handle(self, message: Append | Look | Feed | Commit) -> None:
         match message:
             case Append():
                 self._append(message)
@@ -122,7 +132,6 @@ class Writer(pykka.ThreadingActor):
                 self._look(message)
             case Feed():
                 self._change_feed(message)
-        self._pulse.since = 0.0
 
     def _append(self, append: Append) -> None:
         if self._failure is None:
@@ -136,8 +145,8 @@ class Writer(pykka.ThreadingActor):
                 else:
                     self._tell_failed(append, error)
                 return
-            except Exception as error:  # noqa: BLE001 - an edge: the disk, or SQLite
-                self._break(error)
+            except BaseException as error:  # noqa: BLE001 - an edge: the disk, or SQLite
+                self._break(_as_exception(error))
         if self._failure is not None:
             self._tell_failed(append, self._failure)
             return
@@ -161,8 +170,8 @@ class Writer(pykka.ThreadingActor):
         if self._failure is None and group.appended:
             try:
                 self._file.commit()
-            except Exception as error:  # noqa: BLE001 - an edge: the disk, or SQLite
-                self._break(error)
+            except BaseException as error:  # noqa: BLE001 - an edge: the disk, or SQLite
+                self._break(_as_exception(error))
         if self._failure is not None:
             for append in group.appended:
                 self._tell_failed(append, self._failure)
@@ -176,8 +185,8 @@ class Writer(pykka.ThreadingActor):
     def _look(self, look: Look) -> None:
         try:
             found = look.at(self._file)
-        except Exception as error:  # noqa: BLE001 - an edge: it belongs to whoever looks
-            found = error
+        except BaseException as error:  # noqa: BLE001 - an edge: it belongs to whoever looks
+            found = _as_exception(error)
         call(look.then, found)
 
     def _change_feed(self, feed: Feed) -> None:
@@ -194,10 +203,12 @@ class Writer(pykka.ThreadingActor):
 
     def _break(self, error: Exception) -> None:
         """Give up for good: what can't be kept must not be told, nor anything after it."""
+        if self._failure is not None:
+            return
         self._failure = error
         try:
             self._file.rollback()
-        except JournalError:
+        except BaseException:  # noqa: BLE001 - an edge: it is broken already
             _log.exception("the journal could not be rolled back")
         call(self._broken, error)
 
@@ -209,15 +220,32 @@ class Writer(pykka.ThreadingActor):
 
     def on_stop(self) -> None:
         """Keep what is left, and close the file."""
+        self._ended = True
         self._commit()
         try:
             self._file.close()
-        except JournalError:
+        except BaseException:  # noqa: BLE001 - an edge: nothing may keep those who wait from their answers
             _log.exception("the journal could not be closed")
+
+    def _stop(self) -> None:
+        """Stop, also if a logging handler of the host program raises at Pykka's own words on it."""
+        with contextlib.suppress(BaseException):
+            super()._stop()
+        self.actor_stopped.set()
+        if not self._ended:
+            self.on_stop()
 
     def _actor_loop_teardown(self) -> None:
         """Answer what was told behind the stop, and what comes later still; Pykka would drop it."""
         cast("Inbox", self.actor_inbox).end()
+
+
+def _as_exception(error: BaseException) -> Exception:
+    if isinstance(error, Exception):
+        return error
+    wrapped = RuntimeError(f"the journal's thread was told to leave: {error!r}")
+    wrapped.__cause__ = error
+    return wrapped
 
 
 def _refuse(message: object) -> None:
@@ -234,7 +262,7 @@ def call(function: Callable[..., None], *arguments: object) -> None:
     """Call what waits for a row; if it fails, that is logged."""
     try:
         function(*arguments)
-    except Exception:  # noqa: BLE001 - an edge: who waits for a row must not cost the others theirs
+    except BaseException:  # noqa: BLE001 - an edge: who waits for a row must not cost the others theirs
         _log.exception("what followed a row of the journal failed")
 
 

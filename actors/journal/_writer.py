@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import logging
 import threading
 import time
 from typing import TYPE_CHECKING, Any, cast
@@ -13,6 +12,7 @@ import pykka
 from callboard.actors.journal._actor import Append, Feed, Look, Pulse, Writer, rows_of
 from callboard.actors.journal._journal import Journal
 from callboard.actors.journal._row import Row
+from callboard.config import HostLog
 from callboard.messages import Event, SupervisorStoppedError, Task
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal._inbox import Inbox
     from callboard.messages import Seconds, TaskResult
 
-_log = logging.getLogger("callboard")
+_log = HostLog()
 
 LAZY_SECONDS = 0.05
 """The longest that rows wait which nothing depends on."""

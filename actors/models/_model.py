@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-import logging
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from callboard.config import HostLog
 from callboard.messages import (
     Address,
     AgentKind,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
 
-_log = logging.getLogger("callboard")
+_log = HostLog()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,13 +6,13 @@ import asyncio
 import functools
 import heapq
 import itertools
-import logging
 import threading
 import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Protocol, Self
 
 from callboard.actors.runtime._threads import mark_own_thread
+from callboard.config import HostLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from callboard.messages import Seconds, Timestamp
 
 
-_log = logging.getLogger("callboard")
+_log = HostLog()
 
 
 class Alarm:
@@ -152,7 +152,7 @@ class SystemClock(Clock):
                     continue
             try:
                 alarm.callback()
-            except Exception:  # noqa: BLE001 - an edge: one alarm that fails must not cost all others
+            except BaseException:  # noqa: BLE001 - an edge: one alarm that fails must not cost all others
                 _log.exception("an alarm failed")
 
 

@@ -22,6 +22,7 @@ class EventLoop:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(_log_failure)
         self._stopped = False
         self._calls: collections.deque[Callable[[], object]] = collections.deque()
         self._woken = False
@@ -94,3 +95,9 @@ class EventLoop:
         await asyncio.gather(*others, return_exceptions=True)
         self._stopped = True
         self._loop.stop()
+
+
+def _log_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what a callback raised, as asyncio does; a logging handler of the host program that raises ends no loop."""
+    with contextlib.suppress(BaseException):
+        loop.default_exception_handler(context)

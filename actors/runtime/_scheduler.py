@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Any, cast
 import pykka
 
 from callboard.actors.runtime._threads import mark_own_thread
+from callboard.config import HostLog
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
     from pykka._actor import ActorInbox
     from pykka._envelope import Envelope
 
     from callboard.messages import Seconds
+
+_log = HostLog()
 
 
 class Scheduler:
@@ -74,13 +80,11 @@ class Scheduler:
         while (sent := self._sent.get()) is not None:
             self._since = time.monotonic()
             actor, envelope = sent
-            try:
-                actor.handle(envelope)
-            finally:
-                self._since = 0.0
+            _guarded(actor.handle, envelope)
+            self._since = 0.0
         self._over = True
         for actor in tuple(self._actors):
-            actor.abandon()
+            _guarded(actor.abandon)
         self._refuse_rest()
 
     def _refuse_rest(self) -> None:
@@ -90,8 +94,16 @@ class Scheduler:
                 sent = self._sent.get_nowait()
                 if sent is not None:
                     actor, envelope = sent
-                    actor.abandon()
-                    actor.handle(envelope)
+                    _guarded(actor.abandon)
+                    _guarded(actor.handle, envelope)
+
+
+def _guarded(function: Callable[..., None], *arguments: object) -> None:
+    """Call what must not end the thread of all actors, whatever it raises."""
+    try:
+        function(*arguments)
+    except BaseException:  # noqa: BLE001 - an edge: the actors behind it wait for this thread
+        _log.exception("the thread of the actors caught what an actor raised")
 
 
 class _Inbox:
@@ -165,6 +177,31 @@ class ScheduledActor(pykka.Actor):
             self.on_failure(*failure)
         except BaseException:  # noqa: BLE001 - as in Pykka, a hook that fails is logged, no more; nor may it end the thread
             self._handle_failure(*sys.exc_info())
+
+    def _handle_failure(
+        self,
+        exception_type: type[BaseException] | None,
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Log it and stop, as Pykka does, also where a logging handler of the host program raises."""
+        with contextlib.suppress(BaseException):
+            super()._handle_failure(exception_type, exception_value, traceback)
+        self._leave()
+
+    def _stop(self) -> None:
+        """Stop at once, as Pykka does, but for its words on it: a handler that raises would keep `on_stop` from us."""
+        self._leave()
+        try:
+            self.on_stop()
+        except BaseException:  # noqa: BLE001 - as in Pykka, a hook that fails is logged, no more
+            self._handle_failure(*sys.exc_info())
+
+    def _leave(self) -> None:
+        """Be found and told no more."""
+        with contextlib.suppress(BaseException):  # it is out before Pykka logs that
+            pykka.ActorRegistry.unregister(self.actor_ref)
+        self.actor_stopped.set()
 
     def _refuse(self, envelope: Envelope[Any]) -> None:
         """Answer what comes after the end."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import threading
 from typing import TYPE_CHECKING
+
+from callboard.config import HostLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime._stream import Feed
     from callboard.messages import Event
 
-_log = logging.getLogger("callboard")
+_log = HostLog()
 _numbers = itertools.count(1)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 import time
@@ -10,6 +9,7 @@ import traceback
 from typing import TYPE_CHECKING, Protocol
 
 from callboard.actors.runtime._threads import mark_own_thread
+from callboard.config import HostLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime._loop import EventLoop
     from callboard.messages import Seconds
 
-_log = logging.getLogger("callboard")
+_log = HostLog()
 
 STACK_FRAMES = 40
 """The innermost frames of a stack that are told."""
@@ -152,5 +152,5 @@ class Watchdog:
     def _tell(self, function: Callable[..., None], *facts: object) -> None:
         try:
             function(*facts)
-        except Exception:  # noqa: BLE001 - an edge: a report that fails must not end the watch
+        except BaseException:  # noqa: BLE001 - an edge: a report that fails must not end the watch
             _log.exception("a report of the watchdog failed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import sys
 import threading
 
 import pykka
@@ -262,6 +263,27 @@ def test_all_of_a_group_whose_commit_fails_is_told_so(office, say, tmp_path):
     office.settled()
     assert ids(message for message, _ in office.failures) == ["first", "second", "third"]
     assert (office.told, office.broken) == ([], [full])
+
+
+@pytest.mark.parametrize("where", ["write", "commit"])
+def test_what_would_leave_the_process_breaks_the_journal_and_ends_no_thread(office, say, where):
+    setattr(office.file, f"fail_{where}", SystemExit(3))
+    office.keep(say("lost"))
+    office.settled()
+    office.keep(say("later"))
+    office.settled()
+    assert ids(message for message, _ in office.failures) == ["lost", "later"]
+    assert [str(error) for error in office.broken] == ["the journal's thread was told to leave: SystemExit(3)"]
+    assert office.journal.thread.is_alive()
+
+
+def test_what_follows_and_would_leave_the_process_costs_the_others_nothing(office, say, caplog):
+    office.journal.append([say("one")], lambda: sys.exit(3))
+    found = looked(lambda then: office.journal._writer.tell(Look(lambda _file: sys.exit(4), then)))
+    office.keep(say("two"))
+    office.settled()
+    assert (ids(office.told), str(found)) == (["two"], "the journal's thread was told to leave: SystemExit(4)")
+    assert "what followed a row of the journal failed" in caplog.messages
 
 
 async def test_a_coroutine_and_a_thread_that_wait_for_rows_hear_that_they_can_not_be_kept(office, say, tmp_path):

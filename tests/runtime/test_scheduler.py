@@ -121,6 +121,28 @@ def test_a_hook_that_wants_to_leave_the_process_ends_its_actor_alone(scheduler, 
     assert not one.is_alive()
 
 
+@pytest.mark.parametrize("hook", ["on_failure", "on_stop"])
+def test_an_actor_whose_end_fails_is_out_of_pykkas_list_and_the_others_go_on(scheduler, seen, start, caplog, hook):
+    caplog.set_level("CRITICAL", "pykka")
+    one = type("Leaving", (Player,), {hook: lambda *_: leave()}).start(scheduler, seen)
+    if hook == "on_stop":
+        one.stop(timeout=5)
+    else:
+        one.tell(fail)
+    assert start().ask("well", timeout=5) == "well"
+    assert pykka.ActorRegistry.get_by_urn(one.actor_urn) is None
+
+
+def test_an_envelope_that_can_not_be_handled_does_not_end_the_thread(scheduler, start, caplog):
+    class Broken:
+        def handle(self, _envelope):
+            leave()
+
+    scheduler.put(Broken(), None)
+    assert start().ask("well", timeout=5) == "well"
+    assert "the thread of the actors caught what an actor raised" in caplog.messages
+
+
 def test_a_stop_comes_after_what_was_sent_before_it(start, seen):
     actor = start()
     actor.tell("before")

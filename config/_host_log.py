@@ -1,0 +1,20 @@
+"""What goes to the host program's own logging: that something of it, or of ours, failed."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from typing import Any
+
+
+class HostLog(logging.LoggerAdapter[logging.Logger]):
+    """A logger that never raises. What a handler or a filter of the host program raises ends none of our threads."""
+
+    def __init__(self) -> None:
+        """Log as ``callboard``."""
+        super().__init__(logging.getLogger("callboard"), {})
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:  # noqa: ANN401 - those of `logging`
+        """Log; it is lost if that fails, since there is no other place to say it."""
+        with contextlib.suppress(BaseException):
+            super().log(level, msg, *args, **{**kwargs, "stacklevel": 2})  # its place is where it was called

@@ -1,0 +1,64 @@
+"""What goes to the host program's logging, whatever that does with it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from callboard.config import HostLog
+
+
+class Down(logging.Handler):
+    """A handler whose server is down."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def emit(self, _record):
+        raise self.error
+
+
+@pytest.fixture
+def log():
+    return HostLog()
+
+
+def test_a_line_goes_to_callboards_logger_with_its_place_and_the_exception(log, caplog):
+    try:
+        {}["t"]
+    except KeyError as error:
+        log.exception("a reading of %s failed", "t")
+        raised = error
+    (record,) = caplog.records
+    assert (record.name, record.levelname, record.getMessage()) == ("callboard", "ERROR", "a reading of t failed")
+    assert (record.funcName, record.exc_info[1]) == (
+        "test_a_line_goes_to_callboards_logger_with_its_place_and_the_exception",
+        raised,
+    )
+
+
+@pytest.mark.parametrize("error", [ConnectionError("down"), SystemExit()], ids=["ConnectionError", "SystemExit"])
+def test_a_handler_of_the_host_program_that_raises_is_heard_by_nobody(log, caplog, error):
+    handler = Down(error)
+    logging.getLogger().addHandler(handler)
+    try:
+        log.error("first")
+        log.warning("second")
+    finally:
+        logging.getLogger().removeHandler(handler)
+    assert caplog.messages == ["first", "second"]
+
+
+def test_a_filter_of_the_host_program_that_raises_is_heard_by_nobody(log, caplog):
+    def refuse(_record):
+        raise ConnectionError
+
+    logging.getLogger("callboard").addFilter(refuse)
+    try:
+        log.error("lost")
+    finally:
+        logging.getLogger("callboard").removeFilter(refuse)
+    log.error("kept")
+    assert caplog.messages == ["kept"]

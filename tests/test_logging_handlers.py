@@ -1,0 +1,183 @@
+"""A logging handler of the host program that raises, because its server is down, costs no thread of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+
+import pykka
+import pytest
+
+from callboard import EventName, Outcome, Settings, Supervisor, Task
+from callboard.actors.agent import Agent
+from callboard.actors.blackboard import Blackboard, Kept
+from callboard.actors.runtime import EventLoop, SystemClock, Watchdog
+from callboard.messages import SupervisorStoppedError
+from callboard.testing import MemoryServer
+
+FINISH = {"Status": "FINISH"}
+
+
+class Down(logging.Handler):
+    """A handler that raises at each line, and notes it."""
+
+    def __init__(self, level):
+        super().__init__(level)
+        self.seen = queue.SimpleQueue()
+
+    def log_all(self):
+        """Raise at every line, not at errors alone."""
+        logging.getLogger().setLevel(logging.DEBUG)
+        self.setLevel(logging.DEBUG)
+
+    def emit(self, record):
+        self.seen.put(record.getMessage())
+        msg = "the log server is down"
+        raise ConnectionError(msg)
+
+
+@pytest.fixture
+def down():
+    """Log errors to a server that is down; all else too after `log_all`."""
+    root, handler = logging.getLogger(), Down(logging.ERROR)
+    before = root.level
+    root.addHandler(handler)
+    yield handler
+    root.removeHandler(handler)
+    root.setLevel(before)
+
+
+@pytest.fixture
+def crashes(monkeypatch):
+    """Let the agent of the first window crash once."""
+    receive, left = Agent.receive, [1]
+
+    def crash_once(agent, message):
+        if agent.address.endswith("one") and type(message).__name__ == "JobReturned" and left.pop():
+            left.append(0)
+            msg = "a bug in an agent"
+            raise RuntimeError(msg)
+        left[:] = left or [0]
+        receive(agent, message)
+
+    monkeypatch.setattr(Agent, "receive", crash_once)
+
+
+def windows():
+    return [MemoryServer(MemoryServer.window(), MemoryServer.window("two"))]
+
+
+def ended(supervisor, **task):
+    return supervisor.submit(Task(**{"request": "x", "target": "memo:one", **task})).result(10).outcome
+
+
+@pytest.mark.usefixtures("crashes")
+def test_an_agent_that_crashes_costs_nobody_else_anything(start, down):
+    supervisor = start(app=[FINISH], servers=windows(), supervision={"backoff": 0})
+    assert [ended(supervisor, target=f"memo:{name}") for name in ("one", "two")] == [Outcome.FINISHED] * 2
+    assert down.seen.get(timeout=10).startswith("Unhandled exception in ")
+    assert supervisor.stop(5) == ()
+
+
+@pytest.mark.usefixtures("down")
+def test_a_row_that_can_not_be_written_costs_the_journal_nothing(start, tmp_path):
+    def model(request):
+        return {**FINISH, "Comment": "\ud800" if request.request == "bad" else "good"}
+
+    supervisor = start(app=model, journal={"path": tmp_path / "journal.db"})
+    assert ended(supervisor, request="bad") is Outcome.ERROR
+    assert ended(supervisor, request="good") is Outcome.FINISHED
+    assert supervisor.stop(5) == ()
+
+
+@pytest.mark.usefixtures("down")
+def test_a_subscriber_that_fails_gets_the_next_event(start):
+    seen = queue.SimpleQueue()
+
+    def fail(event):
+        seen.put(event.name)
+        raise LookupError
+
+    supervisor = start(app=[FINISH])
+    supervisor.subscribe(fail)
+    ended(supervisor)
+    while seen.get(timeout=10) is not EventName.TASK_ENDED:
+        pass
+    assert supervisor.stop(5) == ()
+
+
+@pytest.mark.usefixtures("down")
+def test_a_blackboard_that_dies_is_made_anew(start):
+    supervisor = start(app=[FINISH])
+    events = supervisor._stream.open()
+    pykka.ActorRegistry.get_by_class(Blackboard)[-1].tell(Kept(["no row at all"]))
+    assert events.get(10).name is EventName.BLACKBOARD_REBUILT
+    assert ended(supervisor) is Outcome.FINISHED
+    assert supervisor.stop(5) == ()
+
+
+def test_who_waits_hears_of_the_end_when_the_host_program_stops_all_actors(down, tmp_path):
+    begun, go = threading.Event(), threading.Event()
+
+    async def model(_request):
+        begun.set()
+        await asyncio.to_thread(go.wait, 10)
+        return FINISH
+
+    settings = Settings.load(log={"format": "off"}, journal={"path": tmp_path / "journal.db"})
+    supervisor = Supervisor.start(settings, models={"app": model}, servers=windows())
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    assert begun.wait(10)
+    down.log_all()
+    for ref in (supervisor._root, supervisor._journal._writer):
+        ref.stop(timeout=10)
+    with pytest.raises(SupervisorStoppedError):
+        handle.result(10)
+    go.set()
+    assert supervisor.stop(5) == ()
+
+
+def test_an_alarm_that_fails_does_not_end_the_clock(down):
+    clock, rung = SystemClock("test-clock"), threading.Event()
+    clock.start()
+    clock.after(0, lambda: pykka.ActorRegistry.no_such_thing)
+    clock.after(0, rung.set)
+    assert rung.wait(10)
+    assert clock.stop(5)
+    assert down.seen.get(timeout=10) == "an alarm failed"
+
+
+def test_a_report_that_fails_does_not_end_the_watch(down):
+    loop, again = EventLoop("test-loop"), queue.SimpleQueue()
+    loop.start()
+
+    def tick():
+        again.put(None)
+        raise LookupError
+
+    dog = Watchdog("test-watchdog", loop, 0.01, on_blocked=print, on_free=print, on_tick=tick)
+    dog.start()
+    for _ in range(3):
+        again.get(timeout=10)
+    assert dog.stop(5)
+    assert down.seen.get(timeout=10) == "a report of the watchdog failed"
+    assert loop.stop(5)
+
+
+@pytest.mark.parametrize("how", ["a call", "a callback"])
+def test_a_callback_that_fails_does_not_end_the_event_loop(down, how):
+    loop = EventLoop("test-loop")
+    loop.start()
+
+    def fail():
+        raise LookupError
+
+    if how == "a call":
+        loop.call(fail)
+    else:
+        loop.call(lambda: asyncio.get_running_loop().call_soon(fail))
+    down.seen.get(timeout=10)
+    assert loop.submit(asyncio.sleep(0, "alive")).result(10) == "alive"
+    assert loop.stop(5)
