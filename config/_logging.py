@@ -34,10 +34,15 @@ LEVELS = {
     EventName.MODEL_FAILED: "warning",
     EventName.PHASE_RETRIED: "warning",
     EventName.COMMAND_LATE: "warning",
+    EventName.COMMAND_IN_DOUBT: "warning",
+    EventName.LOOP_NOTICED: "warning",
     EventName.STATE_REFUSED: "error",
     EventName.STEP_FAILED: "error",
     EventName.AGENT_CRASHED: "error",
     EventName.TARGET_ABANDONED: "warning",
+    EventName.JOURNAL_FAILED: "error",
+    EventName.THREAD_BLOCKED: "warning",
+    EventName.BLACKBOARD_REBUILT: "warning",
     EventName.EVENTS_MISSED: "warning",
 }
 """How important an event is; all others are ``info``."""

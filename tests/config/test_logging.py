@@ -140,6 +140,31 @@ def test_every_event_has_its_level(name):
     assert written(event(name))[0]["level"] == LEVELS.get(name, "info")
 
 
+def test_what_somebody_has_to_do_something_about_is_seen_where_only_errors_are_written():
+    assert {name.value for name, level in LEVELS.items() if level == "error"} == {
+        "agent.crashed",
+        "journal.failed",
+        "state.refused",
+        "step.failed",
+    }
+
+
+def test_what_should_not_happen_is_seen_where_only_warnings_are_written():
+    assert {name.value for name, level in LEVELS.items() if level == "warning"} == {
+        "blackboard.rebuilt",
+        "command.in_doubt",
+        "command.late",
+        "events.missed",
+        "loop.noticed",
+        "model.failed",
+        "model.repaired",
+        "phase.retried",
+        "target.abandoned",
+        "task.cancelling",
+        "thread.blocked",
+    }
+
+
 @pytest.mark.parametrize("name", EventName)
 @pytest.mark.parametrize("level", IMPORTANCE)
 def test_events_below_the_level_are_not_written(name, level):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,26 @@ def test_a_full_disk_stops_the_work_and_with_room_again_it_goes_on_without_repea
     handle = again.submit(Task(id="t", request="do it")) if handle is None else again.handle("t")
     assert handle.result(10).outcome is Outcome.FINISHED
     assert done() == TEXTS
+
+
+@pytest.mark.parametrize("level", ["warning", "error"])
+def test_a_full_disk_is_seen_in_a_log_of_what_is_important_alone(start, surface, tmp_path, level):
+    log = tmp_path / "other" / "callboard.log"
+    with Faults() as faults:
+        faults.before("intent", disk_full)
+        broken = start(
+            app=app,
+            servers=[surface],
+            journal={"path": tmp_path / "journal.db"},
+            log={"format": "off", "file": log, "level": level},
+        )
+        with pytest.raises(JournalError, match="No space left"):
+            broken.submit(Task(request="do it", target="memo:one")).result(10)
+        broken.stop()
+    told = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    assert [(line["event"], line["level"]) for line in told if "No space left" in str(line)] == [
+        ("journal.failed", "error")
+    ]
 
 
 @pytest.fixture
