@@ -147,7 +147,8 @@ class JournalSettings(Section):
     """`full`: what was accepted or done is on the disk before anything depends on it, and survives a loss of power.
     `process`: it is with the operating system, and survives a killed process, but not a loss of power."""
     days: float | None = Field(default=30.0, gt=0, allow_inf_nan=False)
-    """How long an ended task is kept, in days; none: by size alone. Tasks that are not over are always kept."""
+    """How long an ended task is kept, in days; none: by size alone. Tasks that are not over are always kept. A time
+    between two processes counts as a quarter of these days at most: nobody can tell it from a clock that is wrong."""
     max_bytes: int | None = Field(default=1_000_000_000, ge=1)
     """The size, pictures included, past which the tasks that ended first are dropped; none: it may grow."""
     in_doubt: Literal["ask", "fail"] = "ask"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from callboard.actors.journal._failures import beside, located, told
 from callboard.actors.journal._lock import JournalLock
 from callboard.actors.journal._pictures import Pictures, sync_folder
-from callboard.actors.journal._retention import Retention
+from callboard.actors.journal._retention import Retention, eras_of
 from callboard.actors.journal._row import INSERT, Bound, row_of, rows_of, values_of
 from callboard.actors.journal._schema import check, migrate
 from callboard.messages import Event, JournalError, Message, Task, TaskResult
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 BUSY_SECONDS = 5.0
 """How long a reader may hold the file while its mode changes."""
+
+UNUSED = 0.25
+"""How much of the time that ended tasks are kept can go by while no process has the journal open."""
 
 _TASK = "INSERT INTO tasks (id, key, session, request, submitted) VALUES (?, ?, ?, ?, ?)"
 _ENDED = "UPDATE tasks SET ended = ?, outcome = ? WHERE id = ? AND ended IS NULL"
@@ -59,6 +62,8 @@ class JournalFile:
         with told(path, "opened"):
             self._places = [(each, each.stat()) for each in (path, beside(path, "-wal"))]
             self._count()
+            self._last = self._connection.execute("SELECT coalesce(max(id), 0) FROM rows").fetchone()[0]
+        self._began = time.time(), time.monotonic()
 
     @classmethod
     def open(cls, path: Path, *, durability: Literal["full", "process"] = "full") -> Self:
@@ -182,7 +187,8 @@ class JournalFile:
         """Drop whole tasks that ended, the oldest end first, with their rows and pictures. Commits what was written.
 
         Args:
-            days: How long ago a task may have ended.
+            days: How long ago a task may have ended. Between two processes a quarter of it counts at most: a wall
+                clock can have jumped there.
             max_bytes: How large the journal may be, pictures included; it may stay larger, with what is not over.
 
         Returns:
@@ -192,13 +198,15 @@ class JournalFile:
             JournalError: If the file can't be written.
         """
         self.commit()
-        oldest = None if days is None else time.time() - days * 86_400
-        retention = Retention(self._connection)
+        now = self._began[0] + time.monotonic() - self._began[1]
+        seconds = None if days is None else days * 86_400
         try:
             with self._writing("pruned"):
                 self._connection.execute("BEGIN IMMEDIATE")
                 self._connection.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", ("last_seq", self.last_seq))
-                dropped = retention.drop(oldest=oldest, max_bytes=max_bytes)
+                eras = eras_of(self._connection, self._last, self._began[0], (seconds or 0.0) * UNUSED)
+                retention = Retention(self._connection, eras)
+                dropped = retention.drop(oldest=None if seconds is None else now - seconds, max_bytes=max_bytes)
             self.commit()
         except JournalError:
             self.rollback()

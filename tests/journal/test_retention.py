@@ -146,3 +146,58 @@ def test_rows_of_no_task_from_before_the_oldest_task_go_first_when_all_is_too_la
     reading = sqlite3.connect(place)
     assert reading.execute("SELECT count(*) FROM rows WHERE task = '' AND kind = 'captured'").fetchone() == (1,)
     reading.close()
+
+
+class Lives:
+    """Processes one after the other on one journal, each with a wall clock of its own, in days."""
+
+    def __init__(self, opened, monkeypatch, a_row, a_task, a_result):
+        self._opened, self._monkeypatch = opened, monkeypatch
+        self._row, self._task, self._result = a_row, a_task, a_result
+
+    def live(self, day, task=None):
+        """Start, prune, do a task, stop; say which tasks are kept then."""
+        now = 1.8e9 + day * DAY
+        with self._monkeypatch.context() as patch:
+            patch.setattr(time, "time", lambda: now)
+            journal = self._opened()
+            journal.prune(days=30, max_bytes=None)
+            journal.write([self._row(InForce(sections={}), task="", at=now)])
+            if task is not None:
+                journal.write([self._task(task, at=now), self._result(task, at=now)])
+            journal.prune(days=30, max_bytes=None)  # an hour later
+            kept = [each for each in "abcdefgh" if journal.knows(each)]
+            journal.close()
+        return kept
+
+
+@pytest.fixture
+def lives(opened, monkeypatch, a_row, a_task, a_result):
+    return Lives(opened, monkeypatch, a_row, a_task, a_result).live
+
+
+@pytest.mark.parametrize("wrong", [60, 4000, -20_000])
+def test_a_start_with_a_wrong_clock_forgets_nothing(lives, wrong):
+    assert lives(0, "a") == ["a"]
+    assert lives(wrong) == ["a"]
+    assert lives(wrong, "b") == ["a", "b"]
+    assert lives(wrong + 0.1, "c") == ["a", "b", "c"]
+    assert lives(1, "d") == ["a", "b", "c", "d"]
+    assert lives(2) == ["a", "b", "c", "d"]
+
+
+def test_what_ended_in_a_process_with_a_wrong_clock_goes_too_and_what_ended_before_it(lives):
+    for day, task in (0, "a"), (-20_000, "b"), (1, "c"), (60, "d"), (2, "e"):
+        lives(day, task)
+    kept = [lives(day + 0.5) for day in range(3, 40)]
+    assert kept[0] == ["a", "b", "c", "d", "e"]
+    assert kept[-1] == []
+    assert sum("e" in each for each in kept) == 29
+
+
+def test_time_in_which_nobody_worked_counts_no_more_than_a_quarter_of_the_days(lives):
+    assert lives(0, "a") == ["a"]
+    assert lives(7, "b") == ["a", "b"]
+    assert lives(100) == ["a", "b"]
+    assert [lives(100 + day) for day in (5, 10, 15, 16)] == [["a", "b"], ["a", "b"], ["a", "b"], ["b"]]
+    assert lives(123) == []
