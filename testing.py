@@ -274,12 +274,16 @@ def assert_replays(
             the environment's, if an older version ran them.
 
     Raises:
-        AssertionError: If one goes another way; it shows the first difference.
+        AssertionError: If one goes another way; it shows the first difference. Or if the journal has no task.
+        UnknownTaskError: If it does not have the one that is named.
         JournalError: If the journal can't be read.
     """
     held = settings if settings is None or isinstance(settings, Settings) else Settings.load(settings)
     with JournalReader.open(journal) as reader:
         tasks = (task_id,) if task_id is not None else tuple(line.id for line in reader.tasks())
+    if not tasks:  # a test that tries nothing must not pass
+        msg = f"the journal {journal} has no task: if its process was killed, {journal.name}-wal belongs beside it"
+        raise AssertionError(msg)
     replays = tuple(replay_journal(journal, task, held) for task in tasks)
     for replay in replays:
         if replay.difference is not None:

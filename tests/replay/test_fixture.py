@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
 from callboard import Settings, Task
+from callboard.actors.journal import JournalFile, Row
+from callboard.messages import Event, EventName, UnknownTaskError
 from callboard.testing import assert_replays, replayed  # noqa: F401 - a fixture
 
 WRITE = {"Status": "FINISH", "Function": "write", "Args": {"control_id": "field-1", "text": "a"}}
@@ -41,6 +44,19 @@ def test_settings_may_be_a_file(bug, replayed, tmp_path):  # noqa: F811 - the fi
     settings.write_text("policy: [{verdict: deny, tool: write}]", encoding="utf-8")
     with pytest.raises(AssertionError, match="the policy's verdict on write"):
         replayed(bug, settings=settings)
+
+
+def test_a_journal_without_tasks_is_no_passed_test(tmp_path, replayed):  # noqa: F811 - the fixture
+    with closing(JournalFile.open(tmp_path / "bug-17.db")) as file:
+        file.write([Row(1.0, "", "", Event(seq=1, at=1.0, name=EventName.SUPERVISOR_STARTED))])
+        file.commit()
+    with pytest.raises(AssertionError, match=r"bug-17\.db has no task: .* bug-17\.db-wal belongs beside it"):
+        replayed("bug-17.db")
+
+
+def test_a_task_that_the_journal_does_not_have_is_no_passed_test(bug, replayed):  # noqa: F811 - the fixture
+    with pytest.raises(UnknownTaskError):
+        replayed(bug, "three")
 
 
 async def test_it_runs_where_an_event_loop_runs(bug):
