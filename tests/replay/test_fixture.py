@@ -51,7 +51,7 @@ def test_a_journal_without_tasks_is_no_passed_test(tmp_path, replayed):  # noqa:
         file.write([Row(1.0, "", "", Event(seq=1, at=1.0, name=EventName.SUPERVISOR_STARTED))])
         file.commit()
     with pytest.raises(AssertionError, match=r"bug-17\.db has no task: .* bug-17\.db-wal belongs beside it"):
-        replayed("bug-17.db")
+        replayed(tmp_path / "bug-17.db")
 
 
 def test_a_task_that_the_journal_does_not_have_is_no_passed_test(bug, replayed):  # noqa: F811 - the fixture
