@@ -251,14 +251,15 @@ class Supervisor:
         """Intake, clock, jobs, agents, lanes, sessions, switchboard, models, subscribers, journal, log, loop."""
         self._closed = True
         left: list[str] = []
+        answer = max(timeout, BLOCKED_SECONDS)  # it never blocks; if it does all the same, it is named below
         with contextlib.suppress(SupervisorStoppedError):
-            _, late = concurrent.futures.wait(self._ask(CloseIntake()), timeout)
+            _, late = concurrent.futures.wait(self._ask(CloseIntake(), answer), timeout)
             left += [f"{len(late)} tasks"] if late else []
         left += [] if self._clock.stop(timeout) else ["the clock"]
         if self._journal.survives and not self._jobs.drain(timeout):
             left.append("jobs")
         with contextlib.suppress(SupervisorStoppedError):
-            left += _late("an agent", self._ask(StopAgents()), timeout)
+            left += _late("an agent", self._ask(StopAgents(), answer), timeout)
         blocked = min(timeout, BLOCKED_SECONDS)  # a job that asks for a lane from here on is late: all leases are void
         left += [f"lane {name}" for name in self._lanes.close(blocked)]
         left += self._close_sessions(timeout)
@@ -486,15 +487,16 @@ class Supervisor:
         _check_writable(message)
         return self._ask(message).result(ASK_SECONDS)
 
-    def _ask(self, message: object) -> Any:  # noqa: ANN401 - what is answered depends on what is asked
+    def _ask(self, message: object, timeout: float | None = None) -> Any:  # noqa: ANN401 - it depends on what is asked
         refuse_own_thread(type(message).__name__)
+        timeout = ASK_SECONDS if timeout is None else timeout
         try:
-            return self._root.ask(message, timeout=ASK_SECONDS)
+            return self._root.ask(message, timeout=timeout)
         except pykka.ActorDeadError as error:
             msg = "the supervisor is stopped"
             raise SupervisorStoppedError(msg) from error
         except pykka.Timeout as error:
-            msg = f"the switchboard did not answer within {ASK_SECONDS:g} s"
+            msg = f"the switchboard did not answer within {timeout:g} s"
             raise SupervisorStoppedError(msg) from error
 
 

@@ -369,6 +369,22 @@ def test_a_function_that_returns_while_the_supervisor_stops_is_waited_for(start)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("callboard-model")]
 
 
+def test_a_stop_waits_no_longer_than_it_says_for_a_switchboard_that_hangs(start):
+    supervisor, let_go, stopped = start(app=[WRITE]), threading.Event(), queue.SimpleQueue()
+
+    class Hanging:
+        def handle(self, _envelope):
+            let_go.wait(60)
+
+    supervisor._scheduler.put(Hanging(), None)
+    threading.Thread(target=lambda: stopped.put(supervisor.stop(0.01)), daemon=True).start()
+    try:
+        assert stopped.get(timeout=20) == ("the switchboard", "callboard-actors")
+    finally:
+        let_go.set()
+    assert supervisor._scheduler.stop(10)
+
+
 def test_stop_is_idempotent_and_leaves_no_thread(start):
     before = set(threading.enumerate())
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
