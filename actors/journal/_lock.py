@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 import time
+import weakref
 from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
@@ -74,6 +75,7 @@ class JournalLock:
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
         self._descriptor: int | None = descriptor
+        _held.add(self)
 
     @classmethod
     def acquire(cls, journal: Path) -> JournalLock:
@@ -104,6 +106,12 @@ class JournalLock:
         """Whether the file is still the one that was locked: otherwise somebody else may have locked another."""
         return self._descriptor is not None and _is_at(self._path, self._descriptor)
 
+    def forked(self) -> None:
+        """Have no part in the lock of the process that this one was forked from; that one keeps it."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
     def release(self) -> None:
         """Give the lock back, and take its file away. A second call does nothing."""
         descriptor, self._descriptor = self._descriptor, None
@@ -114,6 +122,19 @@ class JournalLock:
                 os.ftruncate(descriptor, 0)
                 self._path.unlink()
         os.close(descriptor)
+
+
+_held: weakref.WeakSet[JournalLock] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """Let go of all locks in a child: else they are held for as long as it lives, after its parent was killed too."""
+    for lock in tuple(_held):
+        lock.forked()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_forked)
 
 
 def holder_of(journal: Path) -> Holder | None:

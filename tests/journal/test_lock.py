@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
@@ -11,6 +14,33 @@ import pytest
 from callboard.actors.journal import Holder, JournalReader
 from callboard.actors.journal._lock import JournalLock, holder_of
 from callboard.messages import JournalError, JournalInUseError
+
+FORKS = """
+import os, sys, time
+from pathlib import Path
+from callboard.actors.journal import JournalFile
+
+file = JournalFile.open(Path(sys.argv[1]))
+if not os.fork():
+    print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+
+FORKED_AND_RELEASED = """
+import os, sys
+from pathlib import Path
+from callboard.actors.journal._lock import JournalLock, holder_of
+
+journal = Path(sys.argv[1])
+lock = JournalLock.acquire(journal)
+child = os.fork()
+if not child:
+    lock.release()
+    os._exit(0)
+os.waitpid(child, 0)
+print("intact" if lock.intact and holder_of(journal).pid == os.getpid() else "lost")
+lock.release()
+"""
 
 
 @pytest.fixture
@@ -56,6 +86,32 @@ def test_a_killed_holder_leaves_a_lock_that_is_free(writer, opened, place):
     assert holder_of(place) is None
     opened()
     assert holder_of(place).pid == os.getpid()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_a_child_that_was_forked_does_not_keep_the_lock_of_a_killed_holder(place, opened):
+    holder = subprocess.Popen([sys.executable, "-c", FORKS, str(place)], stdout=subprocess.PIPE, text=True)
+    child = int(holder.stdout.readline())
+    try:
+        assert holder_of(place).pid == holder.pid
+        with pytest.raises(JournalInUseError, match=f"process {holder.pid}"):
+            opened()
+        holder.kill()
+        holder.wait()
+        assert holder_of(place) is None
+        opened()
+    finally:
+        holder.kill()
+        holder.wait()
+        os.kill(child, signal.SIGKILL)
+        holder.stdout.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_a_child_that_was_forked_gives_nothing_back_that_is_not_its_own(journal):
+    command = [sys.executable, "-c", FORKED_AND_RELEASED, str(journal)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.stdout == "intact\n", ran.stderr
 
 
 def test_a_lock_that_was_given_back_leaves_no_file(journal, lock):
