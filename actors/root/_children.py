@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.agent import tell_if_alive
 from callboard.actors.processing import MACHINES
 from callboard.actors.root._requests import Deliver
-from callboard.messages import EventName, TaskForgotten, agent_kind
+from callboard.messages import Assign, EventName, TaskForgotten, agent_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     import pykka
 
@@ -68,7 +68,7 @@ class Children:
     def start_with(self, address: str, first: Continue) -> None:
         """Give the agent that was expected its history, and what came meanwhile; it is started unless it lives."""
         self.start(address)
-        for message in (first, *self._expected.pop(address, ())):
+        for message in (first, *_unread(first, self._expected.pop(address, ()))):
             tell_if_alive(self._refs[address], message)
 
     def sender(self, address: str, message: Inbox) -> Callable[[], None]:
@@ -114,3 +114,15 @@ class Children:
         """Stop all agents. Returns what to wait for."""
         refs, self._refs = self._refs, {}
         return [ref.stop(block=False) for ref in refs.values()]
+
+
+def _unread(first: Continue, came: Iterable[Inbox]) -> Iterator[Inbox]:
+    """Give what came while a history was read and does not stand in it: nothing is heard twice."""
+    begun = [isinstance(said.message, Assign) and said.message.token == first.assign.token for said in first.history]
+    since = first.history[begun.index(True) :] if True in begun else ()
+    read = [said.message for said in since if not said.job]
+    for message in came:
+        if message in read:
+            read.remove(message)
+        else:
+            yield message

@@ -196,6 +196,17 @@ def test_what_comes_for_one_who_is_expected_waits_until_it_is_started_with_its_h
     assert [event.task_id for event in seen] == ["task-1", "task-8", "task-9"]
 
 
+def test_what_came_while_the_history_was_read_and_stands_in_it_is_not_told_again(stage):
+    stage.children.expect(ONE)
+    read, later = Cancel(task_id="task-1"), Cancel(task_id="task-1", reason="once more")
+    for message in (read, STALE, later):
+        stage.children.deliver(Deliver(ONE, message))
+    before = (Row(1.0, "task-1", "", later), Row(2.0, "task-1", "task-1/1", WORK))
+    stage.children.start_with(ONE, Continue(WORK, (*before, Row(3.0, "task-1", "", read))))
+    assert stage.until(EventName.MESSAGE_STALE).task_id == "task-9"
+    assert stage.until(EventName.STATE_CHANGED).data["source"] == "FAIL"
+
+
 def test_what_was_sent_while_one_was_expected_reaches_who_lives_there_when_it_comes(stage):
     stage.children.expect(ONE)
     stage.children.sender(ONE, STALE)()
