@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.models._fence import cut, fenced, tamed, written
 from callboard.actors.models._labels import labelled
-from callboard.actors.models._schema import legal_statuses, own_steps, own_subtasks
+from callboard.actors.models._manual import either, needed, singular, things
+from callboard.actors.models._schema import legal_statuses, offered_tools, own_steps, own_subtasks
 from callboard.messages import AgentKind, ResultStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from callboard.actors.models._labels import Named
-    from callboard.actors.models._model import ModelRequest
+    from callboard.actors.models._model import ModelRequest, ToolInfo
     from callboard.messages import CommandResult, Observation, StepRecord
 
 _LATEST = 8
@@ -41,24 +42,26 @@ def ending(request: ModelRequest) -> Iterator[str]:
     host = request.kind is AgentKind.HOST
     done, what = _done(request), "the request" if host else "your subtask"
     yield f"Done so far, in this order:\n\n{fenced(done)}" if done else "Done so far: nothing."
-    yield f"Status can be {_either(legal_statuses(request))} now."
-    hint = _hint(request, what) if done else ""
-    yield f"Decide about {what}: {tamed(written(cut(request.request, 500)))}\n{hint}{_JSON}"
+    refused = [status for status in request.statuses if status not in legal_statuses(request)]
+    if refused:
+        yield f"Status can't be {either(refused)} yet."
+    hints = "".join(f"{hint}\n" for hint in _hints(request, what, done))
+    yield f"Decide about {what}: {tamed(written(cut(request.request, 500)))}\n{hints}{_JSON}"
 
 
-def _hint(request: ModelRequest, what: str) -> str:
-    """Say what is to be weighed once something was done."""
+def _hints(request: ModelRequest, what: str, done: str) -> Iterator[str]:
+    """Say what is to be weighed."""
     results = [result for record in own_steps(request) for result in record.results]
+    missed, usable = _missed(request), offered_tools(request)
+    if done:
+        yield "What succeeded is not done again."
     if results and results[-1].status is ResultStatus.FAILURE:
-        return "What succeeded is not done again. The last call FAILED: what it was for is not done.\n"
-    missed = _missed(request)
-    if missed:
-        return f"What succeeded is not done again. No step called {_either(missed)} so far.\n"
-    return f"What succeeded is not done again. If nothing of {what} is missing any more: FINISH.\n"
-
-
-def _either(words: Sequence[str]) -> str:
-    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+        yield "The last call FAILED: what it was for is not done."
+    elif done and missed:
+        yield f"No step called {either([tool.name for tool in missed])} so far."
+    elif done:
+        yield f"If nothing of {what} is missing any more: FINISH."
+    yield from (f"{tool.name} comes later: {needed(tool, usable)}" for tool in missed if tool not in usable)
 
 
 def _done(request: ModelRequest) -> str:
@@ -101,7 +104,7 @@ def _new(request: ModelRequest) -> Iterator[str]:
         yield f"- new since then: {', '.join(made)}"
 
 
-def _missed(request: ModelRequest) -> list[str]:
+def _missed(request: ModelRequest) -> list[ToolInfo]:
     """Name the one tool for something that the subtask names, where it was not called, and there is nothing such.
 
     What has the name of a thing is easily taken for the thing: a table called Chart for a chart. Where several tools
@@ -109,21 +112,12 @@ def _missed(request: ModelRequest) -> list[str]:
     """
     if request.kind is not AgentKind.APP:
         return []
-    words = {_singular(word) for word in re.findall(r"[^\W\d_]{3,}", request.request.casefold())}
-    there = {_singular(control.kind.casefold()) for control in request.observation.controls}
+    words = {singular(word) for word in re.findall(r"[^\W\d_]{3,}", request.request.casefold())}
+    there = {singular(control.kind.casefold()) for control in request.observation.controls}
     called = {result.tool for record in own_steps(request) for result in record.results}
-    often = Counter(thing for tool in request.tools for thing in _things(tool.name))
+    often = Counter(thing for tool in request.tools for thing in things(tool.name))
     meant = {thing for thing in words - there if often[thing] == 1}
-    return [tool.name for tool in request.tools if tool.name not in called and _things(tool.name) & meant]
-
-
-def _things(tool: str) -> set[str]:
-    """Give what a tool's name says that it is for: ``insert_chart`` is for a chart."""
-    return {_singular(word) for word in tool.casefold().split("_")[1:]}
-
-
-def _singular(word: str) -> str:
-    return word.removesuffix("s")
+    return [tool for tool in request.tools if tool.name not in called and things(tool.name) & meant]
 
 
 def _there(seen: Observation) -> dict[str, tuple[Named, str]]:

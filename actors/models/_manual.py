@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models._fence import cut, written
 from callboard.actors.models._schema import needs_control, own_parameters, resolved, takes_control
+from callboard.messages import Effect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from callboard.actors.models._model import ToolInfo
 
@@ -21,13 +22,33 @@ def manual(tools: Iterable[ToolInfo]) -> str:
     return "\n".join(line for tool in sorted(tools, key=lambda tool: tool.name) for line in _lines(tool))
 
 
-def not_now(tools: Iterable[ToolInfo]) -> str:
-    """Name tools that can't be called yet, and what is missing."""
-    lines = []
-    for tool in sorted(tools, key=lambda tool: tool.name):
-        kinds = " or ".join(tool.controls) or "control"
-        lines.append(f"- {tool.name}: it works on a {kinds}; there is none yet, so make one first.")
-    return "\n".join(lines)
+def not_now(tools: Iterable[ToolInfo], usable: Iterable[ToolInfo]) -> str:
+    """Name tools that can't be called yet, and what is missing: who does not know of them looks for another way."""
+    now = tuple(usable)
+    return "\n".join(f"- {tool.name}: {needed(tool, now)}" for tool in sorted(tools, key=lambda tool: tool.name))
+
+
+def needed(tool: ToolInfo, usable: Iterable[ToolInfo]) -> str:
+    """Say what a tool lacks, and which of those that can be called make it, by their names."""
+    kinds = set(tool.controls)
+    makers = [each.name for each in usable if each.effect is not Effect.READ and things(each.name) & kinds]
+    first = f"call {either(makers)} first" if makers else "make one first"
+    return f"it works on a {either(tool.controls) if tool.controls else 'control'}, and there is none yet: {first}."
+
+
+def things(tool: str) -> set[str]:
+    """Give what a tool's name says that it is for: ``insert_chart`` is for a chart."""
+    return {singular(word) for word in tool.casefold().split("_")[1:]}
+
+
+def singular(word: str) -> str:
+    """Take the plural's ending off."""
+    return word.removesuffix("s")
+
+
+def either(words: Sequence[str]) -> str:
+    """Join words: ``a, b or c``."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _what(tool: ToolInfo) -> str:

@@ -117,7 +117,7 @@ def _seen(request: ModelRequest) -> Iterator[str]:
     usable = offered_tools(request)
     later = [tool for tool in request.tools if tool not in usable]
     if later:
-        yield f"These tools can't be called yet:\n\n{not_now(later)}"
+        yield f"These tools can't be called yet:\n\n{not_now(later, usable)}"
 
 
 def _references(request: ModelRequest) -> Iterator[str]:

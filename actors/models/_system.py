@@ -27,7 +27,7 @@ _STATUSES = {
     "FINISH": "all of it is done, and what you see shows it.",
     "FAIL": "it can't be done.",
     "ERROR": "the application itself is broken. Rare.",
-    "PENDING": "you can't go on without an answer of the user: ask it in Questions.",
+    "PENDING": "only the user knows what you need, no tool and no earlier subtask: ask it in Questions. Rare.",
     "CONFIRM": "your actions are dangerous: the user is shown them, and they run only if that is approved.",
     "SCREENSHOT": "the window changed so much that you need a fresh look at the controls in ControlReannotate.",
     "ASSIGN": "give a subtask to the agent of a target: name it in ControlText, and say it in Current Sub-Task.",

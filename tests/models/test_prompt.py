@@ -282,23 +282,23 @@ def test_what_was_told_of_earlier_steps_is_told_in_the_same_words(asks):
 def test_what_can_not_be_called_yet_is_told_with_what_is_missing(asks):
     request = asks(tools=(READ, CHART))
     assert "- draw: Draw a chart." in shown(request).system
-    assert "- draw: it works on a range; there is none yet, so make one first." in shown(request).user[0]
+    assert "- draw: it works on a range, and there is none yet: make one first." in shown(request).user[0]
     seen = Observation(controls=(Control(id="range-1", name="A1:B2", kind="range"),))
     assert "can't be called yet" not in shown(asks(tools=(READ, CHART), observation=seen)).user[0]
 
 
-def test_the_statuses_that_can_be_said_now_are_told_at_the_end(asks):
+def test_the_statuses_that_can_not_be_said_yet_are_told_at_the_end(asks):
     statuses = MACHINES[AgentKind.APP].offered("CONTINUE")
     request = asks(tools=(READ,), statuses=statuses, memory=(), step=1)
     assert "\n- FINISH: " in shown(request).system
-    assert "Status can be CONTINUE, FAIL, PENDING, CONFIRM or ERROR now." in shown(request).user[-1]
-    assert "Status can be CONTINUE now." in shown(asks(statuses=("CONTINUE",))).user[-1]
+    assert "Status can't be SCREENSHOT or FINISH yet." in shown(request).user[-1]
+    assert "Status can't be" not in shown(asks(statuses=statuses)).user[-1]
 
 
 def test_nothing_done_is_said_so_at_the_end(asks):
     after = shown(asks(memory=(record(1, result(4)),), step=1)).user[-1]  # that was for an earlier subtask
     assert "Done so far: nothing." in after
-    assert "FINISH" not in after.partition("Status can be")[2].partition("now.")[2]
+    assert "FINISH" not in after
 
 
 def test_the_end_repeats_the_subtask_and_no_mark_in_it_holds(asks):
@@ -367,3 +367,13 @@ def test_after_a_failure_nothing_is_said_of_a_finish(asks):
     text = hint(asks, "Read the table", done=result(status=ResultStatus.FAILURE, error="no such cell"))
     assert "The last call FAILED: what it was for is not done." in text
     assert "is missing any more: FINISH" not in text
+
+
+def test_who_needs_a_thing_that_is_missing_is_told_which_tool_makes_it(asks):
+    table = dataclasses.replace(READ, name="insert_table", controls=(), effect=Effect.ONCE)
+    draw = dataclasses.replace(INSERT, controls=("range", "table"))
+    request = asks(request="Draw a chart", memory=(), step=1, observation=CONTROLS, tools=(READ, table, draw))
+    needs = "it works on a range or table, and there is none yet: call insert_table first."
+    assert f"- insert_chart: {needs}" in shown(request).user[0]
+    assert f"insert_chart comes later: {needs}" in shown(request).user[-1]
+    assert "comes later" not in shown(dataclasses.replace(request, request="Write a letter")).user[-1]
