@@ -579,11 +579,11 @@ def test_a_journal_that_breaks_while_the_supervisor_starts_fails_the_start_and_l
     first.stop()
     broken, going_on = threading.Event(), getattr(Supervisor, place)
 
-    def breaks(self, given):
+    def breaks(self, *given):
         if not broken.is_set():
             self._journal.append((), lambda: None, lambda _error: broken.set())
             assert broken.wait(10)
-        return going_on(self, given)
+        return going_on(self, *given)
 
     emit = EventStream.emit
     with monkeypatch.context() as patched, Faults() as faults:
