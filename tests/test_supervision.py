@@ -18,7 +18,7 @@ from callboard.actors.blackboard import Blackboard, Kept
 from callboard.actors.journal import JournalFile
 from callboard.actors.runtime import EventStream, committing
 from callboard.messages import Effect, JournalError, LeaseVoidError, Pause, StepDone, SubtaskEnded
-from callboard.testing import Faults, MemoryServer, VirtualClock, disk_full
+from callboard.testing import Faults, MemoryServer, VirtualClock, assert_replays, disk_full
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
@@ -35,8 +35,13 @@ def lone(**fields):
 
 @pytest.fixture(params=["memory", "file"])
 def journal(request, tmp_path):
-    """Either journal: both are enough to start an agent anew."""
-    return {} if request.param == "memory" else {"path": tmp_path / "journal.db"}
+    """Either journal: both are enough to start an agent anew; what is in the file is replayed."""
+    if request.param == "memory":
+        yield {}
+        return
+    path = tmp_path / "journal.db"
+    yield {"path": path}
+    assert_replays(path)
 
 
 @pytest.fixture
@@ -227,6 +232,31 @@ def test_what_was_done_is_in_the_result_of_work_that_hung_too_often(start, journ
     assert surface.refused.wait(10)
     assert (result.outcome, result.output) == (Outcome.ERROR, "1")
     assert (result.usage.steps, result.usage.model_calls) == (2, 2)
+
+
+def test_a_cancel_of_work_that_waits_for_a_target_which_hangs_keeps_what_it_had_done(start, journal):
+    clock, surface, crashed = VirtualClock(), Stubborn(), threading.Event()
+    supervisor = start(
+        app=[append("1"), {"Status": "FINISH", "Function": "resist"}],
+        servers=[surface],
+        clock=clock,
+        journal=journal,
+        supervision={**NO_WAIT, "hung_seconds": 0.05},
+    )
+    supervisor.subscribe(lambda event: event.name is EventName.AGENT_CRASHED and crashed.set())
+    handle = supervisor.submit(lone())
+    assert surface.begun.wait(10)
+    clock.advance(700)
+    assert crashed.wait(10)
+    supervisor.status()
+    clock.advance(1)
+    supervisor.status()  # by now the restart is due, and waits for the job to end
+    handle.cancel()
+    result = handle.result(10)
+    assert (result.outcome, result.usage.steps, result.output) == (Outcome.CANCELLED, 2, "1")
+    surface.loop.call_soon_threadsafe(surface.go.set)
+    assert surface.refused.wait(10)
+    assert supervisor.submit(lone()).result(10) is not None
 
 
 def test_a_history_that_can_not_be_folded_ends_the_work_with_its_causes_alone(start, crashes, journal, monkeypatch):
