@@ -84,20 +84,20 @@ def _end(process: subprocess.Popen[str]) -> None:
 def _main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("weights", type=Path)
-    parser.add_argument("--threads", type=int, default=THREADS)
+    parser.add_argument("--threads", type=int, default=THREADS, help="for reading prompts; words are made with one")
     parser.add_argument("--context", type=int, default=CONTEXT)
     parser.add_argument("--port", type=int, default=0)
     said = parser.parse_args()
 
     import xllamacpp
 
-    os.nice(10)
     params = xllamacpp.CommonParams()
     params.model.path = str(said.weights)
     params.port = said.port
     params.n_ctx = said.context
     params.n_parallel = 1
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = said.threads
+    params.cpuparams_batch.n_threads = said.threads
+    params.cpuparams.n_threads = 1  # threads meet after each layer of each word: beside other work more are slower
     params.ui = False
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)
