@@ -8,7 +8,7 @@ from callboard.config._observe import ObserveSettings
 from callboard.config._policy import PolicyRule, PolicySettings, Verdict
 from callboard.config._prompts import load_prompts
 from callboard.config._providers import COMPATIBLE, Provider
-from callboard.config._secrets import in_url, masked
+from callboard.config._secrets import MASK, in_url, masked
 from callboard.config._sections import (
     BlackboardSettings,
     Documents,
@@ -25,6 +25,7 @@ from callboard.config._supervision import SupervisionSettings
 
 __all__ = [
     "COMPATIBLE",
+    "MASK",
     "BlackboardSettings",
     "Budget",
     "BudgetSettings",

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from callboard.config._limits import BudgetSettings, Limits
 from callboard.config._logging import redacted, secrets_of
 from callboard.config._policy import PolicySettings
+from callboard.config._secrets import MASK
 from callboard.config._sections import JournalSettings, SystemSettings
 from callboard.config._settings import Settings
 from callboard.messages import SettingsError
@@ -43,12 +44,26 @@ def in_force(settings: Settings) -> dict[str, JsonValue]:
     return kept
 
 
+def _with_patterns(sections: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Make of a regular expression with stars in it, which is none any more, a pattern that may match anything."""
+
+    def whole(value: Any) -> Any:  # noqa: ANN401 - any JSON
+        if isinstance(value, str):
+            return MASK if value.startswith("re:") and MASK in value else value
+        if isinstance(value, dict):
+            return {name: whole(item) for name, item in value.items()}
+        return [whole(item) for item in value] if isinstance(value, list) else value
+
+    return {**sections, "policy": whole(sections["policy"])} if "policy" in sections else sections
+
+
 def settings_in_force(sections: dict[str, JsonValue]) -> Settings:
     """Make settings of what `in_force` gave; all else in them is a default, and nothing the environment's.
 
     Raises:
         SettingsError: If this version can't read them.
     """
+    sections = _with_patterns(sections)
     try:
         made: dict[str, Any] = {
             name: section.model_validate(sections[name]) for name, section in _WHOLE.items() if name in sections

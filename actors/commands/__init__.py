@@ -4,7 +4,7 @@ from callboard.actors.commands._approved import IDENTITY, Approved
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
 from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._mcp_client import McpSession
-from callboard.actors.commands._policy import Policy, Ruling
+from callboard.actors.commands._policy import Policy, Ruling, matches
 from callboard.actors.commands._secrets import Secrets
 from callboard.actors.commands._toolbox import Toolbox, Tools, find_target
 from callboard.actors.commands._tools import BoundTool, ToolFailure
@@ -23,5 +23,6 @@ __all__ = [
     "Toolbox",
     "Tools",
     "find_target",
+    "matches",
     "stopped",
 ]

@@ -31,7 +31,7 @@ class Policy:
     """Rules in order; the first that matches decides, and what none matches is allowed."""
 
     def __init__(self, rules: tuple[PolicyRule, ...]) -> None:
-        self._rules = rules
+        self.rules = rules
 
     def rule(
         self,
@@ -41,21 +41,22 @@ class Policy:
         hazards: Collection[Hazard] = (),
     ) -> Ruling:
         """Give the ruling on a call of a tool by an agent."""
-        for number, rule in enumerate(self._rules, 1):
-            if _matches(rule, agent, tool, arguments or {}, hazards):
+        for number, rule in enumerate(self.rules, 1):
+            if matches(rule, agent, tool, arguments or {}, hazards):
                 why = rule.reason or f"rule {number} of the policy"
                 known = sorted(hazard.value for hazard in hazards)
                 return Ruling(rule.verdict, f"{why} ({tool.name} {', '.join(known)})" if known else why)
         return Ruling(Verdict.ALLOW, "no rule matches")
 
 
-def _matches(
+def matches(
     rule: PolicyRule,
     agent: Address,
     tool: ToolInfo,
     arguments: Mapping[str, JsonValue],
     hazards: Collection[Hazard],
 ) -> bool:
+    """Say whether a rule matches a call of a tool."""
     kind, _, rest = agent.partition("/")
     application = rest.partition("/")[0] if kind == "app" else ""
     return (

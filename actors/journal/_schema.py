@@ -63,8 +63,8 @@ LOGGED = "logged"
 """The mark that a file has while its rows stand in a log beside it: what is closed has none, and needs no log."""
 
 LOST = (
-    "was in use when its process ended, and the log of its last rows, {log}, is gone: put it back; or, if a program like "
-    "sqlite3 took it into the file, or to go on without those rows, which may do again what they told of, "
+    "was in use when its process ended, and the log of its last rows, {log}, is gone: put it back; or, if a program "
+    "like sqlite3 took it into the file, or to go on without those rows, which may do again what they told of, "
     "make an empty file of that name"
 )
 """What is said of a journal without its log."""

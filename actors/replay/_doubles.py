@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from callboard.actors.commands import BoundTool, Dispatcher, Toolbox
+from callboard.actors.commands import BoundTool, Dispatcher, Policy, Ruling, Toolbox, matches
 from callboard.actors.models import Model, ModelAnswer, ToolInfo
 from callboard.actors.replay._tape import RecordedError
 from callboard.actors.runtime import Lanes
 from callboard.actors.servers import Server
+from callboard.config import MASK, Verdict
 from callboard.messages import CommandType, Effect, Hazard, Observation, Phase, Probe, ToolTimeoutError
 
 if TYPE_CHECKING:
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from callboard.actors.replay._tools import KnownTools
     from callboard.actors.runtime import Clock, Deed, EventStream, Foresee, Lease
     from callboard.actors.states import Run
-    from callboard.messages import AgentKind, Command, CommandResult, Control, Foreseen, Intent, Target
+    from callboard.config import PolicyRule
+    from callboard.messages import Address, AgentKind, Command, CommandResult, Control, Foreseen, Intent, Target
 
 _T = TypeVar("_T")
 
@@ -77,7 +80,7 @@ class RecordedTool(BoundTool):
     async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:  # noqa: ARG002 - the interface
         """Give what the policy was told."""
         tape = self._tape
-        said = tape.verdict(self.info.name, arguments)
+        said = tape.ruled = tape.verdict(self.info.name, arguments)
         if said is None:
             if tape.refused():
                 raise ToolTimeoutError(tape.refused())
@@ -97,6 +100,39 @@ class RecordedTool(BoundTool):
         """Never called: the dispatcher knows the results."""
         what = f"{self.info.name} is called"
         raise self._tape.miss(what)
+
+
+class RecordedPolicy(Policy):
+    """The rules; where a secret stood in what they are asked with, and so nobody can ask again, what they had said."""
+
+    def __init__(self, rules: tuple[PolicyRule, ...], tape: Tape) -> None:
+        super().__init__(rules)
+        self._tape = tape
+
+    def rule(
+        self,
+        agent: Address,
+        tool: ToolInfo,
+        arguments: Mapping[str, JsonValue] | None = None,
+        hazards: Collection[Hazard] = (),
+    ) -> Ruling:
+        """Give the ruling, or the recorded one."""
+        said = self._tape.ruled
+        if said is not None and self._is_unsure(agent, tool, arguments or {}, hazards):
+            return Ruling(Verdict(str(said["verdict"])), str(said["reason"]))
+        return super().rule(agent, tool, arguments, hazards)
+
+    def _is_unsure(
+        self, agent: Address, tool: ToolInfo, arguments: Mapping[str, JsonValue], hazards: Collection[Hazard]
+    ) -> bool:
+        """Say whether a rule that may match, and of which that is not known, stands before all that do."""
+        veiled = {name for name, value in arguments.items() if "${secret:" in json.dumps(value)}
+        for rule in self.rules:
+            known = {name: each for name, each in rule.arguments.items() if name not in veiled and MASK not in name}
+            if matches(rule.model_copy(update={"arguments": known}), agent, tool, arguments, hazards):
+                patterns = (rule.agent, rule.application, rule.tool, *known.values())
+                return len(known) < len(rule.arguments) or any(MASK in pattern for pattern in patterns)
+        return False
 
 
 class RecordedServer(Server):

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.processing import MACHINES, Services, pipeline
 from callboard.actors.replay._compare import compare, decided_on, differs
-from callboard.actors.replay._doubles import RecordedDispatcher, RecordedLook, RecordedModel, RecordedToolbox
+from callboard.actors.replay._doubles import (
+    RecordedDispatcher,
+    RecordedLook,
+    RecordedModel,
+    RecordedPolicy,
+    RecordedToolbox,
+)
 from callboard.actors.replay._moves import move
 from callboard.actors.replay._result import Transition
 from callboard.actors.replay._tape import Tape
@@ -60,6 +66,7 @@ class Stage:
             services,
             models={kind: RecordedModel(tape)},
             toolbox=RecordedToolbox(self.known, tape, services.lanes),
+            policy=RecordedPolicy(services.policy.rules, tape),
             dispatcher=RecordedDispatcher(services.stream, services.clock, services.secrets, tape),
         )
         made = pipeline(kind, own)

@@ -71,6 +71,8 @@ class Tape:
     """What the replay tells."""
     done: int = 0
     """How many actions of the step have a result by now."""
+    ruled: dict[str, JsonValue] | None = None
+    """The recorded verdict on the action that the policy is asked about."""
     answers: list[Answered] = field(default_factory=list)
     """The model's answers that were not given again yet."""
 

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from callboard import EventName, Outcome, Settings, Task
@@ -206,3 +207,36 @@ def test_each_start_writes_its_settings_before_anything_else(record):
         (first,), (second,) = reader.in_force("a"), reader.in_force("b")
         assert reader.in_force("nobody") == ()
     assert [life.sections["limits"]["steps"] for life in (first, second)] == [3, 4]
+
+
+def write(text):
+    return {"Status": "CONTINUE", "Function": "write", "Args": {"control_id": "field-1", "text": text}}
+
+
+QUOTING = [
+    {"verdict": "deny", "tool": "append"},
+    {"verdict": "deny", "tool": "write", "arguments": {"text": SECRET}},
+    {"verdict": "deny", "tool": "write", "arguments": {"text": f"re:.*{SECRET}!+"}},
+]
+
+
+@pytest.mark.parametrize(
+    ("settings", "task"),
+    [({"secrets": {"pw": SECRET}}, {}), ({}, {"secrets": {"pw": SecretStr(SECRET)}}), ({}, {})],
+    ids=["of the settings", "of the task", "none"],
+)
+@pytest.mark.parametrize("texts", [[SECRET, "b"], ["b", f"so {SECRET}!!"], ["b", f"so {SECRET}"], [SECRET, SECRET]])
+def test_where_a_rule_quotes_a_secret_the_recorded_verdict_counts(record, settings, task, texts):
+    given = lone().model_copy(update=task)
+    record.run(given, app=[*map(write, texts), FINISH], policy=QUOTING, **settings)
+    played = again(record)
+    assert played.same, played.difference
+
+
+def test_a_rule_that_is_tried_and_quotes_nothing_is_asked_all_the_same(record):
+    task = lone().model_copy(update={"secrets": {"pw": SecretStr(SECRET)}})
+    record.run(task, app=[write(SECRET), FINISH], policy=QUOTING[1:])
+    denied = [{"verdict": "deny", "tool": "write", "arguments": {"control_id": "field-1"}}]
+    assert again(record, policy=denied).same  # it was denied for what nobody knows any more
+    allowed = [{"verdict": "allow", "tool": "write"}]
+    assert again(record, policy=allowed).difference.what == "the policy's verdict on write"
