@@ -338,7 +338,7 @@ class Supervisor:
 
         Raises:
             TypeError: If it is no `Task`.
-            ValueError: If a text in it is no Unicode; it could not be kept.
+            ValueError: If a text in it is no Unicode; it could not be kept. If its id holds a secret.
             JournalError: If it can't be kept; it was not started.
             UnknownTargetError: If it names a target that no server offers.
             TaskRefusedError: If its id was used before, or its target can't be worked on.
@@ -348,6 +348,7 @@ class Supervisor:
             msg = f"submit takes a Task, not {type(task).__name__}: Task(request=...)"
             raise TypeError(msg)
         _check_writable(task)
+        self._secrets.check_id(task)
         self._refuse_closed()
         known = self._known(task)
         if known is not None:

@@ -63,6 +63,8 @@ class Task(Message):
 
     kind: Literal["task"] = "task"
     id: TaskId = Field(default_factory=new_task_id)
+    """What it is called in journal, log and events. It is never veiled: `submit` refuses one that holds a secret of
+    six characters or more."""
     request: str = ""
     """What is to be done, in words. May be left out when there is a plan."""
     target: str | None = None
@@ -72,7 +74,8 @@ class Task(Message):
     session: TaskId | None = None
     """The first task of a conversation that this one goes on with: the same HostAgent, its memory, the blackboard."""
     key: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
-    """An idempotency key of the host program's: a second task with the same key is the same task."""
+    """An idempotency key of the host program's: a second task with the same key is the same task. Of one that quotes a
+    secret a digest is kept."""
     secrets: dict[SecretName, SecretStr | None] = Field(default_factory=dict)
     """Values that tools get where an argument says ``${secret:NAME}``. Nobody else sees them, and nothing keeps them:
     None for one that was lost with its process."""

@@ -323,3 +323,22 @@ def test_secrets_that_are_given_again_let_a_task_go_on_that_lacks_nothing_else(s
     assert third.status().tasks[0].lacks == "its secrets were lost with their process"
     third.submit(task(id="t"))
     assert [(each.paused, each.lacks) for each in third.status().tasks] == [(False, "")]
+
+
+@pytest.mark.parametrize(
+    ("settings", "fields"),
+    [({"secrets": {"account": "DE4711"}}, {}), ({}, {"secrets": {"account": SecretStr("DE4711")}})],
+    ids=["of the settings", "of the task"],
+)
+def test_a_task_whose_id_holds_a_secret_is_refused_before_anything_is_done(start, tmp_path, settings, fields):
+    log = tmp_path / "log.json"
+    supervisor = start(
+        app=[FINISH], journal={"path": tmp_path / "journal.db"}, log={"format": "off", "file": log}, **settings
+    )
+    given = Task(id="pay-DE4711", request="pay", target="memo:one", **fields)
+    with pytest.raises(ValueError, match="its id holds the secret 'account'") as refused:
+        supervisor.submit(given)
+    assert "DE4711" not in str(refused.value)
+    assert supervisor.submit(given.model_copy(update={"id": "pay-1"})).result(10).ok
+    supervisor.stop()
+    assert "DE4711" not in repr(b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()))

@@ -21,6 +21,9 @@ _MARK = re.compile(r"\$\{secret:([A-Za-z0-9_.-]+)\}")
 SHORTEST = 4
 """Shorter values are put in, but not looked for in what comes back: they would be found everywhere."""
 
+SHORTEST_IN_ID = 6
+"""Shorter values may stand in a task's id: they would be found there by chance."""
+
 STRUCTURE = frozenset(
     {
         "kind",
@@ -107,6 +110,21 @@ class Secrets:
         if not (self._operators or self._tasks):
             return message
         return _veiled(message, self._of(task_id))
+
+    def check_id(self, task: Task) -> None:
+        """Refuse an id of the host program's that holds a secret: ids name things everywhere, and are not veiled.
+
+        Raises:
+            ValueError: If it does; the secret is named.
+        """
+        if "id" not in task.model_fields_set:
+            return
+        for name, value in {**self._operators, **_own(task)}.items():
+            if len(value) >= SHORTEST_IN_ID and value in task.id:
+                msg = (
+                    f"this task can't be taken: its id holds the secret {name!r}; ids stand in journal, log and events"
+                )
+                raise ValueError(msg)
 
     def as_kept(self, task: Task, of: Task | None = None) -> Task:
         """Put a task's own secrets and the operator's out of sight in it, or in another one that may be the same."""
