@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from callboard.actors.commands import stopped
 from callboard.actors.journal import Row
-from callboard.messages import Foreseen, Held, Usage
+from callboard.messages import Foreseen, Held, LeaseVoidError, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,8 +126,12 @@ class Context:
         """Note it, and wait until the notes are safe.
 
         Raises:
+            LeaseVoidError: If it is too late for what they announce.
             JournalError: If they can't be kept; what they announce must not be done.
         """
+        if not self.lease.valid:
+            msg = f"{run.assign.run_id} was ended, or given to another agent, before this step acted"
+            raise LeaseVoidError(msg)
         await self.services.journal.keep(*self._rows(run, notes))
 
     def foresees(self, run: Run, call_id: str) -> Foresee:
