@@ -335,7 +335,7 @@ def _keep_log(path: Path, connection: sqlite3.Connection) -> None:
         raise JournalError(path, problem)
     connection.execute("PRAGMA journal_size_limit = 16000000")  # after a reader kept the log from being emptied
     connection.execute("INSERT OR REPLACE INTO marks VALUES (?, 1)", (LOGGED,))  # the log is made with it
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()  # the file itself must say so
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()  # the file says so too; no reader is waited for
 
 
 def _put_log_away(connection: sqlite3.Connection) -> None:
