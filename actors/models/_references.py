@@ -43,11 +43,7 @@ class References:
     def __init__(self, memory: Sequence[StepRecord], subtasks: Sequence[SubtaskResult]) -> None:
         self._tree: dict[str, Any] = {
             "subtasks": {str(done.number): {"output": done.output} for done in subtasks if done.output is not None},
-            "steps": {
-                str(number): {"results": [_returned(result) for result in record.results]}
-                for number, record in enumerate(memory, 1)
-                if record.results
-            },
+            "steps": {str(number): _left(record) for number, record in enumerate(memory, 1) if record.results},
         }
 
     def results(self) -> dict[str, JsonValue]:
@@ -92,6 +88,13 @@ class References:
             msg = f"{value} holds the name of a secret, and can't be passed on as a whole; write what you need of it"
             raise InvalidAnswerError(msg)
         return meant
+
+
+def _left(record: StepRecord) -> dict[str, Any]:
+    """Give a step's results; what its only action returned can be called its output too, as of a subtask."""
+    results = [_returned(result) for result in record.results]
+    alone = results[0] if len(results) == 1 else {}
+    return {"results": results, **({"output": alone["value"]} if "value" in alone else {})}
 
 
 def _returned(result: Any) -> dict[str, JsonValue]:  # noqa: ANN401 - a CommandResult

@@ -53,6 +53,13 @@ def test_a_reference_stands_for_the_value_itself():
     assert references.put_in(" ${subtasks.2.output} ") == 7
 
 
+def test_what_the_only_action_of_a_step_returned_can_be_called_its_output():
+    assert of(step({"rows": ROWS})).put_in("${steps.1.output.rows}") == ROWS
+    for references in (of(step("a", "b")), of(step("a", status=ResultStatus.FAILURE))):
+        with pytest.raises(InvalidAnswerError, match="leads nowhere"):
+            references.put_in("${steps.1.output}")
+
+
 @pytest.mark.parametrize(
     "text",
     [
