@@ -229,7 +229,7 @@ class Root(ScheduledActor):
         tasks = self._parts.tasks
         same = tasks.get(task.id) or (tasks.keyed(task.key) if task.key is not None else None)
         if same is not None and (same.task == task or same.task.id != task.id):
-            return same.task, same.done, self._parts.outbox.answer(None)
+            return same.task, same.done, same.safe or self._parts.outbox.answer(None)
         if self._broken is not None:
             raise self._broken
         if not self._accepting:
@@ -257,7 +257,8 @@ class Root(ScheduledActor):
         )
         self._parts.clocks.start(task.id, self._parts.limits.task_seconds, task.id)
         self._next_round(record)
-        return record.task, record.done, self._parts.outbox.answer(None)
+        record.safe = self._parts.outbox.answer(None)
+        return record.task, record.done, record.safe
 
     def _give_secrets(self, task: Task) -> concurrent.futures.Future[Any]:
         record = self._parts.tasks.get(task.id)

@@ -37,6 +37,8 @@ class TaskRecord:
     started: float
     """On the clock that never jumps."""
     done: concurrent.futures.Future[TaskResult] = field(default_factory=concurrent.futures.Future)
+    safe: concurrent.futures.Future[None] | None = None
+    """Whether it is kept; None for another process's, which is."""
     round: int = 0
     """The round that runs, from 1."""
     rounds: int = 0
