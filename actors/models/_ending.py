@@ -58,7 +58,8 @@ def _hints(request: ModelRequest, what: str, done: str) -> Iterator[str]:
     if results and results[-1].status is ResultStatus.FAILURE:
         yield "The last call FAILED: what it was for is not done."
     elif done and missed:
-        yield f"No step called {either([tool.name for tool in missed])} so far."
+        now = ": it can be called now" if all(tool in usable for tool in missed) else ""
+        yield f"No step called {either([tool.name for tool in missed])} so far{now}."
     elif done:
         yield f"If nothing of {what} is missing any more: FINISH."
     yield from (f"{tool.name} comes later: {needed(tool, usable)}" for tool in missed if tool not in usable)

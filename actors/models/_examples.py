@@ -22,7 +22,8 @@ _ASSIGN = Example(
     '"City library" and the application Calendar are listed:',
     {
         "Observation": "Nothing was done yet. The page City library is open.",
-        "Thought": "To enter the opening hours, they have to be read first.",
+        "Thought": "The request asks for the opening hours, and for entries in the calendar. The hours come first: "
+        "they have to be read.",
         "Plan": ["Read the opening hours", "Enter them into the calendar"],
         "Decision": {
             "Status": "ASSIGN",
@@ -36,7 +37,8 @@ _NEXT = Example(
     "Later: subtask 1 is finished, and left the opening hours:",
     {
         "Observation": "Subtask 1 is finished: it read the opening hours of 6 days.",
-        "Thought": "What is missing is the entries in the calendar.",
+        "Thought": "The request asks for the opening hours, and for entries in the calendar. Subtask 1 read the hours; "
+        "no subtask made the entries.",
         "Plan": ["Enter them into the calendar"],
         "Decision": {
             "Status": "ASSIGN",
@@ -50,7 +52,8 @@ _HOST_DONE = Example(
     "At the end: subtask 2 is finished too, and says that the entries were made:",
     {
         "Observation": "Subtasks 1 and 2 are finished: the hours were read, and 6 entries made.",
-        "Thought": "Nothing is missing: all that was asked for is done.",
+        "Thought": "The request asks for the opening hours, and for entries in the calendar. Subtask 1 read the hours, "
+        "subtask 2 made the entries. Nothing is missing.",
         "Plan": [],
         "Decision": {"Status": "FINISH", "Result": "The opening hours of 6 days are in the calendar."},
         "Comment": "The opening hours are in the calendar.",

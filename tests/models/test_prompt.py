@@ -345,7 +345,7 @@ def hint(asks, request, *, done=None, seen=CONTROLS, kind=AgentKind.APP, more=()
 
 
 def test_a_tool_for_what_the_subtask_names_is_named_until_it_was_called(asks):
-    assert "No step called insert_chart so far." in hint(asks, "Draw two charts on the sheet")
+    assert "No step called insert_chart so far: it can be called now." in hint(asks, "Draw two charts on the sheet")
     assert "No step called" not in hint(
         asks, "Draw a chart", done=result(4).model_copy(update={"tool": "insert_chart"})
     )
