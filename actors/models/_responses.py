@@ -36,8 +36,11 @@ STATUS_ALIASES = {
 }
 """Other words that models use for a status."""
 
-_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 """What some models say to themselves before they answer."""
+
+_THINKS = re.compile(r"<think(?:ing)?>(?!.*</think(?:ing)?>)", re.DOTALL | re.IGNORECASE)
+"""Where thoughts begin that do not end."""
 
 _DECISION = "decision"
 """The member of an answer that says what to do, in letters alone."""
@@ -263,16 +266,37 @@ def _parsed(content: object) -> object:
     return content
 
 
+class _TwiceError(ValueError):
+    """An object has a key twice: which of them is meant is not guessed at."""
+
+
+def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(members)
+    if len(made) != len(members):
+        often = Counter(key for key, _ in members)
+        msg = f"the key {next(key for key in often if often[key] > 1)!r} stands twice in one object"
+        raise _TwiceError(msg)
+    return made
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once)
+
+
 def _read(text: str) -> object:
     """Read JSON, also with thoughts before it, in a code block, or with words around it.
 
     Raises:
-        ValueError: If there is none, or more than one object.
+        ValueError: If there is none, more than one object, a broken one, or one with a key twice.
     """
     text = _THOUGHTS.sub("", text, count=1)
     try:
-        return json.loads(text)
+        return _DECODER.decode(text)
+    except _TwiceError:
+        raise
     except ValueError:
+        if _THINKS.search(text.partition("{")[0]):
+            msg = "its thoughts have no end"
+            raise ValueError(msg) from None
         found = list(_objects(text))
         if not found:
             raise
@@ -283,14 +307,24 @@ def _read(text: str) -> object:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Find the JSON objects in a text that are in no other one."""
-    decoder, start = json.JSONDecoder(), text.find("{")
+    """Find the JSON objects in a text that are in no other one.
+
+    Raises:
+        ValueError: If one has a key twice, or what follows the first is broken.
+    """
+    start, some = text.find("{"), False
     while start >= 0:
         try:
-            value, end = decoder.raw_decode(text, start)
-        except ValueError:
-            return  # what is broken is not guessed at
+            value, end = _DECODER.raw_decode(text, start)
+        except _TwiceError:
+            raise
+        except ValueError as error:
+            if not some:
+                return  # what is broken is not guessed at
+            msg = f"what begins at character {start} after an object is none: {error}; one whole object is asked for"
+            raise ValueError(msg) from error
         if value:
+            some = True
             yield value
         start = text.find("{", end)
 

@@ -308,7 +308,6 @@ def test_a_fence_around_the_json_is_taken_off(text):
         '<thinking>\n{"Status": "FAIL"}\n</thinking>{"Status": "FINISH"}',
         '{} {"Status": "FINISH"}',
         '{"Status": "FINISH"}\n{"Status": "FINISH"}',
-        '{"Status": "FINISH"} and {so on',
     ],
 )
 def test_words_around_the_json_are_taken_off(text):
@@ -493,3 +492,27 @@ def test_a_key_both_in_the_decision_and_beside_it_goes_back():
 def test_a_decision_that_is_no_object_goes_back():
     with pytest.raises(InvalidAnswerError, match="Decision: unknown key"):
         read_response(AgentKind.APP, {"Decision": "FINISH", "Status": "FINISH"})
+
+
+FINISH, FAIL = '{"Status": "FINISH"}', '{"Status": "FAIL"}'
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (f"<think>x {FAIL}", "its thoughts have no end"),
+        (f"Well. <THINKING>x {FAIL} y</thinking>", "its thoughts have no end"),
+        (f'{FINISH} or rather {{"Status":"FAIL"', "what begins at character"),
+        (f"{FINISH} {{broken", "what begins at character"),
+        (f"{FINISH} and {{so on", "what begins at character"),
+        ('{"Status": "FAIL", "Status": "FINISH"}', "the key 'Status' stands twice"),
+        ('I say {"Actions": [{"Function": "a", "Args": {"x": 1, "x": 2}}]}', "the key 'x' stands twice"),
+        (f'{FINISH} {{"Status": "FINISH", "Status": "FAIL"}}', "the key 'Status' stands twice"),
+    ],
+)
+def test_of_what_an_answer_says_twice_or_half_nothing_is_chosen(said, why):
+    assert why in refused(APP, said)
+
+
+def test_what_is_only_thought_is_no_answer():
+    assert read_response(APP, f"<think>{FAIL}</think>{FINISH}").decided_status() == "FINISH"
