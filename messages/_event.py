@@ -66,8 +66,8 @@ class EventName(StrEnum):
     """A model gave a valid answer; ``model`` was asked, and ``answered_by`` answered, where that is another one. No
     duration: the answer is one of before a crash."""
     MODEL_TRIMMED = "model.trimmed"
-    """What was done before is too long for a prompt: of `summarised` steps the model was told one line, of `dropped`
-    nothing."""
+    """What was done before is too long for a prompt: of `summarised` steps and subtasks the model was told one line, of
+    `dropped` ones nothing."""
     MODEL_REPAIRED = "model.repaired"
     """A model's answer was invalid and went back with the reason."""
     MODEL_FAILED = "model.failed"

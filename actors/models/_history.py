@@ -2,51 +2,74 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from callboard.actors.models._fence import cut, shortened, written
 from callboard.messages import ResultStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from callboard.messages import Action, CommandResult, StepRecord, SubtaskResult
 
 
+_T = TypeVar("_T")
+_LEAST = 200
+"""Characters that what is told in full may take in any case."""
+
+
 class History(NamedTuple):
-    """The lines that tell of an agent's steps."""
+    """The texts that tell of what was done, in its order."""
 
     lines: tuple[str, ...]
     summarised: int = 0
-    """Steps that got one line."""
+    """Steps or subtasks that got one line."""
     dropped: int = 0
-    """Steps that got none."""
+    """Those that got none; the oldest ones."""
+
+    @property
+    def characters(self) -> int:
+        """How long they are together."""
+        return sum(map(len, self.lines))
 
 
 def steps(memory: tuple[StepRecord, ...], characters: int) -> History:
-    """Tell an agent's steps within so many characters; the last one always, if only in part."""
+    """Tell an agent's steps within so many characters; the last one always, if only in part.
+
+    They are counted through all of its memory, as references to them are, also over several subtasks.
+    """
+    numbered = list(enumerate(memory, 1))
+    return _within(characters, numbered, lambda step, room: _in_full(*step, room // 2), lambda step: _in_a_line(*step))
+
+
+def subtasks(done: tuple[SubtaskResult, ...], characters: int) -> History:
+    """Tell what subtasks left within so many characters; the last one always, if only in part."""
+    return _within(characters, done, lambda result, room: _subtask(result, room // 2), _subtask_in_a_line)
+
+
+def _within(
+    characters: int, things: Sequence[_T], full: Callable[[_T, int], str], line: Callable[[_T], str]
+) -> History:
+    """Tell the newest in full, older ones in a line, the oldest not at all."""
     told: list[str] = []
     room, short = characters, 0
-    for age, record in enumerate(reversed(memory)):
-        text = _in_full(record, max(200, room // 2))
+    for age, thing in enumerate(reversed(things)):
+        text = full(thing, max(_LEAST, room))
         if short or (age and len(text) > room):
             short += 1
-            text = _in_a_line(record)
+            text = line(thing)
             if len(text) > room:
                 short -= 1
                 break
+        text = text if age else cut(text, max(2 * _LEAST, room))
         told.append(text)
         room -= len(text)
-    return History(tuple(reversed(told)), short, len(memory) - len(told))
+    return History(tuple(reversed(told)), short, len(things) - len(told))
 
 
-def subtasks(done: tuple[SubtaskResult, ...], characters: int) -> tuple[tuple[str, ...], int]:
-    """Tell what subtasks left within so many characters, and how many characters that took; the last ones in full."""
-    told: list[str] = []
-    room = characters
-    for result in reversed(done):
-        text = _subtask(result, max(120, room * 2 // 3))
-        told.append(text)
-        room = max(0, room - len(text))
-    return tuple(reversed(told)), characters - room
+def _subtask_in_a_line(result: SubtaskResult) -> str:
+    asked = cut(written(result.request), 80)
+    return f"- subtask {result.number} ({result.address}): {asked} → {result.outcome.value}"
 
 
 def _subtask(result: SubtaskResult, most: int) -> str:
@@ -58,9 +81,9 @@ def _subtask(result: SubtaskResult, most: int) -> str:
     return f"- {ended}{why}{said}{files}{left}"
 
 
-def _in_full(record: StepRecord, most: int) -> str:
+def _in_full(number: int, record: StepRecord, most: int) -> str:
     decision = record.decision
-    lines = [f"- step {record.step}: {cut(' '.join(decision.thought.split()), 300) or 'no thought'}"]
+    lines = [f"- step {number}: {cut(' '.join(decision.thought.split()), 300) or 'no thought'}"]
     if decision.plan:
         lines.append(f"    planned then: {cut('; '.join(' '.join(line.split()) for line in decision.plan), 300)}")
     calls = [_call(action, 400) for action in decision.actions]
@@ -75,11 +98,11 @@ def _in_full(record: StepRecord, most: int) -> str:
     return "\n".join(lines)
 
 
-def _in_a_line(record: StepRecord) -> str:
+def _in_a_line(number: int, record: StepRecord) -> str:
     done = ", ".join(f"{result.tool} ({result.status.value})" for result in record.results)
     target = record.decision.target
     done = done or (f"assigned to {written(target.name)}" if target is not None else "nothing done")
-    return f"- step {record.step}: {cut(done, 200)}; said {record.decision.status}"
+    return f"- step {number}: {cut(done, 200)}; said {record.decision.status}"
 
 
 def _call(action: Action, most: int) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from callboard.actors.models._history import History
     from callboard.actors.models._model import ModelRequest
     from callboard.messages import Control, Target
 
@@ -52,12 +53,12 @@ class Prompt:
 def prompt_of(request: ModelRequest, *, pictures: bool = True) -> Prompt:
     """Write the prompt for a request."""
     room = request.history_tokens * CHARACTERS
-    left, taken = subtasks(request.subtasks, room // 2)
-    history = steps(request.memory, room - taken)
+    left = subtasks(request.subtasks, room // 2)
+    history = steps(request.memory, room - left.characters)
     before = "\n\n".join(
         (
             *_asked(request),
-            *_before(left, history.lines, history.dropped, host=request.kind is AgentKind.HOST),
+            *_before(left, history, host=request.kind is AgentKind.HOST),
             *_seen(request),
             *_references(request),
         )
@@ -65,7 +66,8 @@ def prompt_of(request: ModelRequest, *, pictures: bool = True) -> Prompt:
     picture = request.observation.picture if pictures else None
     shown: tuple[str | bytes, ...] = () if picture is None else ("The picture shows the same:", picture)
     after = "\n\n".join(ending(request))
-    return Prompt(system_of(request), (before, *shown, after), history.summarised, history.dropped)
+    summarised, dropped = left.summarised + history.summarised, left.dropped + history.dropped
+    return Prompt(system_of(request), (before, *shown, after), summarised, dropped)
 
 
 def _asked(request: ModelRequest) -> Iterator[str]:
@@ -80,16 +82,17 @@ def _asked(request: ModelRequest) -> Iterator[str]:
         yield f"## Your plan so far\n\n{fenced(lines)}"
 
 
-def _before(left: tuple[str, ...], done: tuple[str, ...], dropped: int, *, host: bool) -> Iterator[str]:
-    if left:
-        told = fenced("\n".join(left))
+def _before(left: History, done: History, *, host: bool) -> Iterator[str]:
+    if left.lines:
+        gone = f"({left.dropped} earlier subtasks are not shown)\n" if left.dropped else ""
+        told = fenced(gone + "\n".join(left.lines))
         where = (
             "" if host else "It is not in your window: what your subtask needs of it there, you have to put there.\n\n"
         )
         yield f"## What earlier subtasks left\n\n{where}{told}"
-    if done:
-        gone = f"({dropped} earlier steps are not shown)\n" if dropped else ""
-        yield "## Your steps so far\n\n" + fenced(gone + "\n".join(done))
+    if done.lines:
+        gone = f"({done.dropped} earlier steps are not shown)\n" if done.dropped else ""
+        yield "## Your steps so far\n\n" + fenced(gone + "\n".join(done.lines))
 
 
 def _seen(request: ModelRequest) -> Iterator[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 
 from callboard.actors.models import ModelRequest, ToolInfo
 from callboard.actors.models._prompt import prompt_of
+from callboard.actors.models._references import References
 from callboard.actors.models._schema import answer_schema
 from callboard.actors.processing import MACHINES
 from callboard.config import Settings, load_prompts
@@ -178,6 +180,45 @@ def test_a_history_keeps_to_its_bound(asks, size):
     steps = tuple(record(number, result("x" * size), result("y" * size)) for number in range(1, 31))
     request = asks(memory=steps, history_tokens=1000)
     assert shown(request).tokens - shown(asks(memory=(), subtasks=())).tokens < 1450
+
+
+def left(number, size=100):
+    return SubtaskResult(
+        run_id=f"t/{number}", number=number, request="read", address="app/word/x", outcome=Outcome.FINISHED,
+        output="x" * size,
+    )  # fmt: skip
+
+
+def test_many_subtasks_are_told_in_lines_and_then_not_at_all(asks):
+    prompt = shown(asks(memory=(), subtasks=tuple(map(left, range(1, 301))), history_tokens=800))
+    assert (prompt.summarised > 0, prompt.dropped > 200) == (True, True)
+    text = prompt.user[0]
+    assert f"({prompt.dropped} earlier subtasks are not shown)" in text
+    assert f'- subtask {prompt.dropped + 1} (app/word/x): "read" → finished\n' in text
+    assert '- subtask 300 (app/word/x): "read" → finished; it left "xxx' in text
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+@pytest.mark.parametrize("count", [1, 300])
+def test_what_subtasks_left_keeps_to_its_bound(asks, count, size):
+    done = tuple(left(number, size) for number in range(1, count + 1))
+    request = asks(memory=(), subtasks=done, history_tokens=800)
+    assert shown(request).tokens - shown(asks(memory=(), subtasks=())).tokens < 900
+
+
+def test_the_last_step_keeps_to_the_bound_too(asks):
+    last = record(1, *(result("x" * 300) for _ in range(60)), thought="I read it.")
+    request = asks(memory=(last,), subtasks=(), history_tokens=800)
+    assert (
+        shown(request).tokens - shown(asks(memory=(), subtasks=())).tokens < 1300
+    )
+
+
+def test_steps_are_counted_through_all_subtasks_as_references_to_them_are(asks):
+    steps = (record(1, result("first")), record(2, result("old")), record(1, result("new")))
+    text = text_of(asks(memory=steps, step=2))
+    assert re.findall(r"^- step (\d)", text, re.MULTILINE) == ["1", "2", "3", "3"]  # the last one once more at the end
+    assert References(steps, ()).put_in("${steps.3.output}") == "new"
 
 
 def test_a_value_that_is_cut_says_so(asks):
