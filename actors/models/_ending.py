@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.models._fence import cut, fenced, tamed, written
 from callboard.actors.models._labels import labelled
-from callboard.actors.models._manual import either, needed, singular, things
+from callboard.actors.models._manual import either, makes, needed, singular
 from callboard.actors.models._schema import legal_statuses, offered_tools, own_steps, own_subtasks
-from callboard.messages import AgentKind, ResultStatus
+from callboard.messages import AgentKind, Effect, ResultStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +28,7 @@ _OUTCOMES = {
     ResultStatus.NONE: "there was nothing to do",
 }
 
+_NOT = re.compile(r"\b(?:no|not|never|nothing|without)\b|n[’']t\b", re.IGNORECASE)  # noqa: RUF001 - as people write it
 _JSON = "Answer with one JSON object."
 
 
@@ -106,19 +107,20 @@ def _new(request: ModelRequest) -> Iterator[str]:
 
 
 def _missed(request: ModelRequest) -> list[ToolInfo]:
-    """Name the one tool for something that the subtask names, where it was not called, and there is nothing such.
+    """Name the one tool that makes what the subtask names, where it was not called, and there is nothing such.
 
     What has the name of a thing is easily taken for the thing: a table called Chart for a chart. Where several tools
-    are for it nobody knows which one is meant.
+    make it nobody knows which one is meant; and where something is not to be done, whether it is this.
     """
-    if request.kind is not AgentKind.APP:
+    if request.kind is not AgentKind.APP or _NOT.search(request.request):
         return []
+    makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]
     words = {singular(word) for word in re.findall(r"[^\W\d_]{3,}", request.request.casefold())}
     there = {singular(control.kind.casefold()) for control in request.observation.controls}
     called = {result.tool for record in own_steps(request) for result in record.results}
-    often = Counter(thing for tool in request.tools for thing in things(tool.name))
+    often = Counter(thing for tool in makers for thing in makes(tool.name))
     meant = {thing for thing in words - there if often[thing] == 1}
-    return [tool for tool in request.tools if tool.name not in called and things(tool.name) & meant]
+    return [tool for tool in makers if tool.name not in called and makes(tool.name) & meant]
 
 
 def _there(seen: Observation) -> dict[str, tuple[Named, str]]:

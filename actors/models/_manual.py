@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 600
 _DEEPEST = 6
+_MAKING = frozenset({"add", "create", "draw", "insert", "make", "new"})
 
 
 def manual(tools: Iterable[ToolInfo]) -> str:
@@ -39,6 +40,11 @@ def needed(tool: ToolInfo, usable: Iterable[ToolInfo]) -> str:
 def things(tool: str) -> set[str]:
     """Give what a tool's name says that it is for: ``insert_chart`` is for a chart."""
     return {singular(word) for word in tool.casefold().split("_")[1:]}
+
+
+def makes(tool: str) -> set[str]:
+    """Give what a tool's name says that it makes anew: ``insert_chart`` a chart, and ``delete_chart`` nothing."""
+    return things(tool) if tool.casefold().partition("_")[0] in _MAKING else set()
 
 
 def singular(word: str) -> str:

@@ -209,9 +209,7 @@ def test_what_subtasks_left_keeps_to_its_bound(asks, count, size):
 def test_the_last_step_keeps_to_the_bound_too(asks):
     last = record(1, *(result("x" * 300) for _ in range(60)), thought="I read it.")
     request = asks(memory=(last,), subtasks=(), history_tokens=800)
-    assert (
-        shown(request).tokens - shown(asks(memory=(), subtasks=())).tokens < 1300
-    )
+    assert shown(request).tokens - shown(asks(memory=(), subtasks=())).tokens < 1300
 
 
 def test_steps_are_counted_through_all_subtasks_as_references_to_them_are(asks):
@@ -375,8 +373,8 @@ def test_a_host_is_told_which_targets_are_new(asks):
 
 
 CONTROLS = Observation(controls=(Control(id="sheet-1", name="Sheet1", kind="sheet"),))
-INSERT = dataclasses.replace(READ, name="insert_chart")
-RENAME = dataclasses.replace(READ, name="rename_sheet")
+INSERT = dataclasses.replace(READ, name="insert_chart", effect=Effect.ONCE)
+RENAME = dataclasses.replace(INSERT, name="rename_sheet")
 
 
 def hint(asks, request, *, done=None, seen=CONTROLS, kind=AgentKind.APP, more=()):
@@ -392,7 +390,19 @@ def test_a_tool_for_what_the_subtask_names_is_named_until_it_was_called(asks):
     )
     assert "No step called" not in hint(asks, "Read the table")  # it was called
     assert "No step called" not in hint(asks, "Clear the sheet")  # there is one
-    assert "No step called" not in hint(asks, "Draw a chart", more=(dataclasses.replace(READ, name="move_chart"),))
+    other = dataclasses.replace(INSERT, name="draw_chart")
+    assert "No step called" not in hint(asks, "Draw a chart", more=(other,))
+
+
+@pytest.mark.parametrize("name", ["delete_chart", "set_chart_title", "find_and_replace", "wait_for", "read_chart"])
+def test_a_tool_that_makes_nothing_new_is_not_named(asks, name):
+    other = dataclasses.replace(INSERT, name=name)
+    assert name not in hint(asks, "Find the title and wait for the chart, then replace it", more=(other,))
+
+
+@pytest.mark.parametrize("request_", ["Write it without a chart", "Do not draw any chart", "Don't make a chart"])
+def test_what_may_be_just_what_is_not_to_be_done_is_not_named(asks, request_):
+    assert "If nothing of your subtask is missing any more: FINISH." in hint(asks, request_)
 
 
 def test_where_there_is_what_the_subtask_names_no_tool_for_it_is_named(asks):
