@@ -4,31 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.messages import ModelError, ModelTimeoutError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from callboard.actors.models._model import ModelRequest
     from callboard.messages import Seconds
 
+_held: ContextVar[tuple[Model, contextlib.AsyncExitStack] | None] = ContextVar("held", default=None)
+"""Whose first model's turn the caller has, and how to give it back before the caller does."""
+
 
 class FallbackModel(Model):
-    """Asks a model, and if that gives no answer, or not in its time, the next one. An answer says who gave it."""
+    """Asks a model, and if that gives no answer, or not in its time, the next one. An answer says who gave it.
+
+    Nobody waits for a turn while it has another one: it may be the same, or that of somebody who waits for this one.
+    """
 
     def __init__(self, models: Sequence[Model], seconds: Sequence[Seconds]) -> None:
-        """Take the models, the first choice first, and how long each may take."""
+        """Take the models, the first choice first, and how long each may take.
+
+        To wait for the turn of a further one takes of its time.
+        """
         self._models = tuple(models)
         self._seconds = tuple(seconds)
         self.name = models[0].name
 
-    def turn(self) -> AbstractAsyncContextManager[None]:
-        """Wait for the first one's turn."""
-        return self._models[0].turn()
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for the first one's turn; it is given back before another one is asked."""
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(self._models[0].turn())
+            before = _held.set((self, stack))
+            try:
+                yield
+            finally:
+                _held.reset(before)
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask one after the other.
@@ -37,14 +54,17 @@ class FallbackModel(Model):
             ModelError: If none gives an answer; it tells why each did not.
         """
         failed: list[ModelError] = []
+        owner, stack = _held.get() or (None, None)
         for place, (model, seconds) in enumerate(zip(self._models, self._seconds, strict=True)):
+            has_turn = place == 0 and owner is self
             try:
-                async with model.turn() if place else contextlib.nullcontext():
-                    answer = await _in_time(model, request, seconds)
+                answer = await _in_time(model, request, seconds, contextlib.nullcontext() if has_turn else model.turn())
             except ModelError as error:
                 failed.append(error)
             else:
                 return answer.model_copy(update={"model": model.name}) if place else answer
+            if has_turn and stack is not None:
+                await stack.aclose()
         if len(failed) == 1:
             raise failed[0]
         msg = f"no model gave an answer: {'; '.join(map(str, failed))}"
@@ -66,10 +86,12 @@ class FallbackModel(Model):
             await model.close()
 
 
-async def _in_time(model: Model, request: ModelRequest, seconds: Seconds) -> ModelAnswer:
+async def _in_time(
+    model: Model, request: ModelRequest, seconds: Seconds, turn: AbstractAsyncContextManager[None]
+) -> ModelAnswer:
     limit = asyncio.timeout(seconds)
     try:
-        async with limit:
+        async with limit, turn:
             return await model.answer(request)
     except TimeoutError as error:
         if not limit.expired():
