@@ -26,6 +26,8 @@ class Answered(Message):
     cost: float | None = None
     refers: bool = False
     """Whether it may refer to results, as a model of a provider may."""
+    cut: str = ""
+    """Why it is not whole, where it was cut."""
     fingerprint: str = ""
     """Of what it was given on; empty where no window is seen, and from versions that did not keep it."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.actors.models._prompt import CHARACTERS, prompt_of
+from callboard.actors.models._responses import only_thought
 from callboard.actors.models._schema import answer_schema
 from callboard.config import COMPATIBLE
 from callboard.messages import ModelError
@@ -67,6 +68,7 @@ class LiveModel(Model):
         response = await self._asked(self._messages(prompt), self._parameters(schema))
         self._check_refusal(response)
         content, usage = _content(response), response.usage
+        cut = self._cut(response, content)
         measured = bool(usage.input_tokens or usage.output_tokens)  # some servers do not say
         given = usage.input_tokens if measured else prompt.tokens
         answered = usage.output_tokens if measured else len(str(content)) // CHARACTERS + 1
@@ -78,6 +80,7 @@ class LiveModel(Model):
             cost=self._connection.price(named, given, answered, usage) if measured or self._settings.priced else None,
             model=response.model_name or "",
             refers=True,
+            cut=cut,
             summarised=prompt.summarised,
             dropped=prompt.dropped,
         )
@@ -191,6 +194,17 @@ class LiveModel(Model):
             said = self._connection.hidden(str(details.get("refusal", "")))
             msg = f"{self.name} refuses to answer{f': {said[:_LONGEST]}' if said else ''}"
             raise ModelError(msg)
+
+    def _cut(self, response: ModelResponse, content: Any) -> str:  # noqa: ANN401 - as of `_content`
+        """Say that an answer was cut, if it was; one that holds nothing but thoughts is none."""
+        if response.finish_reason != "length":
+            return ""
+        at = f"was cut at max_tokens {self._settings.max_tokens}"
+        where = f"providers.{self.name.partition(':')[0]}.max_tokens"
+        if content in ("", {}) or only_thought(content):
+            msg = f"{self.name} {at} before it answered: raise {where}"
+            raise ModelError(msg)
+        return f"the answer {at}: say less, or have {where} raised"
 
 
 def _output(wanted: str, model: ProvidersModel) -> Any:  # noqa: ANN401 - one of three literals

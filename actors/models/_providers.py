@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from callboard.config import Settings
     from callboard.messages import Seconds
 
+_NO_TAGS = ("\0", "\0")
+"""So that pydantic-ai leaves thoughts in the text, where they can be told from an answer: it drops a mark that begins
+thoughts without an end, and what they weigh up would read like the answer."""
+
 
 class Providers:
     """Makes live models by name, and each provider once."""
@@ -62,6 +66,7 @@ class Providers:
             raise SettingsError(msg) from error
         except ImportError as error:
             raise missing(name, connection.kind) from error
+        made.profile = {**made.profile, "thinking_tags": _NO_TAGS}
         return LiveModel(name, made, connection, seconds)
 
     def _connection(self, name: str) -> Connection:

@@ -294,7 +294,7 @@ def _read(text: str) -> object:
     except _TwiceError:
         raise
     except ValueError:
-        if _THINKS.search(text.partition("{")[0]):
+        if only_thought(text):
             msg = "its thoughts have no end"
             raise ValueError(msg) from None
         found = list(_objects(text))
@@ -304,6 +304,13 @@ def _read(text: str) -> object:
         msg = f"it holds {len(found)} objects; one is asked for"
         raise ValueError(msg)
     return found[0]
+
+
+def only_thought(content: object) -> bool:
+    """Tell whether an answer's text has thoughts before any object that do not end."""
+    if not isinstance(content, str):
+        return False
+    return _THINKS.search(_THOUGHTS.sub("", content, count=1).partition("{")[0]) is not None
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

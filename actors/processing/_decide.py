@@ -66,6 +66,8 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         }
         context.meter.add(repairs=1 if reasons else 0)
         try:
+            if answer.cut:
+                raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - as what is read and found invalid
             decision = decision_of(context, run, observation, answer.content, refers=answer.refers)
         except InvalidAnswerError as error:
             reasons = (*reasons, str(error))
@@ -153,7 +155,7 @@ def _answered(request: ModelRequest, answer: ModelAnswer) -> Answered:
         content: JsonValue = _JSON.validate_python(answer.content)
     except ValidationError:
         content = repr(answer.content)  # it is no JSON, and will be sent back for that
-    taken = answer.model_dump(include={"input_tokens", "output_tokens", "cost", "refers"})
+    taken = answer.model_dump(include={"input_tokens", "output_tokens", "cost", "refers", "cut"})
     seen = request.observation.fingerprint
     return Answered(step=request.step, call=request.call, content=content, fingerprint=seen, **taken)
 

@@ -123,6 +123,10 @@ class LocalProvider:
         text = content if isinstance(content, str) else json.dumps(content)
         self._message({"role": "assistant", "content": text, **more})
 
+    def stops_short(self, content: str, **more: Any) -> None:
+        """Answer with what there was when `max_tokens` were used up."""
+        self._message({"role": "assistant", "content": content, **more}, "length")
+
     def calls(self, name: str, arguments: Any) -> None:
         """Answer with the call of a tool."""
         call = {"id": "1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
@@ -168,13 +172,13 @@ class LocalProvider:
 
         self.orders.append(hang)
 
-    def _message(self, message: dict[str, Any]) -> None:
+    def _message(self, message: dict[str, Any], reason: str = "stop") -> None:
         body = {
             "id": "1",
             "object": "chat.completion",
             "created": 1,
             "model": "small-2026",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+            "choices": [{"index": 0, "finish_reason": reason, "message": message}],
             "usage": self.usage,
         }
         self.orders.append(lambda handler: _send(handler, 200, body, {}))

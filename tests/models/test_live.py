@@ -35,10 +35,10 @@ def write(text, control="field-1"):
 def run(start, provider):
     """Run a task on ``memo:one`` with the provider's model; keywords are the provider's settings."""
 
-    def begin(request="write hello", surface=None, limits=None, clock=None, more=None, **options):
+    def begin(request="write hello", surface=None, limits=None, clock=None, more=None, record=None, **options):
         supervisor = start(
             servers=[surface or MemoryServer(MemoryServer.window())],
-            models={"app": "local:small"},
+            models={"app": "local:small", **({} if record is None else {"record": str(record)})},
             providers={"local": {"url": provider.url, **options}, **(more or {})},
             limits=limits or {},
             clock=clock,
@@ -155,12 +155,13 @@ def test_a_refusal_is_an_error_that_says_so(run, provider):
     [
         ('{"Status": ', "the answer is no JSON"),
         ("I have finished.", "the answer is no JSON"),
+        ('<think>Perhaps {"Status": "FAIL"}, but', "its thoughts have no end"),
         (json.dumps(answer("PERHAPS")), "Status: 'PERHAPS' is not legal now"),
         (json.dumps(answer("CONTINUE", write("x", "field-7"))), "there is no control 'field-7'"),
         (json.dumps(answer("CONTINUE", {"Function": "erase", "Args": {}})), "there is no tool 'erase'"),
         (json.dumps(answer("CONTINUE", {"Function": "write", "ControlText": "field-1", "Args": {}})), "text: "),
     ],
-    ids=["cut", "words", "status", "control", "tool", "arguments"],
+    ids=["cut", "words", "thoughts", "status", "control", "tool", "arguments"],
 )
 def test_an_answer_that_can_not_be_used_goes_back_with_the_reason(run, provider, said, why):
     provider.says(said)
@@ -169,6 +170,45 @@ def test_an_answer_that_can_not_be_used_goes_back_with_the_reason(run, provider,
     assert handle.result(10).outcome is Outcome.FINISHED
     assert [why in reason for reason in reasons(handle)] == [True]
     assert why in json.dumps(provider.requests[1]["messages"], ensure_ascii=False).replace('\\"', '"')
+
+
+CUT = "the answer was cut at max_tokens 20: say less, or have providers.local.max_tokens raised"
+
+
+@pytest.mark.parametrize(
+    "said", [json.dumps(answer())[:60], "{}", f"{json.dumps(answer())} or rather"], ids=["half", "empty", "whole"]
+)
+def test_an_answer_that_was_cut_goes_back_with_that_for_a_reason(run, provider, said):
+    provider.stops_short(said)
+    provider.says(answer())
+    handle = run(max_tokens=20)
+    assert handle.result(10).outcome is Outcome.FINISHED
+    assert reasons(handle) == [CUT]
+    assert CUT in json.dumps(provider.requests[1]["messages"])
+
+
+@pytest.mark.parametrize(
+    "message",
+    [{"content": None, "reasoning_content": "Hm. Hm."}, {"content": ""}, {"content": '<think>Or {"Status": "FAIL"}?'}],
+    ids=["beside", "nothing", "inside"],
+)
+def test_a_model_that_thinks_until_it_is_cut_gave_no_answer(run, provider, message):
+    provider.stops_short(**message)
+    result = run(max_tokens=20).result(10)
+    assert result.outcome is Outcome.ERROR
+    assert "local:small was cut at max_tokens 20 before it answered: raise providers.local.max_tokens" in causes(result)
+    assert len(provider.requests) == 1
+
+
+def test_a_cut_answer_is_as_invalid_when_it_is_played_back(run, provider, start, tmp_path):
+    provider.stops_short(f"{json.dumps(answer())} or rather")
+    provider.says(answer())
+    file = tmp_path / "calls.jsonl"
+    assert run(record=file, max_tokens=20).result(10).outcome is Outcome.FINISHED
+    again = start(servers=[MemoryServer(MemoryServer.window())], models={"app": f"recorded:{file}"})
+    handle = again.submit(Task(request="write hello", target="memo:one"))
+    assert handle.result(10).outcome is Outcome.FINISHED
+    assert reasons(handle) == [CUT]
 
 
 @pytest.mark.parametrize(
