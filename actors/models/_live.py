@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.actors.models._prompt import CHARACTERS, prompt_of
 from callboard.actors.models._responses import only_thought
-from callboard.actors.models._schema import answer_schema
+from callboard.actors.models._schema import answer_schema, is_free
 from callboard.config import COMPATIBLE
 from callboard.messages import ModelError
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 FIRST_PAUSE = 0.5
 """Seconds before the first repetition, where the provider does not say; each further one waits twice as long."""
+_Mode = Literal["native", "tool", "prompted"]
 _ANSWER = "answer"
 _LONGEST = 400
 
@@ -50,6 +51,7 @@ class LiveModel(Model):
         self._settings = connection.settings
         self._seconds = seconds
         self._output = _output(self._settings.output, model)
+        self._has_tool = self._settings.output == "auto" and bool(model.profile.get("supports_tools", True))
         sees = self._settings.pictures
         self._pictures = bool(model.profile.get("supports_image_input", True)) if sees is None else sees
 
@@ -65,7 +67,7 @@ class LiveModel(Model):
         """
         schema = self._schema(request)
         prompt = prompt_of(request, pictures=self._pictures)
-        response = await self._asked(self._messages(prompt), self._parameters(schema))
+        response = await self._asked(self._messages(prompt), schema)
         self._check_refusal(response)
         content, usage = _content(response), response.usage
         cut = self._cut(response, content)
@@ -111,17 +113,21 @@ class LiveModel(Model):
         content = "\n\n".join(texts) if len(texts) == len(parts) else parts  # some servers take no list of texts
         return [ModelRequest(parts=[UserPromptPart(content=content)], instructions=prompt.system)]
 
-    def _parameters(self, schema: dict[str, Any]) -> ModelRequestParameters:
+    def _parameters(self, schema: dict[str, Any], mode: _Mode) -> ModelRequestParameters:
         from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415 - an optional extra
         from pydantic_ai.output import OutputObjectDefinition  # noqa: PLC0415 - as above
         from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415 - as above
 
-        if self._output == "tool":
+        if mode == "tool":
             tool = ToolDefinition(name=_ANSWER, parameters_json_schema=schema, kind="output")
             return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
         definition = OutputObjectDefinition(json_schema=schema, name=_ANSWER)
-        mode = self._output
         return ModelRequestParameters(output_mode=mode, output_object=definition, allow_text_output=True)
+
+    def _mode(self, schema: dict[str, Any]) -> _Mode:
+        """Choose for one request: where a strict mode takes no arguments of any form, a tool does."""
+        hollowed = self._model.profile.get("anthropic_enforces_strict_schema_limits", False) and is_free(schema)
+        return "tool" if self._output == "native" and self._has_tool and hollowed else self._output
 
     def _sent(self) -> ModelSettings:
         settings: ModelSettings = {
@@ -137,17 +143,22 @@ class LiveModel(Model):
             settings["extra_headers"] = {key: value.get_secret_value() for key, value in self._settings.headers.items()}
         return settings
 
-    async def _asked(self, messages: list[ModelMessage], parameters: ModelRequestParameters) -> ModelResponse:
+    async def _asked(self, messages: list[ModelMessage], schema: dict[str, Any]) -> ModelResponse:
         from pydantic_ai.direct import model_request  # noqa: PLC0415 - an optional extra
 
         await self._connection.open()
-        settings, tries = self._sent(), 0
+        settings, mode, tries = self._sent(), self._mode(schema), 0
         while True:
+            parameters = self._parameters(schema, mode)
             try:
                 return await model_request(
                     self._model, messages, model_settings=settings, model_request_parameters=parameters
                 )
             except Exception as error:  # noqa: BLE001 - an edge: whatever a provider's package raises is no answer
+                if mode == "native" and self._has_tool and _refuses_schema(error):
+                    mode = "tool"
+                    await self._connection.rate.begin()
+                    continue
                 pause = self._pause(error, tries)
                 if pause is None:
                     again = f" after {tries} repetitions" if tries else ""
@@ -207,13 +218,21 @@ class LiveModel(Model):
         return f"the answer {at}: say less, or have {where} raised"
 
 
-def _output(wanted: str, model: ProvidersModel) -> Any:  # noqa: ANN401 - one of three literals
+def _output(wanted: Literal["auto"] | _Mode, model: ProvidersModel) -> _Mode:
     """Choose how a model is held to the form of an answer."""
     if wanted != "auto":
         return wanted
     if model.profile.get("supports_json_schema_output", False):
         return "native"
     return "tool" if model.profile.get("supports_tools", True) else "prompted"
+
+
+def _refuses_schema(error: Exception) -> bool:
+    """Say whether a schema is more than a provider, or its package, takes in its strict mode."""
+    from pydantic_ai.exceptions import ModelRequestRejectedError  # noqa: PLC0415 - an optional extra
+
+    said = f"{error} {getattr(error, 'body', '')}".casefold()
+    return isinstance(error, ModelRequestRejectedError) and ("schema" in said or "grammar" in said)
 
 
 def _content(response: ModelResponse) -> Any:  # noqa: ANN401 - JSON text, or the object itself

@@ -52,6 +52,7 @@ _LINES: Schema = {"type": "array", "items": _TEXT, "maxItems": 12}
 _NULL: Schema = {"type": "null"}
 _FREE: Schema = {"type": "object", "additionalProperties": True}
 _CONTROL: Schema = {"$ref": "#/$defs/Control"}
+_ACTION: Schema = {"$ref": "#/$defs/Action"}
 
 
 class _LooseError(Exception):
@@ -71,8 +72,10 @@ def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: 
     build = _Forms(request, _CONTROL if labels else _TEXT, all_required=all_required, actions=actions)
     forms = [build.decision(status) for status in legal_statuses(request)]
     more = {"Plan": _LINES, "Decision": forms[0] if len(forms) == 1 else {"anyOf": forms}}
+    defs: Schema = {"Control": {"type": "string", "enum": labels}} if labels else {}
+    defs |= {"Action": build.action()} if any("Actions" in form["properties"] for form in forms) else {}
     schema = _object({key: more.get(key, _TEXT) for key in KEYS})
-    return {**schema, "$defs": {"Control": {"type": "string", "enum": labels}}} if labels else schema
+    return {**schema, "$defs": defs} if defs else schema
 
 
 def own_steps(request: ModelRequest) -> tuple[StepRecord, ...]:
@@ -83,6 +86,13 @@ def own_steps(request: ModelRequest) -> tuple[StepRecord, ...]:
 def own_subtasks(request: ModelRequest) -> tuple[SubtaskResult, ...]:
     """Give the subtasks of the task itself, not of the conversation before it."""
     return tuple(done for done in request.subtasks if done.run_id.rpartition("/")[0] == request.task_id)
+
+
+def is_free(schema: object) -> bool:
+    """Say whether a part of a schema takes an object of any form."""
+    if isinstance(schema, dict):
+        return schema.get("additionalProperties") is True or any(map(is_free, schema.values()))
+    return isinstance(schema, list) and any(map(is_free, schema))
 
 
 def decision_forms(schema: Mapping[str, Any]) -> dict[str, Schema]:
@@ -175,7 +185,7 @@ class _Forms:
         form: Schema = {"Status": {"type": "string", "enum": [status]}}
         match status:
             case "CONTINUE" | "CONFIRM" if self._tools:
-                form["Actions"] = {"type": "array", "items": self._actions(), "minItems": 1, "maxItems": self._most}
+                form["Actions"] = {"type": "array", "items": _ACTION, "minItems": 1, "maxItems": self._most}
             case "SCREENSHOT":
                 form["ControlReannotate"] = {"type": "array", "items": self._control, "minItems": 1, "maxItems": 20}
             case "ASSIGN":
@@ -195,7 +205,8 @@ class _Forms:
         named = [{"type": "string", "enum": whole}] if whole else []
         return {"anyOf": [*named, _TEXT, _NULL]}
 
-    def _actions(self) -> Schema:
+    def action(self) -> Schema:
+        """Build the form of one action; it stands in the schema once: providers bound how much there is."""
         if len(self._tools) > MOST_TOOLS:
             named = {"type": "string", "enum": [tool.name for tool in self._tools]}
             return _object({"Function": named, "ControlText": _or_null(self._control), "Args": _FREE})

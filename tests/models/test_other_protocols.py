@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import http.server
 import json
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from callboard import EventName, Outcome, Settings, Task
-from callboard.actors.models import _live, named_models
-from callboard.messages import AgentKind, Observation
+from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, Task
+from callboard.actors.models import ToolInfo, _live, named_models
+from callboard.messages import AgentKind, Effect, ModelError, Observation
 from callboard.testing import MemoryServer
 
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
 KEY = "sk-very-secret"
 GIVEN, ANSWERED = 700, 30
 """Tokens of each prompt and each answer."""
@@ -354,6 +357,72 @@ async def test_a_model_may_be_held_to_the_form_by_the_prompt_alone(provider, ask
     assert "additionalProperties" in json.dumps(provider.requests[0])
 
 
+@pytest.fixture(scope="module")
+def examples_requests(tmp_path_factory):
+    """What the example's models are asked."""
+    place = Path(shutil.copytree(EXAMPLE, tmp_path_factory.mktemp("example") / "it"))
+    settings = Settings.load(place / "callboard.yaml", log={"format": "off"})
+    scripted, asked = named_models(settings), []
+
+    def noting(kind):
+        async def decide(request):
+            asked.append(request)
+            return await scripted[kind].answer(request)
+
+        return FunctionModel(decide)
+
+    with Supervisor.start(settings, models={kind.value: noting(kind) for kind in scripted}) as supervisor:
+        task = Task(request="Extract the sales table from Word and create a bar chart in Excel")
+        assert supervisor.submit(task).result(60).outcome is Outcome.FINISHED
+    return asked
+
+
+async def test_every_request_of_the_example_is_within_what_a_provider_takes(provider, settings, examples_requests):
+    provider.says(answer())
+    named = f"{provider.protocol.kind}:{provider.protocol.model}"
+    model = named_models(Settings(models={"app": named}, providers=settings()))[AgentKind.APP]
+    for request in examples_requests:
+        await model.answer(request)
+    await model.close()
+    assert {request.kind for request in examples_requests} == {AgentKind.HOST, AgentKind.APP}
+    assert len(provider.requests) == len(examples_requests)
+    assert all(provider.protocol.schema(sent) for sent in provider.requests)
+
+
+QUERY = ToolInfo(
+    name="query",
+    description="Look it up.",
+    schema={"type": "object", "properties": {"filter": {"type": "object"}}, "required": ["filter"]},
+    effect=Effect.READ,
+)
+
+
+async def test_arguments_of_any_form_are_never_made_empty_ones(provider, asked):
+    provider.calls(answer())
+    await asked(tools=(QUERY,))
+    sent = provider.requests[0]
+    assert '"additionalProperties": true' in json.dumps(sent)
+    assert (provider.protocol.schema(sent) is None) is isinstance(provider.protocol, Anthropic)
+
+
+async def test_a_schema_that_a_provider_refuses_as_too_complex_is_sent_as_that_of_a_tool(provider, asked):
+    provider.fails(400, "Schema is too complex.")
+    provider.calls(answer(Result="by the tool"))
+    given = await asked({"retries": 0})
+    content = json.loads(given.content) if isinstance(given.content, str) else given.content
+    assert content["Result"] == "by the tool"
+    first, second = provider.requests
+    assert provider.protocol.schema(first) is not None
+    assert provider.protocol.schema(second) is None
+
+
+async def test_who_wants_the_strict_mode_alone_is_told_that_the_schema_was_refused(provider, asked):
+    provider.fails(400, "Schema is too complex.")
+    with pytest.raises(ModelError, match="Schema is too complex"):
+        await asked({"output": "native"})
+    assert len(provider.requests) == 1
+
+
 @pytest.mark.parametrize("sees", [True, False])
 async def test_a_picture_is_sent_to_a_model_that_sees_and_to_no_other(provider, asked, sees):
     provider.says(answer())
@@ -369,6 +438,16 @@ def test_the_key_is_sent_and_shown_nowhere(run, provider):
     assert provider.headers[0][name] == value
     assert KEY not in result.model_dump_json() + "".join(event.model_dump_json() for event in handle.events())
     assert "HTTP 401, no such key: **********" in causes(result)
+
+
+def test_a_key_of_the_environment_that_is_quoted_is_shown_nowhere(run, provider, monkeypatch):
+    for name in ("ANTHROPIC_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+    provider.fails(401, f"no such key: {KEY}")
+    handle = run(api_key=None)
+    result = handle.result(20)
+    assert "HTTP 401, no such key: **********" in causes(result)
+    assert KEY not in result.model_dump_json() + "".join(event.model_dump_json() for event in handle.events())
 
 
 def test_headers_of_the_settings_are_sent(run, provider):
