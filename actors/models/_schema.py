@@ -111,8 +111,9 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
     """Give the statuses that make sense now: all that are legal, but those that could only be a guess.
 
     A HostAgent has to have a target to ASSIGN to, and can't FINISH with a subtask that did not. An AppAgent that did
-    nothing needs no second look, and can't FINISH if it could have read first: it has seen the names of the controls,
-    and not what is in them. Whoever was told that nobody answers questions asks no more.
+    nothing needs no second look, nor does one that sees no control; and it can't FINISH if it could have read first: it
+    has seen the names of the controls, and not what is in them. Whoever was told that nobody answers questions asks no
+    more.
     """
     guesses = {"PENDING"} if _unheard(request) else set()
     if request.kind is AgentKind.HOST:
@@ -120,8 +121,9 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
         guesses |= set() if request.observation.targets else {"ASSIGN"}
         guesses |= {"FINISH"} if own and own[-1].outcome is not Outcome.FINISHED else set()
     if request.kind is AgentKind.APP and not _acted(request):
-        reads = any(tool.effect is Effect.READ for tool in request.tools)
+        reads = any(tool.effect is Effect.READ for tool in offered_tools(request))
         guesses |= {"SCREENSHOT", "FINISH"} if reads else {"SCREENSHOT"}
+    guesses |= set() if request.observation.controls else {"SCREENSHOT"}
     return tuple(status for status in request.statuses if status not in guesses) or request.statuses
 
 

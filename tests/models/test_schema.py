@@ -302,10 +302,16 @@ def test_an_app_agent_that_can_read_does_not_finish_before_it_did_anything(asks)
 
     assert "FINISH" not in offered()
     assert "FINISH" in offered(tools=(WRITE,))
+    assert "FINISH" in offered(observation=Observation())  # there is nothing to read
     assert "FINISH" in offered(kind=AgentKind.MOBILE)
     done = asks().memory
     assert "FINISH" in offered(memory=done, step=2)
     assert "FINISH" not in offered(memory=done, step=1)  # that was for an earlier subtask
+
+
+def test_no_fresh_look_is_asked_for_where_there_is_nothing_to_look_at(asks):
+    assert "SCREENSHOT" in legal_statuses(asked(asks))
+    assert "SCREENSHOT" not in legal_statuses(asked(asks, observation=Observation()))
 
 
 def test_an_agent_that_was_told_that_nobody_answers_can_not_ask_again(asks):
