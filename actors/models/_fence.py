@@ -11,8 +11,13 @@ OPEN, CLOSE = "<data>", "</data>"
 _LEAST = 20
 """Characters of a member of an object, at least."""
 
-_MARKS = re.compile(r"<(?=[/|｜]|data|s>|(?:start|end)_of_turn)|\[(?=/?INST\])", re.IGNORECASE)  # noqa: RUF001 - DeepSeek's bar
-"""What could close the fence, open another, or end a turn in a chat template."""
+_MARKS = re.compile(
+    r"<(?=[/|｜]|\s*/?\s*data|<?sys>|(?:start|end)_of_"  # noqa: RUF001 - DeepSeek's bar
+    r"|(?:s|bos|eos|pad|unk|think(?:ing)?|tools?|tool_\w+|system|user|assistant|unused\d+)>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w+)\])",
+    re.IGNORECASE,
+)
+"""What could close the fence, open another, or begin or end something in a chat template."""
 
 
 def fenced(text: str) -> str:
