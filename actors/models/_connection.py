@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import re
 from typing import Any
 
 from callboard.actors.models._rate import RateLimit
@@ -11,6 +13,12 @@ from callboard.messages import SettingsError
 
 MILLION = 1_000_000
 _MASK = "**********"
+_KEY = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET)(?:_|$)")
+"""Variables of the environment that hold keys. Kinds read some that no list of ours could have."""
+_SHORTEST = 4
+"""Characters of a secret that is taken out: shorter ones are in every word."""
+_SHORTEST_FOUND = 8
+"""The same, of a variable that only has a name like a key's."""
 _PACKAGES = {"anthropic": "anthropic", "google": "google", "google-cloud": "google", "bedrock": "bedrock"}
 """Kinds that need another extra than `models`."""
 
@@ -28,6 +36,7 @@ class Connection:
         self.rate = RateLimit(per_minute=settings.requests_per_minute, concurrent=settings.concurrent)
         self._where = f"providers.{name}"
         self.kind, self.provider = self._made(name)
+        self._secrets = self._all_secrets()
         self._entered = False
 
     async def open(self) -> None:
@@ -66,11 +75,22 @@ class Connection:
         return float(found.total_price)
 
     def hidden(self, text: str) -> str:
-        """Take the key out of a text, and what is secret in an address."""
+        """Take keys and the values of headers out of a text, and what is secret in an address."""
         text = masked(text, in_url(text))
-        key = self.settings.api_key.get_secret_value() if self.settings.api_key is not None else ""
-        key = key or str(getattr(self.provider.client, "api_key", "") or "")
-        return text.replace(key, _MASK) if len(key) > 3 else text  # noqa: PLR2004 - shorter ones are in every word
+        for secret in self._secrets:
+            text = text.replace(secret, _MASK)
+        return text
+
+    def _all_secrets(self) -> tuple[str, ...]:
+        """Give the longest first, which may have shorter ones in them."""
+        given = [] if self.settings.api_key is None else [self.settings.api_key.get_secret_value()]
+        for header in self.settings.headers.values():
+            value = header.get_secret_value()
+            given += [value, value.partition(" ")[2]]  # what stands behind "Bearer" may be quoted alone
+        given.append(str(getattr(self.provider.client, "api_key", "") or ""))
+        found = {secret.strip() for secret in given if len(secret.strip()) >= _SHORTEST}
+        found |= {value for name, value in os.environ.items() if _KEY.search(name) and len(value) >= _SHORTEST_FOUND}
+        return tuple(sorted(found, key=len, reverse=True))
 
     def _made(self, name: str) -> tuple[str, Any]:
         from pydantic_ai.exceptions import UserError  # noqa: PLC0415 - an optional extra

@@ -95,6 +95,15 @@ def test_the_key_is_sent_and_shown_nowhere(run, provider):
     assert "HTTP 401" in causes(result)
 
 
+def test_a_headers_value_that_a_provider_quotes_is_shown_nowhere(run, provider):
+    provider.fails(401, "wrong keys: tk-very-secret, Bearer tk-bearer, tk-bearer")
+    handle = run(headers={"X-Team-Key": "tk-very-secret", "Authorization": "Bearer tk-bearer"})
+    result = handle.result(10)
+    told = result.model_dump_json() + "".join(event.model_dump_json() for event in handle.events())
+    assert "tk-" not in told
+    assert "HTTP 401, wrong keys: **********, **********, **********" in causes(result)
+
+
 def test_a_call_that_came_too_fast_is_repeated_when_the_provider_says(run, provider):
     provider.fails(429, retry_after_ms="20")
     provider.says(answer())
