@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.models._ending import ending
-from callboard.actors.models._fence import cut, fenced, written
+from callboard.actors.models._fence import cut, fenced, tamed, written
 from callboard.actors.models._history import steps, subtasks
 from callboard.actors.models._labels import labelled
 from callboard.actors.models._manual import not_now
@@ -72,11 +72,11 @@ def prompt_of(request: ModelRequest, *, pictures: bool = True) -> Prompt:
 
 def _asked(request: ModelRequest) -> Iterator[str]:
     if request.kind is AgentKind.HOST:
-        yield f"## The request\n\n{request.request}"
+        yield f"## The request\n\n{tamed(request.request)}"
     else:
         if request.task_request not in {"", request.request}:
-            yield f"## The user's request, of which others do other parts\n\n{request.task_request}"
-        yield f"## Your subtask, and no more than that\n\n{request.request}"
+            yield f"## The user's request, of which others do other parts\n\n{tamed(request.task_request)}"
+        yield f"## Your subtask, and no more than that\n\n{tamed(request.request)}"
     if request.plan and not request.memory:  # else it stands with the step that made it: what came of it follows there
         lines = "\n".join(f"- {' '.join(line.split())}" for line in request.plan)
         yield f"## Your plan so far\n\n{fenced(lines)}"
