@@ -6,6 +6,7 @@ import asyncio
 import random
 from typing import TYPE_CHECKING, Any, Literal
 
+from callboard.actors.models._fence import tamed, written
 from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.actors.models._prompt import CHARACTERS, prompt_of
 from callboard.actors.models._responses import only_thought
@@ -67,7 +68,7 @@ class LiveModel(Model):
         """
         schema = self._schema(request)
         prompt = prompt_of(request, pictures=self._pictures)
-        response = await self._asked(self._messages(prompt), schema)
+        response = await self._asked(self._messages(prompt, schema), schema)
         self._check_refusal(response)
         content, usage = _content(response), response.usage
         cut = self._cut(response, content)
@@ -102,7 +103,7 @@ class LiveModel(Model):
         """Close the provider's connections."""
         await self._connection.close()
 
-    def _messages(self, prompt: Prompt) -> list[ModelMessage]:
+    def _messages(self, prompt: Prompt, schema: dict[str, Any]) -> list[ModelMessage]:
         from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart  # noqa: PLC0415 - an optional extra
 
         texts = [part for part in prompt.user if isinstance(part, str)]
@@ -111,7 +112,8 @@ class LiveModel(Model):
             for part in prompt.user
         ]
         content = "\n\n".join(texts) if len(texts) == len(parts) else parts  # some servers take no list of texts
-        return [ModelRequest(parts=[UserPromptPart(content=content)], instructions=prompt.system)]
+        told = f"{prompt.system}\n\n{_in_words(schema)}" if self._output == "prompted" else prompt.system
+        return [ModelRequest(parts=[UserPromptPart(content=content)], instructions=told)]
 
     def _parameters(self, schema: dict[str, Any], mode: _Mode) -> ModelRequestParameters:
         from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415 - an optional extra
@@ -122,7 +124,12 @@ class LiveModel(Model):
             tool = ToolDefinition(name=_ANSWER, parameters_json_schema=schema, kind="output")
             return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
         definition = OutputObjectDefinition(json_schema=schema, name=_ANSWER)
-        return ModelRequestParameters(output_mode=mode, output_object=definition, allow_text_output=True)
+        return ModelRequestParameters(
+            output_mode=mode,
+            output_object=definition,
+            prompted_output_template=False,  # it would write names as they are: see `_in_words`
+            allow_text_output=True,
+        )
 
     def _mode(self, schema: dict[str, Any]) -> _Mode:
         """Choose for one request: where a strict mode takes no arguments of any form, a tool does."""
@@ -233,6 +240,11 @@ def _refuses_schema(error: Exception) -> bool:
 
     said = f"{error} {getattr(error, 'body', '')}".casefold()
     return isinstance(error, ModelRequestRejectedError) and ("schema" in said or "grammar" in said)
+
+
+def _in_words(schema: dict[str, Any]) -> str:
+    """Write a schema for the prompt; the names in it come from documents and screens."""
+    return f"Answer with one JSON object of this schema, and nothing around it:\n\n{tamed(written(schema))}"
 
 
 def _content(response: ModelResponse) -> Any:  # noqa: ANN401 - JSON text, or the object itself
