@@ -37,8 +37,8 @@ _NEXT = Example(
     "Later: subtask 1 is finished, and left the opening hours:",
     {
         "Observation": "Subtask 1 is finished: it read the opening hours of 6 days.",
-        "Thought": "The request asks for the opening hours, and for entries in the calendar. Subtask 1 read the hours; "
-        "no subtask made the entries.",
+        "Thought": "The request asks for the opening hours, and for entries in the calendar. Subtask 1 read the hours. "
+        "What is missing is the entries.",
         "Plan": ["Enter them into the calendar"],
         "Decision": {
             "Status": "ASSIGN",
@@ -63,7 +63,7 @@ _READ = Example(
     'The subtask is "Read the list of the opening hours", nothing was done so far, a list Hours is listed:',
     {
         "Observation": "Nothing was done so far. There is a list, Hours.",
-        "Thought": "The subtask asks for the list. read_list reads it, and was not called yet.",
+        "Thought": "read_list reads it.",
         "Plan": ["Read the list"],
         "Decision": {
             "Status": "CONTINUE",
@@ -76,7 +76,7 @@ _READ_DONE = Example(
     "Your step 1 returned the list; it is all that the subtask asks for:",
     {
         "Observation": "read_list succeeded in step 1: it returned 6 days.",
-        "Thought": "The subtask asks for the list. read_list read it in step 1. Nothing is missing.",
+        "Thought": "The subtask asks for the list, and read_list returned it. Nothing is missing.",
         "Plan": [],
         "Decision": {"Status": "FINISH", "Result": "${steps.1.results.0.value}"},
         "Comment": "The library's hours of 6 days.",
@@ -103,7 +103,7 @@ _MORE = Example(
     "Then, your step 1 was add_entries:",
     {
         "Observation": "add_entries succeeded in step 1.",
-        "Thought": "The subtask asks for a frame. draw_frame draws it, and was not called yet.",
+        "Thought": "The subtask asks for a frame. What is missing is the frame: draw_frame draws it.",
         "Plan": ["Draw the frame"],
         "Decision": {
             "Status": "CONTINUE",
