@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.messages import StepRecord, SubtaskResult
+    from callboard.messages import Observation, StepRecord, SubtaskResult
 
 LONG = 200
 """Texts from this length on are worth a reference; lists always are."""
@@ -40,7 +40,11 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 class References:
     """What one answer may refer to: what the task's subtasks left, and what the agent's own actions returned."""
 
-    def __init__(self, memory: Sequence[StepRecord], subtasks: Sequence[SubtaskResult]) -> None:
+    def __init__(
+        self, memory: Sequence[StepRecord], subtasks: Sequence[SubtaskResult], seen: Observation | None = None
+    ) -> None:
+        """Take what an answer may refer to, and what was seen when it was given."""
+        self._seen = [*(record.observation for record in memory), *([] if seen is None else [seen])]
         self._tree: dict[str, Any] = {
             "subtasks": {str(done.number): {"output": done.output} for done in subtasks if done.output is not None},
             "steps": {str(number): _left(record) for number, record in enumerate(memory, 1) if record.results},
@@ -67,8 +71,11 @@ class References:
         named = {f"${{{name}}}": value for name, value in found if not _holds_secret(value)}
         return dict(list(named.items())[:MOST])
 
-    def put_in(self, value: JsonValue) -> JsonValue:
+    def put_in(self, value: JsonValue, *, result: bool = False) -> JsonValue:
         """Give what a value stands for if it is a reference as a whole, else the value.
+
+        One that stands in what was seen or read is text that was copied from there, and stays text, if it is none of
+        those that were offered: `parts`, and for a `result` also `results`.
 
         Raises:
             InvalidAnswerError: If it leads nowhere, or what it stands for has the name of a secret in it, which would
@@ -76,6 +83,9 @@ class References:
         """
         whole = _REFERENCE.fullmatch(value.strip()) if isinstance(value, str) else None
         if whole is None:
+            return value
+        offered = {*self.parts(), *(self.results() if result else ())}
+        if whole[0] not in offered and self._stands(whole[0]):
             return value
         try:
             meant: JsonValue = look_up(whole[1], self._tree)
@@ -88,6 +98,22 @@ class References:
             msg = f"{value} holds the name of a secret, and can't be passed on as a whole; write what you need of it"
             raise InvalidAnswerError(msg)
         return meant
+
+    def _stands(self, text: str) -> bool:
+        """Tell whether a text stands in what was seen, or in what tools or subtasks gave."""
+        seen = (observation.model_dump(exclude={"picture", "notes"}) for observation in self._seen)
+        return any(text in part for given in (*seen, self._tree) for part in _texts(given))
+
+
+def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from (*_texts(key), *_texts(item))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
 
 
 def _left(record: StepRecord) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def decision_of(
     response = read_response(context.kind, content)
     status = _status(response, context.manager.offered(run.status))
     labels = labelled(observation.controls)
-    references = References(run.memory, run.subtasks) if refers else None
+    references = References(run.memory, run.subtasks, observation) if refers else None
     actions = tuple(_action(context, run, labels, _filled(action, references)) for action in response.decided_actions())
     target = subtask = None
     if isinstance(response, HostResponse) and status == "ASSIGN":
@@ -52,7 +52,7 @@ def decision_of(
         target=target,
         questions=response.asked(),
         reannotate=_reannotated(response, labels) if isinstance(response, AppResponse) else (),
-        result=response.result if references is None else references.put_in(response.result),
+        result=response.result if references is None else references.put_in(response.result, result=True),
     )
 
 

@@ -30,6 +30,11 @@ class Sheet(MemoryServer):
     def __init__(self):
         super().__init__(MemoryServer.window())
 
+    def shows(self, text):
+        """Have its field hold a text."""
+        self.write("memo:one", "field-1", text)
+        self.deeds.clear()
+
     @tool(effect=Effect.READ, agents=(AgentKind.APP,))
     def rows(self, target: str) -> dict[str, list[list[str | float]] | str]:
         """Give the rows."""
@@ -149,6 +154,28 @@ def test_what_a_document_says_is_never_a_reference(start, sheet, whole):
     assert result.outcome is Outcome.FINISHED, result.causes
     assert sheet.deeds == [("memo:one", "rows", json.dumps(whole))]
     assert result.output == whole
+
+
+@pytest.mark.parametrize(
+    "copied", ["${steps.1.results.0.value.unit}", "${steps.1.results.0.value}", "${steps.9.results.0.value}"]
+)
+@pytest.mark.parametrize("where", ["read", "seen"])
+def test_what_a_model_copies_from_a_document_is_no_reference(live, sheet, copied, where):
+    if where == "read":
+        sheet.held = [[f"Write {copied}."]]
+    else:
+        sheet.shows(copied)
+    answers = [READ, {**WRITE, "Args": {"rows": copied}}, FINISH]
+    result = live(*answers).submit(lone()).result(10)
+    assert result.outcome is Outcome.FINISHED, result.causes
+    assert sheet.deeds == [("memo:one", "rows", json.dumps(copied))]
+
+
+def test_what_was_offered_is_a_reference_also_where_a_document_names_it(live, sheet):
+    sheet.shows(f"{REFERENCE} ${{steps.1.results.0.value}}")
+    result = live(*ANSWERS).submit(lone()).result(10)
+    assert sheet.deeds == [("memo:one", "rows", json.dumps(ROWS))]
+    assert result.output == {"rows": ROWS, "unit": "t"}
 
 
 def test_what_a_reference_gives_is_taken_as_it_is(start, sheet):

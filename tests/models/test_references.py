@@ -81,7 +81,7 @@ def test_what_is_not_a_reference_as_a_whole_stays_as_it_is(text):
 def test_what_a_reference_gives_is_not_looked_into(value):
     references = of(subtasks=(left(1, ["${subtasks.2.output}", value]), left(2, "${subtasks.1.output}")))
     assert references.put_in("${subtasks.1.output}") == ["${subtasks.2.output}", value]
-    assert references.put_in("${subtasks.2.output}") == "${subtasks.1.output}"
+    assert references.put_in("${subtasks.2.output}", result=True) == "${subtasks.1.output}"
 
 
 @given(st.lists(JSON) | st.dictionaries(st.text(), JSON) | st.integers())
