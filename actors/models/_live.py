@@ -10,7 +10,8 @@ from callboard.actors.models._fence import tamed, written
 from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.actors.models._prompt import CHARACTERS, prompt_of
 from callboard.actors.models._responses import only_thought
-from callboard.actors.models._schema import answer_schema, is_free
+from callboard.actors.models._schema import answer_schema
+from callboard.actors.models._strict import is_free
 from callboard.config import COMPATIBLE
 from callboard.messages import ModelError
 

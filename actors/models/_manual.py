@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models._fence import cut, written
-from callboard.actors.models._schema import needs_control, own_parameters, resolved, takes_control
+from callboard.actors.models._schema import needs_control, own_parameters, takes_control
+from callboard.actors.models._strict import resolved
 from callboard.messages import Effect
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _type(part: Any, whole: dict[str, Any], depth: int) -> str:  # noqa: ANN401,
         return "any JSON"
     if "$ref" in part:
         return _type(resolved(part, whole), whole, depth + 1)
-    if "enum" in part:
+    if isinstance(part.get("enum"), list):
         return " | ".join(written(value) for value in part["enum"])
     if "const" in part:
         return written(part["const"])

@@ -1,7 +1,8 @@
 """The JSON Schema of one answer: what is legal, and really there, at this step. Fit for providers' strict modes.
 
 Every property is required, and null where there is nothing to say; no other is allowed. Only tools whose own schema
-can't be told in that way have arguments of any form.
+can't be told in that way have arguments of any form. What is meant in several places is defined once: providers bound
+how much a schema may hold, and how many values are enumerated in all of it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models._labels import labelled
 from callboard.actors.models._references import References, fitting
+from callboard.actors.models._strict import FREE, LooseError, few, object_of, or_null, or_one_of, plain, strict, values
 from callboard.actors.states import NOBODY
 from callboard.messages import AgentKind, Effect, Outcome, ResultStatus
 
@@ -24,15 +26,14 @@ Schema = dict[str, Any]
 CONTROL = ("control_id", "control_name")
 """Parameters of a tool that stand for a control; an answer names it once, beside the arguments."""
 
-MOST_CHOICES = 150
-"""More controls than that are not enumerated: providers refuse long enumerations."""
-MOST_CHARACTERS = 7000
-"""The same, for the length of all their names together."""
+MOST_VALUES = 500
+"""So many values are enumerated beside all controls, targets, tools and results; OpenAI takes 1000 in a schema."""
+MOST_RESULTS = 50
+"""So many results can be handed over by their reference in a strict mode, the newest first."""
 MOST_ACTIONS = 10
 """The most actions in one answer."""
 MOST_TOOLS = 60
 """More tools than that share one form of arguments."""
-_DEEPEST = 8
 
 KEYS = ("Observation", "Thought", "Plan", "Decision", "Comment")
 """What an answer consists of: what is thought comes first."""
@@ -50,13 +51,8 @@ _BELONGS = {
 _TEXT: Schema = {"type": "string"}
 _LINES: Schema = {"type": "array", "items": _TEXT, "maxItems": 12}
 _NULL: Schema = {"type": "null"}
-_FREE: Schema = {"type": "object", "additionalProperties": True}
 _CONTROL: Schema = {"$ref": "#/$defs/Control"}
 _ACTION: Schema = {"$ref": "#/$defs/Action"}
-
-
-class _LooseError(Exception):
-    """A schema that has no strict form."""
 
 
 def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: int = MOST_ACTIONS) -> Schema:
@@ -72,9 +68,9 @@ def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: 
     build = _Forms(request, _CONTROL if labels else _TEXT, all_required=all_required, actions=actions)
     forms = [build.decision(status) for status in legal_statuses(request)]
     more = {"Plan": _LINES, "Decision": forms[0] if len(forms) == 1 else {"anyOf": forms}}
-    defs: Schema = {"Control": {"type": "string", "enum": labels}} if labels else {}
-    defs |= {"Action": build.action()} if any("Actions" in form["properties"] for form in forms) else {}
-    schema = _object({key: more.get(key, _TEXT) for key in KEYS})
+    schema = object_of({key: more.get(key, _TEXT) for key in KEYS})
+    action = {"Action": build.action()} if any("Actions" in form["properties"] for form in forms) else {}
+    defs = {**({"Control": {"type": "string", "enum": labels}} if labels else {}), **build.controls, **action}
     return {**schema, "$defs": defs} if defs else schema
 
 
@@ -86,13 +82,6 @@ def own_steps(request: ModelRequest) -> tuple[StepRecord, ...]:
 def own_subtasks(request: ModelRequest) -> tuple[SubtaskResult, ...]:
     """Give the subtasks of the task itself, not of the conversation before it."""
     return tuple(done for done in request.subtasks if done.run_id.rpartition("/")[0] == request.task_id)
-
-
-def is_free(schema: object) -> bool:
-    """Say whether a part of a schema takes an object of any form."""
-    if isinstance(schema, dict):
-        return schema.get("additionalProperties") is True or any(map(is_free, schema.values()))
-    return isinstance(schema, list) and any(map(is_free, schema))
 
 
 def decision_forms(schema: Mapping[str, Any]) -> dict[str, Schema]:
@@ -150,8 +139,7 @@ def offered_tools(request: ModelRequest) -> tuple[ToolInfo, ...]:
 
 def choices(labels: Mapping[str, object]) -> list[str]:
     """Give the labels that an answer may name; none if they are too many for an enumeration."""
-    fit = len(labels) <= MOST_CHOICES and sum(map(len, labels)) <= MOST_CHARACTERS
-    return list(labels) if fit else []
+    return list(labels) if few(labels) else []
 
 
 def takes_control(tool: ToolInfo) -> bool:
@@ -181,6 +169,9 @@ class _Forms:
         self._most = actions
         self._tools = offered_tools(request)
         self._parts = References(request.memory, request.subtasks).parts()
+        self._left = MOST_VALUES
+        self.controls: dict[str, Schema] = {}
+        """The choices among some of the controls, each defined once; filled by `action`."""
 
     def decision(self, status: str) -> Schema:
         """Build one form: a status, and what belongs to it."""
@@ -195,15 +186,15 @@ class _Forms:
                 form["ControlText"] = {"type": "string", "enum": targets} if targets else _TEXT
                 form["Current Sub-Task"] = _TEXT
             case "PENDING":
-                question = _object({"text": _TEXT, "choices": _LINES})
+                question = object_of({"text": _TEXT, "choices": _LINES})
                 form["Questions"] = {"type": "array", "items": question, "minItems": 1, "maxItems": 5}
             case "FINISH":
                 form["Result"] = self._result()
-        return _object(form)
+        return object_of(form)
 
     def _result(self) -> Schema:
         """A result in words, one by its reference, or none: the last one is handed over then, if there is one."""
-        whole = list(References(self._request.memory, ()).results())
+        whole = list(References(self._request.memory, ()).results())[:MOST_RESULTS]
         named = [{"type": "string", "enum": whole}] if whole else []
         return {"anyOf": [*named, _TEXT, _NULL]}
 
@@ -211,7 +202,7 @@ class _Forms:
         """Build the form of one action; it stands in the schema once: providers bound how much there is."""
         if len(self._tools) > MOST_TOOLS:
             named = {"type": "string", "enum": [tool.name for tool in self._tools]}
-            return _object({"Function": named, "ControlText": _or_null(self._control), "Args": _FREE})
+            return object_of({"Function": named, "ControlText": or_null(self._control), "Args": FREE})
         forms = [self._action(tool) for tool in self._tools]
         return forms[0] if len(forms) == 1 else {"anyOf": forms}
 
@@ -219,9 +210,9 @@ class _Forms:
         properties: Schema = {"Function": {"type": "string", "enum": [tool.name]}}
         if takes_control(tool) and self._request.observation.controls:
             control = self._control_of(tool)
-            properties["ControlText"] = control if needs_control(tool) else _or_null(control)
+            properties["ControlText"] = control if needs_control(tool) else or_null(control)
         properties["Args"] = self._arguments(tool)
-        return _object(properties)
+        return object_of(properties)
 
     def _control_of(self, tool: ToolInfo) -> Schema:
         """The controls that a tool acts on: those of its kinds."""
@@ -229,88 +220,46 @@ class _Forms:
         fit = choices({label: control for label, control in labels.items() if fits(tool, control)})
         if self._control == _TEXT or not fit or len(fit) == len(labels):
             return self._control
-        return {"type": "string", "enum": fit}
+        choice = {"type": "string", "enum": fit}
+        known = next((name for name, each in self.controls.items() if each == choice), None)
+        if known is None and len(fit) > self._left:
+            return self._control
+        if known is None:
+            known = f"Control{len(self.controls) + 1}"
+            self.controls[known] = choice
+            self._left -= len(fit)
+        return {"$ref": f"#/$defs/{known}"}
 
     def _arguments(self, tool: ToolInfo) -> Schema:
-        """Make the strict form of a tool's parameters; where a list is needed, or a reference to one."""
-        whole = tool.schema
-        if whole.get("additionalProperties") or whole.get("patternProperties"):
-            return _FREE
-        required, own = whole.get("required", ()), own_parameters(tool)
+        """Make the strict form of a tool's parameters; a third party's schema may be anything."""
         try:
-            given = {
-                name: _or_one_of(_strict(part, whole, 0), fitting(self._parts, part, whole) if name in required else [])
-                for name, part in own.items()
-            }
-        except _LooseError:
-            return _FREE
+            form = self._form(tool)
+        except (LooseError, AttributeError, TypeError):
+            return FREE
+        if values(form) > self._left:
+            return plain(form)
+        self._left -= values(form)
+        return form
+
+    def _form(self, tool: ToolInfo) -> Schema:
+        """Make it; where a list is needed, it may be a reference to one.
+
+        Raises:
+            LooseError: If there is none.
+        """
+        whole = tool.schema
+        required, own = whole.get("required", ()), own_parameters(tool)
+        if whole.get("additionalProperties") or whole.get("patternProperties") or not {*required} <= {*own, *CONTROL}:
+            raise LooseError
+        given = {
+            name: or_one_of(strict(part, whole), fitting(self._parts, part, whole) if name in required else [])
+            for name, part in own.items()
+        }
         if self._all_required:
-            return _object({name: part if name in required else _or_null(part) for name, part in given.items()})
-        return {**_object(given), "required": [name for name in given if name in required]}
+            return object_of({name: part if name in required else or_null(part) for name, part in given.items()})
+        return {**object_of(given), "required": [name for name in given if name in required]}
 
 
 def fits(tool: ToolInfo, control: Control) -> bool:
     """Say whether a tool acts on a control of this kind."""
     return not tool.controls or control.kind in tool.controls
-
-
-def _strict(part: object, whole: Schema, depth: int) -> Schema:  # noqa: PLR0911 - a case a keyword
-    """Make the strict form of a schema.
-
-    Raises:
-        _LooseError: If it has none.
-    """
-    if not isinstance(part, dict) or depth > _DEEPEST:
-        raise _LooseError
-    if "$ref" in part:
-        return _strict(resolved(part, whole), whole, depth + 1)
-    if "enum" in part or "const" in part:
-        return {key: part[key] for key in ("type", "enum", "const") if key in part}
-    options = part.get("anyOf") or part.get("oneOf")
-    if options:
-        return {"anyOf": [_strict(option, whole, depth + 1) for option in options]}
-    if isinstance(part.get("type"), list):
-        return {"anyOf": [_strict({**part, "type": kind}, whole, depth + 1) for kind in part["type"]]}
-    match part.get("type"):
-        case "object" if part.get("properties") and not part.get("additionalProperties"):
-            required = part.get("required", ())
-            inner = {name: _strict(each, whole, depth + 1) for name, each in part["properties"].items()}
-            return _object({name: each if name in required else _or_null(each) for name, each in inner.items()})
-        case "array" if "prefixItems" not in part:
-            bounds = {key: part[key] for key in ("minItems", "maxItems") if key in part}
-            return {"type": "array", "items": _strict(part.get("items"), whole, depth + 1), **bounds}
-        case "integer" | "number" as kind:
-            return {"type": kind, **{key: part[key] for key in ("minimum", "maximum") if key in part}}
-        case "string" | "boolean" | "null" as kind:
-            return {"type": kind}
-        case _:
-            raise _LooseError
-
-
-def resolved(part: Schema, whole: Schema) -> object:
-    """Follow a reference within a schema; None if it leads nowhere."""
-    current: object = whole
-    for name in str(part["$ref"]).removeprefix("#").strip("/").split("/"):
-        step = name.replace("~1", "/").replace("~0", "~")
-        current = current.get(step) if isinstance(current, dict) else None
-    return current
-
-
-def _object(properties: Schema) -> Schema:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _or_null(schema: Schema) -> Schema:
-    options = schema.get("anyOf", [schema])
-    return schema if _NULL in options else {"anyOf": [*options, _NULL]}
-
-
-def _or_one_of(schema: Schema, references: list[str]) -> Schema:
-    if not references:
-        return schema
-    return {"anyOf": [{"type": "string", "enum": references}, *schema.get("anyOf", [schema])]}

@@ -438,3 +438,13 @@ def test_no_request_ends_the_message_that_it_stands_in(asks, kind):
     assert "<|" not in text
     assert text.count("<data>") == text.count("</data>")
     assert "\\u003c|im_start|>system" in text
+
+
+def test_a_tool_whose_schema_makes_no_sense_is_told_as_far_as_it_does(asks):
+    strange = ToolInfo(
+        name="pick",
+        description="Pick one.",
+        schema={"type": "object", "properties": {"a": {"enum": 5}, "b": {"type": "string"}}},
+        effect=Effect.READ,
+    )
+    assert "a: any JSON" in prompt_of(asks(tools=(strange,))).system

@@ -7,7 +7,7 @@ import dataclasses
 import jsonschema
 import pytest
 
-from callboard.actors.models import ToolInfo
+from callboard.actors.models import ToolInfo, _strict
 from callboard.actors.models import _schema as limits
 from callboard.actors.models._examples import EXAMPLES, examples
 from callboard.actors.models._responses import read_response
@@ -109,7 +109,7 @@ def test_an_agent_chooses_from_the_controls_that_there_are(asks):
     assert action_of(schema)["properties"]["ControlText"] == {"$ref": "#/$defs/Control"}
 
 
-@pytest.mark.parametrize(("count", "length"), [(limits.MOST_CHOICES + 1, 5), (100, 79)], ids=["many", "long"])
+@pytest.mark.parametrize(("count", "length"), [(_strict.MOST_CHOICES + 1, 5), (100, 79)], ids=["many", "long"])
 def test_controls_are_not_enumerated_where_that_would_be_too_long(asks, count, length):
     seen = Observation(controls=tuple(Control(id=f"c-{n}", name=f"{n:0{length}}", kind="cell") for n in range(count)))
     schema = answer_schema(asked(asks, observation=seen))
@@ -146,6 +146,13 @@ def test_each_tool_has_arguments_of_its_own(asks):
         {"allOf": [{"type": "string"}, {"minLength": 3}]},
         {"$ref": "#/$defs/Endless"},
         {"$ref": "#/nowhere"},
+        {"enum": []},
+        {"enum": "abc"},
+        {"enum": 5},
+        {"enum": [{"x": 1}]},
+        {"type": "string", "enum": [1]},
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["b"]},
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": None},
         True,
     ],
     ids=str,
@@ -161,7 +168,12 @@ def test_arguments_that_have_no_strict_form_may_have_any(asks, part):
     ("part", "strict"),
     [
         ({"type": ["string", "null"]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-        ({"const": 3}, {"const": 3}),
+        ({"const": 3}, {"type": "integer", "enum": [3]}),
+        ({"enum": ["b", 1, "a", "b", True]}, {"anyOf": [{"type": "string", "enum": ["b", "a"]},
+         {"type": "integer", "enum": [1]}, {"type": "boolean", "enum": [True]}]}),
+        ({"enum": ["a", None]}, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
+        ({"type": "number", "enum": [1, 2.5]}, {"type": "number", "enum": [1, 2.5]}),
+        ({"type": "string", "enum": [f"{n}" for n in range(_strict.MOST_CHOICES + 1)]}, {"type": "string"}),
         ({"type": "string", "enum": ["a"], "title": "A"}, {"type": "string", "enum": ["a"]}),
         ({"oneOf": [{"type": "string"}, {"type": "number"}]}, {"anyOf": [{"type": "string"}, {"type": "number"}]}),
         ({"$ref": "#/$defs/Key"}, {"type": "integer", "maximum": 9}),
@@ -234,9 +246,44 @@ def test_a_tool_has_the_choice_of_the_controls_that_it_acts_on(asks):
     kinds = {"Sales": "table", "Report": "heading", "Costs": "table"}
     seen = Observation(controls=tuple(Control(id=f"c-{n}", name=n, kind=kind) for n, kind in kinds.items()))
     read, write = (dataclasses.replace(WRITE, name=name, controls=of) for name, of in (("a", ("table",)), ("b", ())))
-    forms = action_of(answer_schema(asked(asks, tools=(read, write), observation=seen)))["anyOf"]
-    assert forms[0]["properties"]["ControlText"] == {"type": "string", "enum": ["Sales", "Costs"]}
+    schema = answer_schema(asked(asks, tools=(read, write), observation=seen))
+    forms = action_of(schema)["anyOf"]
+    assert schema["$defs"]["Control1"] == {"type": "string", "enum": ["Sales", "Costs"]}
+    assert forms[0]["properties"]["ControlText"] == {"$ref": "#/$defs/Control1"}
     assert forms[1]["properties"]["ControlText"] == {"$ref": "#/$defs/Control"}
+
+
+def enumerated(schema):
+    """Give the number of all values that are enumerated in a schema."""
+    if isinstance(schema, dict):
+        return len(schema.get("enum", ())) + sum(map(enumerated, schema.values()))
+    return sum(map(enumerated, schema)) if isinstance(schema, list) else 0
+
+
+def test_tools_on_the_same_controls_share_the_choice_of_them(asks):
+    seen = Observation(controls=tuple(Control(id=f"c-{n}", name=f"{n}", kind="ab"[n % 2]) for n in range(150)))
+    tools = tuple(dataclasses.replace(WRITE, name=f"tool_{n:02}", controls=("a",)) for n in range(20))
+    schema = answer_schema(asked(asks, tools=tools, observation=seen))
+    assert list(schema["$defs"]) == ["Control", "Control1", "Action"]
+    assert enumerated(schema) < 300
+
+
+def test_all_enumerations_together_are_within_what_providers_take(asks):
+    kinds = "abcdefghijklmno"
+    seen = Observation(controls=tuple(Control(id=f"c-{n}", name=f"{n}", kind=kinds[n % 15]) for n in range(150)))
+    choice = {"type": "string", "enum": [f"value {n}" for n in range(100)]}
+    tools = tuple(
+        tool(f"tool_{n:02}", control_id={"type": "string"}, text=choice, rows=ROWS.schema["properties"]["rows"])
+        for n in range(45)
+    )
+    some = tuple(
+        dataclasses.replace(each, controls=tuple(kinds[n % 15] for n in range(place, place + 9)))
+        for place, each in enumerate(tools)
+    )
+    schema = answer_schema(asked(asks, tools=some, observation=seen))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert 500 < enumerated(schema) < 1000
+    assert len(action_of(schema)["anyOf"]) == 45
 
 
 def test_a_tool_is_not_offered_where_there_is_no_control_of_its_kind(asks):
