@@ -38,14 +38,22 @@ def labelled(things: Iterable[_T]) -> dict[str, _T]:
     listed = tuple(things)
     often = Counter(map(_called, listed))
     ids = {thing.id for thing in listed}
+    full = Counter(map(_in_full, listed))
     labels: dict[str, _T] = {}
     for thing in listed:
-        name = _called(thing)
-        short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
-        plain = short == name and often[name] == 1 and (name == thing.id or name not in ids)
-        label = thing.id if not name else name if plain else f"{short} [{thing.id}]"
-        labels.setdefault(label, thing)
+        name, label = _called(thing), _in_full(thing)
+        if len(name) <= LONGEST and often[name] == 1 and name not in full and (name == thing.id or name not in ids):
+            label = name
+        elif full[label] > 1 or label in ids:  # whoever names a thing may choose another's label for it
+            label = thing.id
+        labels.setdefault(label if name else thing.id, thing)
     return labels
+
+
+def _in_full(thing: Named) -> str:
+    name = _called(thing)
+    short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return f"{short} [{thing.id}]"
 
 
 def _called(thing: Named) -> str:

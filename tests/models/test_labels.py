@@ -21,10 +21,14 @@ def controls(*pairs):
         ([("a-1", "Sales"), ("a-2", "Costs")], ["Sales", "Costs"]),
         ([("a-1", "Sales"), ("a-2", "Sales")], ["Sales [a-1]", "Sales [a-2]"]),
         ([("a-1", "")], ["a-1"]),
+        ([("a-1", ""), ("a-2", "")], ["a-1", "a-2"]),
         ([("a-1", "a-2"), ("a-2", "Costs")], ["a-2 [a-1]", "Costs"]),
         ([("a-1", "a-1")], ["a-1"]),
         ([("a-1", "two\n lines")], ["two lines"]),
         ([("a-1", "x" * 90)], [f"{'x' * 79}… [a-1]"]),
+        ([("c1", "Pay [c3]"), ("c2", "Pay"), ("c3", "Pay")], ["Pay [c3] [c1]", "Pay [c2]", "Pay [c3]"]),
+        ([("c2", "Pay"), ("c3", "Pay"), ("Pay [c2]", "Stop")], ["c2", "Pay [c3]", "Stop"]),
+        ([("b] [c", "a"), ("c", "a [b]"), ("d", "a"), ("e", "a [b]")], ["b] [c", "c", "a [d]", "a [b] [e]"]),
     ],
 )
 def test_a_label_is_the_name_where_that_is_enough(pairs, labels):
@@ -48,7 +52,11 @@ def test_what_a_model_chose_is_found_by_label_id_or_the_one_name(said, found):
     assert (control and control.id) == found
 
 
-names = st.lists(st.tuples(st.text(max_size=5), st.text(max_size=100)), unique_by=lambda pair: pair[0])
+marks = st.text("ab[] ", max_size=9)
+names = st.one_of(
+    st.lists(st.tuples(words, longer), unique_by=lambda pair: pair[0])
+    for words, longer in ((st.text(max_size=5), st.text(max_size=100)), (marks, marks))
+)
 
 
 @given(names)
