@@ -59,24 +59,36 @@ class Sight:
 
 
 class Place:
-    """The folder of one run, which recordings don't name."""
+    """The folder of one run, which recordings don't name. A text that reads like `BASE` gets a colon more there."""
 
     def __init__(self, base: Path) -> None:
         names = sorted({str(base), str(base.resolve())}, key=len, reverse=True)
         found = "|".join(re.escape(name) for name in names if len(base.parts) > 1)
         self._base = str(base.resolve())
-        self._named = re.compile(rf"(?<![\w.-])(?:{found})(?![\w-]|\.\w)") if found else None
+        folder = rf"|(?<![\w.-])(?:{found})(?![\w-]|\.\w)" if found else ""
+        self._named = re.compile(_MARK.pattern + folder)
 
     def hide(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
         """Put `BASE` where a text names the folder."""
-        return value if self._named is None else _each_text(value, self._hidden)
-
-    def _hidden(self, text: str) -> str:
-        return text if self._named is None else self._named.sub(BASE, text)
+        return _each_text(value, lambda text: self._named.sub(_hidden, text))
 
     def show(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
         """Put the folder where a text has `BASE`."""
-        return _each_text(value, lambda text: text.replace(BASE, self._base))
+        return _each_text(value, lambda text: _MARK.sub(self._shown, text))
+
+    def _shown(self, found: re.Match[str]) -> str:
+        return _mark(found[1][1:]) if found[1] else self._base
+
+
+_MARK = re.compile(r"\$\{base(:*)\}")
+
+
+def _mark(colons: str) -> str:
+    return f"{BASE[:-1]}{colons}}}"
+
+
+def _hidden(found: re.Match[str]) -> str:
+    return BASE if found[1] is None else _mark(f"{found[1]}:")
 
 
 def _each_text(value: Any, change: Any) -> Any:  # noqa: ANN401 - any JSON

@@ -268,6 +268,19 @@ def test_the_folder_of_the_run_makes_no_other_request_and_is_not_in_the_file(ask
     assert played(file, other, there) == {"Comment": f"opened {other}/a.docx"}
 
 
+@pytest.mark.parametrize("text", ["cd ${base}/x", "${base:}", "${base::} ${base}", "${base:1}", "$${base}}"])
+def test_a_text_that_reads_like_the_runs_folder_stays_that_text(asks, file, tmp_path, text):
+    request = asks(request=f"do {text} in {tmp_path}")
+    answering(file, tmp_path, saying({"Comment": f"{text} is not {tmp_path}/x", text: ""}), request)
+    assert played(file, tmp_path, request) == {"Comment": f"{text} is not {tmp_path}/x", text: ""}
+    assert played(file, tmp_path, request, By.ORDER) == {"Comment": f"{text} is not {tmp_path}/x", text: ""}
+
+
+def test_a_request_with_the_folder_is_another_than_one_that_only_reads_like_it(asks, file, tmp_path):
+    answering(file, tmp_path, saying({}), asks(request=f"open {tmp_path}/x"))
+    refused(file, tmp_path, asks(request="open ${base}/x"))
+
+
 # What must not be in the file
 
 
