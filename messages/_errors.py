@@ -39,6 +39,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from callboard.messages._outcome import Usage
+
 
 class CallboardError(Exception):
     """The root of all exceptions that this library raises on purpose."""
@@ -100,7 +102,15 @@ class ScriptError(CallboardError):
 
 
 class ModelError(CallboardError):
-    """A model gave no answer."""
+    """A model gave no answer.
+
+    Attributes:
+        usage: What it took all the same: a refusal is paid for too. None: nobody knows.
+    """
+
+    def __init__(self, message: str = "", usage: Usage | None = None) -> None:
+        self.usage = usage
+        super().__init__(message)
 
 
 class InvalidAnswerError(ModelError):

@@ -71,7 +71,7 @@ class EventName(StrEnum):
     MODEL_REPAIRED = "model.repaired"
     """A model's answer was invalid and went back with the reason."""
     MODEL_FAILED = "model.failed"
-    """A model gave no answer; ``error``."""
+    """A model gave no answer; ``error``, and what it took all the same, if that is known."""
     COMMAND_ENDED = "command.ended"
     """A tool call ended; ``status``, and ``error`` where it failed."""
     COMMAND_LATE = "command.late"

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from callboard.actors.models._model import Expected, Model, ModelAnswer
-from callboard.messages import ModelError, ModelTimeoutError
+from callboard.messages import ModelError, ModelTimeoutError, Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -54,6 +54,7 @@ class FallbackModel(Model):
             ModelError: If none gives an answer; it tells why each did not.
         """
         failed: list[ModelError] = []
+        before = Usage()
         owner, stack = _held.get() or (None, None)
         for place, (model, seconds) in enumerate(zip(self._models, self._seconds, strict=True)):
             has_turn = place == 0 and owner is self
@@ -61,14 +62,15 @@ class FallbackModel(Model):
                 answer = await _in_time(model, request, seconds, contextlib.nullcontext() if has_turn else model.turn())
             except ModelError as error:
                 failed.append(error)
+                before += _used(model, request, error)
             else:
-                return answer.model_copy(update={"model": model.name}) if place else answer
+                return answer.model_copy(update={"model": model.name, "before": before}) if place else answer
             if has_turn and stack is not None:
                 await stack.aclose()
         if len(failed) == 1:
             raise failed[0]
         msg = f"no model gave an answer: {'; '.join(map(str, failed))}"
-        raise ModelError(msg) from failed[-1]
+        raise ModelError(msg, before) from failed[-1]
 
     def estimate(self, request: ModelRequest) -> Expected:
         """Say what the most expensive of them will use."""
@@ -84,6 +86,11 @@ class FallbackModel(Model):
         """Close them all."""
         for model in self._models:
             await model.close()
+
+
+def _used(model: Model, request: ModelRequest, error: ModelError) -> Usage:
+    """Say what a model took that gave no answer; where nobody knows, only what costs nothing has a price."""
+    return error.usage or Usage(unpriced_calls=0 if model.estimate(request).cost == 0 else 1)
 
 
 async def _in_time(

@@ -13,7 +13,7 @@ from callboard.actors.models._responses import only_thought
 from callboard.actors.models._schema import answer_schema
 from callboard.actors.models._strict import is_free
 from callboard.config import COMPATIBLE
-from callboard.messages import ModelError
+from callboard.messages import ModelError, Usage
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -70,24 +70,33 @@ class LiveModel(Model):
         schema = self._schema(request)
         prompt = prompt_of(request, pictures=self._pictures)
         response = await self._asked(self._messages(prompt, schema), schema)
-        self._check_refusal(response)
-        content, usage = _content(response), response.usage
-        cut = self._cut(response, content)
-        measured = bool(usage.input_tokens or usage.output_tokens)  # some servers do not say
-        given = usage.input_tokens if measured else prompt.tokens
-        answered = usage.output_tokens if measured else len(str(content)) // CHARACTERS + 1
-        named = response.model_name or self._model.model_name
+        content = _content(response)
+        given, answered, cost = self._took(response, prompt, content)
+        usage = Usage(input_tokens=given, output_tokens=answered, cost=cost or 0.0, unpriced_calls=int(cost is None))
+        self._check_refusal(response, usage)
+        cut = self._cut(response, content, usage)
         return ModelAnswer(
             content=content,
             input_tokens=given,
             output_tokens=answered,
-            cost=self._connection.price(named, given, answered, usage) if measured or self._settings.priced else None,
+            cost=cost,
             model=response.model_name or "",
             refers=True,
             cut=cut,
             summarised=prompt.summarised,
             dropped=prompt.dropped,
         )
+
+    def _took(self, response: ModelResponse, prompt: Prompt, content: object) -> tuple[int, int, float | None]:
+        """Give the tokens of prompt and answer, and what they cost; some servers count only one, or neither."""
+        usage = response.usage
+        nothing = bool(usage.input_tokens) and content in ("", {})  # a refusal may be no token long
+        given = usage.input_tokens or prompt.tokens
+        answered = usage.output_tokens if usage.output_tokens or nothing else len(str(content)) // CHARACTERS + 1
+        if not self._settings.priced and (given, answered) != (usage.input_tokens, usage.output_tokens):
+            return given, answered, None
+        named = response.model_name or self._model.model_name
+        return given, answered, self._connection.price(named, given, answered, usage)
 
     def estimate(self, request: ModelRequest) -> Expected:
         """Say what the prompt and the longest answer will use."""
@@ -207,14 +216,14 @@ class LiveModel(Model):
         shown = self._connection.hidden(" ".join(text.split()))
         return f"{f'HTTP {status}, ' if status else ''}{shown[:_LONGEST]}"
 
-    def _check_refusal(self, response: ModelResponse) -> None:
+    def _check_refusal(self, response: ModelResponse, usage: Usage) -> None:
         if response.finish_reason == "content_filter":
             details = response.provider_details or {}
             said = self._connection.hidden(str(details.get("refusal", "")))
             msg = f"{self.name} refuses to answer{f': {said[:_LONGEST]}' if said else ''}"
-            raise ModelError(msg)
+            raise ModelError(msg, usage)
 
-    def _cut(self, response: ModelResponse, content: Any) -> str:  # noqa: ANN401 - as of `_content`
+    def _cut(self, response: ModelResponse, content: Any, usage: Usage) -> str:  # noqa: ANN401 - as of `_content`
         """Say that an answer was cut, if it was; one that holds nothing but thoughts is none."""
         if response.finish_reason != "length":
             return ""
@@ -222,7 +231,7 @@ class LiveModel(Model):
         where = f"providers.{self.name.partition(':')[0]}.max_tokens"
         if content in ("", {}) or only_thought(content):
             msg = f"{self.name} {at} before it answered: raise {where}"
-            raise ModelError(msg)
+            raise ModelError(msg, usage)
         return f"the answer {at}: say less, or have {where} raised"
 
 

@@ -21,6 +21,7 @@ from callboard.messages import (
     SubtaskResult,
     Target,
     TaskId,
+    Usage,
     Value,
 )
 
@@ -96,6 +97,8 @@ class ModelAnswer(Value):
     output_tokens: int = 0
     cost: float | None = None
     """What it cost, in the currency of the budgets; None: not known."""
+    before: Usage = Usage()
+    """What models took that were asked before this one, and gave no answer."""
     model: str = ""
     """Which model answered, where it may be another than the one that was asked: a fallback, a dated version."""
     refers: bool = False
@@ -107,6 +110,14 @@ class ModelAnswer(Value):
     """Earlier steps of which its prompt told one line, because the history was too long."""
     dropped: int = 0
     """Earlier steps of which it told nothing."""
+
+    @property
+    def usage(self) -> Usage:
+        """What it took, with what was asked before."""
+        cost, unpriced = self.cost or 0.0, int(self.cost is None)
+        given, answered = self.input_tokens, self.output_tokens
+        mine = Usage(input_tokens=given, output_tokens=answered, cost=cost, unpriced_calls=unpriced)
+        return mine + self.before
 
 
 class Expected(Value):

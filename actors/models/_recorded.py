@@ -89,7 +89,7 @@ class RecordedModel(Model):
         sight = Sight(request, self._base)
         line = self._next(sight, f"{request.address}, step {request.step}, call {request.call}")
         if line.answer is None:
-            raise ModelError(self._place.show(line.error))
+            raise ModelError(self._place.show(line.error), line.usage)
         return line.answer.model_copy(update={"content": self._place.show(line.answer.content)})
 
     def _next(self, sight: Sight, who: str) -> Recorded:

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
 from callboard.actors.models._model import Expected, Model, ModelAnswer, ModelRequest, on_thread
 from callboard.actors.models._sight import Place, Sight
-from callboard.messages import AgentKind, ModelError, SettingsError, Value
+from callboard.messages import AgentKind, ModelError, SettingsError, Usage, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +39,8 @@ class Recorded(Value):
     answer: ModelAnswer | None = None
     error: str = ""
     """Why there was no answer."""
+    usage: Usage | None = None
+    """What was taken without an answer, if that is known."""
 
 
 class Recording:
@@ -112,12 +114,14 @@ class RecordingModel(Model):
         try:
             answer = await self._model.answer(request)
         except ModelError as error:
-            await self._keep(request, None, str(error) or type(error).__name__)
+            await self._keep(request, None, str(error) or type(error).__name__, error.usage)
             raise
         await self._keep(request, answer, "")
         return answer
 
-    async def _keep(self, request: ModelRequest, answer: ModelAnswer | None, error: str) -> None:
+    async def _keep(
+        self, request: ModelRequest, answer: ModelAnswer | None, error: str, usage: Usage | None = None
+    ) -> None:
         def write() -> None:
             sight = Sight(request, recording.base)
             line = Recorded(
@@ -129,6 +133,7 @@ class RecordingModel(Model):
                 request=tuple(sight.digest()),
                 answer=None if answer is None else _written(answer, recording.place),
                 error=recording.place.hide(error),
+                usage=usage,
             )
             recording.add(line)
 

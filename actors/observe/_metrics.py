@@ -165,7 +165,7 @@ class Metrics:
         model = str(data["model"])
         self._count("model_calls", kind, model, _CALLS[event.name])
         self._time("model_call_seconds", event, kind, model)
-        if event.name is EventName.MODEL_FAILED:
+        if event.name is EventName.MODEL_FAILED and "cost" not in data:
             return
         for direction in ("input", "output"):
             self._count("model_tokens", kind, model, direction, amount=data[f"{direction}_tokens"])

@@ -295,6 +295,7 @@ class Traces:
         }
         if event.name is not EventName.MODEL_FAILED:
             attributes["gen_ai.response.model"] = data["answered_by"] or model
+        if "cost" in data:
             attributes["gen_ai.usage.input_tokens"] = data["input_tokens"]
             attributes["gen_ai.usage.output_tokens"] = data["output_tokens"]
             attributes |= {} if data["cost"] is None else {"callboard.cost": data["cost"]}

@@ -9,10 +9,10 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from callboard.actors.models import ModelAnswer, ModelRequest
 from callboard.actors.processing._answers import decision_of
-from callboard.messages import Answered, EventName, InvalidAnswerError, ModelError, ModelTimeoutError
+from callboard.messages import Answered, EventName, InvalidAnswerError, ModelError, ModelTimeoutError, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from callboard.actors.models import Model
     from callboard.actors.processing._phases import Context
@@ -54,15 +54,12 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             context.note(run, _answered(request, answer), lazy=True)
             if answer.summarised or answer.dropped:
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
-        tokens = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
-        if not is_known:  # what a step that a crash broke off had used is counted as it goes on
-            context.meter.add(cost=answer.cost or 0.0, **tokens)
         taken = {
             "duration": None if is_known else time.perf_counter() - start,
             "model": _name_of(model),
             "answered_by": answer.model,
-            "cost": answer.cost,
-            **tokens,
+            "cost": None if answer.cost is None else answer.usage.cost,
+            **_tokens(answer.usage),
         }
         context.meter.add(repairs=1 if reasons else 0)
         try:
@@ -80,6 +77,14 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         return decision
 
 
+def _tokens(usage: Usage) -> dict[str, int]:
+    return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+
+
+def _cost(usage: Usage) -> float | None:
+    return None if usage.unpriced_calls else usage.cost
+
+
 def _name_of(model: Model) -> str:
     return model.name or type(model).__name__
 
@@ -90,21 +95,34 @@ async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) 
     if context.budget is not None:
         context.budget.reserve(model_calls=1, **reserved)
     context.meter.add(model_calls=1)
-    used, price = reserved, expected.cost  # of a call that is broken off nobody knows more: what was reserved is spent
+    usage: Usage | None = None  # of a call that is broken off nobody knows more
+    bounded = expected.cost is not None
     try:
         answer = await _in_time(context, run, model, request)
-        used, price = (
-            {"tokens": float(answer.input_tokens + answer.output_tokens), "cost": answer.cost or 0.0},
-            answer.cost,
-        )
+        usage, bounded = answer.usage, bounded and answer.cost is not None
+    except ModelError as error:
+        usage = error.usage
+        raise
     finally:
+        _settle(context, reserved, usage, bounded=bounded)
         if context.budget is not None:
-            context.budget.settle(**{kind: used[kind] - amount for kind, amount in reserved.items()})
             context.budget.made(request.call)
-        if price is None:
-            context.meter.add(unpriced_calls=1)
-            _unpriced(context)
     return answer
+
+
+def _settle(context: Context, reserved: Mapping[str, float], usage: Usage | None, *, bounded: bool) -> None:
+    """Book what a call took. Of what nobody knows what was reserved stays spent, if that bounds what it can cost."""
+    free = bounded and not reserved["cost"]
+    known = usage or Usage(unpriced_calls=0 if free else 1)
+    given, answered, cost, unpriced = known.input_tokens, known.output_tokens, known.cost, known.unpriced_calls
+    context.meter.add(input_tokens=given, output_tokens=answered, cost=cost, unpriced_calls=unpriced)
+    used = {"tokens": float(given + answered), "cost": cost}
+    if usage is None or (unpriced and bounded):
+        used = {kind: max(amount, used[kind]) for kind, amount in reserved.items()}
+    if context.budget is not None:
+        context.budget.settle(**{kind: used[kind] - amount for kind, amount in reserved.items()})
+    if unpriced and not bounded:
+        _unpriced(context)
 
 
 async def _in_time(context: Context, run: Run, model: Model, request: ModelRequest) -> ModelAnswer:
@@ -112,7 +130,7 @@ async def _in_time(context: Context, run: Run, model: Model, request: ModelReque
     seconds = context.services.settings.limits.model_seconds
     start = time.perf_counter()
     limit = context.services.clock.timeout(seconds)
-    why = ""
+    why, usage = "", None
     try:
         async with limit:
             return await model.answer(request)
@@ -124,11 +142,13 @@ async def _in_time(context: Context, run: Run, model: Model, request: ModelReque
         raise ModelTimeoutError(why) from error
     except BaseException as error:
         why = str(error) or type(error).__name__
+        usage = error.usage if isinstance(error, ModelError) else None
         raise
     finally:
         if why:
             took = time.perf_counter() - start
-            context.tell(EventName.MODEL_FAILED, run, duration=took, model=_name_of(model), error=why)
+            told = {} if usage is None else {"cost": _cost(usage), **_tokens(usage)}
+            context.tell(EventName.MODEL_FAILED, run, duration=took, model=_name_of(model), error=why, **told)
 
 
 def _unpriced(context: Context) -> None:
@@ -155,7 +175,8 @@ def _answered(request: ModelRequest, answer: ModelAnswer) -> Answered:
         content: JsonValue = _JSON.validate_python(answer.content)
     except ValidationError:
         content = repr(answer.content)  # it is no JSON, and will be sent back for that
-    taken = answer.model_dump(include={"input_tokens", "output_tokens", "cost", "refers", "cut"})
+    cost = None if answer.cost is None else answer.usage.cost
+    taken = {**answer.model_dump(include={"refers", "cut"}), **_tokens(answer.usage), "cost": cost}
     seen = request.observation.fingerprint
     return Answered(step=request.step, call=request.call, content=content, fingerprint=seen, **taken)
 

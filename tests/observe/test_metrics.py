@@ -10,7 +10,7 @@ import pytest
 from callboard import Event, EventName, ModelAnswer, Outcome, Task
 from callboard.actors.observe import Metrics
 from callboard.actors.observe._metrics import COUNTERS, GAUGES, HISTOGRAMS
-from callboard.messages import ModelError, SettingsError
+from callboard.messages import ModelError, SettingsError, Usage
 from callboard.testing import MemoryServer
 
 WRITE = {"function": "write", "arguments": {"control_id": "field-1", "text": "x"}}
@@ -60,6 +60,17 @@ def test_model_calls_tokens_and_cost_are_counted_by_model(counted):
     assert counts["callboard_model_tokens_total", "app", "output", "FunctionModel"] == 8
     assert counts["callboard_model_cost_total", "app", "FunctionModel"] == 0.25
     assert ("callboard_model_calls_unpriced_total", "app", "FunctionModel") not in counts
+
+
+def test_tokens_and_cost_of_a_call_without_an_answer_are_counted(counted):
+    def app(_):
+        msg = "no"
+        raise ModelError(msg, Usage(input_tokens=70, output_tokens=8, cost=0.25))
+
+    counts = counted(app=app)
+    assert counts["callboard_model_calls_total", "app", "FunctionModel", "failed"] == 1
+    assert counts["callboard_model_tokens_total", "app", "input", "FunctionModel"] == 70
+    assert counts["callboard_model_cost_total", "app", "FunctionModel"] == 0.25
 
 
 def test_an_unknown_price_is_counted_and_is_not_nothing(counted):

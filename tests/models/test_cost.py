@@ -1,0 +1,132 @@
+"""What calls take that give no answer, or that a provider counts in part."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from callboard import EventName, FunctionModel, Outcome, Settings, Task
+from callboard.actors.models import Expected, Model, RecordedModel, named_models, record
+from callboard.messages import AgentKind, ModelError, Usage
+from callboard.testing import MemoryServer, VirtualClock
+
+FINISH = {"Status": "FINISH"}
+PRICED = {"input_price": 1000, "output_price": 1000}
+
+
+@pytest.fixture
+def begin(start, provider):
+    """Start a task with the provider's model; keywords are the provider's settings."""
+
+    def run(clock=None, budget=None, limits=None, **options):
+        supervisor = start(
+            servers=[MemoryServer(MemoryServer.window())],
+            models={"app": "local:small"},
+            providers={"local": {"url": provider.url, "retries": 0, **options}},
+            budget=budget or {},
+            limits=limits or {},
+            clock=clock,
+        )
+        return supervisor.submit(Task(request="write", target="memo:one"))
+
+    return run
+
+
+def took(usage):
+    return usage.input_tokens, usage.output_tokens, round(usage.cost, 6), usage.unpriced_calls
+
+
+def test_a_refusal_that_the_provider_counted_is_paid_for(begin, provider):
+    provider.refuses("no")
+    handle = begin(**PRICED)
+    assert took(handle.result(10).usage) == (700, 30, 0.73, 0)
+    failed = next(event.data for event in handle.events() if event.name is EventName.MODEL_FAILED)
+    assert (failed["input_tokens"], failed["output_tokens"], failed["cost"]) == (700, 30, 0.73)
+
+
+def test_a_refusal_before_a_fallbacks_answer_is_paid_for(begin, provider):
+    provider.refuses("no")
+    provider.says(FINISH)
+    handle = begin(fallbacks=["local:large"], **PRICED)
+    result = handle.result(10)
+    assert (result.outcome, took(result.usage)) == (Outcome.FINISHED, (1400, 60, 1.46, 0))
+    answered = next(event.data for event in handle.events() if event.name is EventName.MODEL_ANSWERED)
+    assert (answered["input_tokens"], answered["cost"]) == (1400, 1.46)
+
+
+def test_refusals_of_all_are_paid_for(begin, provider):
+    provider.refuses("no")
+    assert took(begin(fallbacks=["local:large"], **PRICED).result(10).usage) == (1400, 60, 1.46, 0)
+
+
+def test_an_error_before_a_fallbacks_answer_is_a_call_of_unknown_price(begin, provider):
+    provider.fails(500)
+    provider.says(FINISH)
+    assert took(begin(fallbacks=["local:large"], **PRICED).result(10).usage) == (700, 30, 0.73, 1)
+
+
+@pytest.mark.parametrize(("price", "unpriced"), [(1000, 1), (0, 0), (None, 1)], ids=["priced", "free", "unpriced"])
+def test_a_call_of_which_nobody_knows_what_it_took_is_of_unknown_price(begin, provider, price, unpriced):
+    provider.hangs()
+    clock = VirtualClock()
+    handle = begin(clock, limits={"model_seconds": 30}, input_price=price, output_price=price)
+    assert provider.asked.wait(10)
+    clock.advance(31)
+    assert took(handle.result(10).usage) == (0, 0, 0, unpriced)
+
+
+@pytest.mark.parametrize(
+    ("order", "outcome"), [("refuses", Outcome.FINISHED), ("cuts", Outcome.OUT_OF_BUDGET)], ids=["known", "unknown"]
+)
+def test_what_was_reserved_stays_spent_where_nobody_knows_better(begin, provider, order, outcome):
+    """A call may cost about 7: what went on before the first answer leaves, or does not leave, enough for a second."""
+    getattr(provider, order)(*["no"] if order == "refuses" else [])
+    provider.says("no JSON")
+    provider.says(FINISH)
+    result = begin(budget={"task": {"cost": 10}}, max_tokens=5000, fallbacks=["local:large"], **PRICED).result(10)
+    assert result.outcome is outcome, result.causes
+
+
+@pytest.mark.parametrize(
+    ("counted", "tokens", "cost"),
+    [((700, 0), (700, None), None), ((0, 30), (None, 30), None), ((700, 30), (700, 30), 0.73)],
+    ids=["prompt", "answer", "both"],
+)
+async def test_what_a_provider_does_not_count_is_estimated(provider, asks, counted, tokens, cost):
+    provider.usage = dict(zip(("prompt_tokens", "completion_tokens"), counted, strict=True), total_tokens=sum(counted))
+    provider.says(FINISH)
+    settings = Settings(models={"app": "local:small"}, providers={"local": {"url": provider.url, **PRICED}})
+    model = named_models(settings)[AgentKind.APP]
+    given = await model.answer(asks())
+    await model.close()
+    for said, expected in zip((given.input_tokens, given.output_tokens), tokens, strict=True):
+        assert said == expected if expected is not None else said > 3
+    assert given.cost == pytest.approx(cost or (given.input_tokens + given.output_tokens) / 1000)
+
+
+async def test_a_recording_keeps_what_was_taken_without_an_answer(asks, tmp_path):
+    class Refusing(Model):
+        async def answer(self, request):
+            msg = "no"
+            raise ModelError(msg, Usage(input_tokens=7, cost=0.5))
+
+    path = tmp_path / "run.jsonl"
+    settings = Settings(models={"record": path})
+    recorder = record({AgentKind.APP: Refusing()}, settings)[AgentKind.APP]
+    with pytest.raises(ModelError):
+        await recorder.answer(asks())
+    assert json.loads(path.read_text())["usage"] == {"input_tokens": 7, "cost": 0.5}
+    with pytest.raises(ModelError) as raised:
+        await RecordedModel.load(path, settings.base).answer(asks())
+    assert raised.value.usage == Usage(input_tokens=7, cost=0.5)
+
+
+def test_a_function_model_may_say_what_a_call_without_an_answer_took(start):
+    def model(request):
+        msg = "no"
+        raise ModelError(msg, Usage(input_tokens=7, cost=0.5))
+
+    app = FunctionModel(model, expects=lambda _: Expected(tokens=100, cost=2))
+    supervisor = start(servers=[MemoryServer(MemoryServer.window())], app=app)
+    assert took(supervisor.submit(Task(request="write", target="memo:one")).result(10).usage) == (7, 0, 0.5, 0)
