@@ -11,6 +11,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.observe._named import provider_and_model
 from callboard.config import redacted, secrets_of
 from callboard.messages import Event, EventName, Outcome, SettingsError
 
@@ -98,7 +99,7 @@ class Traces:
 
         Args:
             provider: Makes the spans; by default the one that the host program has set for its process.
-            settings: Their secrets are taken out of what is told of failures.
+            settings: Their secrets are taken out of what is told of failures; they know of what kind providers are.
 
         Raises:
             SettingsError: If OpenTelemetry's interface is not installed.
@@ -111,6 +112,7 @@ class Traces:
         self._api = trace
         self._nowhere = context.Context()
         self._tracer = trace.get_tracer("callboard", tracer_provider=provider)
+        self._settings = settings
         self._secrets = tuple(sorted(set(secrets_of(settings)), key=len, reverse=True))
         self._tasks: dict[str, _Task] = {}
         self._callers: collections.OrderedDict[str, SpanContext] = collections.OrderedDict()
@@ -285,11 +287,11 @@ class Traces:
         run, data = self._run(event), event.data
         if run is None or event.duration is None:  # an answer of before a crash has no duration
             return
-        provider, _, model = str(data["model"]).rpartition(":")
+        provider, model = provider_and_model(str(data["model"]), self._settings)
         failed = {EventName.MODEL_FAILED: "error", EventName.MODEL_REPAIRED: "reason"}.get(event.name)
         attributes: dict[str, Any] = {
             "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": provider or "callboard",
+            "gen_ai.provider.name": provider,
             "gen_ai.request.model": model,
             "gen_ai.output.type": "json",
         }

@@ -128,6 +128,39 @@ def test_a_named_models_provider_is_told(spans):
     assert "callboard.cost" not in call.attributes
 
 
+PROVIDERS = {
+    "mine": {"kind": "google"},
+    "ours": {"kind": "anthropic"},
+    "near": {"url": "http://127.0.0.1:1"},
+    "here": {"kind": "openai-compatible", "url": "http://127.0.0.1:1"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "provider", "model"),
+    [
+        ("ollama:qwen3:8b", "ollama", "qwen3:8b"),
+        ("google:gemini-3", "gcp.gemini", "gemini-3"),
+        ("bedrock:amazon.nova:0", "aws.bedrock", "amazon.nova:0"),
+        ("openai-chat:gpt-5", "openai", "gpt-5"),
+        ("mine:gemini-3", "gcp.gemini", "gemini-3"),
+        ("ours:claude", "anthropic", "claude"),
+        ("here:small", "here", "small"),
+        ("near:org/small:q4", "near", "org/small:q4"),
+        ("scripted:/home/me/day/script.yaml", "scripted", "script.yaml"),
+        ("recorded:/home/me/run.jsonl?by=order", "recorded", "run.jsonl"),
+        ("FunctionModel", "callboard", "FunctionModel"),
+    ],
+)
+def test_a_models_name_is_told_in_the_conventions_words(spans, name, provider, model):
+    asked = {"model": name, "answered_by": "", "input_tokens": 1, "output_tokens": 1, "cost": None}
+    traces = Traces(spans.provider, Settings.load(providers=PROVIDERS))
+    see_all(traces, [*BEGINNING, event(EventName.MODEL_ANSWERED, duration=0.5, **asked), *END])
+    call = spans.one(f"chat {model}")
+    assert call.attributes["gen_ai.provider.name"] == provider
+    assert call.attributes["gen_ai.request.model"] == call.attributes["gen_ai.response.model"] == model
+
+
 def test_a_tool_call_tells_tool_call_and_status(traced, spans):
     result = traced(ALONE, app=DONE)
     call = spans.one("execute_tool write")
