@@ -27,7 +27,7 @@ class Answered(Message):
     refers: bool = False
     """Whether it may refer to results, as a model of a provider may."""
     cut: str = ""
-    """Why it is not whole, where it was cut."""
+    """Why it is not whole, where it was cut, or more than is taken."""
     fingerprint: str = ""
     """Of what it was given on; empty where no window is seen, and from versions that did not keep it."""
 

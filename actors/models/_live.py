@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from callboard.actors.models._fence import tamed, written
 from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.actors.models._prompt import CHARACTERS, prompt_of
-from callboard.actors.models._responses import only_thought
-from callboard.actors.models._schema import answer_schema
+from callboard.actors.models._responses import only_thought, read_response
+from callboard.actors.models._schema import MOST_ACTIONS, answer_schema
 from callboard.actors.models._strict import is_free
 from callboard.config import COMPATIBLE
-from callboard.messages import ModelError, Usage
+from callboard.messages import InvalidAnswerError, ModelError, Usage
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -68,7 +68,7 @@ class LiveModel(Model):
             ModelError: If there is no answer: the provider refuses, can't be reached, or the model does.
         """
         schema = self._schema(request)
-        prompt = prompt_of(request, pictures=self._pictures)
+        prompt = self._prompt(request, schema)
         response = await self._asked(self._messages(prompt, schema), schema)
         content = _content(response)
         given, answered, cost = self._took(response, prompt, content)
@@ -82,7 +82,7 @@ class LiveModel(Model):
             cost=cost,
             model=response.model_name or "",
             refers=True,
-            cut=cut,
+            cut=cut or self._too_many(request, content),
             summarised=prompt.summarised,
             dropped=prompt.dropped,
         )
@@ -101,13 +101,18 @@ class LiveModel(Model):
     def estimate(self, request: ModelRequest) -> Expected:
         """Say what the prompt and the longest answer will use."""
         schema = self._schema(request)
-        prompt = prompt_of(request, pictures=self._pictures)
+        prompt = self._prompt(request, schema)
         given, answered = prompt.tokens + len(str(schema)) // CHARACTERS, self._settings.max_tokens
         return Expected(tokens=given + answered, cost=self._connection.price(self._model.model_name, given, answered))
 
     def _schema(self, request: ModelRequest) -> dict[str, Any]:
         required = self._connection.kind != COMPATIBLE  # servers of one's own take any schema
         return answer_schema(request, all_required=required, actions=self._settings.actions)
+
+    def _prompt(self, request: ModelRequest, schema: dict[str, Any]) -> Prompt:
+        """Write the prompt; where no strict mode bounds the actions of an answer, the prompt does."""
+        bounded = self._settings.actions < MOST_ACTIONS and self._mode(schema) != "native"
+        return prompt_of(request, pictures=self._pictures, actions=self._settings.actions if bounded else None)
 
     async def close(self) -> None:
         """Close the provider's connections."""
@@ -233,6 +238,16 @@ class LiveModel(Model):
             msg = f"{self.name} {at} before it answered: raise {where}"
             raise ModelError(msg, usage)
         return f"the answer {at}: say less, or have {where} raised"
+
+    def _too_many(self, request: ModelRequest, content: object) -> str:
+        """Say that an answer has more actions than it may, if it has; whether it is one at all is checked later."""
+        try:
+            found = len(read_response(request.kind, content).decided_actions())
+        except InvalidAnswerError:
+            return ""
+        most = self._settings.actions
+        what = "action is" if most == 1 else "actions are"
+        return f"the answer has {found} actions, and at most {most} {what} taken at a time" if found > most else ""
 
 
 def _output(wanted: Literal["auto"] | _Mode, model: ProvidersModel) -> _Mode:

@@ -50,8 +50,8 @@ class Prompt:
         return texts // CHARACTERS + 1 + PICTURE * sum(isinstance(part, bytes) for part in self.user)
 
 
-def prompt_of(request: ModelRequest, *, pictures: bool = True) -> Prompt:
-    """Write the prompt for a request."""
+def prompt_of(request: ModelRequest, *, pictures: bool = True, actions: int | None = None) -> Prompt:
+    """Write the prompt for a request; an answer may have so many `actions`, where that has to be told."""
     room = request.history_tokens * CHARACTERS
     left = subtasks(request.subtasks, room // 2)
     history = steps(request.memory, room - left.characters)
@@ -66,6 +66,8 @@ def prompt_of(request: ModelRequest, *, pictures: bool = True) -> Prompt:
     picture = request.observation.picture if pictures else None
     shown: tuple[str | bytes, ...] = () if picture is None else ("The picture shows the same:", picture)
     after = "\n\n".join(ending(request))
+    if actions is not None:
+        after += f" Put at most {actions} action{'' if actions == 1 else 's'} into it."
     summarised, dropped = left.summarised + history.summarised, left.dropped + history.dropped
     return Prompt(system_of(request), (before, *shown, after), summarised, dropped)
 

@@ -397,6 +397,9 @@ QUERY = ToolInfo(
 )
 
 
+READ = ToolInfo(name="read", description="Read it.", schema={"type": "object"}, effect=Effect.READ)
+
+
 async def test_arguments_of_any_form_are_never_made_empty_ones(provider, asked):
     provider.calls(answer())
     await asked(tools=(QUERY,))
@@ -414,6 +417,24 @@ async def test_a_schema_that_a_provider_refuses_as_too_complex_is_sent_as_that_o
     first, second = provider.requests
     assert provider.protocol.schema(first) is not None
     assert provider.protocol.schema(second) is None
+
+
+def test_an_answer_with_more_actions_than_are_taken_at_a_time_goes_back(run, provider):
+    provider.says(answer("CONTINUE", write("a"), write("b"), write("c")))
+    provider.says(answer())
+    surface = MemoryServer(MemoryServer.window())
+    handle = run(surface=surface, actions=2)
+    assert handle.result(20).outcome is Outcome.FINISHED
+    assert surface.deeds == []
+    assert reasons(handle) == ["the answer has 3 actions, and at most 2 actions are taken at a time"]
+
+
+@pytest.mark.parametrize(("output", "told"), [("native", False), ("tool", True), ("prompted", True)])
+async def test_how_many_actions_are_taken_is_told_where_no_strict_mode_bounds_them(provider, asked, output, told):
+    (provider.calls if output == "tool" else provider.says)(answer())
+    await asked({"actions": 1, "output": output}, tools=(READ,))
+    rest = provider.protocol.prompt(provider.requests[0])[1]
+    assert ("Put at most 1 action into it." in rest) is told
 
 
 async def test_who_wants_the_strict_mode_alone_is_told_that_the_schema_was_refused(provider, asked):
