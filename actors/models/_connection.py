@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import re
@@ -63,7 +64,7 @@ class Connection:
         settings = self.settings
         if settings.input_price is not None and settings.output_price is not None:
             return (given * settings.input_price + answered * settings.output_price) / MILLION
-        if self.kind == COMPATIBLE or settings.url is not None:
+        if not self._at_home:
             return None  # who is there may take any price, whatever the model is called
         from genai_prices import Usage, calc_price  # noqa: PLC0415 - an optional extra
 
@@ -72,7 +73,22 @@ class Connection:
             found = calc_price(usage, model_ref=model, provider_id=self.kind)
         except LookupError:
             return None
-        return float(found.total_price)
+        listed = found.model_price
+        by_token = listed.input_mtok is not None or listed.output_mtok is not None
+        return float(found.total_price) if by_token or model.endswith(":free") else None
+
+    @functools.cached_property
+    def _at_home(self) -> bool:
+        """Whether calls really go to whose prices are listed; a variable of the environment may lead elsewhere."""
+        from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - an optional extra
+
+        if self.kind == COMPATIBLE:
+            return False
+        try:
+            listed = get_snapshot().find_provider(None, self.kind, None)
+        except LookupError:
+            return False
+        return re.match(rf"(?:{listed.api_pattern})(?:$|[:/]|(?<=[./]))", str(self.provider.base_url)) is not None
 
     def hidden(self, text: str) -> str:
         """Take keys and the values of headers out of a text, and what is secret in an address."""

@@ -8,6 +8,8 @@ import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Settings, Task
 from callboard.actors.models import Expected, Model, RecordedModel, named_models, record
+from callboard.actors.models._connection import Connection
+from callboard.config import Provider
 from callboard.messages import AgentKind, ModelError, Usage
 from callboard.testing import MemoryServer, VirtualClock
 
@@ -130,3 +132,37 @@ def test_a_function_model_may_say_what_a_call_without_an_answer_took(start):
     app = FunctionModel(model, expects=lambda _: Expected(tokens=100, cost=2))
     supervisor = start(servers=[MemoryServer(MemoryServer.window())], app=app)
     assert took(supervisor.submit(Task(request="write", target="memo:one")).result(10).usage) == (7, 0, 0.5, 0)
+
+
+@pytest.fixture
+def openai(monkeypatch):
+    """Make the connection to OpenAI; keywords are its settings."""
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    return lambda **options: Connection("openai", Provider(**options))
+
+
+def test_at_the_providers_own_address_the_list_price_holds(openai):
+    assert openai().price("gpt-5", 1_000_000, 0) == pytest.approx(1.25)
+    assert openai(url="https://api.openai.com/v1").price("gpt-5", 1_000_000, 0) == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "https://api.openai.com.example.org/v1"])
+def test_at_an_address_from_the_environment_no_list_price_holds(openai, monkeypatch, url):
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    assert openai().price("gpt-5", 1_000_000, 0) is None
+
+
+def test_where_a_provider_has_several_addresses_its_list_price_holds(monkeypatch):
+    monkeypatch.setenv("MOONSHOTAI_API_KEY", "k-very-secret")
+    assert Connection("moonshotai", Provider()).price("kimi-k2-0905-preview", 1000, 1000) > 0
+
+
+def test_a_list_without_a_price_for_tokens_is_no_price(monkeypatch):
+    monkeypatch.setenv("CEREBRAS_API_KEY", "k-very-secret")
+    assert Connection("cerebras", Provider()).price("qwen-3-coder-480b", 1000, 1000) is None
+
+
+def test_what_is_called_free_costs_nothing(monkeypatch):
+    monkeypatch.setenv("OPENROUTER_API_KEY", "k-very-secret")
+    assert Connection("openrouter", Provider()).price("qwen/qwq-32b:free", 1000, 1000) == 0
