@@ -201,16 +201,15 @@ class LiveModel(Model):
         )
 
         passing = (ModelRateLimitError, ModelUnavailableError, ModelServerError, ModelConnectionError)
-        if not isinstance(error, ModelAPIError) or not isinstance(error, passing) or tries >= self._settings.retries:
+        if not isinstance(error, ModelAPIError) or not isinstance(error, passing):
             return None
-        wanted = error.retry_after
-        if wanted is not None and wanted > self._settings.retry_seconds:
-            return None
+        longest, wanted = self._settings.retry_seconds, error.retry_after
         own = FIRST_PAUSE * 2**tries * random.uniform(0.8, 1.2)  # noqa: S311 - so that agents do not come all at once
-        pause = min(own, self._settings.retry_seconds) if wanted is None else wanted
+        pause = min(own if wanted is None else wanted, longest)
         if isinstance(error, ModelRateLimitError):
-            self._connection.rate.hold(pause)  # it means all agents
-        return pause
+            self._connection.rate.hold(pause)  # it means all agents, whether this call is repeated or not
+        too_long = wanted is not None and wanted > longest
+        return None if too_long or tries >= self._settings.retries else pause
 
     def _why(self, error: Exception) -> str:
         """Say it in short; what a provider says stands in its answer's body, under one of two names."""

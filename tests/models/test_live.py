@@ -8,6 +8,7 @@ import pytest
 
 from callboard import EventName, Outcome, Settings, Task
 from callboard.actors.models import _live, named_models
+from callboard.actors.models._rate import RateLimit
 from callboard.messages import AgentKind, ModelError, Observation, SettingsError
 from callboard.testing import MemoryServer, VirtualClock
 
@@ -116,6 +117,23 @@ def test_a_provider_that_asks_for_too_long_a_wait_is_given_up(run, provider):
     result = run().result(10)
     assert (result.outcome, len(provider.requests)) == (Outcome.ERROR, 1)
     assert "HTTP 429, come back tomorrow" in causes(result)
+
+
+@pytest.mark.parametrize(
+    ("options", "held"), [({"retries": 0}, 7), ({"retry_seconds": 3}, 3)], ids=["no repetitions", "too long"]
+)
+async def test_a_provider_that_is_asked_too_much_is_let_alone_also_by_the_next_call(
+    provider, asks, monkeypatch, options, held
+):
+    waits = []
+    monkeypatch.setattr(RateLimit, "hold", lambda _, seconds: waits.append(seconds))
+    provider.fails(429, "slow down", Retry_After="7")
+    settings = Settings(models={"app": "local:x"}, providers={"local": {"url": provider.url, **options}})
+    model = named_models(settings)[AgentKind.APP]
+    with pytest.raises(ModelError, match="HTTP 429"):
+        await model.answer(asks())
+    await model.close()
+    assert (waits, len(provider.requests)) == ([held], 1)
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 529])
