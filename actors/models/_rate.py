@@ -37,7 +37,7 @@ class RateLimit:
         """
         self._per_minute = per_minute
         self._slots = asyncio.Semaphore(concurrent) if concurrent is not None else None
-        self._began: deque[Seconds] = deque(maxlen=per_minute)
+        self._began: deque[Seconds] = deque(maxlen=per_minute or 0)
         self._held_until = 0.0
         self._line = asyncio.Lock()
         self._now = now

@@ -42,6 +42,13 @@ async def test_without_a_limit_nobody_waits(limit, time):
     assert time.slept == []
 
 
+async def test_without_a_limit_nothing_is_kept_of_a_call(limit):
+    unlimited = limit()
+    for _ in range(100):
+        await unlimited.begin()
+    assert not unlimited._began
+
+
 async def test_one_call_more_than_a_minute_takes_waits_until_the_first_is_a_minute_ago(limit, time):
     slow = limit(per_minute=2)
     for _ in range(2):
