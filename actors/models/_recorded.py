@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from callboard.actors.models._model import Model, ModelAnswer, ModelRequest
 from callboard.actors.models._recording import Recorded
 from callboard.actors.models._sight import Place, Sight
-from callboard.messages import ModelError, ScriptError, SettingsError
+from callboard.messages import ModelError, ModelTimeoutError, ScriptError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,7 +89,8 @@ class RecordedModel(Model):
         sight = Sight(request, self._base)
         line = self._next(sight, f"{request.address}, step {request.step}, call {request.call}")
         if line.answer is None:
-            raise ModelError(self._place.show(line.error), line.usage)
+            failure = ModelTimeoutError if line.timeout else ModelError
+            raise failure(self._place.show(line.error), line.usage)
         return line.answer.model_copy(update={"content": self._place.show(line.answer.content)})
 
     def _next(self, sight: Sight, who: str) -> Recorded:

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
 from callboard.actors.models._model import Expected, Model, ModelAnswer, ModelRequest, on_thread
 from callboard.actors.models._sight import Place, Sight
-from callboard.messages import AgentKind, ModelError, SettingsError, Usage, Value
+from callboard.messages import AgentKind, ModelError, ModelTimeoutError, SettingsError, Usage, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +39,8 @@ class Recorded(Value):
     answer: ModelAnswer | None = None
     error: str = ""
     """Why there was no answer."""
+    timeout: bool = False
+    """Whether that was because it took too long."""
     usage: Usage | None = None
     """What was taken without an answer, if that is known."""
 
@@ -114,14 +116,14 @@ class RecordingModel(Model):
         try:
             answer = await self._model.answer(request)
         except ModelError as error:
-            await self._keep(request, None, str(error) or type(error).__name__, error.usage)
+            await self._keep(request, None, error)
             raise
-        await self._keep(request, answer, "")
+        await self._keep(request, answer)
         return answer
 
-    async def _keep(
-        self, request: ModelRequest, answer: ModelAnswer | None, error: str, usage: Usage | None = None
-    ) -> None:
+    async def _keep(self, request: ModelRequest, answer: ModelAnswer | None, error: ModelError | None = None) -> None:
+        why = "" if error is None else str(error) or type(error).__name__
+
         def write() -> None:
             sight = Sight(request, recording.base)
             line = Recorded(
@@ -132,8 +134,9 @@ class RecordingModel(Model):
                 fingerprint=sight.fingerprint,
                 request=tuple(sight.digest()),
                 answer=None if answer is None else _written(answer, recording.place),
-                error=recording.place.hide(error),
-                usage=usage,
+                error=recording.place.hide(why),
+                timeout=isinstance(error, ModelTimeoutError),
+                usage=None if error is None else error.usage,
             )
             recording.add(line)
 

@@ -27,6 +27,7 @@ from callboard.messages import (
     Decision,
     Effect,
     ModelError,
+    ModelTimeoutError,
     Observation,
     ResultStatus,
     ScriptError,
@@ -351,6 +352,17 @@ def test_a_model_that_gave_no_answer_gives_none_again(asks, file, tmp_path):
     with pytest.raises(ModelError, match="the provider is down"):
         answering(file, tmp_path, FunctionModel(fail), asks())
     with pytest.raises(ModelError, match="the provider is down"):
+        played(file, tmp_path, asks())
+
+
+def test_a_model_that_took_too_long_took_too_long_again(asks, file, tmp_path):
+    def fail(_):
+        msg = "no answer within 4 s"
+        raise ModelTimeoutError(msg)
+
+    with pytest.raises(ModelTimeoutError, match="within 4 s"):
+        answering(file, tmp_path, FunctionModel(fail), asks())
+    with pytest.raises(ModelTimeoutError, match="within 4 s"):
         played(file, tmp_path, asks())
 
 
