@@ -83,10 +83,16 @@ def _reannotated(response: AppResponse, labels: Labels) -> tuple[str, ...]:
 
 def _target(response: HostResponse, observation: Observation) -> Target:
     targets = observation.targets
-    for wanted in (response.label, response.text):
-        target = (find_target(targets, wanted) or chosen(labelled(targets), wanted)) if wanted else None
-        if target is not None:
-            return target
+    named = [
+        target
+        for wanted in (response.label, response.text)
+        if wanted and (target := find_target(targets, wanted) or chosen(labelled(targets), wanted)) is not None
+    ]
+    if named and named[0] != named[-1] and response.text != named[0].name:  # a name may be another target's id
+        msg = f"{response.label!r} and {response.text!r} are two targets; name the one that is meant"
+        raise InvalidAnswerError(msg)
+    if named:
+        return named[0]
     known = ", ".join(f"{target.id} ({target.name})" for target in targets) or "none"
     wanted = response.text or response.label
     msg = (

@@ -124,6 +124,28 @@ def test_a_host_names_a_target_as_it_is_listed(start):
     assert (result.outcome, [done.address for done in result.subtasks]) == (Outcome.FINISHED, ["app/memo/two"])
 
 
+@pytest.mark.parametrize(
+    ("label", "text"), [("memo:one", "memo:two"), ("two", "One"), ("Memo [memo:one]", "memo:two")], ids=str
+)
+def test_a_host_that_names_two_targets_is_asked_which(start, label, text):
+    names = {"one": "Memo", "two": "Memo"} if "[" in label else {"one": "One", "two": "two"}
+    both = [MemoryServer.window(each).model_copy(update={"name": name}) for each, name in names.items()]
+    twice = {"Status": "ASSIGN", "ControlLabel": label, "ControlText": text, "Current Sub-Task": "write"}
+    once = {**twice, "ControlLabel": "0", "ControlText": "memo:two"}  # a number in a list of their own names none
+    handle = start(host=[twice, once, FINISH], app=[FINISH], servers=[MemoryServer(*both)]).submit(Task(request="w"))
+    result = handle.result(10)
+    assert [done.address for done in result.subtasks] == ["app/memo/two"]
+    (back,) = [event.data["reason"] for event in handle.events() if event.name is EventName.MODEL_REPAIRED]
+    assert f"{label!r} and {text!r} are two targets" in back
+
+
+def test_a_target_may_have_the_name_that_is_anothers_id(start):
+    one, two = MemoryServer.window("one").model_copy(update={"name": "memo:two"}), MemoryServer.window("two")
+    answers = [{"Status": "ASSIGN", "ControlLabel": "memo:one", "ControlText": "memo:two", "Subtask": "write"}, FINISH]
+    handle = start(host=answers, app=[FINISH], servers=[MemoryServer(one, two)]).submit(Task(request="write"))
+    assert [done.address for done in handle.result(10).subtasks] == ["app/memo/one"]
+
+
 def test_what_a_model_wants_to_look_at_again_may_be_named_as_it_is_listed(start):
     seen = []
 
