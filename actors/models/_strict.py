@@ -123,11 +123,15 @@ def values(schema: object) -> int:
     return sum(map(values, schema)) if isinstance(schema, list) else 0
 
 
-def plain(schema: Any) -> Any:  # noqa: ANN401 - any JSON
+def plain(schema: Schema) -> Schema:
     """Give a strict schema without its enumerations."""
-    if isinstance(schema, dict):
-        return {key: plain(part) for key, part in schema.items() if not (key == "enum" and isinstance(part, list))}
-    return list(map(plain, schema)) if isinstance(schema, list) else schema
+    return {key: _plain(part) for key, part in schema.items() if not (key == "enum" and isinstance(part, list))}
+
+
+def _plain(part: Any) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(part, dict):
+        return plain(part)
+    return list(map(_plain, part)) if isinstance(part, list) else part
 
 
 def is_free(schema: object) -> bool:
