@@ -45,7 +45,7 @@ def ending(request: ModelRequest) -> Iterator[str]:
     yield f"Done so far, in this order:\n\n{fenced(done)}" if done else "Done so far: nothing."
     refused = [status for status in request.statuses if status not in legal_statuses(request)]
     if refused:
-        yield f"Status can't be {either(refused)} yet."
+        yield f"Status can't be {either(refused)} now."
     hints = "".join(f"{hint}\n" for hint in _hints(request, what, done))
     yield f"Decide about {what}: {tamed(written(cut(request.request, 500)))}\n{hints}{_JSON}"
 

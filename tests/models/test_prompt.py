@@ -330,7 +330,7 @@ def test_the_statuses_that_can_not_be_said_yet_are_told_at_the_end(asks):
     statuses = MACHINES[AgentKind.APP].offered("CONTINUE")
     request = asks(tools=(READ,), statuses=statuses, memory=(), step=1)
     assert "\n- FINISH: " in shown(request).system
-    assert "Status can't be SCREENSHOT or FINISH yet." in shown(request).user[-1]
+    assert "Status can't be SCREENSHOT or FINISH now." in shown(request).user[-1]
     assert "Status can't be" not in shown(asks(statuses=statuses)).user[-1]
 
 
