@@ -244,8 +244,12 @@ def read_response(kind: AgentKind, content: object) -> AgentResponse:
 def _flat(content: dict[str, Any]) -> dict[str, Any]:
     """Take what stands in the decision out of it: an answer in which everything stands side by side is one as well."""
     inside = [key for key in content if _folded(key) == _DECISION]
-    if len(inside) != 1 or not isinstance(content[inside[0]], dict):
+    if len(inside) != 1:
         return content
+    if not isinstance(content[inside[0]], dict):
+        given = type(content[inside[0]]).__name__
+        msg = f"Decision: must be one JSON object with the Status in it, not a {given}"
+        raise InvalidAnswerError(msg)
     beside = {key: value for key, value in content.items() if key != inside[0]}
     twice = beside.keys() & content[inside[0]].keys()
     if twice:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     Labels = Mapping[str, Control]
 
+_MOST = 50
+"""So many controls are named to a model that named none of them."""
+
 
 def decision_of(
     context: Context, run: Run, observation: Observation, content: object, *, refers: bool = False
@@ -130,6 +133,8 @@ def _action(context: Context, run: Run, labels: Labels, action: Action) -> Actio
     required = tool.info.schema.get("required", ())
     complete = {name: value for name, value in given.items() if value is not None or name in required}
     problem = tool.check(complete)
+    if problem and "control_id" in required and complete.get("control_id") is None:
+        problem = f"{tool.info.name} acts on a control: name it as ControlText; there are: {_fit(tool, labels)}"
     if problem:
         raise InvalidAnswerError(problem)
     return Action(tool=tool.info.name, arguments=complete, control=control)
@@ -156,10 +161,17 @@ def _control(tool: BoundTool, labels: Labels, said: ControlRef) -> ControlRef | 
         return ControlRef(id=control.id, name=control.name)
     if not said.id and not tool.takes("control_id"):
         return None  # a name beside a tool that acts on no control
-    known = ", ".join(f"{seen.id} ({seen.name})" for seen in list(labels.values())[:50]) or "none"
+    known = ", ".join(f"{seen.id} ({seen.name})" for seen in list(labels.values())[:_MOST]) or "none"
     wanted = f"{said.id!r} with the name {said.name!r}" if said.id and said.name else repr(said.id or said.name)
     msg = f"there is no control {wanted}; there are: {known}"
     raise InvalidAnswerError(msg)
+
+
+def _fit(tool: BoundTool, labels: Labels) -> str:
+    """Name the controls that a tool acts on, as they are listed."""
+    kinds = tool.info.controls
+    fit = [label for label, control in labels.items() if not kinds or control.kind in kinds]
+    return ", ".join(map(repr, fit[:_MOST])) or "none"
 
 
 def _of_control(tool: BoundTool, action: Action, control: ControlRef | None) -> dict[str, JsonValue]:

@@ -38,7 +38,9 @@ MARKS = (
     *("</", "<data", "< ", "<\t", "<|", "<｜", "<s>", "<start_of", "<end_of", "<<", "<sys", "<eos", "<bos"),  # noqa: RUF001 - as above
     *("<tool", "<think", "<unused", "[inst", "[/inst", "[system", "[/system", "[tool", "[available"),
 )
-parts = st.sampled_from(["</", "<", "/data", "data", ">", "|", "im_end", "\n", "s>", "[INST]", "\\u003c", "x", " ", "<<SYS>>"])
+parts = st.sampled_from(
+    ["</", "<", "/data", "data", ">", "|", "im_end", "\n", "s>", "[INST]", "\\u003c", "x", " ", "<<SYS>>"]
+)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -489,9 +489,11 @@ def test_a_key_both_in_the_decision_and_beside_it_goes_back():
         read_response(AgentKind.APP, {"Decision": DECIDED, "Status": "FINISH"})
 
 
-def test_a_decision_that_is_no_object_goes_back():
-    with pytest.raises(InvalidAnswerError, match="Decision: unknown key"):
-        read_response(AgentKind.APP, {"Decision": "FINISH", "Status": "FINISH"})
+@pytest.mark.parametrize("decision", ["FINISH", [{"Status": "FINISH"}], None, 7], ids=repr)
+def test_a_decision_that_is_no_object_goes_back(decision):
+    why = f"Decision: must be one JSON object with the Status in it, not a {type(decision).__name__}"
+    assert refused(APP, {"Decision": decision, "Status": "FINISH"}) == why
+    assert refused(APP, {"decision": decision}) == why
 
 
 FINISH, FAIL = '{"Status": "FINISH"}', '{"Status": "FAIL"}'

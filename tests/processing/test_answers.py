@@ -89,7 +89,7 @@ def test_a_control_is_found_by_its_label_its_name_or_its_id(do, said, found):
         ({"ControlLabel": "f-9"}, "there is no control 'f-9'"),
         ({"ControlLabel": "f-1", "ControlText": "Name"}, "there is no control 'f-1' with the name 'Name'"),
         ({"ControlLabel": "f-2", "ControlText": "Total"}, "there is no control 'f-2' with the name 'Total'"),
-        ({}, "control_id"),
+        ({}, "fill acts on a control: name it as ControlText; there are: 'Total', 'Name [f-2]', 'Name [f-3]', 'f-4'"),
     ],
     ids=str,
 )
