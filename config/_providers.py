@@ -42,7 +42,8 @@ class Provider(Section):
     """The longest that it may take for an answer, repetitions included. By default `limits.model_seconds`; with
     `fallbacks`, each gets an equal share of them."""
     temperature: float | None = Field(default=None, ge=0, le=2)
-    """How freely it words its answers; none: its own default."""
+    """How freely it words its answers; none: its own default. Not sent to models that take none while they reason, such
+    as `gpt-5`."""
     seed: int | None = Field(default=None, ge=0, lt=2**31)
     """What its choice of words starts from, so that the same question gets the same answer; none: another each time.
     Not every provider heeds it."""

@@ -64,7 +64,7 @@ class Connection:
         settings = self.settings
         if settings.input_price is not None and settings.output_price is not None:
             return (given * settings.input_price + answered * settings.output_price) / MILLION
-        if not self._at_home:
+        if not self.at_home:
             return None  # who is there may take any price, whatever the model is called
         from genai_prices import Usage, calc_price  # noqa: PLC0415 - an optional extra
 
@@ -78,7 +78,7 @@ class Connection:
         return float(found.total_price) if by_token or model.endswith(":free") else None
 
     @functools.cached_property
-    def _at_home(self) -> bool:
+    def at_home(self) -> bool:
         """Whether calls really go to whose prices are listed; a variable of the environment may lead elsewhere."""
         from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - an optional extra
 

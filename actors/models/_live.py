@@ -16,6 +16,7 @@ from callboard.config import COMPATIBLE
 from callboard.messages import InvalidAnswerError, ModelError, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextlib import AbstractAsyncContextManager
 
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -157,7 +158,7 @@ class LiveModel(Model):
             "max_retries": 0,  # repetitions are ours: they keep to the rate limit, and tell what they waited for
             "timeout": self._seconds + 5,  # ours comes first
         }
-        if self._settings.temperature is not None:
+        if self._settings.temperature is not None and _takes_temperature(self._model):
             settings["temperature"] = self._settings.temperature
         if self._settings.seed is not None:
             settings["seed"] = self._settings.seed
@@ -184,7 +185,7 @@ class LiveModel(Model):
                 pause = self._pause(error, tries)
                 if pause is None:
                     again = f" after {tries} repetitions" if tries else ""
-                    msg = f"{self.name} gave no answer{again}: {self._why(error)}"
+                    msg = f"{self.name} gave no answer{again}: {self._why(error)}{self._hint(error)}"
                     raise ModelError(msg) from None  # its text may quote the key, or all of the prompt
             await asyncio.sleep(pause)
             await self._connection.rate.begin()
@@ -217,8 +218,17 @@ class LiveModel(Model):
         inner = body.get("error", body) if isinstance(body, dict) else None
         said = inner.get("message") if isinstance(inner, dict) else None
         text = said if isinstance(said, str) and said else str(error)
+        text = text if _is_told(error) else f"what came can't be read ({type(error).__name__}: {text})"
         shown = self._connection.hidden(" ".join(text.split()))
         return f"{f'HTTP {status}, ' if status else ''}{shown[:_LONGEST]}"
+
+    def _hint(self, error: Exception) -> str:
+        """Say what to try where a server of one's own may know an older protocol than its kind speaks."""
+        unknown = getattr(error, "status_code", 0) in {404, 405} or not _is_told(error)
+        if not unknown or self._connection.kind not in {"openai", "openai-responses"} or self._connection.at_home:
+            return ""
+        where = f"providers.{self.name.partition(':')[0]}.kind"
+        return f"; it was asked by /responses: set {where} to openai-chat for a server that only has /chat/completions"
 
     def _check_refusal(self, response: ModelResponse, usage: Usage) -> None:
         if response.finish_reason == "content_filter":
@@ -269,6 +279,24 @@ def _refuses_schema(error: Exception) -> bool:
 def _in_words(schema: dict[str, Any]) -> str:
     """Write a schema for the prompt; the names in it come from documents and screens."""
     return f"Answer with one JSON object of this schema, and nothing around it:\n\n{tamed(written(schema))}"
+
+
+def _takes_temperature(model: ProvidersModel) -> bool:
+    """Say whether a model takes one: most do not while they reason, and pydantic-ai would warn the host program."""
+    profile: Mapping[str, Any] = model.profile
+    if profile.get("anthropic_disallows_sampling_settings", False):
+        return False
+    efforts = profile.get("openai_reasoning_efforts")
+    can_rest = profile.get("openai_supports_reasoning_effort_none", False) if efforts is None else "none" in efforts
+    rests = can_rest and not profile.get("thinking_enabled_by_default", False)
+    return bool(rests or not profile.get("openai_supports_reasoning", False))
+
+
+def _is_told(error: Exception) -> bool:
+    """Say whether an error was foreseen: what is no answer at all breaks in the middle of being read."""
+    from pydantic_ai.exceptions import AgentRunError, UserError  # noqa: PLC0415 - an optional extra
+
+    return isinstance(error, AgentRunError | UserError)
 
 
 def _content(response: ModelResponse) -> Any:  # noqa: ANN401 - JSON text, or the object itself

@@ -170,6 +170,19 @@ def test_what_is_no_completion_is_an_error_of_the_task(run, provider):
     assert "local:small gave no answer" in causes(result)
 
 
+@pytest.mark.parametrize("failure", ["says", "fails"], ids=["another protocol", "not found"])
+def test_a_server_without_responses_is_told_how_to_be_asked(run, provider, failure):
+    getattr(provider, failure)(answer() if failure == "says" else 404)
+    result = run(kind="openai", api_key="sk-very-secret").result(10)
+    assert "; it was asked by /responses: set providers.local.kind to openai-chat" in causes(result)
+    assert ("what came can't be read (TypeError" in causes(result)) == (failure == "says")
+
+
+def test_a_server_without_responses_can_be_asked_as_it_knows(run, provider):
+    provider.says(answer())
+    assert run(kind="openai-chat", api_key="sk-very-secret").result(10).outcome is Outcome.FINISHED
+
+
 def test_a_refusal_is_an_error_that_says_so(run, provider):
     provider.refuses("I can't help with that.")
     result = run().result(10)

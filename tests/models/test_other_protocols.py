@@ -141,6 +141,46 @@ class Google(Protocol):
         return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": self.model, "responseId": "1"}
 
 
+class OpenAI(Protocol):
+    """OpenAI's `/responses`."""
+
+    kind = "openai"
+    model = "gpt-5"
+    key_header = ("authorization", f"Bearer {KEY}")
+
+    def message(self, text):
+        return self._said({"type": "output_text", "text": text, "annotations": []})
+
+    def call(self, arguments):
+        call = {"type": "function_call", "id": "fc_1", "call_id": "1", "name": "answer", "status": "completed"}
+        return self._body({**call, "arguments": json.dumps(arguments)})
+
+    def refused(self):
+        return self._said({"type": "refusal", "refusal": "no"})
+
+    def error(self, status, message):
+        return {"error": {"message": message, "type": "error", "code": None}}
+
+    def prompt(self, sent):
+        return json.dumps(sent.get("instructions", "")), json.dumps(sent["input"])
+
+    def schema(self, sent):
+        return sent.get("text", {}).get("format", {}).get("schema")
+
+    def pictures(self, sent):
+        return json.dumps(sent["input"]).count('"type": "input_image"')
+
+    def _said(self, part):
+        return self._body({"type": "message", "id": "1", "role": "assistant", "status": "completed", "content": [part]})
+
+    def _body(self, output):
+        usage = {"input_tokens": GIVEN, "output_tokens": ANSWERED, "total_tokens": GIVEN + ANSWERED}
+        details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+        shared = {"id": "1", "object": "response", "created_at": 1, "status": "completed", "model": self.model}
+        choices = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+        return {**shared, **choices, "output": [output], "usage": {**usage, **details}}
+
+
 class Provider:
     """Answers each call as it was told, in order; of calls past the orders, the last order holds."""
 
@@ -234,10 +274,12 @@ def make_other() -> Iterator[Callable[[Protocol], Provider]]:
         yield make
 
 
-@pytest.fixture(params=[Anthropic(), Google()], ids=lambda protocol: protocol.kind)
+@pytest.fixture(params=[Anthropic(), Google(), OpenAI()], ids=lambda protocol: protocol.kind)
 def provider(request, make_other, monkeypatch) -> Provider:
     """A provider of each protocol; nothing of the environment leads to a real one."""
-    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+    for name in ("ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(_live, "FIRST_PAUSE", 0.001)
     return make_other(request.param)
@@ -339,6 +381,27 @@ async def test_the_prompt_and_the_schema_of_this_step_are_sent(provider, asked):
     assert schema is not None
     assert "FINISH" in json.dumps(schema)
     assert "500" in json.dumps(sent)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("kind", "model", "sent"),
+    [
+        ("openai", "gpt-5", False),
+        ("openai", "gpt-5.1", True),
+        ("openai", "gpt-4o", True),
+        ("anthropic", "claude-haiku-4-5", True),
+        ("anthropic", "claude-opus-4-7", False),
+    ],
+)
+async def test_a_temperature_is_sent_to_models_that_take_one(make_other, asks, kind, model, sent):
+    provider = make_other({"openai": OpenAI(), "anthropic": Anthropic()}[kind])
+    provider.says(answer())
+    entry = {"url": provider.url, "api_key": KEY, "temperature": 0.0}
+    live = named_models(Settings(models={"app": f"{kind}:{model}"}, providers={kind: entry}))[AgentKind.APP]
+    await live.answer(asks())
+    await live.close()
+    assert ("temperature" in provider.requests[0]) is sent
 
 
 async def test_a_model_may_answer_by_a_tool(provider, asked):
@@ -582,6 +645,7 @@ def test_a_fallback_of_another_protocol_is_asked_where_the_first_choice_gives_no
 def test_a_list_price_is_known_for_a_known_model(provider, asks, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
-    known = {"anthropic": "claude-sonnet-4-5", "google": "gemini-2.5-pro"}[provider.protocol.kind]
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    known = {"anthropic": "claude-sonnet-4-5", "google": "gemini-2.5-pro", "openai": "gpt-5"}[provider.protocol.kind]
     model = named_models(Settings(models={"app": f"{provider.protocol.kind}:{known}"}))[AgentKind.APP]
     assert 0 < model.estimate(asks()).cost < 1
