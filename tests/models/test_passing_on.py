@@ -213,6 +213,23 @@ def test_a_replay_goes_the_same_way(live, tmp_path):
     assert again.outcome is Outcome.FINISHED
 
 
+def test_a_replay_knows_copied_texts_and_cut_answers_for_what_they_were(start, sheet, tmp_path):
+    path, copied = tmp_path / "journal.db", "${steps.1.results.0.value}"
+    sheet.shows(copied)
+    answers = [
+        ModelAnswer(content=READ, refers=True),
+        ModelAnswer(content={"Status": "FAIL"}, refers=True, cut="the answer was cut"),
+        ModelAnswer(content={**WRITE, "Args": {"rows": copied}}, refers=True),
+        ModelAnswer(content=FINISH, refers=True),
+    ]
+    with start(servers=[sheet], app=lambda request: answers[request.call - 1], journal={"path": path}) as supervisor:
+        assert supervisor.submit(lone()).result(10).ok
+    assert sheet.deeds == [("memo:one", "rows", json.dumps(copied))]
+    again = replay_journal(path, "t", Settings.load(log={"format": "off"}))
+    assert again.difference is None, str(again.difference)
+    assert again.outcome is Outcome.FINISHED
+
+
 def test_an_answer_that_was_kept_before_a_crash_means_the_same_after_it(start, sheet, tmp_path):
     """The first process is stopped while its second answer is on its way to the tool, which never sees it."""
     path = tmp_path / "journal.db"
