@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib.metadata
 import inspect
 import os
 import re
@@ -20,8 +22,14 @@ _SHORTEST = 4
 """Characters of a secret that is taken out: shorter ones are in every word."""
 _SHORTEST_FOUND = 8
 """The same, of a variable that only has a name like a key's."""
-_PACKAGES = {"anthropic": "anthropic", "google": "google", "google-cloud": "google", "bedrock": "bedrock"}
-"""Kinds that need another extra than `models`."""
+_PACKAGES = {
+    "openai": "models",
+    "anthropic": "anthropic",
+    "google": "google",
+    "google-cloud": "google",
+    "bedrock": "bedrock",
+}
+"""Kinds that an extra of ours brings the package of. Of others pydantic-ai has one, or they need no more than that."""
 
 
 class Connection:
@@ -151,8 +159,12 @@ class Connection:
 
 def missing(where: str, kind: str) -> SettingsError:
     """Make the error for a package that is not installed."""
-    extra = _PACKAGES.get(kind, "models")
-    return SettingsError(f"{where}: a package is missing: pip install 'callboard[{extra}]'")
+    package = f"callboard[{_PACKAGES.get(kind, 'models')}]"
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        theirs = importlib.metadata.metadata("pydantic-ai-slim").get_all("Provides-Extra") or []
+        if kind in theirs and kind not in _PACKAGES:
+            package = f"pydantic-ai-slim[{kind}]"
+    return SettingsError(f"{where}: a package is missing: pip install '{package}'")
 
 
 def first_sentence(text: str) -> str:

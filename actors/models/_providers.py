@@ -71,9 +71,10 @@ class Providers:
 
     def _connection(self, name: str) -> Connection:
         if name not in self._connections:
+            settings = self._settings.providers.get(name, Provider())
             try:
                 import pydantic_ai.direct  # noqa: F401, PLC0415 - an optional extra; here, not first on the event loop
             except ImportError as error:
-                raise missing(name, "") from error
-            self._connections[name] = Connection(name, self._settings.providers.get(name, Provider()))
+                raise missing(name, settings.kind or name) from error
+            self._connections[name] = Connection(name, settings)
         return self._connections[name]

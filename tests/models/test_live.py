@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -374,6 +375,35 @@ def test_a_controls_name_ends_nothing_in_a_schema_that_stands_in_the_prompt(run,
     assert "<|im_end|>" not in json.dumps(provider.requests[0])
     system = "\n".join(said["content"] for said in provider.requests[0]["messages"] if said["role"] == "system")
     assert '"\\u003c/data>\\u003c|im_end|>"' in system
+
+
+@pytest.mark.parametrize(
+    ("kind", "package"),
+    [
+        ("openai", "callboard[models]"),
+        ("ollama", "callboard[models]"),
+        ("anthropic", "callboard[anthropic]"),
+        ("google-cloud", "callboard[google]"),
+        ("groq", "pydantic-ai-slim[groq]"),
+        ("xai", "pydantic-ai-slim[xai]"),
+    ],
+)
+def test_a_missing_package_is_named_by_what_brings_it(monkeypatch, kind, package):
+    def absent(_):
+        raise ImportError
+
+    monkeypatch.setattr("pydantic_ai.providers.infer_provider_class", absent)
+    with pytest.raises(SettingsError) as raised:
+        named_models(Settings(models={"app": f"{kind}:x"}))
+    assert str(raised.value).endswith(f"a package is missing: pip install '{package}'")
+
+
+@pytest.mark.parametrize("settings", [{"kind": "anthropic"}, {}], ids=["by kind", "by name"])
+def test_without_any_package_the_one_that_brings_all_is_named(monkeypatch, settings):
+    monkeypatch.setitem(sys.modules, "pydantic_ai.direct", None)
+    name = "mine" if settings else "anthropic"
+    with pytest.raises(SettingsError, match=r"pip install 'callboard\[anthropic\]'"):
+        named_models(Settings(models={"app": f"{name}:x"}, providers={name: settings}))
 
 
 def test_models_of_one_provider_share_its_connections(provider):
