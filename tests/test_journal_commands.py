@@ -490,7 +490,6 @@ def in_doubt(here: Path, folder: Folder) -> Path:
         (intent,) = connection.execute("SELECT max(id) FROM rows WHERE kind IN ('intent', 'foreseen')").fetchone()
         connection.execute("DELETE FROM rows WHERE id > ?", (intent,))
         connection.commit()
-    (place / "journal.db-wal").touch()  # `sqlite3` took it in and away
     return place
 
 

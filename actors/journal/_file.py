@@ -13,7 +13,7 @@ from callboard.actors.journal._lock import JournalLock
 from callboard.actors.journal._pictures import Pictures, sync_folder
 from callboard.actors.journal._retention import Retention, eras_of
 from callboard.actors.journal._row import INSERT, Bound, row_of, rows_of, values_of
-from callboard.actors.journal._schema import LOGGED, check, migrate
+from callboard.actors.journal._schema import check, migrate
 from callboard.messages import Event, JournalError, Message, Task, TaskResult
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ _PICTURE = "INSERT OR IGNORE INTO pictures (name, task, bytes) VALUES (?, ?, ?)"
 _USED = "SELECT id FROM tasks WHERE id = ? OR key = ?"
 _UNFINISHED = "SELECT id FROM tasks WHERE ended IS NULL ORDER BY number"
 _SESSION = "SELECT id FROM tasks WHERE id = ? OR session = ? ORDER BY number"
-_NOT_LOGGED = "DELETE FROM marks WHERE name = ?"
 _EVENTS = "SELECT id, at, task, run, job, kind, body FROM rows WHERE seq > ? ORDER BY seq LIMIT ?"
 _RESULT = (
     "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND kind = 'task_result' ORDER BY id LIMIT 1"
@@ -230,15 +229,11 @@ class JournalFile:
             with told(self.path, "closed"), contextlib.closing(self._connection) as connection:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                lost = self._misplaced()
-                if lost is None:
-                    _put_log_away(connection)
-                elif lost != self.path:  # SQLite has a log that was deleted, and takes it in all the same
-                    connection.execute(_NOT_LOGGED, (LOGGED,))
-        except JournalError:
-            with contextlib.suppress(OSError):  # SQLite may have taken the log in, and the file not know it
-                beside(self.path, "-wal").touch(0o600)
-            raise
+                if self._misplaced() is None:
+                    connection.execute("PRAGMA busy_timeout = 0")  # readers are not waited for: the log then stays
+                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                    with contextlib.suppress(sqlite3.OperationalError):  # all is in the file already
+                        connection.execute("PRAGMA journal_mode = DELETE").fetchall()
         finally:
             self._lock.release()
 
@@ -334,14 +329,4 @@ def _keep_log(path: Path, connection: sqlite3.Connection) -> None:
         problem = f"can't be opened: SQLite can keep no log beside it (mode {mode!r}): use a local file system"
         raise JournalError(path, problem)
     connection.execute("PRAGMA journal_size_limit = 16000000")  # after a reader kept the log from being emptied
-    connection.execute("INSERT OR REPLACE INTO marks VALUES (?, 1)", (LOGGED,))  # the log is made with it
-    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()  # the file says so too; no reader is waited for
-
-
-def _put_log_away(connection: sqlite3.Connection) -> None:
-    """Take all that is in the log into the file, which then needs none."""
-    connection.execute(_NOT_LOGGED, (LOGGED,))
-    connection.execute("PRAGMA busy_timeout = 0")  # readers are not waited for: the log then stays
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    with contextlib.suppress(sqlite3.OperationalError):  # all is in the file already
-        connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+    connection.execute("SELECT count(*) FROM marks").fetchone()  # the log is made with the first look

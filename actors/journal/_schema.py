@@ -59,16 +59,6 @@ MIGRATIONS: tuple[str, ...] = (
 """The scripts that make the tables, a version each; the last line of each is its version."""
 
 
-LOGGED = "logged"
-"""The mark that a file has while its rows stand in a log beside it: what is closed has none, and needs no log."""
-
-LOST = (
-    "was in use when its process ended, and the log of its last rows, {log}, is gone: put it back; or, if a program "
-    "like sqlite3 took it into the file, or to go on without those rows, which may do again what they told of, "
-    "make an empty file of that name"
-)
-"""What is said of a journal without its log."""
-
 _LOG_HEADER = 32
 """The bytes of a log before its first row."""
 
@@ -120,8 +110,6 @@ def check(path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
         try:
             with contextlib.closing(connect_reading(path, alone=True)) as connection:
                 check_open(path, connection, migrations)
-                if log in made and connection.execute("SELECT 1 FROM marks WHERE name = ?", (LOGGED,)).fetchone():
-                    raise JournalDamagedError(path, LOST.format(log=log))
                 found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         finally:
             for each in made:

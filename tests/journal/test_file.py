@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib.util
 import os
@@ -469,55 +468,3 @@ def test_a_log_that_was_cut_short_leaves_whole_commits_or_is_refused(writer, pla
         assert len(ids[1:]) % 100 == 0
         found.add(len(ids))
     assert found >= {0, 101, 401}
-
-
-def test_a_journal_whose_log_is_gone_is_refused_until_somebody_says_that_it_goes_without(opened, writer, place):
-    writer().kill()
-    log = place.with_name(f"{place.name}-wal")
-    kept = log.read_bytes()
-    log.unlink()
-    before = place.read_bytes()
-    with pytest.raises(JournalDamagedError, match=r"is gone: put it back.*make an empty file of that name"):
-        opened()
-    assert (place.read_bytes(), log.exists()) == (before, False)
-    log.write_bytes(kept)
-    assert opened().unfinished() == ("t",)
-
-
-def test_a_journal_goes_on_without_its_log_if_an_empty_one_is_put_in_its_place(opened, writer, place):
-    writer().kill()
-    place.with_name(f"{place.name}-wal").write_bytes(b"")
-    assert opened().unfinished() == ()
-
-
-def test_a_process_killed_before_it_made_its_log_or_after_it_put_it_away_left_nothing_out(opened, place, a_task):
-    journal = opened()
-    written(journal, a_task("t"))
-    journal.close()
-    connection = sqlite3.connect(place)
-    connection.execute("PRAGMA journal_mode = WAL")  # and its log is taken away as it is closed
-    connection.close()
-    assert place.read_bytes()[18:20] == b"\2\2"
-    assert opened().unfinished() == ("t",)
-
-
-@pytest.mark.parametrize("fails", ["DELETE FROM marks", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA journal_mode"])
-def test_a_journal_that_could_not_be_closed_in_order_opens_again(opened, place, a_task, monkeypatch, fails):
-    journal = opened()
-    written(journal, a_task("t"))
-    real = journal._connection
-
-    class Full:
-        def execute(self, statement, *parameters):
-            if statement.startswith(fails):
-                problem = "database or disk is full"
-                raise sqlite3.OperationalError(problem)
-            return real.execute(statement, *parameters)
-
-        def __getattr__(self, name):
-            return getattr(real, name)
-
-    monkeypatch.setattr(journal, "_connection", Full())
-    with contextlib.suppress(JournalError):
-        journal.close()
-    assert opened().unfinished() == ("t",)
