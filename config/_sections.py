@@ -19,7 +19,7 @@ class SystemSettings(Section):
     """Whether people are asked."""
 
     ask_question: bool = True
-    """Whether PENDING asks; otherwise the model is told that nobody will answer."""
+    """Whether PENDING asks; otherwise live models are not offered it, and who asks is told that nobody will answer."""
     safe_guard: bool = True
     """Whether approvals are asked for; otherwise what would need one runs. Denials always hold."""
 

@@ -82,6 +82,8 @@ class ModelRequest:
     """The names of values that tools get where an argument says ``${secret:NAME}``."""
     reasons: tuple[str, ...] = ()
     """Why its earlier answers to this request were sent back."""
+    attended: bool = True
+    """Whether anybody is there to answer a question of PENDING."""
     history_tokens: int = 6000
     """About how much of its prompt may tell what was done before."""
     observation_tokens: int = 6000

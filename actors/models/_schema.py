@@ -101,10 +101,9 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
 
     A HostAgent has to have a target to ASSIGN to, and can't FINISH with a subtask that did not. An AppAgent that did
     nothing needs no second look, nor does one that sees no control; and it can't FINISH if it could have read first: it
-    has seen the names of the controls, and not what is in them. Whoever was told that nobody answers questions asks no
-    more.
+    has seen the names of the controls, and not what is in them. Where nobody answers questions, none can be asked.
     """
-    guesses = {"PENDING"} if _unheard(request) else set()
+    guesses = set() if request.attended and not _unheard(request) else {"PENDING"}
     if request.kind is AgentKind.HOST:
         own = own_subtasks(request)
         guesses |= set() if request.observation.targets else {"ASSIGN"}

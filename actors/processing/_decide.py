@@ -204,6 +204,7 @@ def _request(context: Context, run: Run, observation: Observation, reasons: tupl
         tools=tuple(tool.info for tool in tools.values() if tool.info.offered),
         secrets=context.services.secrets.names(assign.task_id),
         reasons=reasons,
+        attended=context.services.settings.system.ask_question,
         history_tokens=run.limits.history_tokens,
         observation_tokens=run.limits.observation_tokens,
     )

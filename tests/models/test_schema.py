@@ -361,6 +361,12 @@ def test_no_fresh_look_is_asked_for_where_there_is_nothing_to_look_at(asks):
     assert "SCREENSHOT" not in legal_statuses(asked(asks, observation=Observation()))
 
 
+@pytest.mark.parametrize("kind", [AgentKind.HOST, AgentKind.APP])
+def test_where_nobody_answers_no_question_can_be_asked(asks, kind):
+    assert "PENDING" in legal_statuses(asks(kind=kind, statuses=("CONTINUE", "PENDING")))
+    assert legal_statuses(asks(kind=kind, statuses=("CONTINUE", "PENDING"), attended=False)) == ("CONTINUE",)
+
+
 def test_an_agent_that_was_told_that_nobody_answers_can_not_ask_again(asks):
     told = Observation(notes=(NOBODY,))
     before = tuple(record.model_copy(update={"observation": told}) for record in asks().memory)
