@@ -87,7 +87,8 @@ def of(tasks):
 @pytest.fixture(scope="module")
 def begun(trials, request):
     """Begin all trials of this file that are to be run; they go on beside the tests."""
-    chosen = [item.callspec.params for item in request.session.items if "begun" in item.fixturenames]
+    mine = (item for item in request.session.items if item.module is request.module)
+    chosen = [item.callspec.params for item in mine if "begun" in item.fixturenames]
     return {
         (each["tasks"], *each["places"]): trials.begin(
             "at", [{"kills": [place]} for place in each["places"]], **of(each["tasks"])
