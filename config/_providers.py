@@ -55,7 +55,7 @@ class Provider(Section):
     """How it is held to the form of an answer: by its own JSON Schema mode, by a tool's schema, or by the prompt alone;
     `auto` takes the first that the model has."""
     pictures: bool | None = None
-    """Whether its models are shown pictures; by default, if the model is known to see."""
+    """Whether its models are shown pictures; by default, unless the model is known not to see."""
     input_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """What a million tokens of a prompt cost. By default both are the model's list prices, if those are known."""
     output_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
