@@ -237,6 +237,16 @@ def test_only_the_command_line_prints():
     assert against == []
 
 
+def test_all_failures_are_logged_by_the_logger_that_never_raises():
+    against = [
+        f"{module}:{node.lineno}"
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if module != "callboard.config._host_log" and isinstance(node, ast.Attribute) and node.attr == "getLogger"
+    ]
+    assert against == []
+
+
 OWN_END = "pykka.ActorRegistry.unregister(self.actor_ref)"
 """What an actor may do with Pykka's list: take itself out of it."""
 

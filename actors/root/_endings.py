@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from callboard.actors.agent import last_word
@@ -11,6 +10,7 @@ from callboard.actors.root._handover import heard_at
 from callboard.actors.root._requests import Left
 from callboard.actors.root._tasks import never_ran
 from callboard.actors.states import archive, evolve, fold
+from callboard.config import HostLog
 from callboard.messages import Outcome, RoundEnded, SubtaskEnded, agent_kind, subtask_ended
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from callboard.config import Limits
     from callboard.messages import Assign, Cause
 
-_log = logging.getLogger("callboard")
+_log = HostLog()
 
 Ending = SubtaskEnded | RoundEnded
 
