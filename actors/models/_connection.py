@@ -11,11 +11,10 @@ import re
 from typing import Any
 
 from callboard.actors.models._rate import RateLimit
-from callboard.config import COMPATIBLE, Provider, in_url, masked
+from callboard.config import COMPATIBLE, MASK, Provider, in_url, masked
 from callboard.messages import SettingsError
 
 MILLION = 1_000_000
-_MASK = "**********"
 _KEY = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET)(?:_|$)")
 """Variables of the environment that hold keys. Kinds read some that no list of ours could have."""
 _SHORTEST = 4
@@ -102,7 +101,7 @@ class Connection:
         """Take keys and the values of headers out of a text, and what is secret in an address."""
         text = masked(text, in_url(text))
         for secret in self._secrets:
-            text = text.replace(secret, _MASK)
+            text = text.replace(secret, MASK)
         return text
 
     def _all_secrets(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from openpyxl import Workbook
 
 
 def beside(name: str) -> ModuleType:
@@ -190,3 +191,13 @@ def pytest_terminal_summary(terminalreporter, config) -> None:
         terminalreporter.section("kill -9")
         for name, figures in found.items():
             terminalreporter.write_line(f"{name}: {figures}")
+
+
+@pytest.fixture
+def book(tmp_path):
+    """A workbook with one cell that says "old"."""
+    path = tmp_path / "book.xlsx"
+    workbook = Workbook()
+    workbook.active["A1"] = "old"
+    workbook.save(path)
+    return path

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from openpyxl import Workbook, load_workbook
+from openpyxl import load_workbook
 
 from callboard import EventName, Model, Outcome, Task
 from callboard.actors.models import ModelAnswer
@@ -31,15 +31,6 @@ class Paid(Model):
         ]
         content = {"Status": "FINISH"} if request.memory else {"Status": "CONTINUE", "Actions": calls}
         return ModelAnswer(content=content, input_tokens=100, output_tokens=10, cost=0.25)
-
-
-@pytest.fixture
-def book(tmp_path):
-    path = tmp_path / "book.xlsx"
-    workbook = Workbook()
-    workbook.active["A1"] = "old"
-    workbook.save(path)
-    return path
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from openpyxl import Workbook, load_workbook
+from openpyxl import load_workbook
 
 from callboard import EventName, Outcome, Task
 from callboard.actors.processing import _decide
@@ -47,15 +47,6 @@ def leave(path, values):
 
 def cells(path):
     return {cell.coordinate: cell.value for row in load_workbook(path).active for cell in row if cell.value}
-
-
-@pytest.fixture
-def book(tmp_path):
-    path = tmp_path / "book.xlsx"
-    workbook = Workbook()
-    workbook.active["A1"] = "old"
-    workbook.save(path)
-    return path
 
 
 @pytest.fixture
