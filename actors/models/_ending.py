@@ -43,7 +43,8 @@ def ending(request: ModelRequest) -> Iterator[str]:
     host = request.kind is AgentKind.HOST
     done, what = _done(request), "the request" if host else "your subtask"
     yield f"Done so far, in this order:\n\n{fenced(done)}" if done else "Done so far: nothing."
-    refused = [status for status in request.statuses if status not in legal_statuses(request)]
+    legal = legal_statuses(request)
+    refused = [status for status in request.statuses if status not in legal]
     if refused:
         yield f"Status can't be {either(refused)} now."
     hints = "".join(f"{hint}\n" for hint in _hints(request, what, done))
