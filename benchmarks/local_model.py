@@ -159,7 +159,8 @@ def run(folder: Path, url: str, seed: int, temperature: float, change: Callable[
     """Run the example once, as a user would."""
     table = prepared(folder / "example", change)
     out = folder / "out"
-    provider = {"url": url, "temperature": temperature, "seed": seed, "actions": 1, "input_price": 0, "output_price": 0}
+    provider = {"url": url, "temperature": temperature, "seed": seed, "actions": 1, "short": True}
+    provider |= {"input_price": 0, "output_price": 0}
     variables = {f"CALLBOARD_PROVIDERS__LOCAL__{name.upper()}": str(value) for name, value in provider.items()}
     command = [sys.executable, "-m", "callboard", "run", str(folder / "example"), "--output", str(out), "--no-input"]
     command += ["--model", "host=local:model,app=local:model", "--record", str(folder / "record.jsonl")]
@@ -220,7 +221,7 @@ def server(url: str | None, model: str) -> Iterator[str]:
         return
     if not WEIGHTS[model].path.is_file():
         sys.exit(f"the weights are not there: python tests/local_llm/fetch.py --model {model}")
-    with serving(WEIGHTS[model].path) as own:
+    with serving(WEIGHTS[model].path, word_threads=2) as own:  # the machine has nothing else to do
         yield own
 
 

@@ -49,6 +49,10 @@ class Provider(Section):
     Not every provider heeds it."""
     actions: int = Field(default=10, ge=1, le=10)
     """The most actions in one answer. Several save calls; small models do better with one, and a look after it."""
+    short: bool = False
+    """Whether its models get short prompts, as small ones need them: tools without the parameters that may be left out,
+    steps without what the model thought, subtasks without the request that they are part of, and data that can be
+    passed on by its name alone."""
     max_tokens: int = Field(default=4096, ge=1)
     """The longest answer, in tokens, what a model thinks before it included; that much is reserved from the budgets."""
     output: Literal["auto", "native", "tool", "prompted"] = "auto"

@@ -32,8 +32,8 @@ _NOT = re.compile(r"\b(?:no|not|never|nothing|without)\b|n[’']t\b", re.IGNOREC
 _JSON = "Answer with one JSON object."
 
 
-def ending(request: ModelRequest) -> Iterator[str]:
-    """Write what stands last in a prompt."""
+def ending(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
+    """Write what stands last in a prompt; in a `short` one, what seems to come next is said, and not just hinted at."""
     if request.observation.notes:
         notes = "\n".join(f"- {cut(note, 1000)}" for note in request.observation.notes)
         yield "## Remarks on your last step\n\n" + fenced(notes)
@@ -47,11 +47,12 @@ def ending(request: ModelRequest) -> Iterator[str]:
     refused = [status for status in request.statuses if status not in legal]
     if refused:
         yield f"Status can't be {either(refused)} now."
-    hints = "".join(f"{hint}\n" for hint in _hints(request, what, done))
-    yield f"Decide about {what}: {tamed(written(cut(request.request, 500)))}\n{hints}{_JSON}"
+    hints = "".join(f"{hint}\n" for hint in _hints(request, what, done, short=short))
+    asked = tamed(written(cut(request.request, 500)))
+    yield f"Decide about {what}, whether it is done, or what comes next: {asked}\n{hints}{_JSON}"
 
 
-def _hints(request: ModelRequest, what: str, done: str) -> Iterator[str]:
+def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Iterator[str]:
     """Say what is to be weighed."""
     results = [result for record in own_steps(request) for result in record.results]
     missed, usable = _missed(request), offered_tools(request)
@@ -60,10 +61,16 @@ def _hints(request: ModelRequest, what: str, done: str) -> Iterator[str]:
     if results and results[-1].status is ResultStatus.FAILURE:
         yield "The last call FAILED: what it was for is not done."
     elif done and missed:
-        now = ": it can be called now" if all(tool in usable for tool in missed) else ""
-        yield f"No step called {either([tool.name for tool in missed])} so far{now}."
+        first = next((f" Next is {tool.name}." for tool in missed if tool in usable and short), "")
+        yield f"Not called yet: {', '.join(tool.name for tool in missed)}.{first}"
     elif done:
-        yield f"If nothing of {what} is missing any more: FINISH."
+        made = _made(request)
+        called = (
+            f"{' and '.join(made)} {'were' if made[1:] else 'was'} called, and succeeded: that is done. "
+            if made
+            else ""
+        )
+        yield f"{called}If {what} asks for nothing else, it is done, and nothing is missing: FINISH."
     yield from (f"{tool.name} comes later: {needed(tool, usable)}" for tool in missed if tool not in usable)
 
 
@@ -108,20 +115,38 @@ def _new(request: ModelRequest) -> Iterator[str]:
 
 
 def _missed(request: ModelRequest) -> list[ToolInfo]:
-    """Name the one tool that makes what the subtask names, where it was not called, and there is nothing such.
+    """Give the tools that make what the subtask names, where they were not called, and there is nothing such.
 
-    What has the name of a thing is easily taken for the thing: a table called Chart for a chart. Where several tools
-    make it nobody knows which one is meant; and where something is not to be done, whether it is this.
+    What has the name of a thing is easily taken for the thing: a table called Chart for a chart.
+    """
+    there = {singular(control.kind.casefold()) for control in request.observation.controls}
+    called = {result.tool for record in own_steps(request) for result in record.results}
+    return [tool for tool in _meant(request) if tool.name not in called and not makes(tool.name) & there]
+
+
+def _made(request: ModelRequest) -> list[str]:
+    """Name the tools that make what the subtask names, and that did."""
+    succeeded = {
+        result.tool
+        for record in own_steps(request)
+        for result in record.results
+        if result.status is ResultStatus.SUCCESS
+    }
+    return [tool.name for tool in _meant(request) if tool.name in succeeded]
+
+
+def _meant(request: ModelRequest) -> list[ToolInfo]:
+    """Give the tools that make what the subtask names.
+
+    Where several tools make it nobody knows which one is meant; and where something is not to be done, whether it is
+    this.
     """
     if request.kind is not AgentKind.APP or _NOT.search(request.request):
         return []
     makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]
     words = {singular(word) for word in re.findall(r"[^\W\d_]{3,}", request.request.casefold())}
-    there = {singular(control.kind.casefold()) for control in request.observation.controls}
-    called = {result.tool for record in own_steps(request) for result in record.results}
     often = Counter(thing for tool in makers for thing in makes(tool.name))
-    meant = {thing for thing in words - there if often[thing] == 1}
-    return [tool for tool in makers if tool.name not in called and makes(tool.name) & meant]
+    return [tool for tool in makers if any(often[thing] == 1 for thing in makes(tool.name) & words)]
 
 
 def _there(seen: Observation) -> dict[str, tuple[Named, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from callboard.actors.models._schema import IN_DECISION
 from callboard.messages import AgentKind
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ _ASSIGN = Example(
         "Observation": "Nothing was done yet. The page City library is open.",
         "Thought": "The request asks for the opening hours, and for entries in the calendar. The hours come first: "
         "they have to be read.",
-        "Plan": ["Read the opening hours", "Enter them into the calendar"],
         "Decision": {
+            "Plan": ["Read the opening hours", "Enter them into the calendar"],
             "Status": "ASSIGN",
             "ControlText": "City library",
             "Current Sub-Task": "Read the list of the opening hours",
@@ -39,8 +40,8 @@ _NEXT = Example(
         "Observation": "Subtask 1 is finished: it read the opening hours of 6 days.",
         "Thought": "The request asks for the opening hours, and for entries in the calendar. Subtask 1 read the hours. "
         "What is missing is the entries.",
-        "Plan": ["Enter them into the calendar"],
         "Decision": {
+            "Plan": ["Enter them into the calendar"],
             "Status": "ASSIGN",
             "ControlText": "Calendar",
             "Current Sub-Task": "Enter the opening hours that subtask 1 left, one entry for each day",
@@ -54,8 +55,7 @@ _HOST_DONE = Example(
         "Observation": "Subtasks 1 and 2 are finished: the hours were read, and 6 entries made.",
         "Thought": "The request asks for the opening hours, and for entries in the calendar. Subtask 1 read the hours, "
         "subtask 2 made the entries. Nothing is missing.",
-        "Plan": [],
-        "Decision": {"Status": "FINISH", "Result": "The opening hours of 6 days are in the calendar."},
+        "Decision": {"Plan": [], "Status": "FINISH", "Result": "The opening hours of 6 days are in the calendar."},
         "Comment": "The opening hours are in the calendar.",
     },
 )
@@ -63,9 +63,9 @@ _READ = Example(
     'The subtask is "Read the list of the opening hours", nothing was done so far, a list Hours is listed:',
     {
         "Observation": "Nothing was done so far. There is a list, Hours.",
-        "Thought": "read_list reads it.",
-        "Plan": ["Read the list"],
+        "Thought": "The subtask asks for the list. read_list reads it.",
         "Decision": {
+            "Plan": ["Read the list"],
             "Status": "CONTINUE",
             "Actions": [{"Function": "read_list", "ControlText": "Hours", "Args": {}}],
         },
@@ -75,10 +75,9 @@ _READ = Example(
 _READ_DONE = Example(
     "Your step 1 returned the list; it is all that the subtask asks for:",
     {
-        "Observation": "read_list succeeded in step 1: it returned 6 days.",
-        "Thought": "The subtask asks for the list, and read_list returned it. Nothing is missing.",
-        "Plan": [],
-        "Decision": {"Status": "FINISH", "Result": "${steps.1.results.0.value}"},
+        "Observation": "Done so far: read_list.",
+        "Thought": "The subtask asks for the list. read_list was called, and succeeded. Nothing is missing.",
+        "Decision": {"Plan": [], "Status": "FINISH", "Result": "${steps.1.results.0.value}"},
         "Comment": "The library's hours of 6 days.",
     },
 )
@@ -87,10 +86,10 @@ _WRITE = Example(
     "can't be called yet, and ${subtasks.1.output.days} can be passed on:",
     {
         "Observation": "Nothing was done so far. The window is empty; subtask 1 left the days.",
-        "Thought": "The subtask asks for a frame. draw_frame draws it around entries, and there are none yet: "
-        "add_entries makes them of what was left.",
-        "Plan": ["Enter the days", "Draw the frame"],
+        "Thought": "The subtask asks for a frame, around entries. First, add_entries makes them of the days that "
+        "subtask 1 left.",
         "Decision": {
+            "Plan": ["Enter the days", "Draw the frame"],
             "Status": "CONTINUE",
             "Actions": [
                 {"Function": "add_entries", "ControlText": "This week", "Args": {"days": "${subtasks.1.output.days}"}}
@@ -102,10 +101,10 @@ _WRITE = Example(
 _MORE = Example(
     "Then, your step 1 was add_entries:",
     {
-        "Observation": "add_entries succeeded in step 1.",
-        "Thought": "The subtask asks for a frame. What is missing is the frame: draw_frame draws it.",
-        "Plan": ["Draw the frame"],
+        "Observation": "Done so far: add_entries.",
+        "Thought": "The subtask asks for a frame. Next is draw_frame.",
         "Decision": {
+            "Plan": ["Draw the frame"],
             "Status": "CONTINUE",
             "Actions": [{"Function": "draw_frame", "ControlText": "Entries", "Args": {}}],
         },
@@ -115,10 +114,9 @@ _MORE = Example(
 _WRITE_DONE = Example(
     "And then, your step 2 was draw_frame:",
     {
-        "Observation": "add_entries succeeded in step 1, draw_frame in step 2.",
-        "Thought": "The subtask asks for a frame. draw_frame drew it in step 2. Nothing is missing.",
-        "Plan": [],
-        "Decision": {"Status": "FINISH", "Result": None},
+        "Observation": "Done so far: add_entries, draw_frame.",
+        "Thought": "The subtask asks for a frame. draw_frame was called, and succeeded. Nothing is missing.",
+        "Decision": {"Plan": [], "Status": "FINISH", "Result": None},
         "Comment": "6 entries were made, with a frame.",
     },
 )
@@ -127,8 +125,8 @@ _TOUCH = Example(
     {
         "Observation": "The settings are open; the switch Wi-Fi is on.",
         "Thought": "One touch switches it off.",
-        "Plan": ["Touch the switch"],
         "Decision": {
+            "Plan": ["Touch the switch"],
             "Status": "CONTINUE",
             "Actions": [{"Function": "tap", "ControlText": "Wi-Fi", "Args": {}}],
         },
@@ -140,8 +138,7 @@ _TOUCH_DONE = Example(
     {
         "Observation": "The switch Wi-Fi is off.",
         "Thought": "Nothing is left to do.",
-        "Plan": [],
-        "Decision": {"Status": "FINISH", "Result": None},
+        "Decision": {"Plan": [], "Status": "FINISH", "Result": None},
         "Comment": "Wi-Fi is off.",
     },
 )
@@ -150,8 +147,8 @@ _RUN = Example(
     {
         "Observation": "The shell is ready.",
         "Thought": "df tells how full the disks are.",
-        "Plan": ["Ask df"],
         "Decision": {
+            "Plan": ["Ask df"],
             "Status": "CONTINUE",
             "Actions": [{"Function": "run", "Args": {"command": "df -h /"}}],
         },
@@ -163,8 +160,7 @@ _RUN_DONE = Example(
     {
         "Observation": "12G of / are available.",
         "Thought": "That is the answer.",
-        "Plan": [],
-        "Decision": {"Status": "FINISH", "Result": "12G"},
+        "Decision": {"Plan": [], "Status": "FINISH", "Result": "12G"},
         "Comment": "12G are left on /.",
     },
 )
@@ -182,5 +178,5 @@ def examples(kind: AgentKind, parts: Mapping[str, Sequence[str]]) -> Iterator[Ex
     """Give those whose decision consists of these parts, by status."""
     for example in EXAMPLES[kind]:
         decision = example.answer["Decision"]
-        if [key for key in decision if key != "Status"] == list(parts.get(decision["Status"], ())):
+        if [key for key in decision if key not in IN_DECISION] == list(parts.get(decision["Status"], ())):
             yield example

@@ -8,7 +8,9 @@ from callboard.actors.models._fence import cut, shortened, written
 from callboard.messages import ResultStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
+
+    from pydantic import JsonValue
 
     from callboard.messages import Action, CommandResult, StepRecord, SubtaskResult
 
@@ -42,9 +44,12 @@ def steps(memory: tuple[StepRecord, ...], characters: int) -> History:
     return _within(characters, numbered, lambda step, room: _in_full(*step, room // 2), lambda step: _in_a_line(*step))
 
 
-def subtasks(done: tuple[SubtaskResult, ...], characters: int) -> History:
-    """Tell what subtasks left within so many characters; the last one always, if only in part."""
-    return _within(characters, done, lambda result, room: _subtask(result, room // 2), _subtask_in_a_line)
+def subtasks(done: tuple[SubtaskResult, ...], characters: int, named: Container[str] = ()) -> History:
+    """Tell what subtasks left within so many characters; the last one always, if only in part.
+
+    What can be passed on by one of the references `named` is told as that.
+    """
+    return _within(characters, done, lambda result, room: _subtask(result, room // 2, named), _subtask_in_a_line)
 
 
 def _within(
@@ -72,18 +77,29 @@ def _subtask_in_a_line(result: SubtaskResult) -> str:
     return f"- subtask {result.number} ({result.address}): {asked} → {result.outcome.value}"
 
 
-def _subtask(result: SubtaskResult, most: int) -> str:
+def _subtask(result: SubtaskResult, most: int, named: Container[str]) -> str:
     ended = f"subtask {result.number} ({result.address}): {cut(written(result.request), 300)} → {result.outcome.value}"
     why = f"; {cut(written(result.causes[0].reason), 300)}" if result.causes else ""
     said = f"; it says {cut(written(result.comment), 300)}" if result.comment else ""
-    left = f"; it left {shortened(result.output, most)}" if result.output is not None else ""
+    output = _by_name(result.output, f"subtasks.{result.number}.output", named)
+    left = f"; it left {shortened(output, most)}" if output is not None else ""
     files = f"; files: {cut(written(list(result.artifacts)), 300)}" if result.artifacts else ""
     return f"- {ended}{why}{said}{files}{left}"
 
 
+def _by_name(value: JsonValue, path: str, named: Container[str]) -> JsonValue:
+    """Put the references in the place of what they stand for."""
+    reference = f"${{{path}}}"
+    if reference in named:
+        return reference
+    if not isinstance(value, dict):
+        return value
+    return {key: _by_name(part, f"{path}.{key}", named) for key, part in value.items()}
+
+
 def _in_full(number: int, record: StepRecord, most: int) -> str:
     decision = record.decision
-    lines = [f"- step {number}: {cut(' '.join(decision.thought.split()), 300) or 'no thought'}"]
+    lines = [f"- step {number}: {cut(' '.join(decision.thought.split()), 300)}".rstrip()]
     if decision.plan:
         lines.append(f"    planned then: {cut('; '.join(' '.join(line.split()) for line in decision.plan), 300)}")
     calls = [_call(action, 400) for action in decision.actions]

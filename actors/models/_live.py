@@ -6,11 +6,12 @@ import asyncio
 import random
 from typing import TYPE_CHECKING, Any, Literal
 
-from callboard.actors.models._fence import tamed, written
+from callboard.actors.models._fence import cut, tamed, written
 from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.actors.models._prompt import CHARACTERS, prompt_of
 from callboard.actors.models._responses import only_thought, read_response
 from callboard.actors.models._schema import MOST_ACTIONS, answer_schema
+from callboard.actors.models._short import shortened_request
 from callboard.actors.models._strict import is_free
 from callboard.config import COMPATIBLE
 from callboard.messages import InvalidAnswerError, ModelError, Usage
@@ -68,8 +69,9 @@ class LiveModel(Model):
         Raises:
             ModelError: If there is no answer: the provider refuses, can't be reached, or the model does.
         """
-        schema = self._schema(request)
-        prompt = self._prompt(request, schema)
+        told = self._told(request)
+        schema = self._schema(told)
+        prompt = self._prompt(told, schema)
         response = await self._asked(self._messages(prompt, schema), schema)
         content = _content(response)
         given, answered, cost = self._took(response, prompt, content)
@@ -83,7 +85,7 @@ class LiveModel(Model):
             cost=cost,
             model=response.model_name or "",
             refers=True,
-            cut=cut or self._too_many(request, content),
+            cut=cut or self._unfit(request, content),
             summarised=prompt.summarised,
             dropped=prompt.dropped,
         )
@@ -101,10 +103,14 @@ class LiveModel(Model):
 
     def estimate(self, request: ModelRequest) -> Expected:
         """Say what the prompt and the longest answer will use."""
-        schema = self._schema(request)
-        prompt = self._prompt(request, schema)
+        told = self._told(request)
+        schema = self._schema(told)
+        prompt = self._prompt(told, schema)
         given, answered = prompt.tokens + len(str(schema)) // CHARACTERS, self._settings.max_tokens
         return Expected(tokens=given + answered, cost=self._connection.price(self._model.model_name, given, answered))
+
+    def _told(self, request: ModelRequest) -> ModelRequest:
+        return shortened_request(request) if self._settings.short else request
 
     def _schema(self, request: ModelRequest) -> dict[str, Any]:
         required = self._connection.kind != COMPATIBLE  # servers of one's own take any schema
@@ -113,7 +119,8 @@ class LiveModel(Model):
     def _prompt(self, request: ModelRequest, schema: dict[str, Any]) -> Prompt:
         """Write the prompt; where no strict mode bounds the actions of an answer, the prompt does."""
         bounded = self._settings.actions < MOST_ACTIONS and self._mode(schema) != "native"
-        return prompt_of(request, pictures=self._pictures, actions=self._settings.actions if bounded else None)
+        actions = self._settings.actions if bounded else None
+        return prompt_of(request, pictures=self._pictures, short=self._settings.short, actions=actions)
 
     async def close(self) -> None:
         """Close the provider's connections."""
@@ -248,15 +255,20 @@ class LiveModel(Model):
             raise ModelError(msg, usage)
         return f"the answer {at}: say less, or have {where} raised"
 
-    def _too_many(self, request: ModelRequest, content: object) -> str:
-        """Say that an answer has more actions than it may, if it has; whether it is one at all is checked later."""
+    def _unfit(self, request: ModelRequest, content: object) -> str:
+        """Say what is wrong with an answer that no schema kept from it; whether it is one at all is checked later."""
         try:
-            found = len(read_response(request.kind, content).decided_actions())
+            response = read_response(request.kind, content)
         except InvalidAnswerError:
             return ""
-        most = self._settings.actions
-        what = "action is" if most == 1 else "actions are"
-        return f"the answer has {found} actions, and at most {most} {what} taken at a time" if found > most else ""
+        found, most = len(response.decided_actions()), self._settings.actions
+        if found > most:
+            what = "action is" if most == 1 else "actions are"
+            return f"the answer has {found} actions, and at most {most} {what} taken at a time"
+        if response.plan and response.decided_status() == "FINISH":
+            left = cut("; ".join(response.plan), _LONGEST)
+            return f"it says FINISH, and Plan tells what is still to be done: {left}. Do it, or leave Plan empty"
+        return ""
 
 
 def _output(wanted: Literal["auto"] | _Mode, model: ProvidersModel) -> _Mode:

@@ -50,22 +50,31 @@ class Prompt:
         return texts // CHARACTERS + 1 + PICTURE * sum(isinstance(part, bytes) for part in self.user)
 
 
-def prompt_of(request: ModelRequest, *, pictures: bool = True, actions: int | None = None) -> Prompt:
-    """Write the prompt for a request; an answer may have so many `actions`, where that has to be told."""
-    room = request.history_tokens * CHARACTERS
-    left = subtasks(request.subtasks, room // 2)
+def prompt_of(
+    request: ModelRequest, *, pictures: bool = True, short: bool = False, actions: int | None = None
+) -> Prompt:
+    """Write the prompt for a request.
+
+    Args:
+        request: What is asked.
+        pictures: Whether the model sees.
+        short: Whether data that can be passed on is told by its name alone, and what seems to come next is said.
+        actions: So many actions an answer may have, where that has to be told.
+    """
+    room, named = request.history_tokens * CHARACTERS, References(request.memory, request.subtasks).parts()
+    left = subtasks(request.subtasks, room // 2, named if short else ())
     history = steps(request.memory, room - left.characters)
     before = "\n\n".join(
         (
             *_asked(request),
             *_before(left, history, host=request.kind is AgentKind.HOST),
             *_seen(request),
-            *_references(request),
+            *_references(request, named),
         )
     )
     picture = request.observation.picture if pictures else None
     shown: tuple[str | bytes, ...] = () if picture is None else ("The picture shows the same:", picture)
-    after = "\n\n".join(ending(request))
+    after = "\n\n".join(ending(request, short=short))
     if actions is not None:
         after += f" Put at most {actions} action{'' if actions == 1 else 's'} into it."
     summarised, dropped = left.summarised + history.summarised, left.dropped + history.dropped
@@ -125,9 +134,8 @@ def _seen(request: ModelRequest) -> Iterator[str]:
         yield f"These tools can't be called yet:\n\n{not_now(later, usable)}"
 
 
-def _references(request: ModelRequest) -> Iterator[str]:
+def _references(request: ModelRequest, named: Mapping[str, JsonValue]) -> Iterator[str]:
     """Tell what data can be passed on without copying it."""
-    named = References(request.memory, request.subtasks).parts()
     lines = [f"- {written(name)}: {_amount(value)}" for name, value in named.items()]
     if lines:
         told = "\n".join(_bounded(lines, request.history_tokens * CHARACTERS // 4))

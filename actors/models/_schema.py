@@ -35,8 +35,10 @@ MOST_ACTIONS = 10
 MOST_TOOLS = 60
 """More tools than that share one form of arguments."""
 
-KEYS = ("Observation", "Thought", "Plan", "Decision", "Comment")
+KEYS = ("Observation", "Thought", "Decision", "Comment")
 """What an answer consists of: what is thought comes first."""
+IN_DECISION = ("Plan", "Status")
+"""What each decision begins with: who still plans something is not finished."""
 _ACTIONS = ("Actions",)
 _BELONGS = {
     "CONTINUE": _ACTIONS,
@@ -50,6 +52,10 @@ _BELONGS = {
 
 _TEXT: Schema = {"type": "string"}
 _LINES: Schema = {"type": "array", "items": _TEXT, "maxItems": 12}
+_SOME: Schema = {**_LINES, "minItems": 1}
+_NO_LINES: Schema = {**_LINES, "maxItems": 0}
+_PLANS = {"CONTINUE": _SOME, "CONFIRM": _SOME, "ASSIGN": _SOME, "FINISH": _NO_LINES}
+"""What is still to be done, by status: something, or nothing."""
 _NULL: Schema = {"type": "null"}
 _CONTROL: Schema = {"$ref": "#/$defs/Control"}
 _ACTION: Schema = {"$ref": "#/$defs/Action"}
@@ -67,7 +73,7 @@ def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: 
     labels = choices(labelled(request.observation.controls))
     build = _Forms(request, _CONTROL if labels else _TEXT, all_required=all_required, actions=actions)
     forms = [build.decision(status) for status in legal_statuses(request)]
-    more = {"Plan": _LINES, "Decision": forms[0] if len(forms) == 1 else {"anyOf": forms}}
+    more = {"Decision": forms[0] if len(forms) == 1 else {"anyOf": forms}}
     schema = object_of({key: more.get(key, _TEXT) for key in KEYS})
     action = {"Action": build.action()} if any("Actions" in form["properties"] for form in forms) else {}
     defs = {**({"Control": {"type": "string", "enum": labels}} if labels else {}), **build.controls, **action}
@@ -174,7 +180,7 @@ class _Forms:
 
     def decision(self, status: str) -> Schema:
         """Build one form: a status, and what belongs to it."""
-        form: Schema = {"Status": {"type": "string", "enum": [status]}}
+        form: Schema = {"Plan": _PLANS.get(status, _LINES), "Status": {"type": "string", "enum": [status]}}
         match status:
             case "CONTINUE" | "CONFIRM" if self._tools:
                 form["Actions"] = {"type": "array", "items": _ACTION, "minItems": 1, "maxItems": self._most}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.models._examples import examples
 from callboard.actors.models._fence import CLOSE, OPEN, written
 from callboard.actors.models._manual import manual
-from callboard.actors.models._schema import KEYS, parts_of
+from callboard.actors.models._schema import IN_DECISION, KEYS, parts_of
 from callboard.messages import AgentKind
 
 if TYPE_CHECKING:
@@ -38,12 +38,14 @@ _HOSTS = {"CONTINUE": "your own actions run, then you look again."}
 _KEYS = {
     "Observation": "what was done so far, and what you see that matters, in one or two sentences.",
     "Thought": "what is asked for, what does that, whether it was done, and so what comes next, in two sentences.",
-    "Plan": "what of your work is still to be done, a short line each; empty when nothing is.",
-    "Decision": "an object: the Status, and what belongs to it:",
+    "Decision": "an object with these keys:",
     "Comment": "one sentence on what you do, for people to read.",
 }
 
 _PARTS = {
+    "Plan": "what of your work is still to be done, what you do now included, a short line each; empty when nothing "
+    "is.",
+    "Status": "what comes next: one of the words above.",
     "Actions": "tool calls, run in order. Each has a Function (the tool), ControlText (the control, as it is listed) "
     "if the tool acts on one, and Args (its arguments, "
     "only those that you need; null is the same as left out).",
@@ -98,7 +100,8 @@ def _answer(request: ModelRequest) -> Iterator[str]:
     belongs = {key: " or ".join(status for status, keys in parts.items() if key in keys) for key in used}
     keys = [f"- {key}: {_KEYS[key]}" for key in KEYS]
     place = KEYS.index("Decision") + 1
-    keys[place:place] = [f"    - with {belongs[key]}, {key}: {meanings[key]}" for key in used]
+    inside = [f"    - {key}: {meanings[key]}" for key in IN_DECISION]
+    keys[place:place] = [*inside, *(f"    - with {belongs[key]}, {key}: {meanings[key]}" for key in used)]
     yield "## Your answer"
     yield "Answer with one JSON object and nothing else. It has these keys, in this order:"
     yield "\n".join(keys)

@@ -44,7 +44,8 @@ def llm() -> Iterator[str]:
 def begin(llm: str) -> Iterator[Callable[..., Supervisor]]:
     """Start a supervisor whose agents take one step each, with the language model unless a test gives another one."""
     running = []
-    provider = {"url": llm, "temperature": 0, "seed": 1, "actions": 1, "input_price": 0, "output_price": 0}
+    provider = {"url": llm, "temperature": 0, "seed": 1, "actions": 1, "short": True}
+    provider |= {"input_price": 0, "output_price": 0}
 
     def start(*, given: dict[str, Any] | None = None, servers: list[Any] | None = None, **sections: Any) -> Supervisor:
         given = given or {}

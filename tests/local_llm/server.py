@@ -29,13 +29,16 @@ class ServerError(Exception):
 
 
 @contextlib.contextmanager
-def serving(weights: Path, *, threads: int = THREADS, context: int = CONTEXT, seconds: float = 120) -> Iterator[str]:
+def serving(
+    weights: Path, *, threads: int = THREADS, word_threads: int = 1, context: int = CONTEXT, seconds: float = 120
+) -> Iterator[str]:
     """Start the server, give the address that goes into ``providers.local.url``, and end it.
 
     Raises:
         ServerError: If it ends, or does not say within so many seconds that it is ready.
     """
     command = [sys.executable, __file__, str(weights), "--threads", str(threads), "--context", str(context)]
+    command += ["--word-threads", str(word_threads)]
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
         try:
@@ -84,7 +87,8 @@ def _end(process: subprocess.Popen[str]) -> None:
 def _main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("weights", type=Path)
-    parser.add_argument("--threads", type=int, default=THREADS, help="for reading prompts; words are made with one")
+    parser.add_argument("--threads", type=int, default=THREADS, help="for reading prompts")
+    parser.add_argument("--word-threads", type=int, default=1, help="for making words; more are slower on busy cores")
     parser.add_argument("--context", type=int, default=CONTEXT)
     parser.add_argument("--port", type=int, default=0)
     said = parser.parse_args()
@@ -97,7 +101,7 @@ def _main() -> None:
     params.n_ctx = said.context
     params.n_parallel = 1
     params.cpuparams_batch.n_threads = said.threads
-    params.cpuparams.n_threads = 1  # threads meet after each layer of each word: beside other work more are slower
+    params.cpuparams.n_threads = said.word_threads  # they meet after each layer of each word
     params.ui = False
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)

@@ -74,6 +74,25 @@ def test_a_model_of_a_provider_does_a_task(run, provider):
     assert (result.usage.input_tokens, result.usage.output_tokens) == (1400, 60)
 
 
+def test_who_says_finish_and_plans_more_is_asked_again(run, provider):
+    for said in (answer(Plan=["Write hello", "Save it"]), answer("CONTINUE", write("hello")), answer()):
+        provider.says(said)
+    handle = run()
+    assert handle.result(10).outcome is Outcome.FINISHED
+    assert reasons(handle) == [
+        "it says FINISH, and Plan tells what is still to be done: Write hello; Save it. Do it, or leave Plan empty"
+    ]
+
+
+def test_a_small_model_gets_a_short_prompt(run, provider):
+    provider.says(answer("CONTINUE", write("hello")))
+    provider.says(answer())
+    run(short=True).result(10)
+    _, second = (request["messages"][1]["content"] for request in provider.requests)
+    assert "I do it." not in second  # what it thought
+    assert '- step 1:\n    write on "field-1" {"text": "hello"} → returned' in second
+
+
 def test_what_is_sent_is_the_prompt_and_the_schema_of_this_step(run, provider):
     provider.says(answer())
     run("write hello", max_tokens=500, temperature=0.0, headers={"X-Team": "night"}).result(10)
@@ -298,7 +317,7 @@ def test_a_fallback_is_asked_where_the_first_choice_takes_too_long(run, provider
     second = make_provider()
     provider.hangs()
     second.says(answer(Result="from the second"))
-    handle = run(seconds=0.05, fallbacks=["other:large"], more={"other": {"url": second.url}})
+    handle = run(seconds=1, fallbacks=["other:large"], more={"other": {"url": second.url}})
     assert handle.result(10).output == "from the second"
     assert provider.left.wait(10)
 

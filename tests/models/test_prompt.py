@@ -160,7 +160,7 @@ def test_steps_are_told_with_what_they_did_and_got(asks):
     text = text_of(asks(memory=steps))
     assert '- step 1: I read it.\n    read_table on "Sales" {"decimal": "."} → returned {"rows": 4}' in text
     assert 'FAILED: "no such cell"' in text
-    assert "- step 3: no thought\n    said CONTINUE" in text
+    assert "- step 3:\n    said CONTINUE" in text
 
 
 def test_a_long_history_is_told_in_lines_and_then_not_at_all(asks):
@@ -342,9 +342,9 @@ def test_nothing_done_is_said_so_at_the_end(asks):
 
 def test_the_end_repeats_the_subtask_and_no_mark_in_it_holds(asks):
     after = shown(asks(request="Draw </data> it")).user[-1]
-    assert 'Decide about your subtask: "Draw \\u003c/data> it"\n' in after
+    assert 'Decide about your subtask, whether it is done, or what comes next: "Draw \\u003c/data> it"\n' in after
     assert after.endswith("Answer with one JSON object.")
-    assert 'Decide about the request: "make it"' in shown(asks(kind=AgentKind.HOST, request="make it")).user[-1]
+    assert 'or what comes next: "make it"' in shown(asks(kind=AgentKind.HOST, request="make it")).user[-1]
 
 
 def test_of_very_many_steps_the_end_names_the_newest(asks):
@@ -377,21 +377,30 @@ INSERT = dataclasses.replace(READ, name="insert_chart", effect=Effect.ONCE)
 RENAME = dataclasses.replace(INSERT, name="rename_sheet")
 
 
-def hint(asks, request, *, done=None, seen=CONTROLS, kind=AgentKind.APP, more=()):
+_FINISH = "If your subtask asks for nothing else, it is done, and nothing is missing: FINISH.\n"
+
+
+def hint(asks, request, *, done=None, seen=CONTROLS, kind=AgentKind.APP, more=(), short=False):
     memory = (record(1, done or result(4)).model_copy(update={"observation": CONTROLS}),)
     tools = (READ, INSERT, RENAME, *more)
-    return shown(asks(kind=kind, request=request, memory=memory, step=2, observation=seen, tools=tools)).user[-1]
+    told = asks(kind=kind, request=request, memory=memory, step=2, observation=seen, tools=tools)
+    return prompt_of(told, short=short).user[-1]
 
 
 def test_a_tool_for_what_the_subtask_names_is_named_until_it_was_called(asks):
-    assert "No step called insert_chart so far: it can be called now." in hint(asks, "Draw two charts on the sheet")
-    assert "No step called" not in hint(
-        asks, "Draw a chart", done=result(4).model_copy(update={"tool": "insert_chart"})
-    )
-    assert "No step called" not in hint(asks, "Read the table")  # it was called
-    assert "No step called" not in hint(asks, "Clear the sheet")  # there is one
+    assert "Not called yet: insert_chart.\n" in hint(asks, "Draw two charts on the sheet")
+    assert "Not called yet: insert_chart. Next is insert_chart.\n" in hint(asks, "Draw two charts", short=True)
+    assert "Not called yet" not in hint(asks, "Read the table")  # it was called
+    assert "Not called yet" not in hint(asks, "Clear the sheet")  # there is one
     other = dataclasses.replace(INSERT, name="draw_chart")
-    assert "No step called" not in hint(asks, "Draw a chart", more=(other,))
+    assert "Not called yet" not in hint(asks, "Draw a chart", more=(other,))
+
+
+def test_a_tool_that_made_what_the_subtask_names_is_named_as_done(asks):
+    made = result(4).model_copy(update={"tool": "insert_chart"})
+    assert f"insert_chart was called, and succeeded: that is done. {_FINISH}" in hint(asks, "Draw a chart", done=made)
+    failed = made.model_copy(update={"status": ResultStatus.NONE})
+    assert "that is done" not in hint(asks, "Draw a chart", done=failed)
 
 
 @pytest.mark.parametrize("name", ["delete_chart", "set_chart_title", "find_and_replace", "wait_for", "read_chart"])
@@ -402,22 +411,22 @@ def test_a_tool_that_makes_nothing_new_is_not_named(asks, name):
 
 @pytest.mark.parametrize("request_", ["Write it without a chart", "Do not draw any chart", "Don't make a chart"])
 def test_what_may_be_just_what_is_not_to_be_done_is_not_named(asks, request_):
-    assert "If nothing of your subtask is missing any more: FINISH." in hint(asks, request_)
+    assert _FINISH in hint(asks, request_)
 
 
 def test_where_there_is_what_the_subtask_names_no_tool_for_it_is_named(asks):
     chart = Observation(controls=(*CONTROLS.controls, Control(id="chart-1", name="Chart", kind="chart")))
-    assert "If nothing of your subtask is missing any more: FINISH." in hint(asks, "Draw a chart", seen=chart)
+    assert _FINISH in hint(asks, "Draw a chart", seen=chart)
 
 
 def test_a_host_is_not_told_which_tools_it_did_not_call(asks):
-    assert "No step called" not in hint(asks, "Draw a chart", kind=AgentKind.HOST)
+    assert "Not called yet" not in hint(asks, "Draw a chart", kind=AgentKind.HOST)
 
 
 def test_after_a_failure_nothing_is_said_of_a_finish(asks):
     text = hint(asks, "Read the table", done=result(status=ResultStatus.FAILURE, error="no such cell"))
     assert "The last call FAILED: what it was for is not done." in text
-    assert "is missing any more: FINISH" not in text
+    assert _FINISH not in text
 
 
 def test_who_needs_a_thing_that_is_missing_is_told_which_tool_makes_it(asks):

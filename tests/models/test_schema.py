@@ -12,6 +12,7 @@ from callboard.actors.models import _schema as limits
 from callboard.actors.models._examples import EXAMPLES, examples
 from callboard.actors.models._responses import read_response
 from callboard.actors.models._schema import (
+    IN_DECISION,
     KEYS,
     answer_schema,
     decision_forms,
@@ -219,7 +220,7 @@ def test_what_belongs_to_another_status_can_not_be_answered(asks, kind, status):
     }
     request = asked(asks, kind, status, observation=TARGETS_AND_FIELD)
     for name, form in decision_forms(answer_schema(request)).items():
-        assert list(form["properties"]) == ["Status", *belongs.get(name, [])]
+        assert list(form["properties"]) == [*IN_DECISION, *belongs.get(name, [])]
     assert {name: list(keys) for name, keys in parts_of(request).items()} == {
         name: belongs.get(name, []) for name in request.statuses
     }
@@ -230,11 +231,29 @@ def test_what_is_told_to_belong_to_a_status_is_what_the_schema_has(asks):
         request = asked(asks, tools=tools)
         forms = decision_forms(answer_schema(request))
         assert list(answer_schema(request)["properties"]) == list(KEYS)
-        assert parts_of(request) == {name: tuple(form["properties"])[1:] for name, form in forms.items()}
+        assert parts_of(request) == {
+            name: tuple(form["properties"])[len(IN_DECISION) :] for name, form in forms.items()
+        }
+
+
+@pytest.mark.parametrize("kind", AgentKind)
+def test_who_plans_something_goes_on_and_who_plans_nothing_finishes(asks, kind):
+    forms = decision_forms(answer_schema(asked(asks, kind, observation=TARGETS_AND_FIELD)))
+    plans = {name: form["properties"]["Plan"] for name, form in forms.items()}
+    something, nothing = ["write it"], []
+    fits = {
+        name: [jsonschema.Draft202012Validator(plan).is_valid(told) for told in (something, nothing)]
+        for name, plan in plans.items()
+    }
+    goes_on = {"CONTINUE", "CONFIRM", "ASSIGN"} & fits.keys()
+    assert goes_on
+    assert all(fits[name] == [True, False] for name in goes_on)
+    assert fits["FINISH"] == [False, True]
+    assert fits["FAIL"] == [True, True]
 
 
 def test_there_are_no_actions_where_there_is_no_tool(asks):
-    assert list(form_of(answer_schema(asked(asks, tools=())))) == ["Status"]
+    assert list(form_of(answer_schema(asked(asks, tools=())))) == list(IN_DECISION)
 
 
 def test_a_tool_that_needs_a_control_is_not_offered_where_there_is_none(asks):
