@@ -57,7 +57,7 @@ def forty_rows(document: Any) -> None:  # noqa: ANN401 - as above
     numbers = random.Random(40)  # noqa: S311 - figures for a document
     (table,) = document.tables
     for number in range(len(table.rows), 41):
-        row = [f"Shop {number}", *(f"{numbers.randint(2000, 19000) / 10:,.1f}" for _ in table.columns[1:])]
+        row = [f"Shop {number}", *(f"{numbers.randint(2000, 19000) / 10:,.1f}" for _ in range(1, len(table.columns)))]
         for cell, text in zip(table.add_row().cells, row, strict=True):
             cell.text = text
 
