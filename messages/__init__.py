@@ -13,7 +13,16 @@ from callboard.messages._base import (
     agent_kind,
 )
 from callboard.messages._blackboard import BlackboardEntry, BlackboardQuery, BlackboardView, Board
-from callboard.messages._command import Action, Command, CommandResult, CommandType, Effect, Hazard, ResultStatus
+from callboard.messages._command import (
+    ESSENTIAL,
+    Action,
+    Command,
+    CommandResult,
+    CommandType,
+    Effect,
+    Hazard,
+    ResultStatus,
+)
 from callboard.messages._errors import (
     AgentCrashedError,
     AnswerRefusedError,
@@ -85,6 +94,7 @@ from callboard.messages._target import Control, ControlRef, Observation, Target,
 from callboard.messages._task import PlanStep, SubtaskResult, Task, TaskResult, new_task_id
 
 __all__ = [
+    "ESSENTIAL",
     "Action",
     "Address",
     "AgentCrashedError",

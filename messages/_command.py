@@ -22,6 +22,11 @@ class Effect(StrEnum):
     """Must not be repeated; also every tool of which nothing better is known."""
 
 
+ESSENTIAL = "x-essential"
+"""A keyword of our own for a parameter's JSON Schema: it may be left out, and without it a call may do something else
+than what was meant, such as write at another place. So it is told to small models too."""
+
+
 class Hazard(StrEnum):
     """What makes an action one that a person may want to see first."""
 

@@ -116,6 +116,11 @@ class McpSession:
         self._anew.append(now)
 
 
+def _without_null(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Take out what a server leaves empty by a null, where JSON Schema wants it left out."""
+    return {key: part for key, part in schema.items() if part is not None}
+
+
 class RemoteTool(BoundTool):
     """A tool of a third-party server. It has no surface; nothing can be bound or re-checked."""
 
@@ -127,7 +132,7 @@ class RemoteTool(BoundTool):
         self.info = ToolInfo(
             name=f"{session.name}.{tool.name}",
             description=tool.description or "",
-            schema={"additionalProperties": True, **tool.input_schema},
+            schema={"additionalProperties": True, **_without_null(tool.input_schema)},
             effect=effect_of(tool.annotations, trusted=session.trusted),
         )
 

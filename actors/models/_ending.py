@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.models._fence import cut, fenced, tamed, written
 from callboard.actors.models._labels import labelled
-from callboard.actors.models._manual import either, makes, needed, singular
+from callboard.actors.models._manual import MAKING, either, makes, needed, singular
 from callboard.actors.models._schema import legal_statuses, offered_tools, own_steps, own_subtasks
 from callboard.messages import AgentKind, Effect, ResultStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from callboard.actors.models._labels import Named
     from callboard.actors.models._model import ModelRequest, ToolInfo
@@ -29,6 +29,8 @@ _OUTCOMES = {
 }
 
 _NOT = re.compile(r"\b(?:no|not|never|nothing|without)\b|n[’']t\b", re.IGNORECASE)  # noqa: RUF001 - as people write it
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_SEVERAL = re.compile(r"\b(?:all|both|each|every|several|two|three|four|five|six|seven|eight|nine|ten|\d+)\b")
 _JSON = "Answer with one JSON object."
 
 
@@ -55,23 +57,25 @@ def ending(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
 def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Iterator[str]:
     """Say what is to be weighed."""
     results = [result for record in own_steps(request) for result in record.results]
-    missed, usable = _missed(request), offered_tools(request)
+    named, usable = _Named(request, results), offered_tools(request)
     if done:
         yield "What succeeded is not done again."
     if results and results[-1].status is ResultStatus.FAILURE:
         yield "The last call FAILED: what it was for is not done."
-    elif done and missed:
-        first = next((f" Next is {tool.name}." for tool in missed if tool in usable and short), "")
-        yield f"Not called yet: {', '.join(tool.name for tool in missed)}.{first}"
-    elif done:
-        made = _made(request)
-        called = (
-            f"{' and '.join(made)} {'were' if made[1:] else 'was'} called, and succeeded: that is done. "
-            if made
-            else ""
-        )
-        yield f"{called}If {what} asks for nothing else, it is done, and nothing is missing: FINISH."
-    yield from (f"{tool.name} comes later: {needed(tool, usable)}" for tool in missed if tool not in usable)
+    elif done and named.missed:
+        yield f"Not called yet: {', '.join(tool.name for tool in named.missed)}.{named.next(usable) if short else ''}"
+    elif done and "FINISH" in legal_statuses(request) and not named.failed:
+        sure = short and request.kind is not AgentKind.HOST
+        yield _finish(what, named.made) if sure else f"If nothing of {what} is missing any more: FINISH."
+    yield from (f"{tool.name} comes later: {needed(tool, usable)}" for tool in named.missed if tool not in usable)
+
+
+def _finish(what: str, made: Sequence[str]) -> str:
+    """Say when to finish, in words that may be taken over: small models do that."""
+    called = (
+        f"{' and '.join(made)} {'were' if made[1:] else 'was'} called, and succeeded: that is done. " if made else ""
+    )
+    return f"{called}If {what} asks for nothing else, it is done, and nothing is missing: FINISH."
 
 
 def _done(request: ModelRequest) -> str:
@@ -114,39 +118,36 @@ def _new(request: ModelRequest) -> Iterator[str]:
         yield f"- new since then: {', '.join(made)}"
 
 
-def _missed(request: ModelRequest) -> list[ToolInfo]:
-    """Give the tools that make what the subtask names, where they were not called, and there is nothing such.
+class _Named:
+    """The tools that make what a subtask names, by what came of them.
 
-    What has the name of a thing is easily taken for the thing: a table called Chart for a chart.
+    What has the name of a thing is easily taken for the thing: a table called Chart for a chart. Where several tools
+    make it nobody knows which one is meant; and where something is not to be done, whether it is this.
     """
-    there = {singular(control.kind.casefold()) for control in request.observation.controls}
-    called = {result.tool for record in own_steps(request) for result in record.results}
-    return [tool for tool in _meant(request) if tool.name not in called and not makes(tool.name) & there]
 
+    def __init__(self, request: ModelRequest, results: Sequence[CommandResult]) -> None:
+        """Look for them in the words of an AppAgent's subtask."""
+        asked = request.request.casefold()
+        words = set(_WORD.findall(asked))
+        self._wants = bool(words & MAKING)
+        makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]
+        often = Counter(thing for tool in makers for thing in makes(tool.name))
+        things = {singular(word) for word in words if often[singular(word)] == 1}
+        applies = request.kind is AgentKind.APP and not _NOT.search(asked)
+        meant = [tool for tool in makers if applies and makes(tool.name) & things]
+        there = {singular(control.kind.casefold()) for control in request.observation.controls}
+        done, tried = {r.tool for r in results if r.status is ResultStatus.SUCCESS}, {r.tool for r in results}
+        self.missed = [tool for tool in meant if tool.name not in tried and makes(tool.name) & things - there]
+        """Those that were not called, and there is nothing such."""
+        self.failed = [tool for tool in meant if tool.name in tried - done]
+        one = [tool.name for tool in meant if tool.name in done and makes(tool.name) & words]
+        self.made = one if len(one) == len(meant) and not _SEVERAL.search(asked) else []
+        """Those that made all that is named, if that is one of each."""
 
-def _made(request: ModelRequest) -> list[str]:
-    """Name the tools that make what the subtask names, and that did."""
-    succeeded = {
-        result.tool
-        for record in own_steps(request)
-        for result in record.results
-        if result.status is ResultStatus.SUCCESS
-    }
-    return [tool.name for tool in _meant(request) if tool.name in succeeded]
-
-
-def _meant(request: ModelRequest) -> list[ToolInfo]:
-    """Give the tools that make what the subtask names.
-
-    Where several tools make it nobody knows which one is meant; and where something is not to be done, whether it is
-    this.
-    """
-    if request.kind is not AgentKind.APP or _NOT.search(request.request):
-        return []
-    makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]
-    words = {singular(word) for word in re.findall(r"[^\W\d_]{3,}", request.request.casefold())}
-    often = Counter(thing for tool in makers for thing in makes(tool.name))
-    return [tool for tool in makers if any(often[thing] == 1 for thing in makes(tool.name) & words)]
+    def next(self, usable: Collection[ToolInfo]) -> str:
+        """Say which one comes next, where that is beyond doubt."""
+        sure = self._wants and len(self.missed) == 1 and self.missed[0] in usable
+        return f" Next is {self.missed[0].name}." if sure else ""
 
 
 def _there(seen: Observation) -> dict[str, tuple[Named, str]]:

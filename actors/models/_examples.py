@@ -86,22 +86,26 @@ _WRITE = Example(
     "can't be called yet, and ${subtasks.1.output.days} can be passed on:",
     {
         "Observation": "Nothing was done so far. The window is empty; subtask 1 left the days.",
-        "Thought": "The subtask asks for a frame, around entries. First, add_entries makes them of the days that "
+        "Thought": "The subtask asks for a frame, around entries. First, insert_entries makes them of the days that "
         "subtask 1 left.",
         "Decision": {
             "Plan": ["Enter the days", "Draw the frame"],
             "Status": "CONTINUE",
             "Actions": [
-                {"Function": "add_entries", "ControlText": "This week", "Args": {"days": "${subtasks.1.output.days}"}}
+                {
+                    "Function": "insert_entries",
+                    "ControlText": "This week",
+                    "Args": {"days": "${subtasks.1.output.days}"},
+                }
             ],
         },
         "Comment": "I enter the days.",
     },
 )
 _MORE = Example(
-    "Then, your step 1 was add_entries:",
+    "Then, your step 1 was insert_entries:",
     {
-        "Observation": "Done so far: add_entries.",
+        "Observation": "Done so far: insert_entries.",
         "Thought": "The subtask asks for a frame. Next is draw_frame.",
         "Decision": {
             "Plan": ["Draw the frame"],
@@ -114,7 +118,7 @@ _MORE = Example(
 _WRITE_DONE = Example(
     "And then, your step 2 was draw_frame:",
     {
-        "Observation": "Done so far: add_entries, draw_frame.",
+        "Observation": "Done so far: insert_entries, draw_frame.",
         "Thought": "The subtask asks for a frame. draw_frame was called, and succeeded. Nothing is missing.",
         "Decision": {"Plan": [], "Status": "FINISH", "Result": None},
         "Comment": "6 entries were made, with a frame.",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from callboard.actors.models._fence import cut, shortened, written
+from callboard.actors.models._references import is_plain
+from callboard.actors.states import said_by_people
 from callboard.messages import ResultStatus
 
 if TYPE_CHECKING:
@@ -94,12 +96,13 @@ def _by_name(value: JsonValue, path: str, named: Container[str]) -> JsonValue:
         return reference
     if not isinstance(value, dict):
         return value
-    return {key: _by_name(part, f"{path}.{key}", named) for key, part in value.items()}
+    return {key: _by_name(part, f"{path}.{key}", named) if is_plain(key) else part for key, part in value.items()}
 
 
 def _in_full(number: int, record: StepRecord, most: int) -> str:
     decision = record.decision
     lines = [f"- step {number}: {cut(' '.join(decision.thought.split()), 300)}".rstrip()]
+    lines += [f"    before it, {cut(' '.join(said.split()), 500)}" for said in said_by_people(record.observation)]
     if decision.plan:
         lines.append(f"    planned then: {cut('; '.join(' '.join(line.split()) for line in decision.plan), 300)}")
     calls = [_call(action, 400) for action in decision.actions]
@@ -118,7 +121,8 @@ def _in_a_line(number: int, record: StepRecord) -> str:
     done = ", ".join(f"{result.tool} ({result.status.value})" for result in record.results)
     target = record.decision.target
     done = done or (f"assigned to {written(target.name)}" if target is not None else "nothing done")
-    return f"- step {number}: {cut(done, 200)}; said {record.decision.status}"
+    before = "".join(f"; before it, {cut(' '.join(said.split()), 300)}" for said in said_by_people(record.observation))
+    return f"- step {number}: {cut(done, 200)}; said {record.decision.status}{before}"
 
 
 def _call(action: Action, most: int) -> str:

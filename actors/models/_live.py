@@ -265,9 +265,12 @@ class LiveModel(Model):
         if found > most:
             what = "action is" if most == 1 else "actions are"
             return f"the answer has {found} actions, and at most {most} {what} taken at a time"
-        if response.plan and response.decided_status() == "FINISH":
-            left = cut("; ".join(response.plan), _LONGEST)
-            return f"it says FINISH, and Plan tells what is still to be done: {left}. Do it, or leave Plan empty"
+        left = "; ".join(line for line in response.plan if line.strip())
+        if left and response.decided_status() == "FINISH" and not request.reasons:  # who insists is believed
+            left = cut(left, _LONGEST)
+            return (
+                f"it says FINISH, and Plan tells what is still to be done: {left}. Do that; if it is done, empty Plan"
+            )
         return ""
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _LONGEST = 600
 _DEEPEST = 6
-_MAKING = frozenset({"add", "create", "draw", "insert", "make", "new"})
+MAKING = frozenset({"add", "create", "draw", "insert", "make", "new"})
+"""Verbs of what is made anew, in the names of tools and in what is asked."""
 
 
 def manual(tools: Iterable[ToolInfo]) -> str:
@@ -45,7 +46,7 @@ def things(tool: str) -> set[str]:
 
 def makes(tool: str) -> set[str]:
     """Give what a tool's name says that it makes anew: ``insert_chart`` a chart, and ``delete_chart`` nothing."""
-    return things(tool) if tool.casefold().partition("_")[0] in _MAKING else set()
+    return things(tool) if tool.casefold().partition("_")[0] in MAKING else set()
 
 
 def singular(word: str) -> str:

@@ -62,7 +62,8 @@ def prompt_of(
         actions: So many actions an answer may have, where that has to be told.
     """
     room, named = request.history_tokens * CHARACTERS, References(request.memory, request.subtasks).parts()
-    left = subtasks(request.subtasks, room // 2, named if short else ())
+    passed_on = named if short and request.kind is not AgentKind.HOST else ()  # a HostAgent has no other way to know it
+    left = subtasks(request.subtasks, room // 2, passed_on)
     history = steps(request.memory, room - left.characters)
     before = "\n\n".join(
         (

@@ -134,8 +134,13 @@ def _parts(name: str, value: JsonValue, depth: int) -> Iterator[tuple[str, JsonV
         yield name, value
     elif isinstance(value, dict) and depth < _DEEPEST:
         for key, part in value.items():
-            if _PLAIN.fullmatch(key):
+            if is_plain(key):
                 yield from _parts(f"{name}.{key}", part, depth + 1)
+
+
+def is_plain(key: str) -> bool:
+    """Say whether a member's name is fit to be part of a reference."""
+    return _PLAIN.fullmatch(key) is not None
 
 
 def _holds_secret(value: JsonValue) -> bool:

@@ -9,11 +9,15 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from callboard.actors.models._schema import CONTROL
+from callboard.actors.models._schema import CONTROL, own_parameters
+from callboard.messages import ESSENTIAL
 
 if TYPE_CHECKING:
     from callboard.actors.models._model import ModelRequest, ToolInfo
     from callboard.messages import StepRecord
+
+_ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf", "dependentRequired"})
+"""Keywords with which a schema asks for parameters that it does not require."""
 
 
 def shortened_request(request: ModelRequest) -> ModelRequest:
@@ -34,8 +38,13 @@ def _deeds(record: StepRecord) -> StepRecord:
 
 
 def _needed(tool: ToolInfo) -> ToolInfo:
-    """Keep the parameters that a tool can't do without, and its control."""
-    required = tool.schema.get("required", ())
-    properties = tool.schema.get("properties", {})
-    kept = {name: part for name, part in properties.items() if name in required or name in CONTROL}
+    """Keep the parameters that a tool can't do without, and its control; all of them, where nobody can tell which."""
+    own, required = own_parameters(tool), tool.schema.get("required", ())
+    if not any(name in required for name in own) or tool.schema.keys() & _ALTERNATIVES:
+        return tool
+    kept = {
+        name: part
+        for name, part in tool.schema["properties"].items()
+        if name in required or name in CONTROL or (isinstance(part, dict) and part.get(ESSENTIAL))
+    }
     return dataclasses.replace(tool, schema={**tool.schema, "properties": kept})

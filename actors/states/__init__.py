@@ -53,7 +53,7 @@ from callboard.actors.states._mobile import (
     MobileAgentStateManager,
     NoneMobileAgentState,
 )
-from callboard.actors.states._notes import NOBODY, see
+from callboard.actors.states._notes import NOBODY, said_by_people, see
 from callboard.actors.states._run import GO_ON, STOP, WAS_DONE, WAS_NOT_DONE, Applied, Run, memory_key, unique
 from callboard.actors.states._unfinished import OnTheWay, Unfinished
 
@@ -120,6 +120,7 @@ __all__ = [
     "memory_key",
     "mermaid",
     "moved",
+    "said_by_people",
     "see",
     "unique",
 ]

@@ -15,6 +15,8 @@ CLAIMS = frozenset({"FINISH", "ASSIGN", "CONFIRM", "PENDING", "SCREENSHOT"})
 NOBODY = "nobody will answer questions: decide yourself, or say FAIL"
 """What a model is told that asked where nobody answers."""
 
+_ANSWERED = "a person answered"
+
 WINDOW = 30
 """How many steps back a loop is looked for."""
 
@@ -39,7 +41,12 @@ def answer_notes(asked: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[s
     if answer.nobody:
         yield NOBODY
     for question, text in zip(asked, answer.texts, strict=False):
-        yield f"asked {question.text!r}, a person answered {text!r}"
+        yield f"asked {question.text!r}, {_ANSWERED} {text!r}"
+
+
+def said_by_people(observation: Observation) -> Iterable[str]:
+    """Give the remarks that tell what people answered: later steps need them too, and nothing else keeps them."""
+    return (note for note in observation.notes if _ANSWERED in note)
 
 
 def loop_notes(count: int, allowed: int) -> Iterable[str]:

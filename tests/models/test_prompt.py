@@ -377,7 +377,9 @@ INSERT = dataclasses.replace(READ, name="insert_chart", effect=Effect.ONCE)
 RENAME = dataclasses.replace(INSERT, name="rename_sheet")
 
 
+_MAYBE = "If nothing of your subtask is missing any more: FINISH.\n"
 _FINISH = "If your subtask asks for nothing else, it is done, and nothing is missing: FINISH.\n"
+_DONE = "insert_chart was called, and succeeded: that is done. "
 
 
 def hint(asks, request, *, done=None, seen=CONTROLS, kind=AgentKind.APP, more=(), short=False):
@@ -396,11 +398,60 @@ def test_a_tool_for_what_the_subtask_names_is_named_until_it_was_called(asks):
     assert "Not called yet" not in hint(asks, "Draw a chart", more=(other,))
 
 
+def calls(tool, status=ResultStatus.SUCCESS):
+    return result(4).model_copy(update={"tool": tool, "status": status})
+
+
 def test_a_tool_that_made_what_the_subtask_names_is_named_as_done(asks):
-    made = result(4).model_copy(update={"tool": "insert_chart"})
-    assert f"insert_chart was called, and succeeded: that is done. {_FINISH}" in hint(asks, "Draw a chart", done=made)
-    failed = made.model_copy(update={"status": ResultStatus.NONE})
-    assert "that is done" not in hint(asks, "Draw a chart", done=failed)
+    assert _DONE + _FINISH in hint(asks, "Draw a chart", done=calls("insert_chart"), short=True)
+    assert _MAYBE in hint(asks, "Draw a chart", done=calls("insert_chart"))  # other models judge for themselves
+
+
+@pytest.mark.parametrize("request_", ["Draw charts of it", "Draw a chart for each row", "Draw a chart, and 2 tables"])
+def test_that_one_was_made_does_not_say_that_several_were(asks, request_):
+    text = hint(asks, request_, done=calls("insert_chart"), short=True)
+    assert _DONE not in text
+    assert _FINISH in text
+
+
+@pytest.mark.parametrize("status", [ResultStatus.SKIPPED, ResultStatus.FAILURE])
+def test_what_was_tried_and_not_done_is_no_reason_to_finish(asks, status):
+    tried = record(1, calls("insert_chart", status))
+    request = asks(request="Draw a chart", memory=(tried, record(2, calls("read"))), step=3, tools=(READ, INSERT))
+    text = prompt_of(request, short=True).user[-1]
+    assert "FINISH" not in text
+    assert "Not called yet" not in text
+
+
+def test_no_finish_is_spoken_of_where_none_can_be_said(asks):
+    text = hint(asks, "Read the table", done=calls("read_table", ResultStatus.SKIPPED))
+    assert "FINISH can't" not in text
+    assert "Status can't be FINISH now." in text
+    assert "missing" not in text
+
+
+@pytest.mark.parametrize("request_", ["Read what the chart shows", "Create a chart and a heading"])
+def test_what_comes_next_is_said_only_where_that_is_beyond_doubt(asks, request_):
+    heading = dataclasses.replace(INSERT, name="insert_heading")
+    text = hint(asks, request_, short=True, more=(heading,))
+    assert "Not called yet: insert_chart" in text
+    assert "Next is" not in text
+
+
+def test_a_tool_that_makes_one_of_several_things_in_its_name_is_named_for_that(asks):
+    row = dataclasses.replace(INSERT, name="add_table_row")
+    seen = Observation(controls=(Control(id="table-1", name="Sales", kind="table"),))
+    assert "Not called yet: add_table_row." in hint(asks, "Add a row to the table", seen=seen, more=(row,))
+
+
+def test_what_a_person_answered_is_told_at_all_later_steps(asks):
+    said = Observation(notes=("asked 'Which region?', a person answered 'North'", "write failed: no such cell"))
+    asked = record(1, result(4)).model_copy(update={"observation": said})
+    memory = (asked, *(record(n, result("x" * 300)) for n in range(2, 5)))
+    for short, tokens in ((False, 6000), (True, 6000), (True, 500)):
+        text = prompt_of(asks(memory=memory, step=5, subtasks=(), history_tokens=tokens), short=short).user[0]
+        assert "before it, asked 'Which region?', a person answered 'North'" in text
+        assert "write failed" not in text
 
 
 @pytest.mark.parametrize("name", ["delete_chart", "set_chart_title", "find_and_replace", "wait_for", "read_chart"])
@@ -411,12 +462,12 @@ def test_a_tool_that_makes_nothing_new_is_not_named(asks, name):
 
 @pytest.mark.parametrize("request_", ["Write it without a chart", "Do not draw any chart", "Don't make a chart"])
 def test_what_may_be_just_what_is_not_to_be_done_is_not_named(asks, request_):
-    assert _FINISH in hint(asks, request_)
+    assert _MAYBE in hint(asks, request_)
 
 
 def test_where_there_is_what_the_subtask_names_no_tool_for_it_is_named(asks):
     chart = Observation(controls=(*CONTROLS.controls, Control(id="chart-1", name="Chart", kind="chart")))
-    assert _FINISH in hint(asks, "Draw a chart", seen=chart)
+    assert _MAYBE in hint(asks, "Draw a chart", seen=chart)
 
 
 def test_a_host_is_not_told_which_tools_it_did_not_call(asks):
@@ -426,7 +477,7 @@ def test_a_host_is_not_told_which_tools_it_did_not_call(asks):
 def test_after_a_failure_nothing_is_said_of_a_finish(asks):
     text = hint(asks, "Read the table", done=result(status=ResultStatus.FAILURE, error="no such cell"))
     assert "The last call FAILED: what it was for is not done." in text
-    assert _FINISH not in text
+    assert "FINISH" not in text
 
 
 def test_who_needs_a_thing_that_is_missing_is_told_which_tool_makes_it(asks):

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
+from callboard.actors.commands._tools import LocalTool
 from callboard.actors.models import ToolInfo
 from callboard.actors.models._prompt import prompt_of
-from callboard.actors.models._schema import answer_schema
+from callboard.actors.models._schema import answer_schema, own_parameters
 from callboard.actors.models._short import shortened_request
-from callboard.messages import Action, Decision, Effect
+from callboard.actors.runtime import Lanes
+from callboard.actors.servers.documents import DocumentServer
+from callboard.messages import ESSENTIAL, Action, AgentKind, CommandType, Decision, Effect, Target, TargetKind
 
 TABLE = ToolInfo(
     name="insert_table",
@@ -42,9 +47,56 @@ def test_tools_are_told_without_what_may_be_left_out(asks):
     assert "ControlText" in form  # the control it may act on is chosen all the same
 
 
-def test_a_tool_without_parameters_is_told_as_it_is(asks):
-    plain = dataclasses.replace(TABLE, schema={"type": "object"})
-    assert told(asks(tools=(plain,)))[1]["$defs"]["Action"]["properties"]["Args"]["properties"] == {}
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object"},
+        {"type": "object", "properties": {"bold": {"type": "boolean"}, "size": {"type": "number"}}},
+        {
+            "type": "object",
+            "properties": {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "string"}},
+            "required": ["c"],
+            "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+        },
+    ],
+    ids=["none", "any of them", "one of two"],
+)
+def test_a_tool_of_which_nobody_can_tell_what_it_needs_is_told_whole(asks, schema):
+    whole = dataclasses.replace(TABLE, schema=schema)
+    assert shortened_request(asks(tools=(whole,))).tools == (whole,)
+
+
+def test_where_a_call_would_act_elsewhere_without_it_a_parameter_is_told(asks):
+    cell = {"type": "string", "default": "", ESSENTIAL: True}
+    schema = {**TABLE.schema, "properties": {**TABLE.schema["properties"], "cell": cell}}
+    _, answer = told(asks(tools=(dataclasses.replace(TABLE, schema=schema),)))
+    assert list(answer["$defs"]["Action"]["properties"]["Args"]["properties"]) == ["rows", "cell"]
+
+
+WINDOW = Target(
+    id="a.docx",
+    name="a.docx",
+    kind=TargetKind.WINDOW,
+    address="app/word/a.docx",
+    server="documents",
+    binds={"document": "a.docx"},
+)
+
+
+def parameters(tools):
+    return {tool.name: set(own_parameters(tool)) for tool in tools}
+
+
+def test_the_documents_tools_say_what_they_need(asks, tmp_path):
+    server = DocumentServer(tmp_path)
+    tools = tuple(
+        LocalTool(server, tool, WINDOW, Lanes()).info for tool in server.tools() if tool.type is CommandType.ACTION
+    )
+    whole, short = parameters(tools), parameters(shortened_request(asks(tools=tools)).tools)
+    assert short["write_range"] == {"values", "cell"}
+    assert short["insert_paragraph"] == {"text", "position"}
+    assert short["insert_chart"] == {"type"}
+    assert short["set_font"] == whole["set_font"]
 
 
 def test_what_others_were_asked_is_not_told(asks):
@@ -78,3 +130,15 @@ def test_data_that_can_be_passed_on_is_told_by_its_name(asks):
     assert '"cells": "${subtasks.1.output.cells}"' in text
     assert '"rows": 4' in text
     assert '- "${subtasks.1.output.cells}": 1 rows, the first ["a", 1]' in text
+
+
+def test_a_host_is_told_the_data_it_answers_from(asks):
+    host = asks(kind=AgentKind.HOST)
+    assert '"cells": [["a", 1]]' in told(host)[0]
+
+
+def test_a_name_that_is_no_part_of_a_reference_is_told_as_it_is(asks):
+    request = asks()
+    left = request.subtasks[0].model_copy(update={"output": {"a.b": 5, "a": {"b": [1]}}})
+    text, _ = told(dataclasses.replace(request, subtasks=(left,)))
+    assert '"a.b": 5, "a": {"b": "${subtasks.1.output.a.b}"}' in text

@@ -33,7 +33,7 @@ from callboard.actors.servers.documents._excel_formulas import checked, fill
 from callboard.actors.servers.documents._excel_move import SortKey, reorder, sort_rows
 from callboard.actors.servers.documents._excel_references import holders, mentions, renamed
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, width_of
-from callboard.messages import Control, Effect, Hazard
+from callboard.messages import ESSENTIAL, Control, Effect, Hazard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,7 +51,13 @@ CELLS = (*SHEET, *FILLED)
 
 Sheet = Annotated[str, Field(description="The sheet's title; empty for the control's sheet, else the open one.")]
 Cells = Annotated[str, Field(description="A range like A1:C10; empty for the control's cells, else all used ones.")]
-Corner = Annotated[str, Field(description="The top left cell; empty for that of the control's cells, else A1.")]
+Corner = Annotated[
+    str,
+    Field(
+        description="The top left cell; empty for that of the control's cells, else A1.",
+        json_schema_extra={ESSENTIAL: True},
+    ),
+]
 Header = Annotated[bool, Field(description="Whether the first row is the header.")]
 Rows = Annotated[list[list[Value]], Field(description='The rows. A date is written {"date": "2024-05-31"}.')]
 

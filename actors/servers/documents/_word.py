@@ -25,7 +25,7 @@ from callboard.actors.servers.documents._tables import (
 )
 from callboard.actors.servers.documents._word_controls import Found, find, find_all, tree
 from callboard.actors.servers.documents._word_file import WordFile, visible_text
-from callboard.messages import Control, Effect, Hazard
+from callboard.messages import ESSENTIAL, Control, Effect, Hazard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,10 @@ TABLE = ("table",)
 TEXT = ("heading", "paragraph")
 ANY = (*TEXT, *TABLE)
 
-Position = Annotated[Literal["before", "after"], Field(description="On which side of the chosen control.")]
+Position = Annotated[
+    Literal["before", "after"],
+    Field(description="On which side of the chosen control.", json_schema_extra={ESSENTIAL: True}),
+]
 Style = Annotated[str, Field(description="The name of a style that the document has; empty for the usual one.")]
 Rows = Annotated[list[list[Cell]], Field(description="The rows, each as long as the header.")]
 
