@@ -64,6 +64,8 @@ class _Page:
     dropped: int = 0
     open: set[str] = field(default_factory=set)
     """The tasks of the conversation that are not over."""
+    tasks: set[str] = field(default_factory=set)
+    """All its tasks."""
     authors: dict[str, str] = field(default_factory=dict)
     """Who works on a run."""
     seen: set[tuple[str, int]] = field(default_factory=set)
@@ -98,6 +100,7 @@ class Blackboard(ScheduledActor):
         self._settings = settings
         self._crashed = crashed
         self._pages: dict[str, _Page] = {}
+        self._ended: dict[str, None] = {}  # the conversations that are over, in the order of their ends
         self._sessions: dict[str, str] = {}
 
     def on_receive(self, message: Kept | Read) -> None:
@@ -142,6 +145,8 @@ class Blackboard(ScheduledActor):
         match message:
             case Task():
                 page.open.add(row.task_id)
+                page.tasks.add(row.task_id)
+                self._ended.pop(self._sessions[row.task_id], None)
             case TaskResult():
                 self._end(row.task_id)
             case Assign(token=token) if token:
@@ -160,7 +165,11 @@ class Blackboard(ScheduledActor):
                 self._add(page, Board.QUESTIONS, "supervisor", row)
 
     def _page(self, task_id: str) -> _Page:
-        return self._pages.setdefault(self._sessions.get(task_id, task_id), _Page())
+        session = self._sessions.get(task_id, task_id)
+        if session not in self._pages:
+            self._pages[session] = _Page()
+            self._ended[session] = None  # until a task of it is seen: what comes late opens no page for good
+        return self._pages[session]
 
     def _once(self, page: _Page, key: tuple[str, int], board: Board, author: str, row: Row) -> None:
         if key not in page.seen:
@@ -181,14 +190,16 @@ class Blackboard(ScheduledActor):
 
     def _end(self, task_id: str) -> None:
         session = self._sessions.get(task_id, task_id)
-        page = self._pages.pop(session)
+        page = self._pages[session]
         page.open.discard(task_id)
-        self._pages[session] = page  # ended pages stand in the order of their ends
-        ended = [key for key, old in self._pages.items() if not old.open]
-        for key in ended[: max(0, len(ended) - self._settings.tasks)]:
-            del self._pages[key]
-            for task in [task for task, session in self._sessions.items() if session == key]:
-                del self._sessions[task]
+        self._ended.pop(session, None)
+        if not page.open:
+            self._ended[session] = None
+        while len(self._ended) > self._settings.tasks:
+            key = next(iter(self._ended))
+            del self._ended[key]
+            for task in self._pages.pop(key).tasks:
+                self._sessions.pop(task, None)
 
 
 def _unasked(answer: Answer | ApprovalAnswer) -> bool:

@@ -36,6 +36,10 @@ class Children:
         """Where agents live now."""
         return tuple(self._refs)
 
+    def lives(self, address: str) -> bool:
+        """Say whether an agent lives at an address."""
+        return address in self._refs
+
     def learn(self, address: str, memory: str) -> None:
         """Note that an address gets work, and so has memory of a task or conversation, as long as its agent lives."""
         self._known.setdefault(address, set()).add(memory)

@@ -33,14 +33,13 @@ class Sessions:
     def keep(self, record: TaskRecord) -> None:
         """Keep the HostAgent of a task that ended, if it lives; past the limit the one idle for longest is stopped."""
         self._ended.setdefault(record.session, []).append(record.task.id)
-        if record.host not in self._children.addresses:
+        if not self._children.lives(record.host):
             if not self.has(record.session):
                 self._forget(self._ended.pop(record.session))
             return
         self._kept.pop(record.session, None)
         self._kept[record.session] = None
-        busy = {other.session for other in self._tasks.records}
-        idle = [session for session in self._kept if session not in busy]
+        idle = [session for session in self._kept if not self._tasks.talks(session)]
         for session in idle[: max(0, len(idle) - self._limit)]:
             del self._kept[session]
             self._children.stop(f"host/{session}")
@@ -64,6 +63,8 @@ class Idle:
         """Note that its task is over. Past the limit the one idle for longest is stopped; none of a running task."""
         self._idle.pop(address, None)
         self._idle[address] = None
+        if len(self._idle) <= self._limit:
+            return
         needed = {agent for record in self._tasks.records for agent in record.agents}
         spare = [agent for agent in self._idle if agent not in needed]
         for agent in spare[: max(0, len(spare) - self._limit)]:

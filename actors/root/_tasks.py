@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -184,6 +185,7 @@ class TaskBook:
     def __init__(self) -> None:
         self._open: dict[str, TaskRecord] = {}
         self._ended: dict[str, str] = {}  # the latest and their conversations, in the order of their ends
+        self._talks: Counter[str] = Counter()  # of conversations, how many of their tasks are not over
         self._count = 0
 
     def open(self, task: Task, target: Target | None, now: float) -> TaskRecord:
@@ -195,12 +197,14 @@ class TaskBook:
         if task.id in self._open or task.id in self._ended:
             msg = f"the task id {task.id!r} was used before: give each task its own, or none"
             raise TaskRefusedError(msg)
-        record = self._open[task.id] = TaskRecord(task, target, now)
+        record = TaskRecord(task, target, now)
+        self.restore(record)
         return record
 
     def restore(self, record: TaskRecord) -> None:
         """Take a task that another process began."""
         self._open[record.task.id] = record
+        self._talks[record.session] += 1
 
     def keyed(self, key: str) -> TaskRecord | None:
         """Give the task that is not over and has this idempotency key."""
@@ -213,6 +217,9 @@ class TaskBook:
     def close(self, record: TaskRecord) -> None:
         """Take a task off the books."""
         del self._open[record.task.id]
+        self._talks[record.session] -= 1
+        if not self._talks[record.session]:
+            del self._talks[record.session]
         self._count += 1
         self._remember(record.task.id, record.session)
 
@@ -236,6 +243,10 @@ class TaskBook:
         running = dict.fromkeys(record.session for record in self._open.values())
         latest = [session for session in dict.fromkeys(reversed(self._ended.values())) if session not in running]
         return tuple(task_id for session in (*running, *reversed(latest[:ended])) for task_id in tasks[session])
+
+    def talks(self, session: str) -> bool:
+        """Say whether a task of a conversation is not over."""
+        return session in self._talks
 
     def session(self, task_id: str) -> str:
         """Give the conversation that a task belongs or belonged to; itself for one that is not known."""

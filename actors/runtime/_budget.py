@@ -140,7 +140,8 @@ class Budgets:
         self._task, self._subtask, self._step = map(limited, (settings.task, settings.subtask, settings.step))
         self._lock = threading.Lock()
         self._tasks: dict[str, BudgetNode] = {}
-        self._runs: dict[str, BudgetNode] = {}
+        self._runs: dict[str, dict[str, BudgetNode]] = {}
+        """By task, and by run."""
 
     def task(self, task_id: str) -> BudgetNode:
         """Give a task's node, made on first use."""
@@ -151,7 +152,8 @@ class Budgets:
         """Give the node of a subtask, or of a HostAgent's rounds, made on first use."""
         task = self.task(task_id)
         with self._lock:
-            return self._runs.setdefault(run_id, task.child(f"the subtask {run_id}", self._subtask))
+            runs = self._runs.setdefault(task_id, {})
+            return runs.setdefault(run_id, task.child(f"the subtask {run_id}", self._subtask))
 
     def step(self, task_id: str, run_id: str) -> BudgetNode:
         """Make a node for one step."""
@@ -161,5 +163,4 @@ class Budgets:
         """Forget a task."""
         with self._lock:
             self._tasks.pop(task_id, None)
-            for run_id in [key for key in self._runs if key.rpartition("/")[0] == task_id]:
-                del self._runs[run_id]
+            self._runs.pop(task_id, None)
