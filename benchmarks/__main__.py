@@ -14,20 +14,18 @@ import json
 import math
 import subprocess
 import sys
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.contest import ROOT, hold
 from benchmarks.environments import PEERS, default_cache, is_made, make, python_of
-from benchmarks.parts import FIGURES, QUICK, Sizes, job
+from benchmarks.parts import FEW, FIGURES, QUICK, Sizes, job
 from benchmarks.report import plotted, replaced, sections
 
 if TYPE_CHECKING:
     from benchmarks.contest import Answers
-
-FEW = 3
-"""Rounds of the parts beside the job, at most."""
 
 
 def interpreters(names: list[str], cache: Path, *, make_them: bool) -> dict[str, Path]:
@@ -64,6 +62,18 @@ def write(written: dict[str, str], plot: str, folder: Path) -> None:
         (folder / "benchmarks.svg").write_text(plot, "utf-8")
 
 
+def commit() -> str:
+    """Name the state of the code that is measured."""
+    found = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],  # noqa: S607 - whichever git there is
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return found.stdout.strip() or "unknown"
+
+
 def parsed(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
@@ -92,9 +102,11 @@ def main(arguments: list[str] | None = None) -> int:
     if options.tasks:
         sizes = type(sizes)(**{**vars(sizes), "tasks": tuple(options.tasks)})
     rounds = options.rounds or (1 if options.quick else 5)
+    missing: set[str] = set()
     measured: dict[str, Answers] = json.loads(options.add.read_text("utf-8")) if options.add else {}
     if "job" in options.only:
         pythons = interpreters(options.peers, options.cache, make_them=not options.offline)
+        missing = set(options.peers) - pythons.keys()
         measured["job"] = hold(list(job(sizes, pythons)), rounds, options.seconds, partial(say, part="job"))
     for name, part in FIGURES.items():
         if name in options.only:
@@ -102,11 +114,15 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         options.json.write_text(json.dumps(measured, indent=1), "utf-8")
     answers: Answers = {cell: said for part in measured.values() for cell, said in part.items()}
-    written, plot = sections(answers), plotted(answers)
+    how = (
+        f" Measured on {datetime.now(UTC):%Y-%m-%d} at commit {commit()}: {rounds} rounds, {options.seconds:g} seconds."
+    )
+    written, plot = sections(answers, how), plotted(answers)
     print("\n\n".join(written.values()))
     if options.write:
         write(written, plot, options.docs)
-    return 1 if any("error" in each for said in answers.values() for each in said) else 0
+    failed = any("error" in each for said in answers.values() for each in said)
+    return 1 if failed or (missing and not options.offline) else 0
 
 
 if __name__ == "__main__":

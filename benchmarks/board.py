@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from callboard import FunctionModel, ModelRequest, Server, Settings, Supervisor,
 from callboard.messages import Effect, Observation, Target, TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from benchmarks.protocol import Go
     from callboard import TaskHandle
@@ -27,6 +28,8 @@ POOL = 10
 """Application agents that all tasks share."""
 DECISIONS = 2 + STEPS
 PATIENCE = 600.0
+SUBMITTERS = 32
+"""Threads that submit a batch: each call waits until its task is kept; one after the other, few would run at once."""
 
 
 class Memo(Server):
@@ -53,10 +56,23 @@ class Memo(Server):
     @tool(effect=Effect.IDEMPOTENT)
     async def write(self, target: str, text: str) -> str:
         """Set the window's text."""
+        return await self.written(target, text)
+
+    async def written(self, target: str, text: str) -> str:
+        """Set it."""
         if self._wait:
             await asyncio.sleep(self._wait)
         self._texts[target] = text
         return text
+
+
+class MemoOnce(Memo):
+    """The same, with an action that must not be repeated: the journal keeps first that it is about to be done."""
+
+    @tool(effect=Effect.ONCE)
+    async def write(self, target: str, text: str) -> str:
+        """Set the window's text."""
+        return await self.written(target, text)
 
 
 def _window(number: str) -> Target:
@@ -106,6 +122,8 @@ class Variant:
     """Seconds that each model call and each tool call waits."""
     blocks: bool = False
     """Whether each look at the surface is taken on a thread of its own, since it may block."""
+    once: bool = False
+    """Whether its actions must not be repeated."""
 
     def settings(self, folder: Path) -> Settings:
         """Give the settings."""
@@ -120,6 +138,7 @@ VARIANTS = {
     "full": Variant("callboard, journal `full`, log", "full"),
     "off": Variant("callboard, no journal, no log", None),
     "blocks": Variant("callboard, `process`, log, a surface that may block", "process", blocks=True),
+    "once": Variant("callboard, `process`, log, actions that must not be repeated", "process", once=True),
     "own": Variant("callboard, `process`, log, a window a task", "process", own=True),
     "waits": Variant("callboard, 8 waits of 10 ms a task, a window a task", "process", own=True, wait=0.01),
 }
@@ -130,9 +149,8 @@ def board(variant: Variant, size: int, folder: Path, steps: int = STEPS) -> Iter
     """Start a supervisor for batches of a size, with its shared application agents at their places."""
     windows = size if variant.own else min(size, POOL)
     settings, models = variant.settings(folder), Stub(variant.wait, steps).models()
-    servers = [Memo(windows, variant.wait, blocks=variant.blocks)]
+    servers = [(MemoOnce if variant.once else Memo)(windows, variant.wait, blocks=variant.blocks)]
     with Supervisor.start(settings, models=models, servers=servers) as supervisor:
-        finish([supervisor.submit(task) for task in tasks(min(windows, POOL), windows)])
         yield supervisor
 
 
@@ -141,7 +159,7 @@ def tasks(count: int, windows: int) -> list[Task]:
     return [Task(request=f"memo:{number % windows}") for number in range(count)]
 
 
-def finish(handles: Sequence[TaskHandle], decisions: int = DECISIONS) -> None:
+def finish(handles: Iterable[TaskHandle], decisions: int = DECISIONS) -> None:
     """Wait for tasks.
 
     Raises:
@@ -165,9 +183,10 @@ def main() -> None:
 
             def go(batches: int) -> None:
                 for _ in range(batches):
-                    finish([supervisor.submit(task) for task in tasks(size, windows)])
+                    finish(pool.map(supervisor.submit, tasks(size, windows)))
 
-            yield go
+            with ThreadPoolExecutor(SUBMITTERS) as pool:
+                yield go
 
     serve(timed(prepare))
 

@@ -80,6 +80,8 @@ class Question:
     asked: dict[str, Any]
     sized: bool = False
     """Whether the contender is asked for several numbers of tasks."""
+    least: int = 1
+    """In so many rounds it is asked, however long it takes."""
 
     @property
     def cell(self) -> str:
@@ -97,7 +99,7 @@ def hold(questions: Sequence[Question], rounds: int, seconds: float, say: Callab
     Args:
         questions: Questions of one `Question.cell` are asked one after the other.
         rounds: How often each is asked.
-        seconds: What has taken so long already is not asked again, but it was asked once.
+        seconds: What has taken so long already is not asked again, past its `Question.least` rounds.
         say: Is told how far it is.
     """
     answers: Answers = {}
@@ -107,7 +109,8 @@ def hold(questions: Sequence[Question], rounds: int, seconds: float, say: Callab
             say(f"round {number + 1} of {rounds}")
             for question in questions if number % 2 == 0 else reversed(questions):
                 cell = question.cell
-                if spent.get(cell, 0.0) > seconds or any("error" in each for each in answers.get(cell, ())):
+                late = spent.get(cell, 0.0) > seconds and len(answers.get(cell, ())) >= question.least
+                if late or any("error" in each for each in answers.get(cell, ())):
                     continue
                 begun = time.monotonic()
                 said = question.contender.ask(question.asked)

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-JOB_VARIANTS = ("off", "process", "full", "blocks", "own")
+JOB_VARIANTS = ("off", "process", "full", "once", "blocks", "own")
+COMPARED = ("J", "off", "process", "full")
+"""What goals rest on: asked in some rounds in any case, however long it takes."""
+FEW = 3
+"""In so many rounds."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,9 @@ def job(sizes: Sizes, interpreters: dict[str, Path]) -> Iterator[Question]:
         module, *arguments = PEERS[name].command
         contenders.append(Contender(name, f"benchmarks.peers.{module}", tuple(arguments), str(python)))
     for size in sizes.tasks:
-        yield from (Question(contender, {"tasks": size}, sized=True) for contender in contenders)
+        for contender in contenders:
+            least = FEW if contender.key in COMPARED else 1
+            yield Question(contender, {"tasks": size}, sized=True, least=least)
 
 
 def steps(sizes: Sizes) -> Iterator[Question]:
@@ -60,7 +66,7 @@ def steps(sizes: Sizes) -> Iterator[Question]:
 def waits(sizes: Sizes) -> Iterator[Question]:
     """The job with models and tools that wait."""
     contender = Contender("waits", "benchmarks.board", ("waits",))
-    yield from (Question(contender, {"tasks": size, "batched": size}, sized=True) for size in sizes.waits)
+    yield from (Question(contender, {"tasks": size, "least": 0}, sized=True) for size in sizes.waits)
 
 
 def memory(sizes: Sizes) -> Iterator[Question]:
@@ -100,5 +106,5 @@ def titles() -> dict[str, str]:
     }
 
 
-DURABLE = {"process", "full", "blocks", "own", "langgraph-sqlite"}
+DURABLE = {"process", "full", "once", "blocks", "own", "langgraph-sqlite"}
 """Contenders of the job whose work survives the process."""

@@ -6,8 +6,10 @@ Nothing is imported here but the standard library: the peers' environments have 
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import json
+import math
 import os
 import resource
 import sys
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
 
 STEPS = 3
 """What the application's agent takes: decide and act, each time."""
-BATCHED = 20
-"""Small batches are run again and again, until so many tasks were measured."""
+LEAST = 0.3
+"""Seconds that are measured at least: batches are run again and again, until they take so long."""
+WARMED = 100
+"""Up to so many tasks at once a batch is run before the clock starts, on the very same objects: connections, tables
+and agents that are made on first use are there, for every contender."""
 
 
 def serve(answer: Answer) -> None:
@@ -56,16 +61,25 @@ def timed(prepare: Prepare) -> Answer:
             with prepare(1) as go:
                 go(1)
             warm = True
-        size = int(asked["tasks"])
-        batches = max(1, int(asked.get("batched", BATCHED)) // size)
+        size, least = int(asked["tasks"]), float(asked.get("least", LEAST))
         with prepare(size) as go:
-            gc.collect()
-            wall, cpu = time.perf_counter(), cpu_seconds()
-            go(batches)
-            wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
+            if size <= WARMED:
+                go(1)
+            batches, (wall, cpu) = 1, spent(lambda: go(1))
+            while wall < least:
+                batches = max(2 * batches, math.ceil(1.2 * batches * least / max(wall, 1e-6)))
+                wall, cpu = spent(functools.partial(go, batches))
         return {"seconds": wall / (batches * size), "cpu": cpu / (batches * size)}
 
     return answer
+
+
+def spent(run: Callable[[], None]) -> tuple[float, float]:
+    """Measure a run: seconds, CPU seconds."""
+    gc.collect()
+    wall, cpu = time.perf_counter(), cpu_seconds()
+    run()
+    return time.perf_counter() - wall, cpu_seconds() - cpu
 
 
 def cpu_seconds() -> float:

@@ -40,7 +40,9 @@ FIGURES: tuple[tuple[str, Number, str, float], ...] = (
     ("what a task adds to the log", ("history", "lines"), "lines", 1),
     ("events of a task", ("history", "events"), "events", 1),
     ("start on no journal yet", ("stops", "start"), "ms", 1e3),
+    ("start, under load", ("stops", "start_busy"), "ms", 1e3),
     ("a cancel, until its result, under load", ("stops", "cancel"), "ms", 1e3),
+    ("the longest of such cancels", ("stops", "cancel_longest"), "ms", 1e3),
     ("stop, nothing running", ("stops", "stop_idle"), "ms", 1e3),
     ("stop, under load", ("stops", "stop"), "ms", 1e3),
     ("a tool call in process", ("tools", "in_process"), "µs", 1e6),
@@ -50,10 +52,10 @@ FIGURES: tuple[tuple[str, Number, str, float], ...] = (
 """What is told beside the job and the goals: its name, the number, and its unit and scale."""
 
 
-def sections(answers: Answers) -> dict[str, str]:
-    """Write what was measured, by the name of its section in the document; what was not is left out."""
+def sections(answers: Answers, how: str = "") -> dict[str, str]:
+    """Write what was measured, and how, by the name of its section in the document; what was not is left out."""
     written = {
-        "machine": machine(),
+        "machine": machine(how),
         "job": "\n".join(_job(answers, "seconds", lambda number, _raw: spread(answers, number, 1e3))),
         "cpu": "\n".join(_job(answers, "cpu", partial(ratio, answers))),
         "goals": "\n".join(_goals(answers)),
@@ -75,11 +77,11 @@ def replaced(document: str, name: str, text: str) -> str:
     return pattern.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", document)
 
 
-def machine() -> str:
-    """Say what it was measured on."""
+def machine(how: str) -> str:
+    """Say what it was measured on, when, and with which options."""
     return (
         f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores; "
-        f"Pykka {metadata.version('pykka')}, pydantic {metadata.version('pydantic')}."
+        f"Pykka {metadata.version('pykka')}, pydantic {metadata.version('pydantic')}.{how}"
     )
 
 
@@ -101,12 +103,14 @@ def _job(answers: Answers, key: str, found: Callable[[Number, Number], Spread | 
 
 
 def _goals(answers: Answers) -> Iterator[str]:
-    found = [(goal, values) for goal in GOALS if (values := goal.found(answers)) is not None]
-    if found:
-        yield from _head(["", "goal", "measured", "met"])
+    found = [(goal, goal.found(answers)) for goal in GOALS]
+    if all(values is None for _, values in found):
+        return
+    yield from _head(["", "goal", "measured", "met"])
     for goal, values in found:
         bound = f"{goal.sign} {goal.bound:g} {goal.unit}"
-        yield _row([goal.what, bound, _spread(values), "yes" if goal.met(values) else "no"])
+        met = "" if values is None else "yes" if goal.met(values) else "no"
+        yield _row([goal.what, bound, _spread(values) or "not measured", met])
 
 
 def _figures(answers: Answers) -> Iterator[str]:

@@ -78,11 +78,14 @@ class References:
         those that were offered: `parts`, and for a `result` also `results`.
 
         Raises:
-            InvalidAnswerError: If it leads nowhere, or what it stands for has the name of a secret in it, which would
-                be given away with it.
+            InvalidAnswerError: If it leads nowhere, what it stands for has the name of a secret in it, which would be
+                given away with it, or one that was offered is part of a text: there it would stand for itself.
         """
-        whole = _REFERENCE.fullmatch(value.strip()) if isinstance(value, str) else None
+        if not isinstance(value, str) or not _REFERENCE.search(value):
+            return value
+        whole = _REFERENCE.fullmatch(value.strip())
         if whole is None:
+            self._refuse_parts(value)
             return value
         offered = {*self.parts(), *(self.results() if result else ())}
         if whole[0] not in offered and self._stands(whole[0]):
@@ -98,6 +101,14 @@ class References:
             msg = f"{value} holds the name of a secret, and can't be passed on as a whole; write what you need of it"
             raise InvalidAnswerError(msg)
         return meant
+
+    def _refuse_parts(self, text: str) -> None:
+        there = {*self.parts(), *self.results()}
+        inside = (found[0] for found in _REFERENCE.finditer(text))
+        meant = next((name for name in inside if name in there and not self._stands(name)), None)
+        if meant is not None:
+            msg = f"{meant} stands for the data only where it is the whole value, and here it is part of a text"
+            raise InvalidAnswerError(msg)
 
     def _stands(self, text: str) -> bool:
         """Tell whether a text stands in what was seen, or in what tools or subtasks gave."""

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.board import POOL, VARIANTS, Memo, finish
-from benchmarks.protocol import cpu_seconds, serve
+from benchmarks.protocol import serve, spent
 from callboard import FunctionModel, ModelRequest, Supervisor, Task
 
 if TYPE_CHECKING:
@@ -43,13 +42,6 @@ def measure(asked: dict[str, Any], variant: str) -> dict[str, float]:
             short, long = spent(run(SHORT)), spent(run(LONG))
     more = size * (LONG - SHORT)
     return {"seconds": (long[0] - short[0]) / more, "cpu": (long[1] - short[1]) / more}
-
-
-def spent(run: Callable[[], None]) -> tuple[float, float]:
-    """Measure a run: seconds, CPU seconds."""
-    wall, cpu = time.perf_counter(), cpu_seconds()
-    run()
-    return time.perf_counter() - wall, cpu_seconds() - cpu
 
 
 if __name__ == "__main__":

@@ -63,9 +63,8 @@ def test_what_the_only_action_of_a_step_returned_can_be_called_its_output():
 @pytest.mark.parametrize(
     "text",
     [
-        "see ${subtasks.1.output}",
-        "${subtasks.1.output} and ${subtasks.1.output}",
-        "$${subtasks.1.output}",
+        "see ${subtasks.2.output}",
+        "${subtasks.1.request} and ${subtasks.2.output}",
         "${secret:mail}",
         "${request}",
         "${observation.text}",
@@ -75,6 +74,27 @@ def test_what_the_only_action_of_a_step_returned_can_be_called_its_output():
 )
 def test_what_is_not_a_reference_as_a_whole_stays_as_it_is(text):
     assert of(subtasks=(left(1, "x"),)).put_in(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see ${subtasks.1.output}",
+        "${steps.1.results.0.value.header} and ${steps.1.results.0.value.rows}",
+        "$${subtasks.1.output}",
+    ],
+)
+def test_one_that_is_a_part_of_a_text_goes_back(text):
+    references = of(step({"header": ["a"], "rows": ROWS}), subtasks=(left(1, "x"),))
+    for result in (False, True):
+        with pytest.raises(InvalidAnswerError, match="only where it is the whole value"):
+            references.put_in(text, result=result)
+
+
+def test_a_text_with_one_in_it_that_was_read_stays_as_it_is():
+    seen = Observation(text="Copy this: see ${subtasks.1.output}, please.")
+    references = References((), (left(1, "x"),), seen)
+    assert references.put_in("see ${subtasks.1.output}") == "see ${subtasks.1.output}"
 
 
 @given(JSON)
