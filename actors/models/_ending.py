@@ -57,17 +57,17 @@ def ending(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
 def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Iterator[str]:
     """Say what is to be weighed."""
     results = [result for record in own_steps(request) for result in record.results]
-    named, usable = _Named(request, results), offered_tools(request)
+    meant, usable = _Meant(request, results), offered_tools(request)
     if done:
         yield "What succeeded is not done again."
     if results and results[-1].status is ResultStatus.FAILURE:
         yield "The last call FAILED: what it was for is not done."
-    elif done and named.missed:
-        yield f"Not called yet: {', '.join(tool.name for tool in named.missed)}.{named.next(usable) if short else ''}"
-    elif done and "FINISH" in legal_statuses(request) and not named.failed:
+    elif done and meant.missed:
+        yield f"Not called yet: {', '.join(tool.name for tool in meant.missed)}.{meant.next(usable) if short else ''}"
+    elif done and "FINISH" in legal_statuses(request) and not meant.failed:
         sure = short and request.kind is not AgentKind.HOST
-        yield _finish(what, named.made) if sure else f"If nothing of {what} is missing any more: FINISH."
-    yield from (f"{tool.name} comes later: {needed(tool, usable)}" for tool in named.missed if tool not in usable)
+        yield _finish(what, meant.made) if sure else f"If nothing of {what} is missing any more: FINISH."
+    yield from (f"{tool.name} comes later: {needed(tool, usable)}" for tool in meant.missed if tool not in usable)
 
 
 def _finish(what: str, made: Sequence[str]) -> str:
@@ -118,7 +118,7 @@ def _new(request: ModelRequest) -> Iterator[str]:
         yield f"- new since then: {', '.join(made)}"
 
 
-class _Named:
+class _Meant:
     """The tools that make what a subtask names, by what came of them.
 
     What has the name of a thing is easily taken for the thing: a table called Chart for a chart. Where several tools
@@ -129,7 +129,7 @@ class _Named:
         """Look for them in the words of an AppAgent's subtask."""
         asked = request.request.casefold()
         words = set(_WORD.findall(asked))
-        self._wants = bool(words & MAKING)
+        self._wants = bool(words & (MAKING - {"new"}))
         makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]
         often = Counter(thing for tool in makers for thing in makes(tool.name))
         things = {singular(word) for word in words if often[singular(word)] == 1}

@@ -107,7 +107,8 @@ class References:
         inside = (found[0] for found in _REFERENCE.finditer(text))
         meant = next((name for name in inside if name in there and not self._stands(name)), None)
         if meant is not None:
-            msg = f"{meant} stands for the data only where it is the whole value, and here it is part of a text"
+            alone = ", ".join(list(self.results())[:MOST])
+            msg = f"{meant} stands for the data only where it is the whole value, and nothing beside it: one of {alone}"
             raise InvalidAnswerError(msg)
 
     def _stands(self, text: str) -> bool:
