@@ -67,6 +67,7 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     elif done and "FINISH" in legal_statuses(request) and not meant.failed:
         sure = short and request.kind is not AgentKind.HOST
         yield _finish(what, meant.made) if sure else f"If nothing of {what} is missing any more: FINISH."
+        yield from _handed_over(request) if sure else ()
     yield from (f"{tool.name} comes later: {needed(tool, usable)}" for tool in meant.missed if tool not in usable)
 
 
@@ -76,6 +77,16 @@ def _finish(what: str, made: Sequence[str]) -> str:
         f"{' and '.join(made)} {'were' if made[1:] else 'was'} called, and succeeded: that is done. " if made else ""
     )
     return f"{called}If {what} asks for nothing else, it is done, and nothing is missing: FINISH."
+
+
+def _handed_over(request: ModelRequest) -> Iterator[str]:
+    """Name all of what was read last: small models hand over a part of it, or words about it."""
+    reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
+    for number, record in reversed(list(enumerate(request.memory, 1))[len(request.memory) - request.step + 1 :]):
+        for place, result in enumerate(record.results):
+            if result.tool in reads and result.status is ResultStatus.SUCCESS and result.value is not None:
+                yield f'With FINISH, Result "${{steps.{number}.results.{place}.value}}" hands over all that it read.'
+                return
 
 
 def _done(request: ModelRequest) -> str:

@@ -430,6 +430,15 @@ def test_no_finish_is_spoken_of_where_none_can_be_said(asks):
     assert "missing" not in text
 
 
+def test_what_was_read_last_is_named_as_a_whole(asks):
+    memory = (record(1, calls("read_table")), record(2, calls("read_table")), record(3, calls("insert_chart")))
+    request = asks(request="Read both", memory=memory, step=3, tools=(READ, INSERT))  # step 1 was of another subtask
+    handed = 'With FINISH, Result "${steps.2.results.0.value}" hands over all that it read.\n'
+    assert handed in prompt_of(request, short=True).user[-1]
+    assert "hands over" not in prompt_of(request).user[-1]
+    assert "hands over" not in prompt_of(dataclasses.replace(request, step=2), short=True).user[-1]
+
+
 @pytest.mark.parametrize("request_", ["Read what the chart shows", "Create a chart and a heading"])
 def test_what_comes_next_is_said_only_where_that_is_beyond_doubt(asks, request_):
     heading = dataclasses.replace(INSERT, name="insert_heading")
