@@ -107,8 +107,8 @@ class ModelAnswer(Value):
     """Whether ``${steps.…}`` and ``${subtasks.…}`` as a whole argument, or result, stand for what results were. Not so
     where whoever answers has put such values in already: what comes from a document is data, whatever it says."""
     cut: str = ""
-    """Why it is not whole, or more than is taken, for the model: it goes back with that, also if it reads like an
-    answer."""
+    """Why it is not whole, more than is taken, or at odds with itself, for the model: it goes back with that, also if
+    it reads like an answer."""
     summarised: int = 0
     """Earlier steps of which its prompt told one line, because the history was too long."""
     dropped: int = 0
