@@ -58,6 +58,8 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     """Say what is to be weighed."""
     results = [result for record in own_steps(request) for result in record.results]
     meant, usable = _Meant(request, results), offered_tools(request)
+    if request.kind is AgentKind.HOST and not own_subtasks(request):
+        yield "What is open has something in it. A new one is empty: there is nothing to read in it."
     if done:
         yield "What succeeded is not done again."
     if results and results[-1].status is ResultStatus.FAILURE:
