@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, StringConstraints
+from pydantic_core import CoreSchema, core_schema
 
 _CONFIG = ConfigDict(
     frozen=True,
@@ -36,7 +37,18 @@ Timestamp = float
 """Seconds since the epoch, UTC."""
 
 
-class AgentKind(StrEnum):
+class Term(StrEnum):
+    """One of a few words. Written as the text that it is: pydantic would ask each member for its value in Python."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Give the schema of an enumeration, with a text's way to be written."""
+        schema = handler(source)
+        schema["serialization"] = core_schema.simple_ser_schema("str")  # type: ignore[typeddict-unknown-key]
+        return schema
+
+
+class AgentKind(Term):
     """The four kinds of agent, as the first part of their addresses."""
 
     HOST = "host"

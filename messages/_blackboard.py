@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from callboard.messages._base import Message, TaskId, Timestamp, Value
+from callboard.messages._base import Message, TaskId, Term, Timestamp, Value
 
 
-class Board(StrEnum):
+class Board(Term):
     """The parts of a task's blackboard."""
 
     REQUESTS = "requests"

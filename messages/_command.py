@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from callboard.messages._base import Message, RunId, Seconds, TaskId, Token, Value
+from callboard.messages._base import Message, RunId, Seconds, TaskId, Term, Token, Value
 from callboard.messages._target import ControlRef
 
 
-class Effect(StrEnum):
+class Effect(Term):
     """What repeating a tool call does to the world; from MCP's annotations for servers that are trusted."""
 
     READ = "read"
@@ -27,7 +26,7 @@ ESSENTIAL = "x-essential"
 than what was meant, such as write at another place. So it is told to small models too."""
 
 
-class Hazard(StrEnum):
+class Hazard(Term):
     """What makes an action one that a person may want to see first."""
 
     DELETES = "deletes"
@@ -50,7 +49,7 @@ class Hazard(StrEnum):
     """Nothing is known of the tool but that it must not be repeated."""
 
 
-class CommandType(StrEnum):
+class CommandType(Term):
     """What a command is for."""
 
     DATA_COLLECTION = "data_collection"
@@ -59,7 +58,7 @@ class CommandType(StrEnum):
     """Sent because a model decided so."""
 
 
-class ResultStatus(StrEnum):
+class ResultStatus(Term):
     """How a command ended."""
 
     SUCCESS = "success"

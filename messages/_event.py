@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from callboard.messages._base import Message, RunId, Seconds, Timestamp
+from callboard.messages._base import Message, RunId, Seconds, Term, Timestamp
 
 
-class EventName(StrEnum):
+class EventName(Term):
     """Every event there is. The docstring of each is its line in the catalogue."""
 
     SUPERVISOR_STARTED = "supervisor.started"

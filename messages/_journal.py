@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from callboard.messages._base import Message, TaskId
+from callboard.messages._base import Message, TaskId, Term
 from callboard.messages._command import Action
 from callboard.messages._step import Decision
 from callboard.messages._target import ControlRef, Observation, Target
@@ -82,7 +81,7 @@ class Foreseen(Message):
     """What the call answers once that is done; None where its server does not tell."""
 
 
-class Probe(StrEnum):
+class Probe(Term):
     """What a look says of an action that may have been done before a crash."""
 
     DONE = "done"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from pydantic import Field
 
-from callboard.messages._base import Seconds, Value
+from callboard.messages._base import Seconds, Term, Value
 
 
-class Outcome(StrEnum):
+class Outcome(Term):
     """How a task or subtask ended. Written once, never bettered by a later cleanup."""
 
     FINISHED = "finished"
@@ -75,4 +73,6 @@ class Usage(Value):
     def __add__(self, other: Usage) -> Usage:
         """Add two usages field by field."""
         mine, theirs = self.__dict__, other.__dict__
+        if not any(theirs.values()):
+            return self
         return Usage(**{name: amount + theirs[name] for name, amount in mine.items()})

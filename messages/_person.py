@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from callboard.messages._base import Address, Message, RunId, TaskId, Timestamp, Token, Value
+from callboard.messages._base import Address, Message, RunId, TaskId, Term, Timestamp, Token, Value
 from callboard.messages._command import Action
 from callboard.messages._outcome import Usage
 from callboard.messages._step import AskedQuestion
@@ -17,7 +16,7 @@ RequestId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """Names one question or approval: ``<run>/ask-<job>``."""
 
 
-class AtDeadline(StrEnum):
+class AtDeadline(Term):
     """What happens to an approval that nobody decides on in time."""
 
     DENY = "deny"

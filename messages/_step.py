@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from callboard.messages._base import Message, RunId, Seconds, TaskId, Token, Value
+from callboard.messages._base import Message, RunId, Seconds, TaskId, Term, Token, Value
 from callboard.messages._command import Action, CommandResult
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation, Target
 
 
-class Phase(StrEnum):
+class Phase(Term):
     """The four phases of a step, in order."""
 
     DATA_COLLECTION = "data_collection"
@@ -34,7 +33,7 @@ class AskedQuestion(Value):
     """The possible answers; empty for free text."""
 
 
-class Held(StrEnum):
+class Held(Term):
     """Why actions were not run yet."""
 
     NOT = ""

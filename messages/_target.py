@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
-from callboard.messages._base import Address, AgentKind, Value, agent_kind
+from callboard.messages._base import Address, AgentKind, Term, Value, agent_kind
 
 
-class TargetKind(StrEnum):
+class TargetKind(Term):
     """What sort of thing a target is; it decides which agent works on it."""
 
     WINDOW = "window"

@@ -12,6 +12,7 @@ from pydantic import JsonValue, ValidationError
 from referencing import Registry
 
 from callboard.actors.models import ToolInfo
+from callboard.actors.servers import Server
 from callboard.messages import CommandType, Effect, Hazard, Probe
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
     from callboard.actors.runtime import Deed, Lanes
-    from callboard.actors.servers import Server, ServerTool
+    from callboard.actors.servers import ServerTool
     from callboard.messages import Foreseen, Intent, Target
 
 
@@ -80,6 +81,9 @@ class LocalTool(BoundTool):
         self._server = server
         self._target = target
         self._hazards = tool.hazards
+        self._asks = (
+            target is not None and tool.effect is not Effect.READ and type(server).hazards is not Server.hazards
+        )
         self._tool = tool.tool
         self._lane = server.lane(target)
         self._lanes = lanes
@@ -105,7 +109,7 @@ class LocalTool(BoundTool):
 
     async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:
         """Ask the tool's mark, and the server for this call; the server may look at its surface for it."""
-        if self._target is None or self.info.effect is Effect.READ:
+        if self._target is None or not self._asks:
             return self._hazards
         ask = functools.partial(self._server.hazards, self._target, self.info.name, arguments, made)
         return self._hazards | await self._lanes.run(self._lane, ask)

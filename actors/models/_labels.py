@@ -36,6 +36,8 @@ def labelled(things: Iterable[_T]) -> dict[str, _T]:
     otherwise "read it from Word" makes them start Word, where a document of Word's is open.
     """
     listed = tuple(things)
+    if not listed:
+        return {}
     often = Counter(map(_called, listed))
     ids = {thing.id for thing in listed}
     full = Counter(map(_in_full, listed))

@@ -114,14 +114,15 @@ class ActionResponse(_Response):
     text: Words = Field(default="", validation_alias=_names("ControlText", "control_text", "control_name"))
     status: Words = Field(default="", validation_alias=_names("Status", "status"))
 
-    def action(self) -> Action | None:
-        """Make the action; None when the model named no function."""
-        if self.function.strip().lower() in _NO_TOOL:
-            return None
-        label = self.label or _given_text(self.arguments.get("control_id"))
-        text = self.text or _given_text(self.arguments.get("control_name"))
-        control = ControlRef(id=label, name=text) if label or text else None
-        return Action(tool=self.function, arguments=self.arguments, control=control)
+
+def _action(said: ActionResponse | AgentResponse) -> Action | None:
+    """Make the action of an answer, or of one in its list; None when the model named no function."""
+    if said.function.strip().lower() in _NO_TOOL:
+        return None
+    label = said.label or _given_text(said.arguments.get("control_id"))
+    text = said.text or _given_text(said.arguments.get("control_name"))
+    control = ControlRef(id=label, name=text) if label or text else None
+    return Action(tool=said.function, arguments=said.arguments, control=control)
 
 
 def _given_text(value: JsonValue) -> str:
@@ -172,10 +173,7 @@ class AgentResponse(_Response):
 
     def decided_actions(self) -> tuple[Action, ...]:
         """Give the actions, those of the flat form included."""
-        flat = ActionResponse.model_construct(
-            function=self.function, arguments=self.arguments, label=self.label, text=self.text, status=""
-        )
-        return tuple(action for response in (flat, *self.actions) if (action := response.action()) is not None)
+        return tuple(action for said in (self, *self.actions) if (action := _action(said)) is not None)
 
     def asked(self) -> tuple[AskedQuestion, ...]:
         """Give the questions; a PENDING answer without one asks with its comment."""

@@ -54,12 +54,13 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             context.note(run, _answered(request, answer), lazy=True)
             if answer.summarised or answer.dropped:
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
+        usage = answer.usage
         taken = {
             "duration": None if is_known else time.perf_counter() - start,
             "model": _name_of(model),
             "answered_by": answer.model,
-            "cost": None if answer.cost is None else answer.usage.cost,
-            **_tokens(answer.usage),
+            "cost": None if answer.cost is None else usage.cost,
+            **_tokens(usage),
         }
         context.meter.add(repairs=1 if reasons else 0)
         try:
@@ -175,10 +176,17 @@ def _answered(request: ModelRequest, answer: ModelAnswer) -> Answered:
         content: JsonValue = _JSON.validate_python(answer.content)
     except ValidationError:
         content = repr(answer.content)  # it is no JSON, and will be sent back for that
-    cost = None if answer.cost is None else answer.usage.cost
-    taken = {**answer.model_dump(include={"refers", "cut"}), **_tokens(answer.usage), "cost": cost}
-    seen = request.observation.fingerprint
-    return Answered(step=request.step, call=request.call, content=content, fingerprint=seen, **taken)
+    usage = answer.usage
+    return Answered(
+        step=request.step,
+        call=request.call,
+        content=content,
+        fingerprint=request.observation.fingerprint,
+        refers=answer.refers,
+        cut=answer.cut,
+        cost=None if answer.cost is None else usage.cost,
+        **_tokens(usage),
+    )
 
 
 def _request(context: Context, run: Run, observation: Observation, reasons: tuple[str, ...]) -> ModelRequest:

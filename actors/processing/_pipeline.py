@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing._act import act_held
@@ -11,7 +11,7 @@ from callboard.actors.processing._decide import book
 from callboard.actors.processing._middleware import PhaseCall
 from callboard.actors.processing._phases import Meter
 from callboard.actors.processing._recover import Doubt, acted_on, go_on
-from callboard.actors.states import GO_ON, STOP
+from callboard.actors.states import GO_ON, STOP, evolve
 from callboard.messages import (
     Answer,
     ApprovalAnswer,
@@ -56,7 +56,7 @@ class Pipeline:
 
     def under(self, lease: Lease) -> Pipeline:
         """Give the same pipeline, acting under a lease."""
-        return replace(self, context=replace(self.context, lease=lease))
+        return evolve(self, context=evolve(self.context, lease=lease))
 
     async def process(self, run: Run) -> Message:
         """Run the four phases; a phase that raises fails the step, and is named."""
@@ -83,7 +83,7 @@ class Pipeline:
             if steps:
                 budget.reserve(steps=steps, **self._new_rounds(run))
             meter.add(steps=steps)
-            context = replace(self.context, meter=meter, budget=budget)
+            context = evolve(self.context, meter=meter, budget=budget)
             book(context, run.unfinished.answers if run.unfinished is not None else ())
             async with limit:
                 done = await step(context, run)

@@ -107,7 +107,7 @@ class BudgetNode:
                 mine = {kind: times for (name, kind), times in given.items() if name == node.name}
                 node.grants[run_id] = Counter(mine)
 
-    def _book(self, amounts: dict[str, float]) -> None:
+    def _book(self, amounts: Mapping[str, float]) -> None:
         for node in self._chain():
             _add(node, amounts)
 
@@ -124,8 +124,10 @@ class BudgetNode:
 
 
 def _add(node: BudgetNode, amounts: Mapping[str, float]) -> None:
+    used = node.used
     for kind, amount in amounts.items():
-        node.used[kind] = node.used.get(kind, 0) + amount
+        if amount:
+            used[kind] = used.get(kind, 0) + amount
 
 
 def limited(budget: Budget) -> dict[str, float]:

@@ -83,7 +83,8 @@ class Clock(ABC):
         alarm = Alarm(self.elapsed() + seconds, callback)
         with self._changed:
             heapq.heappush(self._alarms, (alarm.due, next(self._order), alarm))
-            self._changed.notify()
+            if self._alarms[0][2] is alarm:  # any other comes after what is waited for already
+                self._changed.notify()
         return alarm
 
     @abstractmethod

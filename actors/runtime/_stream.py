@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from callboard.actors.runtime._clock import Clock
-    from callboard.messages import Timestamp
+    from callboard.messages import Seconds, Timestamp
 
 
 class Feed:
@@ -165,13 +165,35 @@ class EventStream:
         """Have each event given to a function that must not block: the log."""
         self._sinks.append(sink)
 
-    def emit(self, name: EventName, **fields: Any) -> None:  # noqa: ANN401 - the fields of `Event`
-        """Record that something happened. `fields` are those of `Event`; all others go into its `data`."""
-        known = {key: fields.pop(key) for key in _FIELDS if key in fields}
-        task_id = known.get("task_id", "")
+    def emit(  # noqa: PLR0913 - the fields of `Event`
+        self,
+        name: EventName,
+        *,
+        task_id: str = "",
+        run_id: str = "",
+        agent: str = "",
+        state: str = "",
+        step: int | None = None,
+        phase: str = "",
+        duration: Seconds | None = None,
+        **data: Any,  # noqa: ANN401 - any JSON
+    ) -> None:
+        """Record that something happened. What is no field of `Event` goes into its ``data``."""
         with self._lock:
             self._seq += 1
-            event = Event(seq=self._seq, at=self._clock.now(), name=name, data=fields, **known)
+            event = Event(
+                seq=self._seq,
+                at=self._clock.now(),
+                name=name,
+                task_id=task_id,
+                run_id=run_id,
+                agent=agent,
+                state=state,
+                step=step,
+                phase=phase,
+                duration=duration,
+                data=data,
+            )
             event = self._veil(task_id, event)
             self._kept.append(event)
             for feed in self._feeds[None]:
@@ -236,6 +258,3 @@ class EventStream:
             self._feeds = {None: []}
         for feed in feeds:
             feed.close()
-
-
-_FIELDS = tuple(set(Event.model_fields) - {"seq", "at", "name", "data", "kind", "schema_version"})
