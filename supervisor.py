@@ -7,6 +7,7 @@ import contextlib
 import threading
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -69,7 +70,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
 
@@ -344,29 +345,59 @@ class Supervisor:
             TaskRefusedError: If its id was used before, or its target can't be worked on.
             SupervisorStoppedError: If the supervisor is down.
         """
+        return self.submit_all((task,))[0]
+
+    def submit_all(self, tasks: Iterable[Task]) -> tuple[TaskHandle, ...]:
+        """Take tasks and start them, each as `submit` does, but all before the first of them is waited for.
+
+        Many tasks are taken sooner in this way, since they are written down together. All are looked at before the
+        first is taken, so that a mistake in one of them starts none.
+
+        Returns:
+            A handle for each, in their order.
+
+        Raises:
+            Exception: What `submit` raises, of the first task of which it would; if that is seen only when it is to be
+                taken, others may be on their way: `pending` gives those.
+        """
+        asked = tuple(tasks)
+        for task in asked:
+            self._check(task)
+        self._refuse_closed()
+        found = [self._known(task) or self._looked_up(partial(self._lookup.target, task)) for task in asked]
+        taking = [
+            each if isinstance(each, TaskHandle) else self._taking(task, each)
+            for task, each in zip(asked, found, strict=True)
+        ]
+        return tuple(each if isinstance(each, TaskHandle) else each() for each in taking)
+
+    def _check(self, task: Task) -> None:
         if not isinstance(task, Task):
             msg = f"submit takes a Task, not {type(task).__name__}: Task(request=...)"
             raise TypeError(msg)
         _check_writable(task)
         self._secrets.check_id(task)
-        self._refuse_closed()
-        known = self._known(task)
-        if known is not None:
-            return known
-        target = self._looked_up(lambda: self._lookup.target(task))
+
+    def _taking(self, task: Task, target: Target | None) -> Callable[[], TaskHandle]:
+        """Tell the switchboard to take a task. Gives a function that waits until it is taken, and safe."""
         before = self._stream.seq
         if self._traces is not None:
             self._traces.submitting(task.id)
         earlier = self._journal.conversation(task.session) if task.session is not None else ()
-        try:
-            taken, done, safe = self._ask(Submit(task, target, earlier))
-            safe.result(ASK_SECONDS)
-        except (ValueError, TaskRefusedError):  # the same one was taken, and ended, in between
-            known = self._known(task)
-            if known is None:
-                raise
-            return known
-        return self._handle(taken, done, before)
+        answer = self._send(Submit(task, target, earlier))
+
+        def taken() -> TaskHandle:
+            try:
+                took, done, safe = self._answer(answer)
+                safe.result(ASK_SECONDS)
+            except (ValueError, TaskRefusedError):  # the same one was taken, and ended, in between
+                known = self._known(task)
+                if known is None:
+                    raise
+                return known
+            return self._handle(took, done, before)
+
+        return taken
 
     def _known(self, task: Task) -> TaskHandle | None:
         """Find a task that the journal knows of the same id or key; other ids are made anew for each task."""
@@ -489,10 +520,17 @@ class Supervisor:
         return self._ask(message).result(ASK_SECONDS)
 
     def _ask(self, message: object, timeout: float | None = None) -> Any:  # noqa: ANN401 - it depends on what is asked
+        return self._answer(self._send(message), timeout)
+
+    def _send(self, message: object) -> pykka.Future[Any]:
+        """Tell the switchboard; its answer comes into the future."""
         refuse_own_thread(type(message).__name__)
+        return self._root.ask(message, block=False)
+
+    def _answer(self, answer: pykka.Future[Any], timeout: float | None = None) -> Any:  # noqa: ANN401 - it depends on what was asked
         timeout = ASK_SECONDS if timeout is None else timeout
         try:
-            return self._root.ask(message, timeout=timeout)
+            return answer.get(timeout=timeout)
         except pykka.ActorDeadError as error:
             msg = "the supervisor is stopped"
             raise SupervisorStoppedError(msg) from error

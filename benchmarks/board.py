@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +27,6 @@ POOL = 10
 """Application agents that all tasks share."""
 DECISIONS = 2 + STEPS
 PATIENCE = 600.0
-SUBMITTERS = 32
-"""Threads that submit a batch: each call waits until its task is kept; one after the other, few would run at once."""
 
 
 class Memo(Server):
@@ -183,10 +180,9 @@ def main() -> None:
 
             def go(batches: int) -> None:
                 for _ in range(batches):
-                    finish(pool.map(supervisor.submit, tasks(size, windows)))
+                    finish(supervisor.submit_all(tasks(size, windows)))
 
-            with ThreadPoolExecutor(SUBMITTERS) as pool:
-                yield go
+            yield go
 
     serve(timed(prepare))
 

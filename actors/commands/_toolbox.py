@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands._tools import BoundTool, LocalTool
-from callboard.messages import AgentKind, CommandType, SettingsError, Target
+from callboard.messages import AgentKind, CommandType, Observation, SettingsError, Target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,7 @@ class Toolbox:
         self._sessions = tuple(sessions)
         self._lanes = lanes
         self._bound: dict[tuple[str, ...], Tools] = {}
+        self._offered = Observation()
         for server in servers:
             if server.name in self._servers:
                 msg = f"two servers are called {server.name!r}"
@@ -65,6 +67,17 @@ class Toolbox:
             msg = f"no server is called {target.server!r}"
             raise LookupError(msg)
         return self._servers[target.server]
+
+    def offered(self, targets: Sequence[Target]) -> Observation:
+        """Observe what can be assigned: the targets of all servers.
+
+        As long as they are the same, all observations share one tuple of them. With hundreds of windows and tasks the
+        garbage collector would have to walk through millions of references otherwise.
+        """
+        last = self._offered
+        if len(last.targets) != len(targets) or any(map(operator.is_not, last.targets, targets)):
+            self._offered = last = Observation(targets=tuple(targets))
+        return last
 
     def tools(self, kind: AgentKind, target: Target | None) -> Tools:
         """Give the tools of a kind of agent on a target (None: a HostAgent's), by name."""

@@ -35,7 +35,8 @@ async def collect_targets(context: Context, run: Run) -> Observation:
             notes.append(f"the targets of {server.name} can't be listed: {error}")
     done = sorted({(result.address, result.request, result.outcome.value) for result in run.subtasks})
     fingerprint = _digest([target.id for target in targets], done)
-    return Observation(targets=tuple(targets), fingerprint=fingerprint, notes=(*notes, *run.notes))
+    offered = context.services.toolbox.offered(targets)
+    return offered.model_copy(update={"fingerprint": fingerprint, "notes": (*notes, *run.notes)})
 
 
 async def collect_controls(context: Context, run: Run) -> Observation:

@@ -27,6 +27,7 @@ class By(Flag):
     TIMEOUT = auto()
     """A deadline of a question or an approval."""
 
+    @functools.cache
     def __str__(self) -> str:
         """Give the causes in lower case, joined by ``|``."""
         return "|".join(cause.name.lower() for cause in By if cause in self and cause.name)
