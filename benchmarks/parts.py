@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 JOB_VARIANTS = ("off", "process", "full", "once", "blocks", "own")
-COMPARED = ("J", "off", "process", "full")
+COMPARED = ("J", "record", "off", "process", "full")
 """What goals rest on: asked in some rounds in any case, however long it takes."""
 FEW = 3
 """In so many rounds."""
@@ -44,7 +44,7 @@ QUICK = Sizes(
 
 def job(sizes: Sizes, interpreters: dict[str, Path]) -> Iterator[Question]:
     """The job: raw, callboard's variants, and the peers whose environment there is."""
-    contenders = [Contender("J", "benchmarks.raw", ("job",))]
+    contenders = [Contender("J", "benchmarks.raw", ("job",)), Contender("record", "benchmarks.record")]
     contenders += [Contender(name, "benchmarks.board", (name,)) for name in JOB_VARIANTS]
     for name, python in interpreters.items():
         module, *arguments = PEERS[name].command
@@ -101,10 +101,11 @@ def titles() -> dict[str, str]:
     """Name the contenders of the job, for people."""
     return {
         "J": "raw Pykka, 10 messages (J)",
+        "record": "the record of a task alone: `process`, log, no agents",
         **{name: VARIANTS[name].title for name in JOB_VARIANTS},
         **{name: peer.title for name, peer in PEERS.items()},
     }
 
 
-DURABLE = {"process", "full", "once", "blocks", "own", "langgraph-sqlite"}
+DURABLE = {"record", "process", "full", "once", "blocks", "own", "langgraph-sqlite"}
 """Contenders of the job whose work survives the process."""

@@ -130,7 +130,9 @@ def plotted(answers: Answers) -> str:
     sizes = sizes_of(answers)
     series = []
     for name, title in titles().items():
-        kind: Literal["raw", "ours", "theirs"] = "raw" if name == "J" else "ours" if name in JOB_VARIANTS else "theirs"
+        kind: Literal["raw", "ours", "theirs"] = (
+            "raw" if name in {"J", "record"} else "ours" if name in JOB_VARIANTS else "theirs"
+        )
         points = {size: spread(answers, (f"{name}@{size}", "seconds"), 1e3) for size in sizes}
         series.append(Series(title, kind, {size: point for size, point in points.items() if point is not None}))
     if not any(line.points for line in series):

@@ -89,6 +89,21 @@ def test_a_model_is_offered_only_actions(toolbox, office):
     assert set(toolbox.actions(AgentKind.APP, office.targets()[0])) == {"type_text"}
 
 
+def test_looks_at_the_same_targets_share_one_tuple_of_them(toolbox):
+    one, two = target("one"), target("two")
+    first = toolbox.offered([one, two])
+    assert first.targets == (one, two)
+    assert toolbox.offered([one, two]).targets is first.targets
+    assert toolbox.offered([two, one]).targets == (two, one)
+    assert toolbox.offered([one]).targets == (one,)
+    assert toolbox.offered([]).targets == ()
+
+
+def test_what_is_no_target_is_not_offered(toolbox):
+    with pytest.raises(ValueError, match="targets"):
+        toolbox.offered(["memo:one"])
+
+
 def test_two_servers_of_one_name_are_refused(lanes):
     with pytest.raises(SettingsError, match="'office'"):
         Toolbox([Office(), Office()], (), lanes)

@@ -46,6 +46,22 @@ def test_a_cancelled_alarm_never_goes_off(clock):
     assert heard == []
 
 
+def test_an_alarm_that_is_due_before_the_one_that_is_waited_for_goes_off_first(machine):
+    heard: queue.Queue[str] = queue.Queue()
+    late = machine.after(60, lambda: heard.put("late"))
+    time.sleep(0.05)  # the clock waits for it
+    machine.after(0.01, lambda: heard.put("soon"))
+    assert heard.get(timeout=10) == "soon"
+    late.cancel()
+
+
+def test_an_alarm_behind_the_one_that_is_waited_for_goes_off_after_it(machine):
+    heard: queue.Queue[str] = queue.Queue()
+    machine.after(0.05, lambda: heard.put("first"))
+    machine.after(0.1, lambda: heard.put("second"))
+    assert [heard.get(timeout=10), heard.get(timeout=10)] == ["first", "second"]
+
+
 def test_an_alarm_that_another_one_sets_goes_off_in_the_same_move_if_it_falls_due(clock):
     heard = []
     clock.after(1, lambda: clock.after(1, lambda: heard.append(clock.now())))

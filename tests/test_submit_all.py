@@ -1,0 +1,102 @@
+"""Many tasks, taken before the first of them is waited for."""
+
+from __future__ import annotations
+
+import pytest
+
+from callboard import Task
+from callboard.messages import SupervisorStoppedError, TaskRefusedError, UnknownTargetError
+from callboard.testing import MemoryServer
+
+WRITE = {"Status": "FINISH", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "hello"}}
+
+
+def hello(**fields):
+    return Task(request="write hello", target="memo:one", **fields)
+
+
+@pytest.fixture(params=["memory", "process"])
+def journal(request, tmp_path):
+    if request.param == "memory":
+        return {}
+    return {"journal": {"path": tmp_path / "journal.db", "durability": request.param}}
+
+
+def test_all_run_and_their_handles_have_the_order_of_the_tasks(start, journal):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=lambda _: WRITE, servers=[surface], **journal)
+    tasks = [hello() for _ in range(50)]
+    handles = supervisor.submit_all(iter(tasks))
+    assert [handle.task_id for handle in handles] == [task.id for task in tasks]
+    assert all(handle.result(30).ok for handle in handles)
+    assert len(surface.deeds) == 50
+
+
+def test_no_tasks_are_no_handles(start):
+    assert start().submit_all([]) == ()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ("write hello", TypeError),
+        (Task(request="half a pair: \ud800", target="memo:one"), ValueError),
+        (Task(request="write hello", target="memo:two"), UnknownTargetError),
+        (Task(request="write hello", target="memo:one", id="for-hunter2-only"), ValueError),
+    ],
+)
+def test_a_mistake_in_one_starts_none(start, wrong, error):
+    supervisor = start(app=lambda _: WRITE, secrets={"password": "hunter2"})
+    with pytest.raises(error):
+        supervisor.submit_all([hello(), wrong, hello()])
+    assert supervisor.pending() == ()
+    assert supervisor.status().agents == ()
+
+
+def test_a_key_that_stands_twice_in_them_is_one_task(start, journal):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=lambda _: WRITE, servers=[surface], **journal)
+    handles = supervisor.submit_all([hello(key="order-17"), hello(key="order-18"), hello(key="order-17")])
+    assert handles[0].task_id == handles[2].task_id != handles[1].task_id
+    assert all(handle.result(10).ok for handle in handles)
+    assert len(surface.deeds) == 2
+
+
+def test_one_that_is_over_is_not_done_again(start, journal):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=lambda _: WRITE, servers=[surface], **journal)
+    before = supervisor.submit(hello(key="order-17"))
+    assert before.result(10).ok
+    again, other = supervisor.submit_all([hello(key="order-17"), hello(key="order-18")])
+    assert again.task_id == before.task_id
+    assert again.result(10).ok
+    assert other.result(10).ok
+    assert len(surface.deeds) == 2
+
+
+def test_what_the_switchboard_refuses_is_told_and_the_others_run(start, journal):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=lambda _: WRITE, servers=[surface], **journal)
+    other = Task(request="write something else", target="memo:one", id="order-17")
+    with pytest.raises(TaskRefusedError, match="order-17"):
+        supervisor.submit_all([hello(id="order-17"), other, hello(id="order-18")])
+    assert supervisor.handle("order-17").result(10).ok
+    assert supervisor.handle("order-18").result(10).ok
+    assert len(surface.deeds) == 2
+
+
+def test_a_supervisor_that_is_stopped_takes_none(start):
+    supervisor = start(app=lambda _: WRITE)
+    supervisor.stop()
+    with pytest.raises(SupervisorStoppedError):
+        supervisor.submit_all([hello(), hello()])
+
+
+def test_with_a_journal_all_are_there_for_the_next_process(start, tmp_path):
+    journal = {"journal": {"path": tmp_path / "journal.db", "durability": "process"}}
+    first = start(app=lambda _: WRITE, servers=[MemoryServer(MemoryServer.window())], **journal)
+    tasks = [hello() for _ in range(20)]
+    first.submit_all(tasks)
+    first.stop()
+    second = start(app=lambda _: WRITE, servers=[MemoryServer(MemoryServer.window())], **journal)
+    assert all(second.handle(task.id).result(30).ok for task in tasks)
