@@ -7,7 +7,6 @@ import contextlib
 import threading
 import time
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -24,8 +23,7 @@ from callboard.actors.processing import Services
 from callboard.actors.root import (
     CloseIntake,
     GetStatus,
-    GetTasks,
-    GiveSecrets,
+    Intake,
     JournalBroken,
     LeaseHung,
     Line,
@@ -33,8 +31,8 @@ from callboard.actors.root import (
     Restore,
     Root,
     StopAgents,
-    Submit,
     TaskHandle,
+    check_writable,
     open_journal,
 )
 from callboard.actors.runtime import (
@@ -59,14 +57,12 @@ from callboard.messages import (
     Event,
     EventName,
     Message,
+    NotAllTakenError,
     SettingsError,
     SupervisorStatus,
     SupervisorStoppedError,
     Target,
     Task,
-    TaskRefusedError,
-    TaskResult,
-    UnknownTaskError,
 )
 
 if TYPE_CHECKING:
@@ -143,6 +139,7 @@ class Supervisor:
             self._lookup = TargetLookup(self._toolbox.servers, self._lanes, settings.limits.command_seconds)
             services = self._services(named)
             self._root: pykka.ActorRef[Root] = Root.start(services, self._jobs, self._scheduler, opened.token)
+            self._intake = self._opened_intake()
             self._watchdog.start()
             undo.pop_all()
         if self._traces is not None:
@@ -168,6 +165,20 @@ class Supervisor:
             if sink is not None:
                 stream.add_sink(sink)
         return stream
+
+    def _opened_intake(self) -> Intake:
+        """Gather what tasks are taken with."""
+        return Intake(
+            send=self._send,
+            answered=self._answer,
+            line=Line(self._ask, self._settle, self.submit, self._stream),
+            target=lambda task: self._looked_up(lambda: self._lookup.target(task)),
+            submitting=self._traces.submitting if self._traces is not None else lambda _task_id: None,
+            journal=self._journal,
+            broken=self._broken,
+            secrets=self._secrets,
+            seconds=ASK_SECONDS,
+        )
 
     def _services(self, models: Mapping[AgentKind, Model]) -> Services:
         """Gather what level 2 works with."""
@@ -345,78 +356,37 @@ class Supervisor:
             TaskRefusedError: If its id was used before, or its target can't be worked on.
             SupervisorStoppedError: If the supervisor is down.
         """
-        return self.submit_all((task,))[0]
+        (taken,) = self._take((task,))
+        if isinstance(taken, Exception):
+            raise taken
+        return taken
 
     def submit_all(self, tasks: Iterable[Task]) -> tuple[TaskHandle, ...]:
         """Take tasks and start them, each as `submit` does, but all before the first of them is waited for.
 
-        Many tasks are taken sooner in this way, since they are written down together. All are looked at before the
-        first is taken, so that a mistake in one of them starts none.
+        All are looked at first, each target that they name once. While the switchboard takes them, others who ask it
+        for something wait, about 0.1 ms a task.
 
         Returns:
             A handle for each, in their order.
 
         Raises:
-            Exception: What `submit` raises, of the first task of which it would; if that is seen only when it is to be
-                taken, others may be on their way: `pending` gives those.
+            NotAllTakenError: If some were refused only when they were to be taken: their id or key was used meanwhile,
+                their conversation is over, the journal can't be written, the supervisor went down. It has the errors of
+                those, and the handles of all others.
+            Exception: What `submit` raises, if that is seen before: of the first task of which it would; none is taken.
         """
         asked = tuple(tasks)
-        for task in asked:
-            self._check(task)
+        taken = self._take(asked)
+        handles = tuple(each for each in taken if isinstance(each, TaskHandle))
+        errors = {task.id: each for task, each in zip(asked, taken, strict=True) if isinstance(each, Exception)}
+        if errors:
+            raise NotAllTakenError(errors, handles)
+        return handles
+
+    def _take(self, tasks: Sequence[Task]) -> list[TaskHandle | Exception]:
         self._refuse_closed()
-        found = [self._known(task) or self._looked_up(partial(self._lookup.target, task)) for task in asked]
-        taking = [
-            each if isinstance(each, TaskHandle) else self._taking(task, each)
-            for task, each in zip(asked, found, strict=True)
-        ]
-        return tuple(each if isinstance(each, TaskHandle) else each() for each in taking)
-
-    def _check(self, task: Task) -> None:
-        if not isinstance(task, Task):
-            msg = f"submit takes a Task, not {type(task).__name__}: Task(request=...)"
-            raise TypeError(msg)
-        _check_writable(task)
-        self._secrets.check_id(task)
-
-    def _taking(self, task: Task, target: Target | None) -> Callable[[], TaskHandle]:
-        """Tell the switchboard to take a task. Gives a function that waits until it is taken, and safe."""
-        before = self._stream.seq
-        if self._traces is not None:
-            self._traces.submitting(task.id)
-        earlier = self._journal.conversation(task.session) if task.session is not None else ()
-        answer = self._send(Submit(task, target, earlier))
-
-        def taken() -> TaskHandle:
-            try:
-                took, done, safe = self._answer(answer)
-                safe.result(ASK_SECONDS)
-            except (ValueError, TaskRefusedError):  # the same one was taken, and ended, in between
-                known = self._known(task)
-                if known is None:
-                    raise
-                return known
-            return self._handle(took, done, before)
-
-        return taken
-
-    def _known(self, task: Task) -> TaskHandle | None:
-        """Find a task that the journal knows of the same id or key; other ids are made anew for each task."""
-        if task.key is None and "id" not in task.model_fields_set:
-            return None
-        kept = self._secrets.as_kept(task)
-        found = self._journal.find(kept)
-        if found is None and kept.key != task.key:  # what its key quotes may have become a secret since
-            found = self._journal.find(task)
-        if found is None:
-            return None
-        handle = self.handle(found)
-        before = self._secrets.as_kept(task, of=self._secrets.veil(found, handle.task))
-        if found == task.id and before.model_dump_json() != kept.model_dump_json():
-            msg = f"the task id {task.id!r} was used before, for another task: give each task its own, or none"
-            raise TaskRefusedError(msg)
-        if task.secrets and self._journal.survives and not handle.done():
-            self._ask(GiveSecrets(task.model_copy(update={"id": found}))).result(ASK_SECONDS)
-        return handle
+        return self._intake.take(tasks)
 
     def handle(self, task_id: str) -> TaskHandle:
         """Give the handle of a task: one that runs or waits, or one that is over, if the journal knows it.
@@ -425,23 +395,11 @@ class Supervisor:
             UnknownTaskError: If there is none.
             JournalError: If the journal can't be written any more, and the task is not over in it.
         """
-        running = self._ask(GetTasks())
-        if task_id in running:
-            task, done = running[task_id]
-            return self._handle(task, done, 0)
-        ended = self._journal.ended(task_id)
-        if ended is None:
-            raise self._broken.result() if self._broken.done() else UnknownTaskError(task_id)
-        over: concurrent.futures.Future[TaskResult] = concurrent.futures.Future()
-        over.set_result(ended[1])
-        return self._handle(ended[0], over, 0)
+        return self._intake.handle(task_id)
 
     def pending(self) -> tuple[TaskHandle, ...]:
         """Give the handles of all tasks that are not over, those that were recovered from the journal included."""
-        return tuple(self._handle(task, done, 0) for task, done in self._ask(GetTasks()).values())
-
-    def _handle(self, task: Task, done: concurrent.futures.Future[TaskResult], before: int) -> TaskHandle:
-        return TaskHandle(task, done, Line(self._ask, self._settle, self.submit, self._stream), before)
+        return self._intake.pending()
 
     def status(self) -> SupervisorStatus:
         """Tell what runs, what waits for a person, and what can't be used."""
@@ -516,7 +474,7 @@ class Supervisor:
 
     def _settle(self, message: Message) -> Any:  # noqa: ANN401 - what is answered depends on what is asked
         """Ask, and wait until the answer is safe."""
-        _check_writable(message)
+        check_writable(message)
         return self._ask(message).result(ASK_SECONDS)
 
     def _ask(self, message: object, timeout: float | None = None) -> Any:  # noqa: ANN401 - it depends on what is asked
@@ -537,19 +495,6 @@ class Supervisor:
         except pykka.Timeout as error:
             msg = f"the switchboard did not answer within {timeout:g} s"
             raise SupervisorStoppedError(msg) from error
-
-
-def _check_writable(message: Message) -> None:
-    """Refuse what can't be kept, before anything is done with it.
-
-    Raises:
-        ValueError: If a text in it is no Unicode, or it is nested too deep.
-    """
-    try:
-        message.model_dump_json()
-    except ValueError as error:
-        msg = f"this {message.kind} can't be written down: {error}"  # type: ignore[attr-defined]
-        raise ValueError(msg) from error
 
 
 def _check_types(servers: Sequence[Server], clock: Clock | None) -> None:

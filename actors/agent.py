@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pykka
 
@@ -312,7 +312,7 @@ class Agent(ScheduledActor):
             case _:
                 pass
 
-    def _tell(self, name: EventName, **data: object) -> None:
+    def _tell(self, name: EventName, **data: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
         if self._run is not None:
             assign = self._run.assign
             self._backstage.stream.emit(

@@ -97,7 +97,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print, write."""
-    options = parsed(arguments)
+    options, state = parsed(arguments), commit()
     sizes = QUICK if options.quick else Sizes()
     if options.tasks:
         sizes = type(sizes)(**{**vars(sizes), "tasks": tuple(options.tasks)})
@@ -115,8 +115,11 @@ def main(arguments: list[str] | None = None) -> int:
         options.json.write_text(json.dumps(measured, indent=1), "utf-8")
     answers: Answers = {cell: said for part in measured.values() for cell, said in part.items()}
     how = (
-        f" Measured on {datetime.now(UTC):%Y-%m-%d} at commit {commit()}: {rounds} rounds, {options.seconds:g} seconds."
+        f" Measured on {datetime.now(UTC):%Y-%m-%d} at commit {state} in {rounds} rounds; of the job, what "
+        f"had taken {options.seconds:g} s was not asked again after {min(rounds, FEW)}."
     )
+    if options.add:
+        how += f" Of this run are only: {', '.join(options.only)}."
     written, plot = sections(answers, how), plotted(answers)
     print("\n\n".join(written.values()))
     if options.write:

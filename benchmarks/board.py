@@ -18,10 +18,13 @@ from callboard import FunctionModel, ModelRequest, Server, Settings, Supervisor,
 from callboard.messages import Effect, Observation, Target, TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from pydantic import JsonValue
 
     from benchmarks.protocol import Go
     from callboard import TaskHandle
+    from callboard.messages import Hazard
 
 POOL = 10
 """Application agents that all tasks share."""
@@ -35,8 +38,9 @@ class Memo(Server):
     name = "memo"
     settles = False
 
-    def __init__(self, windows: int, wait: float = 0.0, *, blocks: bool = False) -> None:
-        self.blocks = blocks
+    blocks = False
+
+    def __init__(self, windows: int, wait: float = 0.0) -> None:
         self._targets = tuple(_window(str(number)) for number in range(windows))
         self._texts = {target.id: "" for target in self._targets}
         self._wait = wait
@@ -70,6 +74,22 @@ class MemoOnce(Memo):
     async def write(self, target: str, text: str) -> str:
         """Set the window's text."""
         return await self.written(target, text)
+
+
+class MemoBlocks(Memo):
+    """The same, but to look at it, and to ask what a call would do, may take long: a thread of the window's does it."""
+
+    blocks = True
+
+    def hazards(
+        self,
+        target: Target,  # noqa: ARG002 - the interface
+        tool: str,  # noqa: ARG002 - the interface
+        arguments: Mapping[str, JsonValue],  # noqa: ARG002 - the interface
+        made: Collection[str],  # noqa: ARG002 - the interface
+    ) -> set[Hazard]:
+        """Know none."""
+        return set()
 
 
 def _window(number: str) -> Target:
@@ -118,16 +138,17 @@ class Variant:
     wait: float = 0.0
     """Seconds that each model call and each tool call waits."""
     blocks: bool = False
-    """Whether each look at the surface is taken on a thread of its own, since it may block."""
+    """Whether the surface is looked at, and asked, on a thread of its own, since it may block."""
     once: bool = False
     """Whether its actions must not be repeated."""
 
-    def settings(self, folder: Path) -> Settings:
-        """Give the settings."""
+    def settings(self, folder: Path, windows: int = POOL) -> Settings:
+        """Give the settings; the agents of so many windows are kept."""
+        limits = {"idle_agents": max(POOL, windows)}
         if self.durability is None:
-            return Settings.load(log={"format": "off"})
+            return Settings.load(log={"format": "off"}, limits=limits)
         journal = {"path": folder / "journal.db", "durability": self.durability}
-        return Settings.load(log={"format": "off", "file": folder / "events.log"}, journal=journal)
+        return Settings.load(log={"format": "off", "file": folder / "events.log"}, journal=journal, limits=limits)
 
 
 VARIANTS = {
@@ -145,8 +166,9 @@ VARIANTS = {
 def board(variant: Variant, size: int, folder: Path, steps: int = STEPS) -> Iterator[Supervisor]:
     """Start a supervisor for batches of a size, with its shared application agents at their places."""
     windows = size if variant.own else min(size, POOL)
-    settings, models = variant.settings(folder), Stub(variant.wait, steps).models()
-    servers = [(MemoOnce if variant.once else Memo)(windows, variant.wait, blocks=variant.blocks)]
+    settings, models = variant.settings(folder, windows), Stub(variant.wait, steps).models()
+    memo = MemoOnce if variant.once else MemoBlocks if variant.blocks else Memo
+    servers = [memo(windows, variant.wait)]
     with Supervisor.start(settings, models=models, servers=servers) as supervisor:
         yield supervisor
 

@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 JOB_VARIANTS = ("off", "process", "full", "once", "blocks", "own")
-COMPARED = ("J", "record", "off", "process", "full")
-"""What goals rest on: asked in some rounds in any case, however long it takes."""
 FEW = 3
-"""In so many rounds."""
+"""In so many rounds everything is asked, however long it takes."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,7 @@ def job(sizes: Sizes, interpreters: dict[str, Path]) -> Iterator[Question]:
         contenders.append(Contender(name, f"benchmarks.peers.{module}", tuple(arguments), str(python)))
     for size in sizes.tasks:
         for contender in contenders:
-            least = FEW if contender.key in COMPARED else 1
-            yield Question(contender, {"tasks": size}, sized=True, least=least)
+            yield Question(contender, {"tasks": size}, sized=True, least=FEW)
 
 
 def steps(sizes: Sizes) -> Iterator[Question]:

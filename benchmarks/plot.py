@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +17,8 @@ WIDTH, HEIGHT = 1040, 560
 LEFT, RIGHT, TOP, BOTTOM = 70, 560, 50, 500
 LINE = 17
 """Pixels between two labels, at least."""
-OURS = ("#2f8fd8", "#0b3f8f", "#7a3fb0", "#c0369f", "#1fa39a")
+RAW = ("#222222", "#888888")
+OURS = ("#2f8fd8", "#0b3f8f", "#7a3fb0", "#c0369f", "#1fa39a", "#6b7fd7")
 THEIRS = ("#d9822b", "#b55d0c", "#b7a12c", "#8a7a13", "#6a9a3b", "#3f7a2a", "#c0504d", "#8f5a5a")
 
 
@@ -37,11 +39,10 @@ def drawn(series: Sequence[Series], heading: str) -> str:
     values = [value for line in lines for point in line.points.values() for value in (point.low, point.high)]
     scale = Scale(sizes, math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))))
     parts = [*_frame(scale, heading)]
-    colours = {"ours": iter(OURS * 9), "theirs": iter(THEIRS * 9)}
+    colours = {"raw": itertools.cycle(RAW), "ours": itertools.cycle(OURS), "theirs": itertools.cycle(THEIRS)}
     ends = _apart([scale.y(line.points[max(line.points)].median) for line in lines])
     for line, end in zip(lines, ends, strict=True):
-        colour = "#222222" if line.kind == "raw" else next(colours[line.kind])
-        parts += _line(scale, line, colour, end)
+        parts += _line(scale, line, next(colours[line.kind]), end)
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -1,14 +1,16 @@
 """The record alone: the rows, events and log lines of the job's tasks, written once more with no agent behind them.
 
-A task that leaves so much can't cost less. ``python -m benchmarks.record`` is a contender.
+It tells how much of a task's cost its record is, with this stream, journal and log. All tasks go on in step, so that
+they share commits better than tasks in earnest. ``python -m benchmarks.record`` is a contender.
 """
 
 from __future__ import annotations
 
 import itertools
 import queue
+import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,12 +55,12 @@ Tape = list[Emitted | Appended]
 
 
 def taped(folder: Path) -> Tape:
-    """Run one task, and give what it told the stream and the journal, in that order."""
-    tape: Tape = []
+    """Run one task, and give what it told the stream and the journal, in that order, and nobody else did."""
+    tape: list[tuple[set[str], Emitted | Appended]] = []
     emit, append = EventStream.emit, FileJournal.append
 
     def emitting(stream: EventStream, name: EventName, **fields: Any) -> None:  # noqa: ANN401 - as there
-        tape.append(Emitted(name, fields))
+        tape.append(({fields.get("task_id", "")}, Emitted(name, fields)))
         emit(stream, name, **fields)
 
     def appending(
@@ -70,14 +72,15 @@ def taped(folder: Path) -> Tape:
         lazy: bool = False,
     ) -> None:
         if not any(isinstance(row.message, Event) for row in rows):  # events are emitted
-            tape.append(Appended(tuple(rows), then is not None, lazy))
+            tape.append(({row.task_id for row in rows}, Appended(tuple(rows), then is not None, lazy)))
         append(journal, rows, then, failed, lazy=lazy)
 
     with board(VARIANTS["process"], 1, folder) as supervisor:
         finish(supervisor.submit_all(tasks(1, 1)))
         with patch.object(EventStream, "emit", emitting), patch.object(FileJournal, "append", appending):
-            finish(supervisor.submit_all(tasks(1, 1)))
-    return tape
+            handles = supervisor.submit_all(tasks(1, 1))
+            finish(handles)
+    return [part for task_ids, part in tape if task_ids <= {handles[0].task_id}]
 
 
 class Player:
@@ -87,21 +90,31 @@ class Player:
         self._tape = tape
         self._stream = stream
         self._journal = journal
+        self._safe: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
 
     def play(self, count: int) -> None:
         """Write it for so many tasks at once; each goes on when all are safe of whom it is needed."""
         task_ids = [f"record-{next(_numbers)}" for _ in range(count)]
-        safe: queue.SimpleQueue[None] = queue.SimpleQueue()
         for part in self._tape:
             for task_id in task_ids:
                 if isinstance(part, Emitted):
                     self._stream.emit(part.name, **{**part.fields, "task_id": task_id})
                 else:
-                    rows = [_of(row, task_id) for row in part.rows]
-                    self._journal.append(rows, (lambda: safe.put(None)) if part.needed else None, lazy=part.lazy)
+                    self._append(part, [_of(row, task_id) for row in part.rows])
             if isinstance(part, Appended) and part.needed:
-                for _ in task_ids:
-                    safe.get(timeout=PATIENCE)
+                self._wait(count)
+
+    def _append(self, part: Appended, rows: list[Row]) -> None:
+        if part.needed:
+            self._journal.append(rows, lambda: self._safe.put(None), self._safe.put)
+        else:
+            self._journal.append(rows, lazy=part.lazy)
+
+    def _wait(self, count: int) -> None:
+        for _ in range(count):
+            error = self._safe.get(timeout=PATIENCE)
+            if error is not None:
+                raise error
 
 
 def _of(row: Row, task_id: str) -> Row:
@@ -114,27 +127,32 @@ def _of(row: Row, task_id: str) -> Row:
 @contextmanager
 def prepare(size: int) -> Iterator[Go]:
     """Prepare batches of a size."""
-    with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory() as kept:
-        settings, clock = VARIANTS["process"].settings(Path(kept)), SystemClock("record-clock")
-        log, broken = EventLog(settings), queue.SimpleQueue[Exception]()
-        opened = open_journal(settings, clock, broken.put)
-        stream = EventStream(clock, settings.events.kept, settings.events.queue, past=opened.events)
-        stream.add_sink(log.write)
-        if opened.sink is not None:
-            stream.add_sink(opened.sink)
+    with ExitStack() as stack:
+        made, kept = (Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2))
+        tape = taped(made)
+        settings, clock = VARIANTS["process"].settings(kept), SystemClock("record-clock")
+        log = EventLog(settings)
+        stack.callback(log.close, PATIENCE)
+        opened = open_journal(settings, clock, broken)
+        stack.callback(opened.journal.close, PATIENCE)
         clock.start()
-        player = Player(taped(Path(made)), stream, opened.journal)
+        stack.callback(clock.stop, PATIENCE)
+        stream = EventStream(clock, settings.events.kept, settings.events.queue, past=opened.events)
+        for sink in (log.write, opened.sink):
+            if sink is not None:
+                stream.add_sink(sink)
+        player = Player(tape, stream, opened.journal)
 
         def go(batches: int) -> None:
             for _ in range(batches):
                 player.play(size)
 
         yield go
-        clock.stop(PATIENCE)
-        opened.journal.close(PATIENCE)
-        log.close(PATIENCE)
-        if not broken.empty():
-            raise broken.get()
+
+
+def broken(error: Exception) -> None:
+    """Tell that the journal can't be written."""
+    print(f"the benchmark is broken: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

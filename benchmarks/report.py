@@ -10,6 +10,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Literal
 
 from benchmarks.contest import ratio, spread
+from benchmarks.environments import REQUIREMENTS
 from benchmarks.goals import GOALS
 from benchmarks.parts import DURABLE, JOB_VARIANTS, titles
 from benchmarks.plot import Series, drawn
@@ -81,7 +82,8 @@ def machine(how: str) -> str:
     """Say what it was measured on, when, and with which options."""
     return (
         f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores; "
-        f"Pykka {metadata.version('pykka')}, pydantic {metadata.version('pydantic')}.{how}"
+        f"Pykka {metadata.version('pykka')}, pydantic {metadata.version('pydantic')}; "
+        f"{', '.join(each.replace('==', ' ') for named in REQUIREMENTS.values() for each in named)}.{how}"
     )
 
 
@@ -97,9 +99,16 @@ def _job(answers: Answers, key: str, found: Callable[[Number, Number], Spread | 
         return
     yield from _head(["", *(f"{size} at once" for size in sizes), "durable"])
     for name, title in titles().items():
-        cells = [found((f"{name}@{size}", key), (f"J@{size}", key)) for size in sizes]
+        cells = [
+            _failed(answers, f"{name}@{size}") or _spread(found((f"{name}@{size}", key), (f"J@{size}", key)))
+            for size in sizes
+        ]
         if any(cells):
-            yield _row([title, *map(_spread, cells), "yes" if name in DURABLE else "no"])
+            yield _row([title, *cells, "yes" if name in DURABLE else "no"])
+
+
+def _failed(answers: Answers, cell: str) -> str:
+    return "failed" if any("error" in said for said in answers.get(cell, ())) else ""
 
 
 def _goals(answers: Answers) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, StringConstraints
 from pydantic_core import CoreSchema, core_schema
@@ -43,9 +43,7 @@ class Term(StrEnum):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
         """Give the schema of an enumeration, with a text's way to be written."""
-        schema = handler(source)
-        schema["serialization"] = core_schema.simple_ser_schema("str")  # type: ignore[typeddict-unknown-key]
-        return schema
+        return cast("CoreSchema", {**handler(source), "serialization": core_schema.simple_ser_schema("str")})
 
 
 class AgentKind(Term):

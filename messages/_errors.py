@@ -6,6 +6,7 @@
     ├── SettingsError            the operator's: a setting is unknown, missing or of the wrong type
     ├── TaskRefusedError         the caller's: a task that can't be taken; nothing was started
     │   └── UnknownTargetError   it names a target that no server offers
+    ├── NotAllTakenError         of several tasks some were not taken: it has their errors, and the others' handles
     ├── UnknownTaskError         the caller's: no task has this id
     ├── SupervisorStoppedError   the caller's: the supervisor is down, or went down while somebody waited
     ├── WouldDeadlockError       the caller's: a blocking call from one of our own threads
@@ -34,9 +35,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from callboard.messages._outcome import Usage
@@ -67,6 +69,22 @@ class UnknownTargetError(TaskRefusedError):
         self.known = known
         there = ", ".join(known) if known else "none"
         super().__init__(f"no target is called {target!r}; there are: {there}")
+
+
+class NotAllTakenError(CallboardError):
+    """Of tasks that were submitted together some were not taken; the others run.
+
+    Attributes:
+        errors: Why not, by the tasks' ids.
+        handles: The `TaskHandle` of each that was taken, in their order.
+    """
+
+    def __init__(self, errors: Mapping[str, Exception], handles: Sequence[Any]) -> None:
+        self.errors = dict(errors)
+        self.handles = tuple(handles)
+        task_id, first = next(iter(self.errors.items()))
+        more = f"; and {len(errors) - 1} more" if len(errors) > 1 else ""
+        super().__init__(f"{len(handles)} of {len(handles) + len(errors)} tasks were taken; {task_id}: {first}{more}")
 
 
 class UnknownTaskError(CallboardError):

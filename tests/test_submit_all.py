@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callboard import Task
-from callboard.messages import SupervisorStoppedError, TaskRefusedError, UnknownTargetError
+from callboard.messages import NotAllTakenError, SupervisorStoppedError, TaskRefusedError, UnknownTargetError
 from callboard.testing import MemoryServer
 
 WRITE = {"Status": "FINISH", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "hello"}}
@@ -74,15 +74,41 @@ def test_one_that_is_over_is_not_done_again(start, journal):
     assert len(surface.deeds) == 2
 
 
-def test_what_the_switchboard_refuses_is_told_and_the_others_run(start, journal):
+def test_what_is_refused_only_when_it_is_taken_is_told_with_the_handles_of_the_others(start, journal):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=lambda _: WRITE, servers=[surface], **journal)
     other = Task(request="write something else", target="memo:one", id="order-17")
-    with pytest.raises(TaskRefusedError, match="order-17"):
-        supervisor.submit_all([hello(id="order-17"), other, hello(id="order-18")])
-    assert supervisor.handle("order-17").result(10).ok
-    assert supervisor.handle("order-18").result(10).ok
+    first, last = hello(id="order-17"), hello()
+    with pytest.raises(NotAllTakenError, match=r"2 of 3 tasks were taken; order-17: .*order-17") as refused:
+        supervisor.submit_all([first, other, last])
+    assert isinstance(refused.value.errors["order-17"], TaskRefusedError)
+    assert [handle.task_id for handle in refused.value.handles] == ["order-17", last.id]
+    assert all(handle.result(10).ok for handle in refused.value.handles)
     assert len(surface.deeds) == 2
+
+
+def test_a_follow_up_of_a_conversation_that_is_not_there_costs_the_others_nothing(start):
+    supervisor = start(host=lambda _: {"Status": "FINISH"})
+    lost = Task(request="and now?", session="nowhere")
+    with pytest.raises(NotAllTakenError) as refused:
+        supervisor.submit_all([Task(request="one"), lost, Task(request="two")])
+    assert list(refused.value.errors) == [lost.id]
+    assert [handle.result(10).task_id for handle in refused.value.handles] == [h.task_id for h in refused.value.handles]
+    with pytest.raises(TaskRefusedError, match="nowhere"):
+        supervisor.submit(lost)
+
+
+def test_each_target_is_looked_up_once(start):
+    class Counted(MemoryServer):
+        looks = 0
+
+        def targets(self):
+            type(self).looks += 1
+            return super().targets()
+
+    supervisor = start(app=lambda _: WRITE, servers=[Counted(MemoryServer.window())])
+    assert all(handle.result(10).ok for handle in supervisor.submit_all(hello() for _ in range(10)))
+    assert Counted.looks == 1
 
 
 def test_a_supervisor_that_is_stopped_takes_none(start):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands._tools import BoundTool, LocalTool
@@ -72,10 +71,10 @@ class Toolbox:
         """Observe what can be assigned: the targets of all servers.
 
         As long as they are the same, all observations share one tuple of them. With hundreds of windows and tasks the
-        garbage collector would have to walk through millions of references otherwise.
+        garbage collector would have to walk through millions of references otherwise. For the event loop's thread.
         """
         last = self._offered
-        if len(last.targets) != len(targets) or any(map(operator.is_not, last.targets, targets)):
+        if list(last.targets) != list(targets):
             self._offered = last = Observation(targets=tuple(targets))
         return last
 

@@ -81,9 +81,8 @@ class LocalTool(BoundTool):
         self._server = server
         self._target = target
         self._hazards = tool.hazards
-        self._asks = (
-            target is not None and tool.effect is not Effect.READ and type(server).hazards is not Server.hazards
-        )
+        knows_any = getattr(server.hazards, "__func__", None) is not Server.hazards
+        self._asks = knows_any and tool.effect is not Effect.READ
         self._tool = tool.tool
         self._lane = server.lane(target)
         self._lanes = lanes

@@ -115,7 +115,7 @@ class ActionResponse(_Response):
     status: Words = Field(default="", validation_alias=_names("Status", "status"))
 
 
-def _action(said: ActionResponse | AgentResponse) -> Action | None:
+def _action(said: AgentResponse | ActionResponse) -> Action | None:
     """Make the action of an answer, or of one in its list; None when the model named no function."""
     if said.function.strip().lower() in _NO_TOOL:
         return None
@@ -173,7 +173,8 @@ class AgentResponse(_Response):
 
     def decided_actions(self) -> tuple[Action, ...]:
         """Give the actions, those of the flat form included."""
-        return tuple(action for said in (self, *self.actions) if (action := _action(said)) is not None)
+        answers: tuple[AgentResponse | ActionResponse, ...] = (self, *self.actions)
+        return tuple(action for said in answers if (action := _action(said)) is not None)
 
     def asked(self) -> tuple[AskedQuestion, ...]:
         """Give the questions; a PENDING answer without one asks with its comment."""

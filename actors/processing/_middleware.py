@@ -26,7 +26,7 @@ class PhaseCall:
     context: Context
     run: Run
 
-    def tell(self, name: EventName, **data: object) -> None:
+    def tell(self, name: EventName, **data: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
         """Emit an event about it."""
         self.context.tell(name, self.run, phase=self.phase.value, **data)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from callboard.actors.commands import stopped
 from callboard.actors.journal import Row
@@ -105,7 +105,7 @@ class Context:
     budget: BudgetNode | None = None
     """What this step may use; None outside a step."""
 
-    def tell(self, name: EventName, run: Run, **data: object) -> None:
+    def tell(self, name: EventName, run: Run, **data: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
         """Emit an event about a step, with where it happened."""
         self.services.stream.emit(
             name,

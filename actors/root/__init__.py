@@ -2,25 +2,22 @@
 
 from callboard.actors.root._actor import Root
 from callboard.actors.root._handle import Line, TaskHandle
+from callboard.actors.root._intake import Intake, check_writable
 from callboard.actors.root._opening import Opened, open_journal
 from callboard.actors.root._recovery import book_past, past_of
 from callboard.actors.root._requests import (
     CloseIntake,
     GetStatus,
-    GetTasks,
-    GiveSecrets,
     JournalBroken,
     LeaseHung,
     Restore,
     StopAgents,
-    Submit,
 )
 
 __all__ = [
     "CloseIntake",
     "GetStatus",
-    "GetTasks",
-    "GiveSecrets",
+    "Intake",
     "JournalBroken",
     "LeaseHung",
     "Line",
@@ -28,9 +25,9 @@ __all__ = [
     "Restore",
     "Root",
     "StopAgents",
-    "Submit",
     "TaskHandle",
     "book_past",
+    "check_writable",
     "open_journal",
     "past_of",
 ]

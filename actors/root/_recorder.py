@@ -54,11 +54,11 @@ class Recorder:
         blackboard = self._blackboard
         self._journal.feed(lambda rows: _feed(blackboard, rows), task_ids)
 
-    def emit(self, name: EventName, **fields: object) -> None:
+    def emit(self, name: EventName, **fields: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
         """Record that something happened."""
         self._stream.emit(name, **fields)
 
-    def emit_of(self, name: EventName, assign: Assign, **data: object) -> None:
+    def emit_of(self, name: EventName, assign: Assign, **data: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
         """Record that something happened to an assignment."""
         self._stream.emit(name, task_id=assign.task_id, run_id=assign.run_id, agent=assign.address, **data)
 

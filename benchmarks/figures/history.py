@@ -14,8 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.board import POOL, VARIANTS, Memo, Stub, finish, tasks
-from benchmarks.figures.steps import spent
-from benchmarks.protocol import serve
+from benchmarks.protocol import serve, spent
 from callboard import FunctionModel, ModelRequest, Supervisor, Task
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def write_history(folder: Path, count: int) -> None:
         for begin in range(0, count, AT_ONCE):
             numbers = range(begin, min(count, begin + AT_ONCE))
             short = [Task(request="nothing", target=f"memo:{number % POOL}") for number in numbers]
-            finish([running.submit(task) for task in short], 1)
+            finish(running.submit_all(short), 1)
 
 
 def size_of(folder: Path) -> int:
@@ -74,14 +73,15 @@ class History:
                 if name == "with":
                     shutil.copytree(self._folder / "kept", folder, dirs_exist_ok=True)
                 added, figures[name], figures[f"start_{name}"] = job(folder, int(asked["tasks"]))
-                figures |= added
+                if name == "without":
+                    figures |= added
         return figures
 
 
 def job(folder: Path, count: int) -> tuple[dict[str, float], float, float]:
     """Run the job's tasks on a folder's journal: what each adds, its CPU seconds, and those of the start before."""
     with supervisor(folder) as running:
-        finish([running.submit(task) for task in tasks(POOL, POOL)])
+        finish(running.submit_all(tasks(POOL, POOL)))
     log = folder / "events.log"
     before, lines, written = size_of(folder), log.read_bytes().count(b"\n"), log.stat().st_size
     begun = time.perf_counter()
@@ -90,7 +90,7 @@ def job(folder: Path, count: int) -> tuple[dict[str, float], float, float]:
         handles: list[TaskHandle] = []
 
         def run() -> None:
-            handles.extend(running.submit(task) for task in tasks(count, POOL))
+            handles.extend(running.submit_all(tasks(count, POOL)))
             finish(handles)
 
         cpu = spent(run)[1]

@@ -14,6 +14,8 @@ import pytest
 from benchmarks.contest import hold
 from benchmarks.environments import PEERS, default_cache, is_made, python_of
 from benchmarks.parts import FIGURES, JOB_VARIANTS, Sizes, job
+from benchmarks.record import Appended, Emitted, taped
+from callboard.messages import EventName, Task, TaskResult
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,9 +44,20 @@ def test_every_part_beside_the_job_gives_figures(run, part):
 def test_the_job_is_done_raw_and_by_every_variant(run):
     measured, said = run("--only", "job", "--tasks", "2", "--no-peers")
     answers = measured["job"]
-    assert set(answers) == {"J@2", *(f"{name}@2" for name in JOB_VARIANTS)}
+    assert set(answers) == {"J@2", "record@2", *(f"{name}@2" for name in JOB_VARIANTS)}
     assert all(each["seconds"] > 0 and each["cpu"] > 0 for said in answers.values() for each in said)
     assert "| callboard, no journal, no log |" in said
+
+
+def test_the_record_is_of_one_task_from_its_submission_to_its_end(tmp_path):
+    tape = taped(tmp_path)
+    rows = [row for part in tape if isinstance(part, Appended) for row in part.rows]
+    names = [part.name for part in tape if isinstance(part, Emitted)]
+    assert (type(rows[0].message), type(rows[-1].message)) == (Task, TaskResult)
+    assert names[0] is EventName.TASK_SUBMITTED
+    assert names[-1] is EventName.TASK_ENDED
+    assert names.count(EventName.STEP_ENDED) == 5
+    assert len({row.task_id for row in rows}) == 1
 
 
 @pytest.mark.parametrize("peer", PEERS)

@@ -96,3 +96,18 @@ def test_labels_of_lines_that_end_together_stand_apart():
     places = sorted(float(text.get("y")) for text in labels)
     assert len(places) == len(lines)
     assert all(after - before >= LINE - 0.2 for before, after in itertools.pairwise(places))
+
+
+def test_every_line_of_the_plot_has_a_colour_of_its_own():
+    measured_once = {
+        f"{name}@{size}": [{"seconds": 0.001, "cpu": 0.001, "round": 0}] for name in titles() for size in (1, 10)
+    }
+    lines = re.findall(
+        r'<polyline points="[^"]*" fill="none" stroke="(#\w+)" (?!stroke-opacity)', plotted(measured_once)
+    )
+    assert len(lines) == len(set(lines)) == len(titles())
+
+
+def test_a_contender_that_failed_is_named_in_the_table():
+    answers = {**measured(J_at_10=0.001), "process@10": [{"error": "it is gone", "round": 0}]}
+    assert "| callboard, journal `process`, log | failed | yes |" in sections(answers)["job"]

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from callboard.actors.commands import Toolbox, find_target
 from callboard.actors.servers import Server, tool
-from callboard.messages import AgentKind, CommandType, Effect, Observation, SettingsError, Target, TargetKind
+from callboard.messages import AgentKind, CommandType, Effect, Hazard, Observation, SettingsError, Target, TargetKind
 
 
 def target(id_, name="memo", address="app/memo/x", server="memory"):
@@ -117,6 +117,22 @@ def test_two_servers_that_offer_a_hostagent_tools_of_one_name_are_refused(lanes)
 def test_a_target_of_an_unknown_server_is_no_silent_nothing(toolbox):
     with pytest.raises(LookupError, match="'memory'"):
         toolbox.tools(AgentKind.APP, target("memo:one"))
+
+
+@pytest.mark.parametrize("of_the_class", [True, False])
+async def test_a_server_is_asked_for_the_hazards_of_a_call_if_it_knows_any(lanes, office, monkeypatch, of_the_class):
+    def hazards(*asked):
+        assert asked[-4:] == (window, "type_text", {"text": "x"}, ())
+        return {Hazard.SENDS}
+
+    (window,) = office.targets()
+    assert (
+        await Toolbox([office], (), lanes).tools(AgentKind.APP, window)["type_text"].hazards({"text": "x"}, ()) == set()
+    )
+    monkeypatch.setattr(Office if of_the_class else office, "hazards", hazards)
+    tools = Toolbox([office], (), lanes).tools(AgentKind.APP, window)
+    assert await tools["type_text"].hazards({"text": "x"}, ()) == {Hazard.SENDS}
+    assert await tools["look"].hazards({}, ()) == set()  # it only reads
 
 
 def test_a_bound_argument_is_hidden_from_the_model(type_text):

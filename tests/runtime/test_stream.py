@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import queue
 import threading
@@ -37,6 +38,11 @@ def test_events_are_numbered_from_one_and_carry_the_clocks_time(stream, clock):
     emit(stream, 1)
     assert [(event.seq, event.at) for event in (feed.get(5), feed.get(5))] == [(1, 1000.0), (2, 1005.0)]
     assert stream.seq == 2
+
+
+def test_every_field_of_an_event_can_be_given():
+    given = set(inspect.signature(EventStream.emit).parameters) - {"self", "name", "data"}
+    assert given == set(Event.model_fields) - {"kind", "schema_version", "seq", "at", "name", "data"}
 
 
 def test_fields_of_an_event_are_set_and_all_others_go_into_its_data(stream):
