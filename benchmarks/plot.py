@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from benchmarks.contest import Spread
 
-WIDTH, HEIGHT = 1040, 560
+WIDTH, HEIGHT = 1140, 560
 LEFT, RIGHT, TOP, BOTTOM = 70, 560, 50, 500
 LINE = 17
 """Pixels between two labels, at least."""
