@@ -172,7 +172,7 @@ class Supervisor:
             send=self._send,
             answered=self._answer,
             line=Line(self._ask, self._settle, self.submit, self._stream),
-            target=lambda task: self._looked_up(lambda: self._lookup.target(task)),
+            targets=lambda tasks: self._looked_up(lambda: self._lookup.targets(tasks)),
             submitting=self._traces.submitting if self._traces is not None else lambda _task_id: None,
             journal=self._journal,
             broken=self._broken,
@@ -364,27 +364,29 @@ class Supervisor:
     def submit_all(self, tasks: Iterable[Task]) -> tuple[TaskHandle, ...]:
         """Take tasks and start them, each as `submit` does, but all before the first of them is waited for.
 
-        All are looked at first, each target that they name once. While the switchboard takes them, others who ask it
-        for something wait, about 0.1 ms a task.
+        All are looked at first, and the targets listed once. While the switchboard takes them, others who ask it for
+        something wait, about 0.1 ms a task.
 
         Returns:
             A handle for each, in their order.
 
         Raises:
-            NotAllTakenError: If some were refused only when they were to be taken: their id or key was used meanwhile,
-                their conversation is over, the journal can't be written, the supervisor went down. It has the errors of
-                those, and the handles of all others.
-            Exception: What `submit` raises, if that is seen before: of the first task of which it would; none is taken.
+            NotAllTakenError: If some were refused only when they were to be taken: another of them has their id, or
+                their conversation is over, or the journal can't be written, or the supervisor went down. It has the
+                errors of those, and the handles of all others.
+            Exception: What `submit` raises of one of them, if that is seen before; none is taken then.
         """
         asked = tuple(tasks)
         taken = self._take(asked)
         handles = tuple(each for each in taken if isinstance(each, TaskHandle))
-        errors = {task.id: each for task, each in zip(asked, taken, strict=True) if isinstance(each, Exception)}
+        errors = [(task, each) for task, each in zip(asked, taken, strict=True) if isinstance(each, Exception)]
         if errors:
             raise NotAllTakenError(errors, handles)
         return handles
 
     def _take(self, tasks: Sequence[Task]) -> list[TaskHandle | Exception]:
+        for task in tasks:
+            self._intake.check(task)
         self._refuse_closed()
         return self._intake.take(tasks)
 

@@ -6,7 +6,7 @@
     ├── SettingsError            the operator's: a setting is unknown, missing or of the wrong type
     ├── TaskRefusedError         the caller's: a task that can't be taken; nothing was started
     │   └── UnknownTargetError   it names a target that no server offers
-    ├── NotAllTakenError         of several tasks some were not taken: it has their errors, and the others' handles
+    ├── NotAllTakenError         the caller's or the machine's: of several tasks some were not taken; it says which
     ├── UnknownTaskError         the caller's: no task has this id
     ├── SupervisorStoppedError   the caller's: the supervisor is down, or went down while somebody waited
     ├── WouldDeadlockError       the caller's: a blocking call from one of our own threads
@@ -38,10 +38,11 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from callboard.messages._outcome import Usage
+    from callboard.messages._task import Task
 
 
 class CallboardError(Exception):
@@ -74,17 +75,20 @@ class UnknownTargetError(TaskRefusedError):
 class NotAllTakenError(CallboardError):
     """Of tasks that were submitted together some were not taken; the others run.
 
+    Where the error of one is a `TimeoutError` or a `SupervisorStoppedError`, nobody knows whether it was taken.
+
     Attributes:
-        errors: Why not, by the tasks' ids.
+        errors: Each task that was not taken, and why, in their order.
         handles: The `TaskHandle` of each that was taken, in their order.
     """
 
-    def __init__(self, errors: Mapping[str, Exception], handles: Sequence[Any]) -> None:
-        self.errors = dict(errors)
+    def __init__(self, errors: Sequence[tuple[Task, Exception]], handles: Sequence[Any]) -> None:
+        self.errors = tuple(errors)
         self.handles = tuple(handles)
-        task_id, first = next(iter(self.errors.items()))
+        task, first = self.errors[0]
+        count, why = len(handles) + len(errors), str(first) or type(first).__name__
         more = f"; and {len(errors) - 1} more" if len(errors) > 1 else ""
-        super().__init__(f"{len(handles)} of {len(handles) + len(errors)} tasks were taken; {task_id}: {first}{more}")
+        super().__init__(f"{len(handles)} of {count} tasks were taken; {task.id}: {why}{more}")
 
 
 class UnknownTaskError(CallboardError):

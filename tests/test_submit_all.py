@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
+import threading
+
 import pytest
 
-from callboard import Task
+from callboard import EventName, FunctionModel, Task
 from callboard.messages import NotAllTakenError, SupervisorStoppedError, TaskRefusedError, UnknownTargetError
 from callboard.testing import MemoryServer
 
@@ -81,7 +85,7 @@ def test_what_is_refused_only_when_it_is_taken_is_told_with_the_handles_of_the_o
     first, last = hello(id="order-17"), hello()
     with pytest.raises(NotAllTakenError, match=r"2 of 3 tasks were taken; order-17: .*order-17") as refused:
         supervisor.submit_all([first, other, last])
-    assert isinstance(refused.value.errors["order-17"], TaskRefusedError)
+    assert [(task, type(error)) for task, error in refused.value.errors] == [(other, TaskRefusedError)]
     assert [handle.task_id for handle in refused.value.handles] == ["order-17", last.id]
     assert all(handle.result(10).ok for handle in refused.value.handles)
     assert len(surface.deeds) == 2
@@ -92,13 +96,57 @@ def test_a_follow_up_of_a_conversation_that_is_not_there_costs_the_others_nothin
     lost = Task(request="and now?", session="nowhere")
     with pytest.raises(NotAllTakenError) as refused:
         supervisor.submit_all([Task(request="one"), lost, Task(request="two")])
-    assert list(refused.value.errors) == [lost.id]
+    assert [task for task, _ in refused.value.errors] == [lost]
     assert [handle.result(10).task_id for handle in refused.value.handles] == [h.task_id for h in refused.value.handles]
     with pytest.raises(TaskRefusedError, match="nowhere"):
         supervisor.submit(lost)
 
 
-def test_each_target_is_looked_up_once(start):
+def test_of_one_that_stands_in_them_twice_both_handles_give_all_events(start, journal):
+    supervisor = start(app=lambda _: WRITE, **journal)
+    others = [hello() for _ in range(50)]
+    first, *_, again = supervisor.submit_all([hello(key="order-17"), *others, hello(key="order-17")])
+    assert first.result(10).ok
+    assert [event.seq for event in again.events()] == [event.seq for event in first.events()]
+    assert next(iter(again.events())).name is EventName.TASK_SUBMITTED
+
+
+def test_one_that_stands_in_them_again_with_its_secrets_gets_them(start, tmp_path):
+    journal = {"path": tmp_path / "journal.db", "durability": "process"}
+    go_on = threading.Event()
+
+    async def app(_request):
+        await asyncio.to_thread(go_on.wait, 30)
+        return WRITE
+
+    supervisor = start(app=FunctionModel(app), journal=journal)
+    handles = supervisor.submit_all([hello(key="order-17"), hello(key="order-17", secrets={"PIN": "1234-5678"})])
+    assert handles[0].task_id == handles[1].task_id
+    assert supervisor._intake.secrets.names(handles[0].task_id) == ("PIN",)
+    go_on.set()
+    assert handles[0].result(10).ok
+
+
+def test_what_does_not_answer_is_waited_for_once(start):
+    supervisor, let_go = start(app=lambda _: WRITE), threading.Event()
+
+    class Hanging:
+        def handle(self, _envelope):
+            let_go.wait(60)
+
+    supervisor._intake = dataclasses.replace(supervisor._intake, seconds=0.5)
+    supervisor._scheduler.put(Hanging(), None)
+    try:
+        with pytest.raises(NotAllTakenError, match="0 of 500 tasks were taken") as refused:
+            supervisor.submit_all(
+                [hello() for _ in range(500)]
+            )  # not half a second each
+    finally:
+        let_go.set()
+    assert {type(error) for _, error in refused.value.errors} == {SupervisorStoppedError}
+
+
+def test_the_targets_are_listed_once(start):
     class Counted(MemoryServer):
         looks = 0
 
@@ -106,8 +154,10 @@ def test_each_target_is_looked_up_once(start):
             type(self).looks += 1
             return super().targets()
 
-    supervisor = start(app=lambda _: WRITE, servers=[Counted(MemoryServer.window())])
-    assert all(handle.result(10).ok for handle in supervisor.submit_all(hello() for _ in range(10)))
+    windows = [MemoryServer.window(name) for name in ("one", "two", "three")]
+    supervisor = start(app=lambda _: WRITE, servers=[Counted(*windows)])
+    tasks = [Task(request="write hello", target=window.id) for window in windows]
+    assert all(handle.result(10).ok for handle in supervisor.submit_all(tasks))
     assert Counted.looks == 1
 
 

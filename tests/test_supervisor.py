@@ -262,13 +262,13 @@ def test_a_task_that_was_taken_and_ended_while_its_target_was_looked_for_is_the_
     def task():
         return Task(request="write hello", target="memo:one", **name)
 
-    def target(asked):
+    def targets(asked):
         monkeypatch.undo()
         first.append(supervisor.submit(task()))
         assert first[0].result(10).ok
-        return supervisor._lookup.target(asked)
+        return supervisor._lookup.targets(asked)
 
-    monkeypatch.setattr(supervisor._lookup, "target", target)
+    monkeypatch.setattr(supervisor._lookup, "targets", targets)
     second = supervisor.submit(task())
     assert (second.task_id, second.result(0)) == (first[0].task_id, first[0].result(0))
     assert len(surface.deeds) == 1

@@ -25,25 +25,17 @@ class TargetLookup:
         self._lanes = lanes
         self._seconds = seconds
 
-    def target(self, task: Task) -> Target | None:
-        """Find a lone task's target. A plan's are looked up when their round begins: an earlier step may make them.
+    def targets(self, tasks: Sequence[Task]) -> list[Target | None]:
+        """Find lone tasks' targets. A plan's are looked up when their round begins: an earlier step may make them.
 
         Raises:
-            UnknownTargetError: If no server offers it.
-            TaskRefusedError: If nobody can work on it.
+            UnknownTargetError: If no server offers one.
+            TaskRefusedError: If nobody can work on one.
         """
-        if task.target is None:
-            return None
+        if all(task.target is None for task in tasks):
+            return [None] * len(tasks)
         targets, down = self._listed()
-        target = find_target(targets, task.target)
-        if target is None:
-            error = UnknownTargetError(task.target, tuple(known.id for known in targets))
-            error.__cause__ = down
-            raise error
-        if target.kind is TargetKind.APPLICATION:
-            msg = f"{target.id!r} is an application: give one of its windows, or no target"
-            raise TaskRefusedError(msg)
-        return target
+        return [None if task.target is None else _found(task.target, targets, down) for task in tasks]
 
     def listed(self) -> tuple[Target, ...]:
         """List what can be assigned now."""
@@ -63,3 +55,15 @@ class TargetLookup:
             except Exception as error:  # noqa: BLE001 - an edge: a server of the host program's
                 down = TaskRefusedError(f"the targets of {server.name} can't be listed: {error!r}")
         return tuple(found), down
+
+
+def _found(wanted: str, targets: Sequence[Target], down: BaseException | None) -> Target:
+    target = find_target(targets, wanted)
+    if target is None:
+        error = UnknownTargetError(wanted, tuple(known.id for known in targets))
+        error.__cause__ = down
+        raise error
+    if target.kind is TargetKind.APPLICATION:
+        msg = f"{target.id!r} is an application: give one of its windows, or no target"
+        raise TaskRefusedError(msg)
+    return target

@@ -44,7 +44,7 @@ _REMARKS = {
 
 _NO_FAULT = {Outcome.FINISHED, Outcome.CANCELLED, Outcome.REJECTED}
 """Outcomes that are nobody's failure: it was done, or a person did not want it."""
-_CALLERS = 1000
+_CALLERS = 10_000
 """Submissions whose ``task.submitted`` is still to come."""
 
 

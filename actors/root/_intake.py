@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.root._handle import Line, TaskHandle
 from callboard.actors.root._requests import GetTasks, GiveSecrets, Submit
-from callboard.messages import Message, Task, TaskRefusedError, UnknownTaskError
+from callboard.messages import Message, SupervisorStoppedError, Task, TaskRefusedError, UnknownTaskError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pykka
 
@@ -36,12 +36,12 @@ class Intake:
 
     send: Callable[[object], pykka.Future[Any]]
     """Tell the switchboard; its answer comes into the future."""
-    answered: Callable[[pykka.Future[Any]], Any]
-    """Wait for an answer of the switchboard's."""
+    answered: Callable[[pykka.Future[Any], Seconds], Any]
+    """Wait for an answer of the switchboard's, for so many seconds."""
     line: Line
     """How the handles reach it."""
-    target: Callable[[Task], Target | None]
-    """Find a task's target."""
+    targets: Callable[[Sequence[Task]], Sequence[Target | None]]
+    """Find the tasks' targets."""
     submitting: Callable[[str], None]
     """Hear which task is about to be submitted."""
     journal: Journal
@@ -49,23 +49,21 @@ class Intake:
     """Why the journal can't be written any more, once it can't."""
     secrets: Secrets
     seconds: Seconds
-    """How long to wait until a task is safe."""
+    """How long to wait for an answer, or until a task is safe; past that something is broken."""
 
     def take(self, tasks: Sequence[Task]) -> list[TaskHandle | Exception]:
-        """Look at tasks, then take them. Of one that is refused only when it is to be taken, its error is given.
+        """Look at tasks that were checked, then take them. Of one that is refused only then, its error is given.
 
         Raises:
             Exception: What is wrong with one of them, seen before any was taken.
         """
-        for task in tasks:
-            self._check(task)
         known = [self._known(task) for task in tasks]
         submits = self._submits([task for task, handle in zip(tasks, known, strict=True) if handle is None])
         for task, handle in zip(tasks, known, strict=True):
             if handle is not None:
                 self._give_secrets(task, handle)
-        sent = iter([self._send(submit) for submit in submits])
-        return [handle or self._taken(next(sent)) for handle in known]
+        taken = iter(self._all_taken([self._send(submit) for submit in submits]))
+        return [handle or next(taken) for handle in known]
 
     def handle(self, task_id: str) -> TaskHandle:
         """Give the handle of a task: one that runs or waits, or one that is over, if the journal knows it.
@@ -89,7 +87,13 @@ class Intake:
         """Give the handles of all tasks that are not over."""
         return tuple(TaskHandle(task, done, self.line, 0) for task, done in self.line.ask(GetTasks()).values())
 
-    def _check(self, task: Task) -> None:
+    def check(self, task: Task) -> None:
+        """Refuse what can be no task, before anything is done with it.
+
+        Raises:
+            TypeError: If it is no `Task`.
+            ValueError: If a text in it is no Unicode, or its id holds a secret.
+        """
         if not isinstance(task, Task):
             msg = f"submit takes a Task, not {type(task).__name__}: Task(request=...)"
             raise TypeError(msg)
@@ -97,34 +101,45 @@ class Intake:
         self.secrets.check_id(task)
 
     def _submits(self, tasks: Sequence[Task]) -> list[Submit]:
-        """Look up what tasks name: each target once, and each conversation that they go on with."""
-        targets = {task.target: self.target(task) for task in {task.target: task for task in tasks}.values()}
+        """Look up what tasks name: their targets, and the conversations that they go on with."""
         talks = {task.session: self.journal.conversation(task.session) for task in tasks if task.session is not None}
-        return [Submit(task, targets[task.target], talks.get(task.session or "", ())) for task in tasks]
+        return [
+            Submit(task, target, talks.get(task.session or "", ()))
+            for task, target in zip(tasks, self.targets(tasks), strict=True)
+        ]
 
     def _send(self, submit: Submit) -> _Sent:
         before = self.line.stream.seq
         self.submitting(submit.task.id)
         return _Sent(submit.task, before, self.send(submit))
 
-    def _taken(self, sent: _Sent) -> TaskHandle | Exception:
-        """Wait until a task is taken, and safe; who submits gets the error, and the handles of the others."""
-        try:
-            return self._safe(sent)
-        except Exception as error:  # noqa: BLE001 - an edge: it is raised where all are known
-            return error
+    def _all_taken(self, sent: Sequence[_Sent]) -> Iterator[TaskHandle | Exception]:
+        """Wait for tasks one by one; once something does not answer, none of the others is waited for."""
+        seconds = self.seconds
+        for each in sent:
+            try:
+                yield self._taken(each, seconds)
+            except Exception as error:  # noqa: BLE001 - an edge: who submits gets it, and the handles of the others
+                if isinstance(error, TimeoutError | SupervisorStoppedError):
+                    seconds = 0.0
+                yield error
 
-    def _safe(self, sent: _Sent) -> TaskHandle:
+    def _taken(self, sent: _Sent, seconds: Seconds) -> TaskHandle:
+        """Wait until a task is taken, and safe."""
         try:
-            task, done, safe = self.answered(sent.answer)
-            safe.result(self.seconds)
+            task, done, safe = self.answered(sent.answer, seconds)
+            safe.result(seconds)
         except (ValueError, TaskRefusedError):  # the same one was taken, and ended, in between
             known = self._known(sent.task)
             if known is None:
                 raise
             self._give_secrets(sent.task, known)
             return known
-        return TaskHandle(task, done, self.line, sent.before)
+        if task is sent.task:
+            return TaskHandle(task, done, self.line, sent.before)
+        same = TaskHandle(task, done, self.line, 0)  # it was taken before, by its id or its key
+        self._give_secrets(sent.task, same)
+        return same
 
     def _known(self, task: Task) -> TaskHandle | None:
         """Find a task that the journal knows of the same id or key; other ids are made anew for each task."""
