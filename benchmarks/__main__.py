@@ -104,6 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
     rounds = options.rounds or (1 if options.quick else 5)
     missing: set[str] = set()
     measured: dict[str, Answers] = json.loads(options.add.read_text("utf-8")) if options.add else {}
+    how: dict[str, str] = measured.pop("how", {})  # type: ignore[assignment]  # what is beside the answers
     if "job" in options.only:
         pythons = interpreters(options.peers, options.cache, make_them=not options.offline)
         missing = set(options.peers) - pythons.keys()
@@ -111,15 +112,12 @@ def main(arguments: list[str] | None = None) -> int:
     for name, part in FIGURES.items():
         if name in options.only:
             measured[name] = hold(list(part(sizes)), min(rounds, FEW), math.inf, partial(say, part=name))
+    how |= dict.fromkeys(options.only, f"on {datetime.now(UTC):%Y-%m-%d} at commit {state}")
+    if "job" in options.only:
+        how["job"] += f", in {rounds} rounds, in {min(rounds, FEW)} of them what takes over {options.seconds:g} s"
     if options.json:
-        options.json.write_text(json.dumps(measured, indent=1), "utf-8")
+        options.json.write_text(json.dumps({**measured, "how": how}, indent=1), "utf-8")
     answers: Answers = {cell: said for part in measured.values() for cell, said in part.items()}
-    how = (
-        f" Measured on {datetime.now(UTC):%Y-%m-%d} at commit {state} in {rounds} rounds; of the job, what "
-        f"had taken {options.seconds:g} s was not asked again after {min(rounds, FEW)}."
-    )
-    if options.add:
-        how += f" Of this run are only: {', '.join(options.only)}."
     written, plot = sections(answers, how), plotted(answers)
     print("\n\n".join(written.values()))
     if options.write:

@@ -10,14 +10,14 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Literal
 
 from benchmarks.contest import ratio, spread
-from benchmarks.environments import REQUIREMENTS
+from benchmarks.environments import PEERS, REQUIREMENTS
 from benchmarks.goals import GOALS
 from benchmarks.parts import DURABLE, JOB_VARIANTS, titles
 from benchmarks.plot import Series, drawn
 from benchmarks.raw import HOPS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from benchmarks.contest import Answers, Number, Spread
 
@@ -34,6 +34,8 @@ FIGURES: tuple[tuple[str, Number, str, float], ...] = (
     ("the same: traced", ("idle-traced", "traced"), "kB", 1e-3),
     ("a task with no history: CPU", ("history", "without"), "ms", 1e3),
     ("a task after the history: CPU", ("history", "with"), "ms", 1e3),
+    ("one of the first 200 after a start, with no history: CPU", ("history", "first_without"), "ms", 1e3),
+    ("one of the first 200 after a start, after the history: CPU", ("history", "first_with"), "ms", 1e3),
     ("start on a short journal", ("history", "start_without"), "ms", 1e3),
     ("start after the history", ("history", "start_with"), "ms", 1e3),
     ("what a task adds to the journal", ("history", "growth"), "kB", 1e-3),
@@ -53,10 +55,15 @@ FIGURES: tuple[tuple[str, Number, str, float], ...] = (
 """What is told beside the job and the goals: its name, the number, and its unit and scale."""
 
 
-def sections(answers: Answers, how: str = "") -> dict[str, str]:
-    """Write what was measured, and how, by the name of its section in the document; what was not is left out."""
+def sections(answers: Answers, how: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Write what was measured, by the name of its section in the document; what was not is left out.
+
+    Args:
+        answers: What was measured.
+        how: When, and in which state of the code, by part.
+    """
     written = {
-        "machine": machine(how),
+        "machine": machine(answers, how or {}),
         "job": "\n".join(_job(answers, "seconds", lambda number, _raw: spread(answers, number, 1e3))),
         "cpu": "\n".join(_job(answers, "cpu", partial(ratio, answers))),
         "goals": "\n".join(_goals(answers)),
@@ -78,13 +85,16 @@ def replaced(document: str, name: str, text: str) -> str:
     return pattern.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", document)
 
 
-def machine(how: str) -> str:
-    """Say what it was measured on, when, and with which options."""
-    return (
-        f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores; "
-        f"Pykka {metadata.version('pykka')}, pydantic {metadata.version('pydantic')}; "
-        f"{', '.join(each.replace('==', ' ') for named in REQUIREMENTS.values() for each in named)}.{how}"
-    )
+def machine(answers: Answers, how: Mapping[str, str]) -> str:
+    """Say what it was measured on, beside which libraries, and when."""
+    there = {cell.partition("@")[0] for cell in answers}
+    named = {peer.environment: REQUIREMENTS[peer.environment] for name, peer in PEERS.items() if name in there}
+    versions = [f"Pykka {metadata.version('pykka')}", f"pydantic {metadata.version('pydantic')}"]
+    versions += [each.replace("==", " ") for requirements in named.values() for each in requirements]
+    parts = {when: [part for part in how if how[part] == when] for when in how.values()}
+    place = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    measured = (f"- {', '.join(those)} {when}" for when, those in parts.items())
+    return "\n".join([f"{place}; {', '.join(versions)}. Measured:", "", *measured])
 
 
 def sizes_of(answers: Answers) -> list[int]:

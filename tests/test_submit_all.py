@@ -138,9 +138,7 @@ def test_what_does_not_answer_is_waited_for_once(start):
     supervisor._scheduler.put(Hanging(), None)
     try:
         with pytest.raises(NotAllTakenError, match="0 of 500 tasks were taken") as refused:
-            supervisor.submit_all(
-                [hello() for _ in range(500)]
-            )  # not half a second each
+            supervisor.submit_all([hello() for _ in range(500)])  # not half a second each
     finally:
         let_go.set()
     assert {type(error) for _, error in refused.value.errors} == {SupervisorStoppedError}

@@ -1,7 +1,7 @@
 """What a long history changes, and how much a task adds to it.
 
 Answers to ``{"history": n, "tasks": m}``: CPU seconds a task ``without`` and ``with`` n tasks in the journal before,
-``start_without`` and ``start_with`` in seconds. Of each task: the ``growth`` of the journal and of the ``log``, in
+those of the m ``first_…`` after a start, and ``start_without`` and ``start_with`` in seconds. Of each task: the ``growth`` of the journal and of the ``log``, in
 bytes, the log's ``lines``, and its ``events``.
 """
 
@@ -11,7 +11,7 @@ import shutil
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks.board import POOL, VARIANTS, Memo, Stub, finish, tasks
 from benchmarks.protocol import serve, spent
@@ -72,14 +72,25 @@ class History:
                 folder = Path(place)
                 if name == "with":
                     shutil.copytree(self._folder / "kept", folder, dirs_exist_ok=True)
-                added, figures[name], figures[f"start_{name}"] = job(folder, int(asked["tasks"]))
+                added, times = job(folder, int(asked["tasks"]))
+                figures |= {name: times.cpu, f"first_{name}": times.first, f"start_{name}": times.start}
                 if name == "without":
                     figures |= added
         return figures
 
 
-def job(folder: Path, count: int) -> tuple[dict[str, float], float, float]:
-    """Run the job's tasks on a folder's journal: what each adds, its CPU seconds, and those of the start before."""
+class Times(NamedTuple):
+    """In seconds."""
+
+    start: float
+    first: float
+    """Of CPU, for each of the first tasks: SQLite reads what it needs of a large file, and keeps it."""
+    cpu: float
+    """For each of as many more."""
+
+
+def job(folder: Path, count: int) -> tuple[dict[str, float], Times]:
+    """Run the job's tasks on a folder's journal: what each adds, and how long they took."""
     with supervisor(folder) as running:
         finish(running.submit_all(tasks(POOL, POOL)))
     log = folder / "events.log"
@@ -93,8 +104,7 @@ def job(folder: Path, count: int) -> tuple[dict[str, float], float, float]:
             handles[:] = running.submit_all(tasks(count, POOL))
             finish(handles)
 
-        run()  # SQLite reads what it needs of a large file, and keeps it
-        cpu = spent(run)[1]
+        first, cpu = spent(run)[1], spent(run)[1]
         events = sum(1 for handle in handles[-EVENTFUL:] for _ in handle.events()) / len(handles[-EVENTFUL:])
     added = {
         "growth": (size_of(folder) - before) / (2 * count),
@@ -102,7 +112,7 @@ def job(folder: Path, count: int) -> tuple[dict[str, float], float, float]:
         "lines": (log.read_bytes().count(b"\n") - lines) / (2 * count),
         "events": events,
     }
-    return added, cpu / count, started
+    return added, Times(started, first / count, cpu / count)
 
 
 if __name__ == "__main__":
