@@ -1,8 +1,8 @@
 """What a long history changes, and how much a task adds to it.
 
 Answers to ``{"history": n, "tasks": m}``: CPU seconds a task ``without`` and ``with`` n tasks in the journal before,
-those of the m ``first_…`` after a start, and ``start_without`` and ``start_with`` in seconds. Of each task: the ``growth`` of the journal and of the ``log``, in
-bytes, the log's ``lines``, and its ``events``.
+those of the m ``first_…`` after a start, and ``start_without`` and ``start_with`` in seconds. Of each task: the
+``growth`` of the journal and of the ``log``, in bytes, the log's ``lines``, and its ``events``.
 """
 
 from __future__ import annotations
