@@ -501,16 +501,16 @@ def test_the_conversation_of_a_follow_up_that_is_not_over_is_kept(stage):
 
 def test_the_same_key_while_the_first_one_ends_is_the_same_task_and_leaves_the_window_free(stage, monkeypatch):
     supervisor, found = stage.begin(app=lambda _request: FINISH), []
-    looked, go, look = threading.Event(), threading.Event(), TargetLookup.target
+    looked, go, look = threading.Event(), threading.Event(), TargetLookup.targets
 
-    def held_up(lookup, task):
-        target = look(lookup, task)
+    def held_up(lookup, tasks):
+        targets = look(lookup, tasks)
         if threading.current_thread() is second:
             looked.set()
             assert go.wait(10)
-        return target
+        return targets
 
-    monkeypatch.setattr(TargetLookup, "target", held_up)
+    monkeypatch.setattr(TargetLookup, "targets", held_up)
     second = threading.Thread(target=lambda: found.append(supervisor.submit(lone(key="k"))))
     second.start()
     assert looked.wait(10)
