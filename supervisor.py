@@ -139,7 +139,7 @@ class Supervisor:
             self._lookup = TargetLookup(self._toolbox.servers, self._lanes, settings.limits.command_seconds)
             services = self._services(named)
             self._root: pykka.ActorRef[Root] = Root.start(services, self._jobs, self._scheduler, opened.token)
-            self._intake = self._opened_intake()
+            self._intake = self._new_intake()
             self._watchdog.start()
             undo.pop_all()
         if self._traces is not None:
@@ -166,7 +166,7 @@ class Supervisor:
                 stream.add_sink(sink)
         return stream
 
-    def _opened_intake(self) -> Intake:
+    def _new_intake(self) -> Intake:
         """Gather what tasks are taken with."""
         return Intake(
             send=self._send,

@@ -103,8 +103,9 @@ def main(arguments: list[str] | None = None) -> int:
         sizes = type(sizes)(**{**vars(sizes), "tasks": tuple(options.tasks)})
     rounds = options.rounds or (1 if options.quick else 5)
     missing: set[str] = set()
-    measured: dict[str, Answers] = json.loads(options.add.read_text("utf-8")) if options.add else {}
-    how: dict[str, str] = measured.pop("how", {})  # type: ignore[assignment]  # what is beside the answers
+    earlier = json.loads(options.add.read_text("utf-8")) if options.add else {"parts": {}, "how": {}}
+    measured: dict[str, Answers] = earlier["parts"]
+    how: dict[str, str] = earlier["how"]
     if "job" in options.only:
         pythons = interpreters(options.peers, options.cache, make_them=not options.offline)
         missing = set(options.peers) - pythons.keys()
@@ -116,7 +117,7 @@ def main(arguments: list[str] | None = None) -> int:
     if "job" in options.only:
         how["job"] += f", in {rounds} rounds, in {min(rounds, FEW)} of them what takes over {options.seconds:g} s"
     if options.json:
-        options.json.write_text(json.dumps({**measured, "how": how}, indent=1), "utf-8")
+        options.json.write_text(json.dumps({"parts": measured, "how": how}, indent=1), "utf-8")
     answers: Answers = {cell: said for part in measured.values() for cell, said in part.items()}
     written, plot = sections(answers, how), plotted(answers)
     print("\n\n".join(written.values()))

@@ -18,9 +18,7 @@ from callboard import FunctionModel, ModelRequest, Server, Settings, Supervisor,
 from callboard.messages import Effect, Observation, Target, TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from pydantic import JsonValue
+    from collections.abc import Iterable, Iterator
 
     from benchmarks.protocol import Go
     from callboard import TaskHandle
@@ -37,7 +35,6 @@ class Memo(Server):
 
     name = "memo"
     settles = False
-
     blocks = False
 
     def __init__(self, windows: int, wait: float = 0.0) -> None:
@@ -81,14 +78,8 @@ class MemoBlocks(Memo):
 
     blocks = True
 
-    def hazards(
-        self,
-        target: Target,  # noqa: ARG002 - the interface
-        tool: str,  # noqa: ARG002 - the interface
-        arguments: Mapping[str, JsonValue],  # noqa: ARG002 - the interface
-        made: Collection[str],  # noqa: ARG002 - the interface
-    ) -> set[Hazard]:
-        """Know none."""
+    def hazards(self, *_call: object) -> set[Hazard]:
+        """Know none, but be asked."""
         return set()
 
 
@@ -137,10 +128,7 @@ class Variant:
     """Whether each task has a window of its own; else all share `POOL` windows, and take turns."""
     wait: float = 0.0
     """Seconds that each model call and each tool call waits."""
-    blocks: bool = False
-    """Whether the surface is looked at, and asked, on a thread of its own, since it may block."""
-    once: bool = False
-    """Whether its actions must not be repeated."""
+    surface: type[Memo] = Memo
 
     def settings(self, folder: Path, windows: int = POOL) -> Settings:
         """Give the settings; the agents of so many windows are kept."""
@@ -155,8 +143,8 @@ VARIANTS = {
     "process": Variant("callboard, journal `process`, log", "process"),
     "full": Variant("callboard, journal `full`, log", "full"),
     "off": Variant("callboard, no journal, no log", None),
-    "blocks": Variant("callboard, `process`, log, a surface that may block", "process", blocks=True),
-    "once": Variant("callboard, `process`, log, actions that must not be repeated", "process", once=True),
+    "blocks": Variant("callboard, `process`, log, a surface that may block", "process", surface=MemoBlocks),
+    "once": Variant("callboard, `process`, log, actions that must not be repeated", "process", surface=MemoOnce),
     "own": Variant("callboard, `process`, log, a window a task", "process", own=True),
     "waits": Variant("callboard, 8 waits of 10 ms a task, a window a task", "process", own=True, wait=0.01),
 }
@@ -167,8 +155,7 @@ def board(variant: Variant, size: int, folder: Path, steps: int = STEPS) -> Iter
     """Start a supervisor for batches of a size, with its shared application agents at their places."""
     windows = size if variant.own else min(size, POOL)
     settings, models = variant.settings(folder, windows), Stub(variant.wait, steps).models()
-    memo = MemoOnce if variant.once else MemoBlocks if variant.blocks else Memo
-    servers = [memo(windows, variant.wait)]
+    servers = [variant.surface(windows, variant.wait)]
     with Supervisor.start(settings, models=models, servers=servers) as supervisor:
         yield supervisor
 

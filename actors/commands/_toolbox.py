@@ -73,10 +73,10 @@ class Toolbox:
         As long as they are the same, all observations share one tuple of them. With hundreds of windows and tasks the
         garbage collector would have to walk through millions of references otherwise. For the event loop's thread.
         """
-        last = self._offered
-        if list(last.targets) != list(targets):
-            self._offered = last = Observation(targets=tuple(targets))
-        return last
+        found = tuple(targets)
+        if found != self._offered.targets:
+            self._offered = Observation(targets=found)
+        return self._offered
 
     def tools(self, kind: AgentKind, target: Target | None) -> Tools:
         """Give the tools of a kind of agent on a target (None: a HostAgent's), by name."""

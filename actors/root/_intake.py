@@ -57,13 +57,13 @@ class Intake:
         Raises:
             Exception: What is wrong with one of them, seen before any was taken.
         """
-        known = [self._known(task) for task in tasks]
-        submits = self._submits([task for task, handle in zip(tasks, known, strict=True) if handle is None])
-        for task, handle in zip(tasks, known, strict=True):
+        known = [(task, self._known(task)) for task in tasks]
+        submits = self._submits([task for task, handle in known if handle is None])
+        for task, handle in known:
             if handle is not None:
                 self._give_secrets(task, handle)
-        taken = iter(self._all_taken([self._send(submit) for submit in submits]))
-        return [handle or next(taken) for handle in known]
+        taken = self._all_taken([self._send(submit) for submit in submits])
+        return [handle or next(taken) for _, handle in known]
 
     def handle(self, task_id: str) -> TaskHandle:
         """Give the handle of a task: one that runs or waits, or one that is over, if the journal knows it.
@@ -102,7 +102,8 @@ class Intake:
 
     def _submits(self, tasks: Sequence[Task]) -> list[Submit]:
         """Look up what tasks name: their targets, and the conversations that they go on with."""
-        talks = {task.session: self.journal.conversation(task.session) for task in tasks if task.session is not None}
+        sessions = {task.session for task in tasks if task.session is not None}
+        talks = {session: self.journal.conversation(session) for session in sessions}
         return [
             Submit(task, target, talks.get(task.session or "", ()))
             for task, target in zip(tasks, self.targets(tasks), strict=True)

@@ -29,7 +29,7 @@ def main() -> None:
         tasks = [
             Task(request=f"sweep the {room}", target=window.id) for room, window in zip(ROOMS, windows, strict=True)
         ]
-        handles = {handle.task_id: handle for handle in map(supervisor.submit, tasks)}
+        handles = {handle.task_id: handle for handle in supervisor.submit_all(tasks)}
         working = set(handles)
         while working:
             event = inbox.get()
