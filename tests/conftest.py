@@ -7,10 +7,16 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from callboard import Event, EventName, FunctionModel, Model, ModelRequest, Server, Settings, Supervisor, TaskHandle
 from callboard.messages import AgentKind
 from callboard.testing import MemoryServer, VirtualClock
+
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+settings.register_profile("random", UNHURRIED)
+settings.register_profile("gate", UNHURRIED, derandomize=True, database=None)
+settings.load_profile("random")  # `--hypothesis-profile=gate` beats it: the same examples in each run
 
 Answers = Model | Callable[[ModelRequest], Any] | Sequence[Mapping[str, Any]]
 """A model, a function that is one, or the answers to its calls of one task, in order."""

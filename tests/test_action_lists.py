@@ -9,6 +9,7 @@ import pytest
 from callboard import EventName, Outcome, Task, ToolError, tool
 from callboard.messages import Control, Effect, Observation, ResultStatus
 from callboard.testing import MemoryServer, VirtualClock
+from support import HELD, PATIENCE
 
 FAIL = {"Status": "FAIL"}
 
@@ -72,7 +73,7 @@ def run(start, surface, *answers, **settings):
         requests.append(request)
         return answers[request.call - 1]
 
-    return on_the_window(start(app=app, servers=[surface], **settings)).result(10), requests
+    return on_the_window(start(app=app, servers=[surface], **settings)).result(PATIENCE), requests
 
 
 def test_all_actions_of_an_answer_run_in_order_with_one_model_call(start, surface):
@@ -122,7 +123,7 @@ def test_the_first_action_is_checked_too(start):
             return actions(write("field-1"), write("field-2"))
         return FAIL
 
-    on_the_window(start(app=app, servers=[surface])).result(10)
+    on_the_window(start(app=app, servers=[surface])).result(PATIENCE)
     assert surface.deeds == []
 
 
@@ -177,7 +178,7 @@ def test_a_claim_holds_only_when_the_whole_list_ran(start, until, status):
     if status == "CONFIRM":
         until(handle, EventName.APPROVAL_REQUESTED)
         handle.approve(handle.approvals()[0].id)
-    assert handle.result(10).outcome is Outcome.FAILED
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
     assert requests == ["CONTINUE", "CONTINUE"]
     assert written(surface) == ["field-1"]
 
@@ -218,14 +219,14 @@ def test_cuts_and_saved_calls_of_all_subtasks_are_in_the_tasks_usage(start):
     assign = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
     app = [actions(write("field-1"), write("field-3"), write("field-2")), {"Status": "FINISH"}]
     supervisor = start(host=[assign, {"Status": "FINISH"}], app=app, servers=[surface])
-    usage = supervisor.submit(Task(request="x")).result(10).usage
+    usage = supervisor.submit(Task(request="x")).result(PATIENCE).usage
     assert (usage.calls_saved, usage.cuts) == (1, 1)
 
 
 def test_a_cut_is_in_the_events(start):
     supervisor = start(app=[actions(write("field-1"), write("field-2")), FAIL], servers=[Moody(kind="button")])
     handle = on_the_window(supervisor)
-    handle.result(10)
+    handle.result(PATIENCE)
     (cut,) = (event for event in handle.events() if event.name is EventName.LIST_CUT)
     assert cut.data["ran"] == 1
     assert "field-2" in cut.data["reason"]
@@ -243,7 +244,7 @@ def test_a_list_that_waits_for_approval_in_the_middle_has_saved_as_many_calls_as
     until(handle, EventName.APPROVAL_REQUESTED)
     assert written(surface) == ["field-1"]
     handle.approve(handle.approvals()[0].id)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert written(surface) == ["field-1", "field-2", "field-3"]
     assert result.usage.calls_saved == 2
 
@@ -254,7 +255,7 @@ def test_held_actions_are_checked_against_the_surface_after_the_approval(start, 
     until(handle, EventName.APPROVAL_REQUESTED)
     surface.remove("memo:one", "field-1")
     handle.approve(handle.approvals()[0].id)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert surface.deeds == []
     assert (result.outcome, result.usage.cuts) == (Outcome.FAILED, 1)
 
@@ -267,16 +268,16 @@ def test_a_cancel_in_the_middle_of_a_list_stops_before_the_next_action(start):
         def press(self, target: str) -> str:
             """Press."""
             begun.set()
-            assert let_go.wait(10)
+            assert let_go.wait(HELD)
             return target
 
     surface = Press(MemoryServer.window())
     supervisor = start(app=[actions({"Function": "press"}, write("field-1"))], servers=[surface])
     handle = on_the_window(supervisor)
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     handle.cancel()
     let_go.set()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     assert surface.deeds == []
 
 
@@ -318,7 +319,7 @@ def test_a_list_whose_first_action_closes_the_window_is_cut_and_the_model_sees_w
         seen.append(request.observation.notes)
         return actions({"Function": "close_window"}, write("field-1")) if request.call == 1 else {"Status": "FINISH"}
 
-    result = on_the_window(start(app=app, servers=[Closing()])).result(10)
+    result = on_the_window(start(app=app, servers=[Closing()])).result(PATIENCE)
     assert result.ok, result.causes
     assert result.usage.cuts == 1
     assert any("memo:one is gone" in note for note in seen[1])
@@ -333,7 +334,7 @@ class Foretelling(MemoryServer):
 
     def expected(self, target, tool, arguments):
         self.asked.set()
-        self.let_go.wait(10)
+        self.let_go.wait(HELD)
         return super().expected(target, tool, arguments)
 
 
@@ -343,13 +344,13 @@ APPEND = {"Function": "append", "Args": {"control_id": "field-1", "text": "x"}}
 def test_a_pause_stops_an_action_that_is_just_being_announced(start, until):
     surface = Foretelling()
     handle = on_the_window(start(app=[actions(APPEND)], servers=[surface]))
-    assert surface.asked.wait(10)
+    assert surface.asked.wait(PATIENCE)
     handle.pause()
     surface.let_go.set()
     until(handle, EventName.STEP_ENDED)
     assert surface.deeds == []
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert len(surface.deeds) == 1
 
 
@@ -361,10 +362,10 @@ def test_a_server_that_takes_too_long_to_foretell_is_a_failure_that_the_model_se
         return actions(APPEND, status="CONTINUE") if request.call == 1 else {"Status": "FINISH"}
 
     handle = on_the_window(start(app=app, servers=[surface], clock=clock, limits={"command_seconds": 60}))
-    assert surface.asked.wait(10)
+    assert surface.asked.wait(PATIENCE)
     clock.advance(61)
     until(handle, EventName.STEP_ENDED, results=["failure"])
     surface.let_go.set()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert any("asking what append will do took longer than 60 s" in note for note in notes)
     assert surface.deeds == []

@@ -19,6 +19,7 @@ from callboard.messages import (
     WouldDeadlockError,
 )
 from callboard.testing import MemoryServer, VirtualClock
+from support import HELD, PATIENCE
 
 APPROVE = {"policy": [{"verdict": "approve", "tool": "write", "reason": "writes need a nod"}]}
 FINISH = {"Status": "FINISH"}
@@ -81,7 +82,7 @@ class Surface(MemoryServer):
 
     def _wait(self):
         self.held.set()
-        assert self.go.wait(10)
+        assert self.go.wait(HELD)
 
     def type(self, text):
         """Write into the field as another program would."""
@@ -186,7 +187,7 @@ def test_only_what_was_not_run_is_asked_about(start, asked):
     assert [wanted.arguments["text"] for wanted in request.actions] == ["second", "third"]
     assert [text for _, _, text in surface.deeds] == ["first"]
     handle.approve(request.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert [text for _, _, text in surface.deeds] == ["first", "second", "third"]
 
 
@@ -202,7 +203,7 @@ def test_every_agent_asks(start, asked, kind, target, says):
     assert surface.deeds == []
     getattr(handle, says)(request.id)
     outcome, deeds = (Outcome.FINISHED, 1) if says == "approve" else (Outcome.REJECTED, 0)
-    assert (handle.result(10).outcome, len(surface.deeds)) == (outcome, deeds)
+    assert (handle.result(PATIENCE).outcome, len(surface.deeds)) == (outcome, deeds)
 
 
 # Who answers, and from where
@@ -212,8 +213,8 @@ def test_a_thread_of_the_host_program_may_answer(start, asked):
     handle = start(app=[answer(), FINISH], **APPROVE).submit(alone())
     thread = threading.Thread(target=handle.approve, args=(asked(handle).id,))
     thread.start()
-    thread.join(10)
-    assert handle.result(10).ok
+    thread.join(PATIENCE)
+    assert handle.result(PATIENCE).ok
 
 
 def test_a_callback_may_answer(start):
@@ -225,7 +226,7 @@ def test_a_callback_may_answer(start):
             handle.approve(event.data["request"]["id"])
 
     supervisor.subscribe(decide, after=0, task_id=handle.task_id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 async def test_a_coroutine_may_answer(start):
@@ -246,10 +247,10 @@ def test_a_thread_that_the_answer_needs_is_refused_instead_of_blocked(start, ask
     supervisor = start(host=FunctionModel(host), app=[answer(), FINISH], **APPROVE)
     handle = supervisor.submit(alone())
     request = asked(handle)
-    assert supervisor.submit(Task(request="approve it")).result(10).ok
+    assert supervisor.submit(Task(request="approve it")).result(PATIENCE).ok
     assert [type(error) for error in said] == [WouldDeadlockError]
     handle.approve(request.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 @pytest.mark.parametrize("says", ["approve", "reject"])
@@ -257,7 +258,7 @@ def test_the_record_says_who_decided(start, asked, says):
     supervisor = start(app=[answer(), FINISH], **APPROVE)
     handle = supervisor.submit(alone())
     getattr(handle, says)(asked(handle).id, by="ada")
-    handle.result(10)
+    handle.result(PATIENCE)
     (told,) = events_of(handle, EventName.APPROVAL_ANSWERED)
     assert (told.data["answer"]["by"], told.data["answer"]["approved"]) == ("ada", says == "approve")
     assert [row.author for row in supervisor.blackboard(handle.task_id).questions] == ["app/memo/one", "ada"]
@@ -266,7 +267,7 @@ def test_the_record_says_who_decided(start, asked, says):
 def test_a_rejection_tells_who_rejected_and_why(start, asked):
     handle = start(app=[answer()], **APPROVE).submit(alone())
     handle.reject(asked(handle).id, "the books are closed", by="ada")
-    assert handle.result(10).causes[0].reason == "rejected by ada: the books are closed"
+    assert handle.result(PATIENCE).causes[0].reason == "rejected by ada: the books are closed"
 
 
 # Remembered
@@ -324,7 +325,7 @@ def test_a_remembered_approval_holds_for_a_later_subtask_of_the_same_task(start)
     app = [answer(status="FINISH"), FINISH, answer(status="FINISH"), FINISH]
     handle = start(host=host, app=app, **APPROVE).submit(Task(request="twice"))
     assert remember_the_first(handle) == 1
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_a_remembered_approval_does_not_hold_for_the_next_task(start):
@@ -381,7 +382,7 @@ def test_what_is_not_the_same_any_more_is_not_touched_and_the_model_is_asked_ane
     request = asked(handle)
     surface.seen_as = by_now
     handle.approve(request.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert surface.deeds == []
     assert [why in note for note in requests[1].observation.notes] == [True]
 
@@ -393,7 +394,7 @@ def test_if_one_of_several_approved_is_not_the_same_none_runs(start, asked):
     request = asked(handle)
     surface.seen_as = {"enabled": False}
     handle.approve(request.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert surface.deeds == []
 
 
@@ -409,7 +410,7 @@ def test_on_a_target_that_is_gone_nothing_is_done_and_the_model_is_asked_anew(st
     request = asked(handle)
     surface.remove("memo:one")
     handle.approve(request.id)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, surface.deeds) == (Outcome.FAILED, [])
     assert result.causes[0].reason == "the window is gone"
     assert any("memo:one is gone" in note for note in seen[1])
@@ -422,7 +423,7 @@ def test_what_changed_beside_the_approved_action_is_no_reason_to_ask_again(start
     request = asked(handle)
     surface.remove("memo:one", "field-2")
     handle.approve(request.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert surface.deeds == [DEED]
 
 
@@ -433,7 +434,7 @@ def test_exactly_the_approved_action_runs_once_and_without_the_model(start, aske
     request = asked(handle)
     calls = app.calls
     handle.approve(request.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert surface.deeds == [DEED]
     assert (calls, app.calls) == (1, 2)
 
@@ -447,7 +448,7 @@ def test_a_rejected_action_never_runs_and_its_subtask_is_no_success(start, asked
         Task(request="write")
     )
     handle.reject(asked(handle).id, "no")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.subtasks[0].outcome) == (Outcome.FAILED, Outcome.REJECTED)
     assert surface.deeds == []
     assert moves(handle)[-1] == ("CONFIRM", "FINISH", "user")
@@ -456,7 +457,7 @@ def test_a_rejected_action_never_runs_and_its_subtask_is_no_success(start, asked
 def test_a_rejected_host_agent_fails_as_rejected(start, asked):
     handle = start(host=[CONFIRM]).submit(Task(request="plan"))
     handle.reject(asked(handle).id, "no")
-    assert handle.result(10).outcome is Outcome.REJECTED
+    assert handle.result(PATIENCE).outcome is Outcome.REJECTED
     assert moves(handle, f"host/{handle.task_id}")[-2:] == [("CONFIRM", "FAIL", "user"), ("FAIL", "FINISH", "system")]
 
 
@@ -492,7 +493,7 @@ def test_the_settings_say_what_happens_at_the_deadline(start, asked, agent, then
     clock.advance(29)
     assert len(handle.approvals()) == 1
     clock.advance(1)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, len(surface.deeds)) == (outcome, deeds)
 
 
@@ -511,7 +512,7 @@ def test_nobody_decided_in_time_is_the_cause(start, asked, at_deadline):
     handle = supervisor.submit(alone())
     asked(handle)
     clock.advance(supervisor.settings.limits.approval_seconds)
-    assert handle.result(10).causes[0].reason == "nobody decided on the approval in time"
+    assert handle.result(PATIENCE).causes[0].reason == "nobody decided on the approval in time"
 
 
 @pytest.mark.parametrize(
@@ -524,7 +525,7 @@ def test_the_deadline_of_a_host_agents_approval(start, asked, at_deadline, outco
     handle = start(host=[CONFIRM, FINISH], clock=clock, limits=limits).submit(Task(request="plan"))
     asked(handle)
     clock.advance(30)
-    assert handle.result(10).outcome is outcome
+    assert handle.result(PATIENCE).outcome is outcome
 
 
 def test_what_the_deadline_allowed_is_not_logged_as_a_persons_approval(start, asked):
@@ -533,7 +534,7 @@ def test_what_the_deadline_allowed_is_not_logged_as_a_persons_approval(start, as
     handle = start(app=[answer(), FINISH], clock=clock, limits=limits, **APPROVE).submit(alone())
     asked(handle)
     clock.advance(30)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     waived = [event.data["waived"] for event in events_of(handle, EventName.POLICY_DECIDED)]
     assert waived == ["", "nobody decided on the approval in time"]
     assert moves(handle)[2] == ("CONFIRM", "CONTINUE", "system")
@@ -547,7 +548,7 @@ def test_the_clocks_of_task_and_subtask_stand_still_while_a_person_is_asked(star
     clock.advance(9_999)
     assert not handle.done()
     handle.approve(request.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_the_clocks_go_on_after_the_answer(start, asked):
@@ -564,11 +565,11 @@ def test_the_clocks_go_on_after_the_answer(start, asked):
     request = asked(handle)
     clock.advance(1000)
     handle.approve(request.id)
-    assert model.wait(10)
+    assert model.wait(PATIENCE)
     clock.advance(59)
     assert not handle.done()
     clock.advance(1)
-    assert handle.result(10).outcome is Outcome.TIMED_OUT
+    assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
 
 
 # Races: the first word wins
@@ -581,7 +582,7 @@ def test_of_two_answers_the_first_wins_and_the_second_gets_a_clear_error(start, 
     handle.approve(request.id, by="ada")
     with pytest.raises(NotWaitingError, match="is not open"):
         handle.reject(request.id, by="bob")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert surface.deeds == [DEED]
 
 
@@ -593,17 +594,17 @@ def test_of_many_answers_at_once_exactly_one_wins(start, asked, _round):
 
     def decide(number):
         act = handle.approve if number % 2 else handle.reject
-        barrier.wait(10)
+        barrier.wait(PATIENCE)
         said.append((number % 2, tried(act, request.id, by=str(number))))
 
     threads = [threading.Thread(target=decide, args=(number,)) for number in range(10)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
     assert sorted(type(error).__name__ for _, error in said) == ["NoneType", *["NotWaitingError"] * 9]
     approved = next(approves for approves, error in said if error is None)
-    assert handle.result(10).outcome is (Outcome.FINISHED if approved else Outcome.REJECTED)
+    assert handle.result(PATIENCE).outcome is (Outcome.FINISHED if approved else Outcome.REJECTED)
     assert surface.deeds == [DEED] * approved
 
 
@@ -614,7 +615,7 @@ def test_an_answer_just_before_the_deadline_counts(start, asked):
     clock.advance(29.999)
     handle.approve(request.id)
     clock.advance(1)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_an_answer_after_the_deadline_gets_a_clear_error(start, asked):
@@ -625,7 +626,7 @@ def test_an_answer_after_the_deadline_gets_a_clear_error(start, asked):
     clock.advance(30)
     with pytest.raises(NotWaitingError, match="reached its deadline"):
         handle.approve(request.id)
-    assert (handle.result(10).outcome, surface.deeds) == (Outcome.REJECTED, [])
+    assert (handle.result(PATIENCE).outcome, surface.deeds) == (Outcome.REJECTED, [])
 
 
 @pytest.mark.parametrize("_round", range(10))
@@ -636,15 +637,15 @@ def test_an_answer_at_the_deadline_is_in_time_or_refused_and_nothing_between(sta
     request, barrier = asked(handle), threading.Barrier(2)
 
     def pass_the_deadline():
-        barrier.wait(10)
+        barrier.wait(PATIENCE)
         clock.advance(30)
 
     thread = threading.Thread(target=pass_the_deadline)
     thread.start()
-    barrier.wait(10)
+    barrier.wait(PATIENCE)
     error = tried(handle.approve, request.id)
-    thread.join(10)
-    outcome = handle.result(10).outcome
+    thread.join(PATIENCE)
+    outcome = handle.result(PATIENCE).outcome
     if error is None:
         assert (outcome, surface.deeds) == (Outcome.FINISHED, [DEED])
     else:
@@ -660,7 +661,7 @@ def test_an_approval_after_a_cancel_gets_a_clear_error(start, asked):
     handle.cancel()
     with pytest.raises(NotWaitingError, match="was cancelled"):
         handle.approve(request.id)
-    assert (handle.result(10).outcome, surface.deeds) == (Outcome.CANCELLED, [])
+    assert (handle.result(PATIENCE).outcome, surface.deeds) == (Outcome.CANCELLED, [])
     assert handle.approvals() == ()
 
 
@@ -671,10 +672,10 @@ def test_a_cancel_while_the_approval_is_on_its_way_stops_the_action(start, asked
     request = asked(handle)
     getattr(surface, hold).set()
     handle.approve(request.id)
-    assert surface.held.wait(10)
+    assert surface.held.wait(PATIENCE)
     handle.cancel()
     surface.go.set()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     assert surface.deeds == []
 
 
@@ -685,15 +686,15 @@ def test_a_cancel_at_the_time_of_an_approval_ends_as_cancelled_or_finished(start
     request, barrier, said = asked(handle), threading.Barrier(2), []
 
     def approve():
-        barrier.wait(10)
+        barrier.wait(PATIENCE)
         said.append(tried(handle.approve, request.id))
 
     thread = threading.Thread(target=approve)
     thread.start()
-    barrier.wait(10)
+    barrier.wait(PATIENCE)
     cancelled = handle.cancel()
-    thread.join(10)
-    outcome = handle.result(10).outcome
+    thread.join(PATIENCE)
+    outcome = handle.result(PATIENCE).outcome
     assert outcome is (Outcome.CANCELLED if cancelled else Outcome.FINISHED)
     assert surface.deeds in ([], [DEED])
     if said[0] is not None:
@@ -705,7 +706,7 @@ def test_an_approval_after_the_end_gets_a_clear_error(start, asked):
     handle = start(app=[answer(), FINISH], **APPROVE).submit(alone())
     request = asked(handle)
     handle.approve(request.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     with pytest.raises(NotWaitingError):
         handle.approve(request.id)
 
@@ -738,13 +739,13 @@ def test_an_approval_is_not_answered_as_a_question(start, asked):
     with pytest.raises(AnswerRefusedError, match="approve or reject"):
         handle.answer(request.id, "yes")
     handle.approve(request.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_the_answer_is_written_down_before_the_agent_hears_of_it(start, asked):
     handle = start(app=[answer(), FINISH], **APPROVE).submit(alone())
     handle.approve(asked(handle).id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     (answered,) = events_of(handle, EventName.APPROVAL_ANSWERED)
     ran = next(event for event in events_of(handle, EventName.COMMAND_ENDED) if event.data["tool"] == "write")
     assert answered.seq < ran.seq
@@ -755,7 +756,7 @@ def test_an_approval_is_in_the_log_with_the_person(start, asked, tmp_path):
     supervisor = start(app=[answer(), FINISH], log={"file": str(log), "format": "off"}, **APPROVE)
     handle = supervisor.submit(alone())
     handle.approve(asked(handle).id, by="ada")
-    handle.result(10)
+    handle.result(PATIENCE)
     supervisor.stop()
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     (line,) = [line for line in lines if line["event"] == "approval.answered"]
@@ -780,8 +781,8 @@ def test_a_subtask_that_waits_for_an_approval_keeps_its_target(start, asked, unt
     until(second, EventName.SUBTASK_QUEUED)
     assert [run.leased for task in supervisor.status().tasks for run in task.runs] == [True, False]
     first.approve(request.id)
-    assert first.result(10).ok
-    assert second.result(10).ok
+    assert first.result(PATIENCE).ok
+    assert second.result(PATIENCE).ok
     assert [text for _, _, text in surface.deeds] == ["hello", "second"]
 
 
@@ -791,7 +792,7 @@ def test_a_rejected_subtask_gives_its_target_back(start, asked):
     request = asked(first)
     second = supervisor.submit(Task(request="second", target="memo:one"))
     first.reject(request.id)
-    assert second.result(10).ok
+    assert second.result(PATIENCE).ok
 
 
 def test_other_tasks_go_on_while_one_waits(start, asked):
@@ -800,7 +801,7 @@ def test_other_tasks_go_on_while_one_waits(start, asked):
     supervisor = start(app=app, servers=[Surface(*windows)], **APPROVE)
     waiting = supervisor.submit(alone("memo:one"))
     asked(waiting)
-    assert supervisor.submit(alone("memo:two")).result(10).ok
+    assert supervisor.submit(alone("memo:two")).result(PATIENCE).ok
     assert not waiting.done()
 
 
@@ -813,7 +814,7 @@ def test_what_is_approved_while_the_task_is_paused_runs_after_the_pause(start, a
     until(handle, EventName.APPROVAL_ANSWERED)
     assert surface.deeds == []
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert surface.deeds == [DEED]
 
 
@@ -823,14 +824,14 @@ def test_a_pause_between_the_approval_and_the_action_holds_exactly_that_action(s
     request = asked(handle)
     surface.hold_looks.set()
     handle.approve(request.id)
-    assert surface.held.wait(10)
+    assert surface.held.wait(PATIENCE)
     handle.pause()
     surface.hold_looks.clear()
     surface.go.set()
     until(handle, EventName.STEP_ENDED, results=[])
     assert surface.deeds == []
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert surface.deeds == [DEED]
     assert len(events_of(handle, EventName.APPROVAL_REQUESTED)) == 1
 
@@ -849,7 +850,7 @@ def test_what_was_approved_runs_although_no_step_is_left_in_the_budget(start, as
         handle.answer(question.id, "stop")
     else:
         clock.advance(question.deadline - clock.now())
-    assert handle.result(10).outcome is Outcome.OUT_OF_BUDGET
+    assert handle.result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
 
 
 def test_a_tool_of_the_host_program_is_approved_like_any_other(start, asked):
@@ -865,5 +866,5 @@ def test_a_tool_of_the_host_program_is_approved_like_any_other(start, asked):
     policy = [{"verdict": "approve", "tool": "unlock", "arguments": {"door": "re:front|back"}}]
     handle = start(app=[unlock, FINISH], servers=[surface], policy=policy).submit(alone())
     handle.approve(asked(handle).id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert surface.deeds == [("house", "front", "unlocked")]

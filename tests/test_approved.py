@@ -9,6 +9,7 @@ import pytest
 from callboard import EventName, Outcome, PlanStep, Task, tool
 from callboard.messages import Effect, NotWaitingError, Target, TargetKind
 from callboard.testing import MemoryServer
+from support import HELD, PATIENCE
 
 FINISH = {"Status": "FINISH"}
 APPROVE_APPENDS = [{"verdict": "approve", "tool": "append"}]
@@ -35,7 +36,7 @@ class Paper(MemoryServer):
         """Stamp a text."""
         if text == self.hold:
             self.begun.set()
-            assert self.let_go.wait(10)
+            assert self.let_go.wait(HELD)
         return self.append(target, control_id, text)
 
     def type(self, text):
@@ -103,7 +104,7 @@ def test_a_late_second_approval_of_one_round_approves_nothing_in_the_next(start,
         handle.approve(first)
     assert [request.id for request in handle.approvals()] == [second]
     handle.reject(second)
-    assert handle.result(10).outcome is Outcome.REJECTED
+    assert handle.result(PATIENCE).outcome is Outcome.REJECTED
     assert [path.name for path in tmp_path.iterdir()] == ["good.docx"]
 
 
@@ -119,7 +120,7 @@ def test_a_second_answer_to_the_question_of_one_round_answers_nothing_in_the_nex
     with pytest.raises(NotWaitingError):
         handle.answer(first, "yes")
     handle.answer(second, "no")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 # What the agent itself changes
@@ -131,18 +132,18 @@ def test_what_the_agent_changes_after_an_approval_is_not_taken_for_somebody_else
     def app(request):
         if len(paper.deeds) == 1:
             called.set()
-            assert let_go.wait(10)
+            assert let_go.wait(HELD)
             return act("later", function="stamp")
         return FINISH if paper.deeds else act("approved")
 
     handle = start(app=app, servers=[paper], policy=APPROVE_APPENDS).submit(Task(**ALONE))
     handle.approve(asked(handle).id)
-    assert called.wait(10)
+    assert called.wait(PATIENCE)
     handle.pause()
     let_go.set()
     until(handle, EventName.STEP_ENDED, actions=["stamp"], results=[])
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert paper.texts == ["approved", "later"]
 
 
@@ -152,13 +153,13 @@ def test_after_a_pause_in_the_middle_of_an_approved_list_the_rest_of_it_runs(sta
         Task(**ALONE)
     )
     handle.approve(asked(handle).id)
-    assert paper.begun.wait(10)
+    assert paper.begun.wait(PATIENCE)
     handle.pause()
     paper.let_go.set()
     until(handle, EventName.STEP_ENDED, results=["success", "success"])
     assert paper.texts == ["a", "b"]
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert paper.texts == ["a", "b", "c"]
     assert [event.name for event in handle.events()].count(EventName.APPROVAL_REQUESTED) == 1
 
@@ -167,7 +168,7 @@ def test_what_was_approved_for_the_task_runs_again_when_the_model_asks_for_it_ag
     again = act("x", status="CONFIRM")
     handle = start(app=[again, again, FINISH], servers=[paper]).submit(Task(**ALONE))
     handle.approve(asked(handle).id, remember=True)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert paper.texts == ["x", "x"]
 
 
@@ -176,7 +177,7 @@ def test_what_somebody_else_changed_before_an_approval_still_stops_it(start, ask
     request = asked(handle)
     paper.type("somebody else was here")
     handle.approve(request.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert paper.texts == []
 
 
@@ -213,7 +214,7 @@ def test_what_was_approved_for_one_window_is_not_done_in_another_that_has_its_id
     request = asked(handle)
     surface.facts[fact] = "another"
     handle.approve(request.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert surface.deeds == []
     assert any(f"its {fact} is 'another' now" in note for note in notes)
 
@@ -256,7 +257,7 @@ def test_whose_target_is_gone_may_wait_for_it_to_come_back(start, asked, until):
     surface.come_back()
     handle.answer(handle.questions()[0].id, "it is open")
     handle.approve(asked_for(handle, 3).data["request"]["id"])
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert [GONE in seen for seen in notes] == [False, True, True, False, False]
     assert surface.deeds == [("memo:one", "field-1", "a")]
 
@@ -270,7 +271,7 @@ def test_whose_target_stays_away_may_give_up(start, asked, until):
     handle.approve(request.id)
     until(handle, EventName.QUESTION_ASKED)
     handle.answer(handle.questions()[0].id, "I can not")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.causes[0].reason) == (Outcome.FAILED, "it is gone")
     assert [GONE in seen for seen in notes] == [False, True, True]
 
@@ -283,7 +284,7 @@ def test_a_list_is_not_put_before_a_person_if_a_later_action_of_it_is_denied(sta
     notes = []
     policy = [*APPROVE_APPENDS, {"verdict": "deny", "tool": "write", "reason": "never"}]
     handle = start(app=seen_by_app([both, FINISH], notes), servers=[paper], policy=policy).submit(Task(**ALONE))
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert EventName.APPROVAL_REQUESTED not in [event.name for event in handle.events()]
     assert paper.texts == []
     assert notes[1] == ("append was not run: skipped, because write is denied", "write failed: denied: never")
@@ -295,7 +296,7 @@ def test_an_approval_by_rule_lists_all_that_is_left_of_the_answer(start, asked, 
     request = asked(handle)
     assert [action.tool for action in request.actions] == ["append", "write"]
     handle.approve(request.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert paper.texts == ["a", "b"]
 
 
@@ -319,7 +320,7 @@ class Titled(MemoryServer):
         """Pay something."""
         if text == self.hold:
             self.begun.set()
-            assert self.let_go.wait(10)
+            assert self.let_go.wait(HELD)
         self.deeds.append((target, self.title, text))
         return text
 
@@ -346,7 +347,7 @@ def test_what_was_approved_for_the_rest_of_a_task_is_asked_again_in_another_wind
             (request,) = handle.approvals()
             asked.append(request.target.id)
             handle.approve(request.id, remember=True)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert asked == ["w1", "w2"]
 
 
@@ -356,13 +357,13 @@ def test_what_was_approved_for_the_rest_of_a_task_is_asked_again_once_the_window
     handle = start(app=[PAY, PAY, FINISH], servers=[surface], policy=APPROVE_PAYMENTS).submit(Task(**ALONE))
     first = asked(handle)
     handle.approve(first.id, remember=True)
-    assert surface.begun.wait(10)
+    assert surface.begun.wait(PATIENCE)
     surface.title = "Invoice B"
     surface.let_go.set()
     second = asked_for(handle, 2)
     assert second.name is EventName.APPROVAL_REQUESTED
     handle.reject(handle.approvals()[0].id)
-    assert handle.result(10).outcome is Outcome.REJECTED
+    assert handle.result(PATIENCE).outcome is Outcome.REJECTED
 
 
 def test_the_rest_of_an_approved_list_does_not_run_in_another_window_after_a_pause(start, asked, until):
@@ -371,11 +372,11 @@ def test_the_rest_of_an_approved_list_does_not_run_in_another_window_after_a_pau
     pay = {"Status": "FINISH", "Actions": [{"Function": "pay", "Args": {"text": text}} for text in "123"]}
     handle = start(app=[pay, FINISH], servers=[surface], policy=APPROVE_PAYMENTS).submit(Task(**ALONE))
     handle.approve(asked(handle).id)
-    assert surface.begun.wait(10)
+    assert surface.begun.wait(PATIENCE)
     handle.pause()
     surface.let_go.set()
     until(handle, EventName.STEP_ENDED, results=["success"])
     surface.title = "Invoice B"
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert surface.deeds == [("memo:one", "Invoice A", "1")]

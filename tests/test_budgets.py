@@ -16,6 +16,7 @@ from callboard.actors.runtime import Budgets
 from callboard.config import BudgetSettings
 from callboard.messages import OutOfBudgetError
 from callboard.testing import MemoryServer, VirtualClock
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
@@ -60,7 +61,7 @@ LIMITS = [("steps", 3), ("model_calls", 3), ("tokens", 30), ("cost", 0.75)]
 def test_at_a_limit_the_work_ends_as_out_of_budget_and_nothing_more_is_called(start, node, kind, limit):
     model = Priced()
     supervisor = start(app=model, budget={node: {kind: limit}})
-    result = on_the_window(supervisor).result(10)
+    result = on_the_window(supervisor).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 3
     assert kind.replace("_", " ") in " ".join(cause.reason for cause in result.causes)
@@ -70,14 +71,14 @@ def test_at_a_limit_the_work_ends_as_out_of_budget_and_nothing_more_is_called(st
 @pytest.mark.parametrize(("kind", "limit"), LIMITS)
 def test_what_fits_exactly_is_not_stopped(start, kind, limit):
     model = Priced(answer=lambda request: work(request.call, "FINISH" if request.call == 3 else "CONTINUE"))
-    assert on_the_window(start(app=model, budget={"task": {kind: limit}})).result(10).ok
+    assert on_the_window(start(app=model, budget={"task": {kind: limit}})).result(PATIENCE).ok
 
 
 @pytest.mark.parametrize(("kind", "limit"), [("model_calls", 2), ("tokens", 20), ("cost", 0.5)])
 def test_a_step_has_a_budget_of_its_own_that_its_repairs_use_up(start, kind, limit):
     model = Priced(answer=lambda _request: {"Status": "NONSENSE"})
     supervisor = start(app=model, budget={"step": {kind: limit}}, limits={"repairs": 10})
-    result = on_the_window(supervisor).result(10)
+    result = on_the_window(supervisor).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 2
     assert result.usage.model_calls == 2
@@ -85,7 +86,7 @@ def test_a_step_has_a_budget_of_its_own_that_its_repairs_use_up(start, kind, lim
 
 def test_the_next_step_has_its_own_budget_again(start):
     supervisor = start(app=[work(1), work(2), FINISH], budget={"step": {"model_calls": 1}})
-    assert on_the_window(supervisor).result(10).usage.model_calls == 3
+    assert on_the_window(supervisor).result(PATIENCE).usage.model_calls == 3
 
 
 def test_a_subtask_that_ran_out_is_told_to_its_host_agent_and_the_next_has_a_budget_of_its_own(start):
@@ -99,7 +100,7 @@ def test_a_subtask_that_ran_out_is_told_to_its_host_agent_and_the_next_has_a_bud
         return busy(request) if request.request == "work" else FINISH
 
     supervisor = start(host=host, app=app, budget={"subtask": {"model_calls": 3}})
-    result = supervisor.submit(Task(request="x")).result(10)
+    result = supervisor.submit(Task(request="x")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED
     assert seen == [Outcome.OUT_OF_BUDGET, Outcome.FINISHED]
 
@@ -115,7 +116,7 @@ def test_a_task_and_its_subtasks_share_the_tasks_budget(start):
         return work(next(calls), "FINISH" if request.call == 3 else "CONTINUE")
 
     supervisor = start(host=host, app=app, budget={"task": {"model_calls": 4}})
-    result = supervisor.submit(Task(request="x")).result(10)
+    result = supervisor.submit(Task(request="x")).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert [done.outcome for done in result.subtasks] == [Outcome.FINISHED]
     assert result.usage.model_calls == 4
@@ -123,12 +124,12 @@ def test_a_task_and_its_subtasks_share_the_tasks_budget(start):
 
 def test_tasks_do_not_share_their_budgets(start):
     supervisor = start(app=[work(1), FINISH], budget={"task": {"model_calls": 2}})
-    assert all(on_the_window(supervisor).result(10).ok for _ in range(3))
+    assert all(on_the_window(supervisor).result(PATIENCE).ok for _ in range(3))
 
 
 def test_rounds_have_a_budget(start):
     supervisor = start(host=[FINISH] * 3, budget={"task": {"rounds": 2}})
-    result = supervisor.submit(Task(plan=["one", "two", "three"])).result(10)
+    result = supervisor.submit(Task(plan=["one", "two", "three"])).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert result.rounds == 2
     assert "2 rounds" in result.causes[0].reason
@@ -138,19 +139,19 @@ def test_a_budget_of_nothing_calls_nothing(start):
     model = Priced()
     for kind in ("steps", "model_calls", "tokens", "cost", "rounds"):
         supervisor = start(host=model, budget={"task": {kind: 0}})
-        assert supervisor.submit(Task(request="x")).result(10).outcome is Outcome.OUT_OF_BUDGET
+        assert supervisor.submit(Task(request="x")).result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 0
 
 
 def test_a_call_that_may_become_too_large_is_not_made(start):
     model = Priced(tokens=10, expected=Expected(tokens=100))
-    result = on_the_window(start(app=model, budget={"task": {"tokens": 99}})).result(10)
+    result = on_the_window(start(app=model, budget={"task": {"tokens": 99}})).result(PATIENCE)
     assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 0)
 
 
 def test_what_was_reserved_but_not_used_is_given_back(start):
     model = Priced(tokens=10, expected=Expected(tokens=60))
-    result = on_the_window(start(app=model, budget={"task": {"tokens": 100}})).result(10)
+    result = on_the_window(start(app=model, budget={"task": {"tokens": 100}})).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 5
     assert result.usage.input_tokens == 50
@@ -158,32 +159,35 @@ def test_what_was_reserved_but_not_used_is_given_back(start):
 
 def test_a_call_that_used_more_than_it_said_is_booked_as_it_was(start):
     model = Priced(tokens=70, expected=Expected(tokens=10))
-    result = on_the_window(start(app=model, budget={"task": {"tokens": 100}})).result(10)
+    result = on_the_window(start(app=model, budget={"task": {"tokens": 100}})).result(PATIENCE)
     assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 2)
 
 
 def test_a_model_that_says_nothing_beforehand_is_stopped_once_the_tokens_are_used_up(start):
     model = FunctionModel(lambda request: ModelAnswer(content=busy(request), input_tokens=6, output_tokens=4, cost=0.0))
-    result = on_the_window(start(app=model, budget={"task": {"tokens": 20}})).result(10)
+    result = on_the_window(start(app=model, budget={"task": {"tokens": 20}})).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 2
 
 
 def test_a_model_that_says_nothing_beforehand_is_stopped_once_the_money_is_used_up(start):
     model = FunctionModel(lambda request: ModelAnswer(content=busy(request), cost=0.25))
-    result = on_the_window(start(app=model, budget={"task": {"cost": 0.5}})).result(10)
+    result = on_the_window(start(app=model, budget={"task": {"cost": 0.5}})).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 2
 
 
 def test_without_any_money_models_that_cost_nothing_can_be_asked(start):
     model = FunctionModel(lambda _request: ModelAnswer(content=FINISH, cost=0.0))
-    assert on_the_window(start(app=model, budget={"task": {"cost": 0}})).result(10).ok
+    assert on_the_window(start(app=model, budget={"task": {"cost": 0}})).result(PATIENCE).ok
 
 
 def test_money_is_counted_without_the_errors_of_binary_fractions(start):
     model = Priced(cost=0.1)
-    assert on_the_window(start(app=model, budget={"task": {"cost": 0.3}})).result(10).outcome is Outcome.OUT_OF_BUDGET
+    assert (
+        on_the_window(start(app=model, budget={"task": {"cost": 0.3}})).result(PATIENCE).outcome
+        is Outcome.OUT_OF_BUDGET
+    )
     assert model.calls == 3
 
 
@@ -203,14 +207,14 @@ def test_a_call_that_failed_gives_back_what_was_reserved(start):
 
     model = Priced(tokens=60, answer=answer)
     supervisor = start(app=model, host=host, budget={"task": {"tokens": 100}})
-    assert on_the_window(supervisor).result(10).outcome is Outcome.ERROR
-    assert on_the_window(supervisor).result(10).ok
+    assert on_the_window(supervisor).result(PATIENCE).outcome is Outcome.ERROR
+    assert on_the_window(supervisor).result(PATIENCE).ok
 
 
 def test_what_was_done_before_the_limit_is_in_the_result(start):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=busy, servers=[surface], budget={"task": {"model_calls": 2}})
-    result = on_the_window(supervisor).result(10)
+    result = on_the_window(supervisor).result(PATIENCE)
     assert [text for _, _, text in surface.deeds] == ["1", "2"]
     assert result.usage.commands == 2
 
@@ -222,14 +226,14 @@ def test_an_approved_action_needs_no_second_step_of_the_budget(start, until):
     handle = on_the_window(supervisor)
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.usage.commands == 1
     assert result.outcome is Outcome.OUT_OF_BUDGET
 
 
 def test_a_call_of_unknown_price_uses_all_that_is_left_of_the_money(start):
     model = Priced(cost=None, expected=Expected())
-    result = on_the_window(start(app=model, budget={"task": {"cost": 100}})).result(10)
+    result = on_the_window(start(app=model, budget={"task": {"cost": 100}})).result(PATIENCE)
     assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 1)
     assert "a call of unknown price counts as all that was left" in result.causes[-1].reason
     assert (result.usage.cost, result.usage.unpriced_calls) == (0, 1)
@@ -240,7 +244,7 @@ def test_without_a_limit_on_money_or_where_the_settings_say_so_a_price_need_not_
     model = Priced(
         cost=None, expected=Expected(), answer=lambda r: work(r.call, "FINISH" if r.call == 3 else "CONTINUE")
     )
-    assert on_the_window(start(app=model, budget=budget)).result(10).ok
+    assert on_the_window(start(app=model, budget=budget)).result(PATIENCE).ok
 
 
 # At the limit a person may be asked
@@ -268,7 +272,7 @@ def test_where_the_settings_say_so_a_person_is_asked_and_go_on_gives_as_much_aga
     assert kind.replace("_", " ") in question.questions[0].text
     assert model.calls == 3
     handle.answer(question.id, "go on")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert model.calls == 6
 
 
@@ -278,7 +282,7 @@ def test_a_step_at_its_limit_goes_on_with_as_much_again(start):
     supervisor = start(app=lambda _request: answers[next(calls)], budget=asking(step={"model_calls": 1}))
     handle = on_the_window(supervisor)
     handle.answer(nth_question(handle, 1).id, "go on")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.ok
     assert result.usage.model_calls == 3
 
@@ -291,7 +295,7 @@ def test_the_limit_is_asked_about_again_when_it_is_reached_again(start):
         assert model.calls == 2 * number
         handle.answer(question.id, "go on")
     handle.answer(nth_question(handle, 4).id, "stop")
-    assert handle.result(10).outcome is Outcome.OUT_OF_BUDGET
+    assert handle.result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 8
 
 
@@ -313,7 +317,7 @@ def test_a_person_is_asked_about_rounds_too_and_the_next_one_begins(start):
     question = nth_question(handle, 1)
     assert "2 rounds" in question.questions[0].text
     handle.answer(question.id, "go on")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.rounds) == (Outcome.FINISHED, 3)
 
 
@@ -326,7 +330,7 @@ def test_go_on_in_one_round_holds_in_the_next(start, kind, rounds):
         question = nth_question(handle, number)
         texts.append(question.questions[0].text)
         handle.answer(question.id, "go on")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.rounds) == (Outcome.FINISHED, rounds)
     assert [f"its {number} " in text for number, text in enumerate(texts, 1)] == [True] * (rounds - 1)
     assert [event.name for event in handle.events()].count(EventName.QUESTION_ASKED) == rounds - 1
@@ -335,7 +339,7 @@ def test_go_on_in_one_round_holds_in_the_next(start, kind, rounds):
 def test_a_round_that_a_person_refused_is_not_counted(start):
     handle = start(host=[FINISH] * 3, budget=asking(task={"rounds": 2})).submit(Task(plan=["one", "two", "three"]))
     handle.answer(nth_question(handle, 1).id, "stop")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.rounds) == (Outcome.OUT_OF_BUDGET, 2)
 
 
@@ -343,7 +347,7 @@ def test_stop_ends_the_work_as_out_of_budget(start):
     model = Priced()
     handle = on_the_window(start(app=model, budget=asking(task={"steps": 2})))
     handle.answer(nth_question(handle, 1).id, "stop")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert "stop" in result.causes[0].reason
     assert model.calls == 2
@@ -354,12 +358,12 @@ def test_nobodys_answer_ends_the_work_as_out_of_budget(start):
     handle = on_the_window(start(app=busy, clock=clock, budget=asking(task={"steps": 2})))
     nth_question(handle, 1)
     clock.advance(3600)
-    assert handle.result(10).outcome is Outcome.OUT_OF_BUDGET
+    assert handle.result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
 
 
 def test_nobody_is_asked_where_questions_are_switched_off(start):
     supervisor = start(app=busy, budget=asking(task={"steps": 2}), system={"ask_question": False})
-    assert on_the_window(supervisor).result(10).outcome is Outcome.OUT_OF_BUDGET
+    assert on_the_window(supervisor).result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
 
 
 def test_a_host_agent_asks_at_its_limit_too(start):
@@ -368,7 +372,7 @@ def test_a_host_agent_asks_at_its_limit_too(start):
 
     handle = start(host=host, budget=asking(task={"model_calls": 2})).submit(Task(request="x"))
     handle.answer(nth_question(handle, 1).id, "go on")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 @pytest.mark.parametrize("kind", ["mobile", "linux"])
@@ -380,7 +384,7 @@ def test_agents_without_pending_ask_at_their_limit_too(start, kind):
     supervisor = start(**{kind: answers}, servers=[surface], budget=asking(task={"model_calls": 2}))
     handle = supervisor.submit(Task(request="x", target="it"))
     handle.answer(nth_question(handle, 1).id, "go on")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_the_calls_of_a_step_that_was_broken_off_to_ask_are_counted(start):
@@ -389,7 +393,7 @@ def test_the_calls_of_a_step_that_was_broken_off_to_ask_are_counted(start):
     supervisor = start(app=lambda _request: answers[next(calls)], budget=asking(task={"model_calls": 1}))
     handle = on_the_window(supervisor)
     handle.answer(nth_question(handle, 1).id, "go on")
-    assert handle.result(10).usage.model_calls == 2
+    assert handle.result(PATIENCE).usage.model_calls == 2
 
 
 def test_go_on_as_the_answer_to_a_models_own_question_reaches_the_model_and_grants_nothing(start):
@@ -402,7 +406,7 @@ def test_go_on_as_the_answer_to_a_models_own_question_reaches_the_model_and_gran
     supervisor = start(app=app, budget={"task": {"model_calls": 4}})
     handle = on_the_window(supervisor)
     handle.answer(nth_question(handle, 1).id, "go on")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert any("go on" in note for note in seen)
     assert (result.outcome, result.usage.model_calls) == (Outcome.OUT_OF_BUDGET, 4)
 
@@ -411,7 +415,7 @@ def test_a_task_can_be_cancelled_while_it_asks_whether_to_go_on(start):
     handle = on_the_window(start(app=busy, budget=asking(task={"steps": 1})))
     nth_question(handle, 1)
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
 # The tree itself
@@ -424,7 +428,7 @@ def test_agents_that_work_side_by_side_can_not_overspend_together():
 
     def agent(number):
         step = budgets.step("t", f"t/{number}")
-        begin.wait(10)
+        begin.wait(PATIENCE)
         for _ in range(100):
             try:
                 step.reserve(tokens=7)
@@ -436,7 +440,7 @@ def test_agents_that_work_side_by_side_can_not_overspend_together():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
     assert sum(passed) == 994
 
 
@@ -486,7 +490,7 @@ def test_what_a_call_reserved_stays_spent_when_it_is_broken_off(start):
         budget={"task": {"tokens": 100}},
         limits={"model_seconds": 0.05},
     )
-    result = supervisor.submit(Task(request="x")).result(10)
+    result = supervisor.submit(Task(request="x")).result(PATIENCE)
     assert [done.outcome for done in result.subtasks] == [Outcome.FAILED, Outcome.OUT_OF_BUDGET]
 
 
@@ -510,7 +514,7 @@ def test_a_call_of_unknown_price_that_is_broken_off_uses_all_that_is_left_of_the
         budget={"task": {"cost": 1.0}},
         limits={"model_seconds": 0.05},
     )
-    result = supervisor.submit(Task(request="x")).result(10)
+    result = supervisor.submit(Task(request="x")).result(PATIENCE)
     assert (result.outcome, len(broken_off)) == (Outcome.OUT_OF_BUDGET, 1)
     assert (result.usage.cost, result.usage.unpriced_calls) == (0.1, 1)
 
@@ -529,7 +533,7 @@ def test_one_go_on_counts_once_also_for_the_later_subtasks_of_the_same_agent(sta
         calls = [event for event in _so_far(handle, question.id) if event.name is EventName.MODEL_ANSWERED]
         assert len(calls) == at
         handle.answer(question.id, "go on")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def _so_far(handle, request_id):

@@ -18,6 +18,7 @@ from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.actors.runtime import committing
 from callboard.messages import Effect, LeaseVoidError, NotWaitingError
 from callboard.testing import MemoryServer, VirtualClock
+from support import HELD, PATIENCE
 
 FINISH = {"Status": "FINISH"}
 WRITE = {"Status": "FINISH", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "hello"}}
@@ -44,12 +45,12 @@ def test_cancel_in_the_middle_of_a_model_call_ends_at_once(start):
     model = _Endless()
     supervisor = start(host=model)
     handle = supervisor.submit(Task(request="for ever"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     assert handle.cancel("enough")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.CANCELLED
     assert result.causes[0].reason == "enough"
-    assert model.cancelled.wait(10)
+    assert model.cancelled.wait(PATIENCE)
 
 
 def test_cancel_in_the_middle_of_a_subtask_stops_both_agents_and_keeps_what_was_done(start):
@@ -61,9 +62,9 @@ def test_cancel_in_the_middle_of_a_subtask_stops_both_agents_and_keeps_what_was_
     host = [{**ASSIGN, "Current Sub-Task": "first"}, {**ASSIGN, "Current Sub-Task": "second"}, FINISH]
     supervisor = start(host=host, app=FunctionModel(app))
     handle = supervisor.submit(Task(request="two things"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     handle.cancel()
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.CANCELLED
     assert [done.outcome for done in result.subtasks] == [Outcome.FINISHED, Outcome.CANCELLED]
     assert result.subtasks[0].output == "hello"
@@ -73,10 +74,10 @@ def test_cancel_in_a_queue_never_starts_the_work(start):
     model = _Endless()
     supervisor = start(app=model)
     first = supervisor.submit(Task(request="x", target="memo:one"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     second = supervisor.submit(Task(request="y", target="memo:one"))
     second.cancel()
-    result = second.result(10)
+    result = second.result(PATIENCE)
     assert result.outcome is Outcome.CANCELLED
     assert result.subtasks[0].usage.steps == 0
     assert not first.done()
@@ -88,7 +89,7 @@ def test_cancel_while_a_question_waits_takes_it_away(start, until):
     until(handle, EventName.QUESTION_ASKED)
     question = handle.questions()[0]
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     with pytest.raises(NotWaitingError):
         handle.answer(question.id, "this one")
 
@@ -97,16 +98,16 @@ def test_cancel_is_idempotent_and_the_first_reason_stays(start):
     model = _Endless()
     supervisor = start(host=model)
     handle = supervisor.submit(Task(request="for ever"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     assert handle.cancel("one")
     handle.cancel("two")
-    assert handle.result(10).causes[0].reason == "one"
+    assert handle.result(PATIENCE).causes[0].reason == "one"
     assert handle.cancel("three") is False
 
 
 def test_cancel_after_the_end_changes_nothing(start):
     handle = start(host=[FINISH]).submit(Task(request="x"))
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert handle.cancel() is False
     assert handle.result(0).ok
 
@@ -115,15 +116,15 @@ def test_cancel_from_many_threads_is_one_cancel(start):
     model = _Endless()
     supervisor = start(host=model)
     handle = supervisor.submit(Task(request="for ever"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     said: list[bool] = []
     threads = [threading.Thread(target=lambda: said.append(handle.cancel())) for _ in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
     assert said.count(True) == 1
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
 def test_after_a_cancel_the_target_is_free_for_the_next_task(start):
@@ -135,10 +136,10 @@ def test_after_a_cancel_the_target_is_free_for_the_next_task(start):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=FunctionModel(app), servers=[surface])
     first = supervisor.submit(Task(request="x", target="memo:one"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     second = supervisor.submit(Task(request="next", target="memo:one"))
     first.cancel()
-    assert second.result(10).ok
+    assert second.result(PATIENCE).ok
     assert surface.deeds == [("memo:one", "field-1", "hello")]
 
 
@@ -146,11 +147,11 @@ def test_a_task_deadline_ends_it_as_timed_out(start):
     clock, model = VirtualClock(), _Endless()
     supervisor = start(host=model, clock=clock, limits={"task_seconds": 60})
     handle = supervisor.submit(Task(request="for ever"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     clock.advance(59)
     assert not handle.done()
     clock.advance(1)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.TIMED_OUT
     assert "60 s" in result.causes[0].reason
 
@@ -169,7 +170,7 @@ class _Curtain(MemoryServer):
     def _look(self):
         if self.closed.is_set():
             self.looked.set()
-            assert self.open.wait(20)
+            assert self.open.wait(HELD)
 
     def targets(self):
         self._look()
@@ -231,21 +232,21 @@ def _led_into(supervisor, kind, model, until, worker=None):
     state = model.state
     handle = supervisor.submit(Task(request="x", target=TARGETS[kind]))
     if state == "FINISH":  # stays there only while the task is paused
-        assert model.asked.wait(10)
+        assert model.asked.wait(PATIENCE)
         handle.pause()
         model.let_go.set()
     until(handle, EventName.STATE_CHANGED, target=state)
     match state:
         case "CONTINUE" | "SCREENSHOT":
-            assert model.endless.asked.wait(10)
+            assert model.endless.asked.wait(PATIENCE)
         case "ASSIGN":
-            assert worker.asked.wait(10)
+            assert worker.asked.wait(PATIENCE)
         case "PENDING":
             until(handle, EventName.QUESTION_ASKED)
         case "CONFIRM":
             until(handle, EventName.APPROVAL_REQUESTED)
         case "FAIL" | "ERROR":
-            assert model.curtain.looked.wait(10)
+            assert model.curtain.looked.wait(PATIENCE)
     return handle
 
 
@@ -257,7 +258,7 @@ def test_cancel_in_every_state_ends_within_a_second(start, until, curtain, kind,
     handle = _led_into(supervisor, kind, model, until, worker)
     begin = time.monotonic()
     assert handle.cancel("enough")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert time.monotonic() - begin < 1
     assert (result.outcome, result.causes[0].reason) == (Outcome.CANCELLED, "enough")
     (task,) = [event for event in handle.events() if event.name is EventName.TASK_ENDED]
@@ -271,7 +272,7 @@ def test_cancel_in_a_cleanup_leaves_what_the_subtask_had_come_to(start, until, c
     supervisor = start(app=FunctionModel(model), servers=[curtain])
     handle = _led_into(supervisor, "app", model, until)
     handle.cancel()
-    assert [done.outcome for done in handle.result(10).subtasks] == [outcome]
+    assert [done.outcome for done in handle.result(PATIENCE).subtasks] == [outcome]
 
 
 def test_cancel_at_any_moment_ends_the_task_once_and_keeps_what_was_done(start):
@@ -290,7 +291,7 @@ def test_cancel_at_any_moment_ends_the_task_once_and_keeps_what_was_done(start):
                 break
         else:
             stopped = handle.cancel()
-        result = handle.result(10)
+        result = handle.result(PATIENCE)
         assert result.outcome is (Outcome.CANCELLED if stopped else Outcome.FINISHED)
         finished = [done for done in result.subtasks if done.outcome is Outcome.FINISHED]
         assert len(finished) <= len(surface.deeds) <= len(finished) + 1
@@ -336,7 +337,7 @@ class _Tools(MemoryServer):
         try:
             with committing(Path(path)):
                 self.begun.set()
-                assert self.let_go.wait(20)
+                assert self.let_go.wait(HELD)
                 Path(path).write_text("whole", encoding="utf-8")
         finally:
             self.ended.set()
@@ -361,7 +362,7 @@ class _Tools(MemoryServer):
         """Block a thread, then do something."""
         self.begun.set()
         try:
-            assert self.let_go.wait(20)
+            assert self.let_go.wait(HELD)
             with committing():
                 self.deeds.append((target, "block", "done"))
         except LeaseVoidError as error:
@@ -393,7 +394,7 @@ def tools():
 
 def _doing(supervisor, tools):
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert tools.begun.wait(10)
+    assert tools.begun.wait(PATIENCE)
     return handle
 
 
@@ -405,9 +406,9 @@ def test_an_async_tool_is_really_stopped(start, tools):
     supervisor = start(app=_calling("wait"), servers=[tools])
     handle = _doing(supervisor, tools)
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
-    assert tools.ended.wait(10)
-    assert supervisor.submit(Task(request="next", target="memo:one")).result(10).ok
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
+    assert tools.ended.wait(PATIENCE)
+    assert supervisor.submit(Task(request="next", target="memo:one")).result(PATIENCE).ok
     assert tools.deeds == [("memo:one", "field-1", "hello")]
 
 
@@ -427,7 +428,7 @@ def test_a_program_and_its_children_are_really_stopped(start):
         said += _read(ours)
     os.close(theirs)
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     assert _read(ours) == b""
     os.close(ours)
 
@@ -476,10 +477,10 @@ def test_an_mcp_call_is_really_stopped_and_its_server_goes_on(start, tmp_path):
     handle = supervisor.submit(Task(request="x", target="memo:one"))
     assert _read(ours) == b"begun\n"
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     assert _read(ours) == b"left\n"
     os.close(ours)
-    assert supervisor.submit(Task(request="y", target="memo:one")).result(10).output == {"result": 3}
+    assert supervisor.submit(Task(request="y", target="memo:one")).result(PATIENCE).output == {"result": 3}
 
 
 STOPS = {
@@ -499,10 +500,10 @@ def test_a_tool_in_a_thread_goes_on_but_its_commit_is_refused(start, tools, limi
     clock = VirtualClock()
     handle = _doing(start(app=_calling("block"), servers=[tools], clock=clock, limits=limits), tools)
     stop(handle, clock)
-    assert not handle.result(10).ok
+    assert not handle.result(PATIENCE).ok
     assert not tools.ended.is_set()
     tools.let_go.set()
-    assert tools.ended.wait(10)
+    assert tools.ended.wait(PATIENCE)
     assert "nothing was changed" in str(tools.refused)
     assert tools.deeds == []
 
@@ -518,21 +519,21 @@ def test_the_target_of_what_can_not_be_stopped_is_leased_to_nobody_until_it_retu
     supervisor.subscribe(lambda event: signals[event.name].set() if event.name in signals else None)
     handle = _doing(supervisor, tools)
     stop(handle, clock)
-    assert not handle.result(10).ok
-    assert abandoned.wait(10)
+    assert not handle.result(PATIENCE).ok
+    assert abandoned.wait(PATIENCE)
     assert supervisor.status().abandoned == ("app/memo/one",)
     second = supervisor.submit(Task(request="second", target="memo:one"))
     until(second, EventName.SUBTASK_QUEUED)
     tools.let_go.set()
-    assert second.result(10).ok
-    assert freed.wait(10)
+    assert second.result(PATIENCE).ok
+    assert freed.wait(PATIENCE)
     assert tools.deeds == [("memo:one", "field-1", "hello")]
 
 
 def test_a_command_that_was_stopped_is_in_the_events_as_in_doubt(start, tools):
     handle = _doing(start(app=_calling("block"), servers=[tools]), tools)
     handle.cancel()
-    handle.result(10)
+    handle.result(PATIENCE)
     (ended,) = [event for event in handle.events() if event.name is EventName.COMMAND_ENDED]
     assert ended.data["tool"] == "block"
     assert "in doubt" in ended.data["error"]
@@ -543,7 +544,7 @@ def test_the_files_that_a_stopped_command_had_written_are_in_the_result(start, t
     answer = {"Status": "FINISH", "Function": "write_and_wait", "Args": {"path": path}}
     handle = _doing(start(app=[answer], servers=[tools]), tools)
     handle.cancel()
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.artifacts) == (Outcome.CANCELLED, (path,))
     assert result.subtasks[0].made == (path,)
 
@@ -553,10 +554,10 @@ def test_the_file_of_a_commit_that_is_too_slow_to_be_stopped_is_in_the_result(st
     answer = {"Status": "FINISH", "Function": "write_slowly", "Args": {"path": str(path)}}
     handle = _doing(start(app=[answer], servers=[tools]), tools)
     handle.cancel()
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.artifacts, path.exists()) == (Outcome.CANCELLED, (str(path),), False)
     tools.let_go.set()
-    assert tools.ended.wait(10)
+    assert tools.ended.wait(PATIENCE)
     assert path.read_text(encoding="utf-8") == "whole"
 
 
@@ -566,10 +567,10 @@ def test_what_a_stopped_call_says_late_is_dropped_and_logged(start, tools):
     supervisor.subscribe(lambda event: late.set() if event.name is EventName.COMMAND_LATE else None)
     handle = _doing(supervisor, tools)
     handle.cancel()
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert not late.is_set()
     tools.let_go.set()
-    assert late.wait(10)
+    assert late.wait(PATIENCE)
     assert handle.result(0) == result
 
 
@@ -588,9 +589,9 @@ def test_the_late_answer_of_a_model_that_ignores_its_cancel_is_dropped_and_logge
     supervisor = start(app=FunctionModel(app), servers=[surface])
     supervisor.subscribe(lambda event: late.set() if event.name is EventName.MESSAGE_STALE else None)
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     let_go.set()
-    assert late.wait(10)
+    assert late.wait(PATIENCE)
     assert surface.deeds == []

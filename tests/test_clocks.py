@@ -12,6 +12,7 @@ from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.actors.runtime import committing
 from callboard.messages import Effect
 from callboard.testing import MemoryServer, VirtualClock
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 ASK = {"Status": "PENDING", "Comment": "which one?"}
@@ -97,14 +98,14 @@ def test_a_task_deadline_cancels_what_runs_and_ends_as_timed_out(start):
     clock, model = VirtualClock(), Endless()
     supervisor = start(app=FunctionModel(model), clock=clock, limits={"task_seconds": 60})
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     clock.advance(59)
     assert late(supervisor) == []
     clock.advance(1)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.TIMED_OUT
     assert [done.outcome for done in result.subtasks] == [Outcome.TIMED_OUT]
-    assert model.cancelled.wait(10)
+    assert model.cancelled.wait(PATIENCE)
 
 
 def test_a_subtask_deadline_ends_the_subtask_alone_and_its_host_agent_goes_another_way(start):
@@ -117,10 +118,10 @@ def test_a_subtask_deadline_ends_the_subtask_alone_and_its_host_agent_goes_anoth
 
     supervisor = start(host=host, app=FunctionModel(model), clock=clock, limits={"subtask_seconds": 60})
     handle = supervisor.submit(Task(request="x"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     clock.advance(60)
-    result = handle.result(10)
-    assert model.cancelled.wait(10)
+    result = handle.result(PATIENCE)
+    assert model.cancelled.wait(PATIENCE)
     assert result.outcome is Outcome.FINISHED
     assert seen == [Outcome.TIMED_OUT]
     assert "60 s" in result.subtasks[0].causes[0].reason
@@ -137,35 +138,35 @@ def test_each_subtask_has_a_clock_of_its_own(start):
 
     supervisor = start(host=host, app=FunctionModel(model), clock=clock, limits={"subtask_seconds": 60})
     handle = supervisor.submit(Task(request="x"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     clock.advance(59)
     supervisor.status()
     assert not model.cancelled.is_set()
     clock.advance(1)
-    assert [done.outcome for done in handle.result(10).subtasks] == [Outcome.FINISHED, Outcome.TIMED_OUT]
+    assert [done.outcome for done in handle.result(PATIENCE).subtasks] == [Outcome.FINISHED, Outcome.TIMED_OUT]
 
 
 def test_a_step_deadline_cancels_the_model_call_and_ends_as_timed_out(start):
     model = Endless()
     supervisor = start(app=FunctionModel(model), limits={"step_seconds": 0.05})
-    result = supervisor.submit(Task(request="x", target="memo:one")).result(10)
+    result = supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE)
     assert result.outcome is Outcome.TIMED_OUT
     assert "the step took longer than 0.05 s" in result.causes[0].reason
-    assert model.cancelled.wait(10)
+    assert model.cancelled.wait(PATIENCE)
 
 
 def test_a_step_deadline_cancels_an_async_tool(start):
     surface = Slow()
     supervisor = start(app=[{"Status": "FINISH", "Function": "wait"}], servers=[surface], limits={"step_seconds": 0.05})
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).outcome is Outcome.TIMED_OUT
-    assert surface.cancelled.wait(10)
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).outcome is Outcome.TIMED_OUT
+    assert surface.cancelled.wait(PATIENCE)
 
 
 def test_what_a_step_did_before_its_deadline_is_counted(start):
     write = {"Function": "write", "Args": {"control_id": "field-1", "text": "x"}}
     answer = {"Status": "FINISH", "Actions": [write, {"Function": "wait"}]}
     supervisor = start(app=[answer], servers=[Slow()], limits={"step_seconds": 0.1})
-    usage = supervisor.submit(Task(request="x", target="memo:one")).result(10).usage
+    usage = supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).usage
     assert (usage.steps, usage.model_calls, usage.commands) == (1, 1, 2)
 
 
@@ -174,19 +175,19 @@ def test_the_files_of_the_command_that_a_step_deadline_breaks_off_are_in_the_res
     answer = {"Status": "CONTINUE", "Function": "save_and_wait", "Args": {"path": path}}
     supervisor = start(app=[answer], servers=[surface], clock=clock, limits={"step_seconds": 60})
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert surface.begun.wait(10)
+    assert surface.begun.wait(PATIENCE)
     clock.advance(61)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.artifacts) == (Outcome.TIMED_OUT, (path,))
 
 
 def test_a_model_deadline_is_an_error_and_cancels_the_call(start):
     model = Endless()
     supervisor = start(app=FunctionModel(model), limits={"model_seconds": 0.05})
-    result = supervisor.submit(Task(request="x", target="memo:one")).result(10)
+    result = supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert any("no answer within 0.05 s" in cause.reason for cause in result.causes)
-    assert model.cancelled.wait(10)
+    assert model.cancelled.wait(PATIENCE)
 
 
 def test_a_command_deadline_is_a_failed_result_that_the_model_sees(start):
@@ -199,8 +200,8 @@ def test_a_command_deadline_is_a_failed_result_that_the_model_sees(start):
         return answers[request.call - 1]
 
     supervisor = start(app=app, servers=[surface], limits={"command_seconds": 0.05})
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).outcome is Outcome.FAILED
-    assert surface.cancelled.wait(10)
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).outcome is Outcome.FAILED
+    assert surface.cancelled.wait(PATIENCE)
     assert any("took longer than 0.05 s" in note for note in notes)
 
 
@@ -214,11 +215,11 @@ def test_a_clock_stands_still_while_a_person_is_asked_and_goes_on_after(start, u
     clock.advance(3000)
     assert late(supervisor) == []
     settle(handle)
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     clock.advance(59)
     assert late(supervisor) == []
     clock.advance(1)
-    assert handle.result(10).outcome is Outcome.TIMED_OUT
+    assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
 
 
 def test_only_the_time_before_and_after_the_question_counts(start, until):
@@ -235,17 +236,17 @@ def test_only_the_time_before_and_after_the_question_counts(start, until):
 
     supervisor = start(app=FunctionModel(app), clock=clock, limits={"task_seconds": 60})
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     clock.advance(40)
     release.set()
     waits(until, handle)
     clock.advance(1000)
     settle(handle)
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     clock.advance(19)
     assert late(supervisor) == []
     clock.advance(1)
-    assert handle.result(10).outcome is Outcome.TIMED_OUT
+    assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
 
 
 def test_a_host_agents_question_stops_the_clock_of_its_task(start, until):
@@ -255,7 +256,7 @@ def test_a_host_agents_question_stops_the_clock_of_its_task(start, until):
     waits(until, handle)
     clock.advance(3000)
     settle(handle)
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     assert late(supervisor) == []
 
 
@@ -265,9 +266,9 @@ def test_a_question_stops_the_clocks_of_its_own_task_only(start, until):
     asking = supervisor.submit(Task(id="asks", request="x", target="memo:one"))
     waits(until, asking)
     working = supervisor.submit(Task(id="works", request="y"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     clock.advance(60)
-    assert working.result(10).outcome is Outcome.TIMED_OUT
+    assert working.result(PATIENCE).outcome is Outcome.TIMED_OUT
     assert not asking.done()
 
 
@@ -282,12 +283,12 @@ def test_a_deadline_that_falls_while_a_question_is_on_its_way_wins_and_takes_the
     limits = {"task_seconds": 100, "subtask_seconds": 60, "question_seconds": QUESTION_SECONDS}
     supervisor = start(host=FunctionModel(host), app=[ASK], clock=clock, limits=limits)
     handle = supervisor.submit(Task(request="x"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     assert handle.questions() == ()
     clock.advance(39)
     assert late(supervisor) == []
     clock.advance(1)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.TIMED_OUT
     assert [done.outcome for done in result.subtasks] == [Outcome.TIMED_OUT]
 
@@ -298,7 +299,7 @@ def test_clocks_stand_still_in_a_pause(start, limit):
     patient = {"step_seconds": 1e6, "model_seconds": 1e6}  # a call that runs is finished in a pause
     supervisor = start(app=FunctionModel(model), clock=clock, limits={limit: 60, **patient})
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     clock.advance(30)
     handle.pause()
     clock.advance(1000)
@@ -308,7 +309,7 @@ def test_clocks_stand_still_in_a_pause(start, limit):
     supervisor.status()
     assert not model.cancelled.is_set()
     clock.advance(1)
-    assert handle.result(10).outcome is Outcome.TIMED_OUT
+    assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
 
 
 def test_a_subtask_that_gets_its_target_in_a_pause_starts_with_a_clock_that_stands_still(start, until):
@@ -330,10 +331,10 @@ def test_a_subtask_that_gets_its_target_in_a_pause_starts_with_a_clock_that_stan
     clock.advance(1000)
     supervisor.status()
     second.resume()
-    assert model.asked.wait(10)
-    assert first.result(10).ok
+    assert model.asked.wait(PATIENCE)
+    assert first.result(PATIENCE).ok
     clock.advance(60)
-    assert second.result(10).outcome is Outcome.TIMED_OUT
+    assert second.result(PATIENCE).outcome is Outcome.TIMED_OUT
 
 
 def test_a_clock_that_two_reasons_stop_goes_on_when_both_are_gone(start, until):
@@ -346,16 +347,16 @@ def test_a_clock_that_two_reasons_stop_goes_on_when_both_are_gone(start, until):
     clock.advance(1000)
     assert late(supervisor) == []
     handle.resume()
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     clock.advance(60)
-    assert handle.result(10).outcome is Outcome.TIMED_OUT
+    assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
 
 
 def test_a_deadline_after_the_end_changes_nothing(start):
     clock = VirtualClock()
     supervisor = start(app=[FINISH], clock=clock, limits={"task_seconds": 60, "subtask_seconds": 60})
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     clock.advance(1000)
     assert supervisor.status().ended_tasks == 1
     assert handle.result(0).ok
@@ -366,11 +367,11 @@ def test_a_clock_of_the_host_programs_own_moves_the_deadlines_of_models_and_step
     clock, model = VirtualClock(), Endless()
     limits = {"step_seconds": 1e6, "model_seconds": 1e6, limit: 3600}
     handle = start(app=FunctionModel(model), clock=clock, limits=limits).submit(Task(request="x", target="memo:one"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     clock.advance(3599)
     assert not model.cancelled.is_set()
     clock.advance(2)
-    assert handle.result(10).outcome is outcome
+    assert handle.result(PATIENCE).outcome is outcome
     assert model.cancelled.is_set()
 
 
@@ -380,7 +381,7 @@ def test_a_clock_of_the_host_programs_own_moves_the_deadlines_of_commands(start,
     handle = start(
         app=app, servers=[surface], clock=clock, limits={"step_seconds": 1e5, "command_seconds": 3600}
     ).submit(Task(request="x", target="memo:one"))
-    assert surface.begun.wait(10)
+    assert surface.begun.wait(PATIENCE)
     clock.advance(3601)
     assert until(handle, EventName.COMMAND_ENDED).data["error"].startswith("took longer than 3600 s")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok

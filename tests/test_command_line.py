@@ -27,6 +27,7 @@ from callboard.actors.processing import MACHINES
 from callboard.actors.states import mermaid
 from callboard.console import Attendance, Board, Stage, play
 from callboard.messages import AgentKind, Message
+from support import PATIENCE
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "sales_report"
 
@@ -601,7 +602,9 @@ def test_variables_without_the_prefix_do_not_disturb_the_settings(call: Call, mo
 
 def program(*arguments: object, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "callboard", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, encoding="utf-8", timeout=60, check=False, **options)
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False, **options
+    )
 
 
 def test_the_module_is_the_program(here: Path) -> None:
@@ -639,7 +642,7 @@ def on_a_terminal(*arguments: object, cwd: Path, columns: int = 100) -> tuple[in
         while part := _read(screen):
             written += part
         os.close(screen)
-        code = process.wait(60)
+        code = process.wait(PATIENCE)
     return code, written.decode("utf-8").replace("\r\n", "\n")
 
 
@@ -698,7 +701,7 @@ def test_the_programs_of_the_readme_run(here: Path, number: int) -> None:
         cwd=here,
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -17,6 +17,7 @@ from callboard.actors.replay import replay_journal
 from callboard.actors.runtime import committing
 from callboard.messages import Assign, Effect, TaskRefusedError
 from callboard.testing import MemoryServer
+from support import HELD, PATIENCE
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
@@ -42,7 +43,7 @@ def begin(start, tmp_path):
 def test_a_conversation_that_ended_in_another_process_is_gone_on_with(begin):
     plan = ["first this", "then that"]
     with begin(host=[{**FINISH, "Thought": "noted", "Plan": plan}]) as first:
-        assert first.submit(Task(id="t", request="one")).result(10).ok
+        assert first.submit(Task(id="t", request="one")).result(PATIENCE).ok
     seen = []
 
     def host(request):
@@ -51,22 +52,22 @@ def test_a_conversation_that_ended_in_another_process_is_gone_on_with(begin):
 
     second = begin(host=host)
     handle = second.handle("t").follow_up("two")
-    assert handle.result(10).output == "two"
+    assert handle.result(PATIENCE).output == "two"
     assert handle.session == "t"
-    assert handle.follow_up("three").result(10).output == "three"
+    assert handle.follow_up("three").result(PATIENCE).output == "three"
     assert seen == [(["noted"], tuple(plan), 2), (["noted", ""], tuple(plan), 3)]
     assert [agent for agent in second.status().agents if agent.startswith("host/")] == ["host/t"]
 
 
 def test_a_task_that_names_its_session_is_such_a_follow_up(begin):
     with begin(host=[FINISH]) as first:
-        first.submit(Task(id="t", request="one")).result(10)
-    assert begin(host=[FINISH, FINISH]).submit(Task(request="two", session="t")).result(10).ok
+        first.submit(Task(id="t", request="one")).result(PATIENCE)
+    assert begin(host=[FINISH, FINISH]).submit(Task(request="two", session="t")).result(PATIENCE).ok
 
 
 def test_what_subtasks_left_in_another_process_is_known_to_host_and_agents(begin):
     with begin(host=hosts, app=[append("1")]) as first:
-        assert first.submit(Task(id="t", request="one")).result(10).ok
+        assert first.submit(Task(id="t", request="one")).result(PATIENCE).ok
     seen = {}
 
     def host(request):
@@ -78,17 +79,17 @@ def test_what_subtasks_left_in_another_process_is_known_to_host_and_agents(begin
         return append("2")
 
     handle = begin(host=host, app=app).handle("t").follow_up("two", id="u")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert [done.run_id for done in result.subtasks] == ["u/2"]
     assert seen == {"host": [("t/1", "1"), ("u/2", "12")], "app": [("t/1", "1")]}
 
 
 def test_the_blackboard_has_the_whole_conversation_again(begin):
     with begin(host=hosts, app=[append("1")]) as first:
-        first.submit(Task(id="t", request="one")).result(10)
+        first.submit(Task(id="t", request="one")).result(PATIENCE)
         before = first.blackboard("t")
     second = begin(host=hosts, app=[append("2")])
-    second.handle("t").follow_up("two", id="u").result(10)
+    second.handle("t").follow_up("two", id="u").result(PATIENCE)
     after = second.blackboard("u")
     assert after == second.blackboard("t")
     assert after.requests[:1] == before.requests
@@ -101,10 +102,10 @@ def test_the_blackboard_has_the_whole_conversation_again(begin):
 def test_a_conversation_past_the_limit_is_gone_on_with_from_the_journal(begin):
     supervisor = begin(host=hosts, app=lambda request: append(request.task_id), limits={"sessions": 0})
     first = supervisor.submit(Task(id="t", request="one"))
-    first.result(10)
+    first.result(PATIENCE)
     assert not [agent for agent in supervisor.status().agents if agent.startswith("host/")]
-    assert first.follow_up("two", id="u").result(10).ok
-    assert first.follow_up("three", id="v").result(10).ok
+    assert first.follow_up("two", id="u").result(PATIENCE).ok
+    assert first.follow_up("three", id="v").result(PATIENCE).ok
     board = supervisor.blackboard("t")
     assert Counter(entry.content["run_id"] for entry in board.subtasks) == Counter(["t/1", "u/2", "v/3"])
     assert len(board.trajectories) == 9
@@ -117,14 +118,14 @@ def test_a_conversation_past_the_limit_is_gone_on_with_from_the_journal(begin):
 )
 def test_what_is_no_conversation_is_refused(begin, task, session):
     with begin(host=[FINISH], app=[FINISH]) as first:
-        first.submit(task).result(10)
+        first.submit(task).result(PATIENCE)
     with pytest.raises(TaskRefusedError, match="there is none, or it is not kept any more"):
         begin(host=[FINISH], app=[FINISH]).submit(Task(request="more", session=session))
 
 
 def test_a_conversation_that_was_dropped_is_refused(begin):
     with begin(host=[FINISH]) as first:
-        first.submit(Task(id="t", request="one")).result(10)
+        first.submit(Task(id="t", request="one")).result(PATIENCE)
     second = begin(host=[FINISH], journal={"path": first.settings.journal.path, "days": 1e-9})
     with pytest.raises(TaskRefusedError, match="not kept any more"):
         second.submit(Task(request="two", session="t"))
@@ -132,17 +133,19 @@ def test_a_conversation_that_was_dropped_is_refused(begin):
 
 def test_a_follow_up_in_another_process_may_follow_a_plan(begin):
     with begin(host=hosts, app=[append("1")]) as first:
-        first.submit(Task(id="t", request="one")).result(10)
+        first.submit(Task(id="t", request="one")).result(PATIENCE)
     plan = [PlanStep(request=text, target="memo:one") for text in ("2", "3")]
-    result = begin(app=lambda request: append(request.request)).handle("t").follow_up("both", plan=plan).result(10)
+    result = (
+        begin(app=lambda request: append(request.request)).handle("t").follow_up("both", plan=plan).result(PATIENCE)
+    )
     assert (result.outcome, [done.number for done in result.subtasks]) == (Outcome.FINISHED, [2, 3])
 
 
 def test_a_follow_up_in_another_process_is_replayed(begin):
     with begin(host=hosts, app=[append("1")]) as first:
-        first.submit(Task(id="t", request="one")).result(10)
+        first.submit(Task(id="t", request="one")).result(PATIENCE)
     with begin(host=hosts, app=[append("2")]) as second:
-        second.handle("t").follow_up("two", id="u").result(10)
+        second.handle("t").follow_up("two", id="u").result(PATIENCE)
         path = second.settings.journal.path
     done = replay_journal(path, "u")
     assert (done.same, done.outcome) == (True, Outcome.FINISHED), str(done.difference)
@@ -167,9 +170,9 @@ def test_the_rows_of_a_follow_up_do_not_grow_with_the_conversation(begin):
     with begin(host=hosts, app=app) as supervisor:
         handle = supervisor.submit(Task(id="f-00", request="work"))
         for number in range(1, 11):
-            handle.result(20)
+            handle.result(PATIENCE)
             handle = handle.follow_up("work", id=f"f-{number:02}")
-        assert handle.result(20).ok
+        assert handle.result(PATIENCE).ok
         path = supervisor.settings.journal.path
     first, tenth = sizes(path, "f-01"), sizes(path, "f-10")
     assert [kind for kind, _ in first] == [kind for kind, _ in tenth]
@@ -183,8 +186,8 @@ def test_the_rows_of_a_subtask_name_none_of_those_before_it(begin):
 
     with begin(host=hosts, app=app) as supervisor:
         first = supervisor.submit(Task(id="one", request="work"))
-        first.result(10)
-        first.follow_up("work", id="two").result(10)
+        first.result(PATIENCE)
+        first.follow_up("work", id="two").result(PATIENCE)
         path = supervisor.settings.journal.path
     with closing(sqlite3.connect(path)) as connection:
         rows = connection.execute("SELECT body FROM rows WHERE task = 'two' AND kind = 'assign'").fetchall()
@@ -201,7 +204,7 @@ class Blocks:
         self.seen.append([(done.run_id, done.output) for done in request.subtasks])
         if request.task_id == "u" and not self.go.is_set():
             self.reached.set()
-            self.go.wait(20)
+            self.go.wait(HELD)
         return append(request.task_id)
 
 
@@ -209,13 +212,13 @@ def test_a_subtask_that_another_process_goes_on_with_knows_the_conversation(begi
     blocked = Blocks()
     first = begin(host=hosts, app=blocked)
     handle = first.submit(Task(id="t", request="one"))
-    handle.result(10)
+    handle.result(PATIENCE)
     handle.follow_up("two", id="u")
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     first.stop()
     blocked.go.set()
     second = begin(host=hosts, app=blocked)
-    assert second.handle("u").result(10).ok
+    assert second.handle("u").result(PATIENCE).ok
     assert blocked.seen == [[], [("t/1", "t")], [("t/1", "t")]]
     assert [entry.content for entry in second.blackboard("u").requests] == ["one", "two"]
 
@@ -241,12 +244,12 @@ def test_what_a_conversation_made_is_known_to_a_subtask_that_another_process_goe
 
     first = begin(host=hosts, app=app, servers=[drawer])
     handle = first.submit(Task(id="t", request="one"))
-    assert handle.result(10).subtasks[0].made == (path,)
+    assert handle.result(PATIENCE).subtasks[0].made == (path,)
     handle.follow_up("two", id="u")
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     first.stop()
     blocked.go.set()
-    result = begin(host=hosts, app=app, servers=[drawer]).handle("u").result(10)
+    result = begin(host=hosts, app=app, servers=[drawer]).handle("u").result(PATIENCE)
     assert result.subtasks[0].made == (path,)
     assert result.artifacts == ()
 
@@ -267,8 +270,8 @@ def test_a_subtask_that_its_host_agent_says_again_knows_the_conversation(begin, 
     monkeypatch.setattr(Agent, "receive", crash)
     supervisor = begin(host=hosts, app=blocked, supervision={"backoff": 0.01})
     handle = supervisor.submit(Task(id="t", request="one"))
-    handle.result(10)
+    handle.result(PATIENCE)
     after = handle.follow_up("two", id="u")
-    assert after.result(10).ok
+    assert after.result(PATIENCE).ok
     assert not crashes
     assert blocked.seen == [[], [("t/1", "t")]]

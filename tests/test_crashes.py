@@ -27,6 +27,7 @@ from callboard.messages import (
     SupervisorStoppedError,
 )
 from callboard.testing import MemoryServer, VirtualClock
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
@@ -53,7 +54,7 @@ def bystander():
 
     ref = Bystander.start()
     yield ref
-    assert ref.ask("alive?", timeout=10) == "alive?"
+    assert ref.ask("alive?", timeout=PATIENCE) == "alive?"
     ref.stop()
 
 
@@ -99,10 +100,10 @@ def test_an_exception_in_an_agents_handler_ends_its_task_as_an_error_where_none_
     monkeypatch.setattr(Agent, "receive", crash)
     host = [ASSIGN, FINISH]
     supervisor = start(host=host, app=lambda _request: FINISH, supervision=NEVER)
-    result = supervisor.submit(Task(request="crash")).result(10)
+    result = supervisor.submit(Task(request="crash")).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert any(cause.exception == type(error).__name__ for cause in result.causes)
-    assert supervisor.submit(Task(request="go on")).result(10).ok
+    assert supervisor.submit(Task(request="go on")).result(PATIENCE).ok
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
@@ -113,12 +114,12 @@ def test_an_exception_of_a_model_ends_its_task_as_an_error(start, bystander, err
         return FINISH
 
     supervisor = start(app=app)
-    result = supervisor.submit(Task(request="crash", target="memo:one")).result(10)
+    result = supervisor.submit(Task(request="crash", target="memo:one")).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert type(error).__name__ in {cause.exception for cause in result.causes} or any(
         type(error).__name__ in cause.reason for cause in result.causes
     )
-    assert supervisor.submit(Task(request="go on", target="memo:one")).result(10).ok
+    assert supervisor.submit(Task(request="go on", target="memo:one")).result(PATIENCE).ok
 
 
 class _BadTools(Server):
@@ -149,7 +150,7 @@ def test_an_exception_of_a_tool_is_a_failed_result_that_the_model_sees(start, by
         return {"Status": "CONTINUE", "Function": "explode"} if not request.memory else FINISH
 
     supervisor = start(app=app, servers=[_BadTools(error)])
-    result = supervisor.submit(Task(request="x", target="memo:one")).result(10)
+    result = supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED
     assert any(type(error).__name__ in note for note in told)
 
@@ -167,10 +168,10 @@ def test_a_crash_of_one_agent_does_not_disturb_another(start, monkeypatch, gate)
     monkeypatch.setattr(Agent, "receive", crash)
     supervisor = start(app=FunctionModel(gate.wait_at), servers=[surface], supervision=AT_ONCE)
     other = supervisor.submit(Task(request="x", target="memo:two"))
-    assert gate.reached.wait(10)
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).outcome is Outcome.ERROR
+    assert gate.reached.wait(PATIENCE)
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).outcome is Outcome.ERROR
     gate.opened.set()
-    assert other.result(10).ok
+    assert other.result(PATIENCE).ok
 
 
 def test_work_that_was_queued_behind_a_crash_is_done_by_a_new_agent(start, monkeypatch, gate):
@@ -185,11 +186,11 @@ def test_work_that_was_queued_behind_a_crash_is_done_by_a_new_agent(start, monke
     monkeypatch.setattr(Agent, "receive", crash)
     supervisor = start(app=FunctionModel(gate.wait_at), supervision=NEVER)
     first = supervisor.submit(Task(id="first", request="x", target="memo:one"))
-    assert gate.reached.wait(10)
+    assert gate.reached.wait(PATIENCE)
     second = supervisor.submit(Task(id="second", request="x", target="memo:one"))
     gate.opened.set()
-    assert first.result(10).outcome is Outcome.ERROR
-    assert second.result(10).ok
+    assert first.result(PATIENCE).outcome is Outcome.ERROR
+    assert second.result(PATIENCE).ok
 
 
 # Started anew
@@ -234,7 +235,7 @@ def test_a_crashed_agent_is_started_anew_and_goes_on_without_asking_or_doing_any
         host=model(ASSIGN, FINISH), app=model(append("a"), append("b"), FINISH), servers=[surface], supervision=AT_ONCE
     )
     handle = supervisor.submit(Task(id="t", request="x"))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.causes) == (Outcome.FINISHED, ())
     assert [text for _, _, text in surface.deeds] == ["a", "b"]
     assert sorted(asked) == [("app", 1), ("app", 2), ("app", 3), ("host", 1), ("host", 2)]
@@ -246,7 +247,7 @@ def test_an_agent_that_crashes_too_often_is_given_up_with_all_its_crashes_as_cau
         monkeypatch, lambda self, got: isinstance(self, AppAgent) and isinstance(got, JobReturned | Step), times=99
     )
     supervisor = start(host=[ASSIGN], app=[FINISH], supervision={**AT_ONCE, "intensity": 2})
-    result = supervisor.submit(Task(request="x")).result(10)
+    result = supervisor.submit(Task(request="x")).result(PATIENCE)
     assert (result.outcome, len(crashes)) == (Outcome.ERROR, 3)
     (subtask,) = result.subtasks
     assert (subtask.outcome, [cause.reason for cause in subtask.causes]) == (Outcome.ERROR, ["a bug"] * 3)
@@ -257,8 +258,8 @@ def test_each_restart_is_told_with_its_delay(start, monkeypatch):
     told = queue.SimpleQueue()
     supervisor = start(app=[FINISH], supervision={"intensity": 1, **AT_ONCE})
     supervisor.subscribe(lambda event: told.put(event) if event.name is EventName.AGENT_CRASHED else None)
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).outcome is Outcome.ERROR
-    crashes = [told.get(timeout=10) for _ in range(2)]
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).outcome is Outcome.ERROR
+    crashes = [told.get(timeout=PATIENCE) for _ in range(2)]
     assert [(event.agent, event.data["restart"]) for event in crashes] == [("app/memo/one", 0), ("app/memo/one", None)]
     assert crashes[0].data["causes"] == ["ValueError: a bug"]
 
@@ -277,7 +278,7 @@ def crashed(start, monkeypatch):
         supervisor.subscribe(lambda event: dead.set() if event.name is EventName.AGENT_CRASHED else None)
 
         def wait():
-            assert dead.wait(10)
+            assert dead.wait(PATIENCE)
             supervisor.status()  # behind the crash in the switchboard's inbox
 
         return clock, supervisor.submit(Task(request="x", target="memo:one")), wait
@@ -289,7 +290,7 @@ def test_a_cancel_ends_a_task_whose_agent_waits_to_be_started_anew(crashed):
     _, handle, until_dead = crashed(lambda _self, got: isinstance(got, Step), app=[FINISH])
     until_dead()
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
 def test_a_deadline_ends_a_task_whose_agent_waits_to_be_started_anew(crashed):
@@ -301,7 +302,7 @@ def test_a_deadline_ends_a_task_whose_agent_waits_to_be_started_anew(crashed):
     )
     until_dead()
     clock.advance(5)
-    assert handle.result(10).outcome is Outcome.TIMED_OUT
+    assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
 
 
 @pytest.mark.parametrize(
@@ -319,10 +320,10 @@ def test_a_subtasks_deadline_ends_it_although_its_agent_waits_to_be_started_anew
     )
     supervisor.subscribe(lambda event: dead.set() if event.name is EventName.AGENT_CRASHED else None)
     handle = supervisor.submit(Task(request="x", target=target))
-    assert dead.wait(10)
+    assert dead.wait(PATIENCE)
     supervisor.status()
     clock.advance(5)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, [done.outcome for done in result.subtasks]) == (outcome, [Outcome.TIMED_OUT])
 
 
@@ -337,7 +338,7 @@ def test_a_pause_holds_for_an_agent_that_is_started_anew(crashed, until):
     until(handle, EventName.RUN_RECOVERED)
     assert surface.deeds == []
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert len(surface.deeds) == 1
 
 
@@ -356,7 +357,7 @@ def test_an_answer_reaches_the_agent_that_is_started_anew_although_hearing_it_wa
     handle.answer(handle.questions()[0].id, "this one")
     until_dead()
     clock.advance(60)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert notes == ["asked 'which one?', a person answered 'this one'"]
 
 
@@ -368,7 +369,7 @@ def test_a_question_stays_open_while_its_agent_is_started_anew(crashed, until):
     handle.answer(handle.questions()[0].id, "this one")
     handle.resume()
     clock.advance(60)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert [event.name for event in handle.events()].count(EventName.QUESTION_ASKED) == 1
 
 
@@ -376,10 +377,10 @@ def test_an_agent_that_cannot_be_started_ends_its_task_as_an_error(start, monkey
     supervisor = start(host=[FINISH], supervision=AT_ONCE)
     with monkeypatch.context() as patch:
         patch.setattr(HostAgent, "start", refuse)
-        result = supervisor.submit(Task(request="x")).result(10)
+        result = supervisor.submit(Task(request="x")).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert ["can't start new thread" in cause.reason for cause in result.causes] == [True] * 4
-    assert supervisor.submit(Task(request="x")).result(10).ok
+    assert supervisor.submit(Task(request="x")).result(PATIENCE).ok
 
 
 def test_an_agent_that_could_not_be_started_once_is_started_later(start, monkeypatch):
@@ -392,7 +393,7 @@ def test_an_agent_that_could_not_be_started_once_is_started_later(start, monkeyp
         return original(*arguments)
 
     monkeypatch.setattr(HostAgent, "start", refuse_once)
-    assert start(host=[FINISH], supervision=AT_ONCE).submit(Task(request="x")).result(10).ok
+    assert start(host=[FINISH], supervision=AT_ONCE).submit(Task(request="x")).result(PATIENCE).ok
 
 
 def test_if_the_switchboard_itself_breaks_whoever_waits_gets_an_error(start, monkeypatch):
@@ -408,4 +409,4 @@ def test_if_the_switchboard_itself_breaks_whoever_waits_gets_an_error(start, mon
     supervisor = start(app=lambda _request: FINISH)
     handle = supervisor.submit(Task(request="x", target="memo:one"))
     with pytest.raises(SupervisorStoppedError):
-        handle.result(10)
+        handle.result(PATIENCE)

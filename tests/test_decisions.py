@@ -15,6 +15,7 @@ from callboard.actors.processing import MACHINES
 from callboard.actors.states import By, HostAgentStateManager
 from callboard.messages import AgentKind, Control, Effect, Observation, Target
 from callboard.testing import MemoryServer, VirtualClock
+from support import HELD, PATIENCE
 
 WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write"}
@@ -139,7 +140,7 @@ def text_of(causes):
 def test_row_01_a_failed_app_agent_returns_to_host_agent_continue_which_may_retry(start):
     requests, host = recorded([ASSIGN, ASSIGN, FINISH])
     handle = start(host=host, app=[FAIL, FINISH]).submit(Task(request="write"))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert [done.outcome for done in result.subtasks] == [Outcome.FAILED, Outcome.FINISHED]
     assert result.ok
     assert host_moves(handle)[1] == ("ASSIGN", "CONTINUE", "system")
@@ -152,7 +153,7 @@ def test_row_01_retries_of_one_subtask_are_bounded(start):
 
     app = FunctionModel(lambda _: FAIL)
     handle = start(host=host, app=app, limits={"subtask_retries": 1}).submit(Task(request="write"))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert len(result.subtasks) == app.calls == 2
     assert "the subtask 'write' failed 2 times on memo:one, and may not be assigned again" in result.comment
@@ -160,14 +161,14 @@ def test_row_01_retries_of_one_subtask_are_bounded(start):
 
 def test_row_01_a_subtask_that_finished_may_be_assigned_again_at_will(start):
     supervisor = start(host=[ASSIGN, ASSIGN, ASSIGN, FINISH], app=lambda _: FINISH, limits={"subtask_retries": 0})
-    result = supervisor.submit(Task(request="write")).result(10)
+    result = supervisor.submit(Task(request="write")).result(PATIENCE)
     assert (result.outcome, len(result.subtasks), result.usage.repairs) == (Outcome.FINISHED, 3, 0)
 
 
 def test_row_01_another_way_after_the_retries_is_allowed(start):
     other = {**ASSIGN, "Current Sub-Task": "write it down differently"}
     supervisor = start(host=[ASSIGN, other, FINISH], app=[FAIL, FINISH], limits={"subtask_retries": 0})
-    assert supervisor.submit(Task(request="write")).result(10).ok
+    assert supervisor.submit(Task(request="write")).result(PATIENCE).ok
 
 
 # 2
@@ -177,7 +178,7 @@ def test_row_02_an_app_agents_error_ends_the_round_with_the_whole_chain_of_cause
     app = raising(RuntimeError("no model"), cause=OSError("the line is dead"))
     host = FunctionModel(lambda _: ASSIGN)
     handle = start(host=host, app=app).submit(Task(request="write"))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert host_moves(handle) == [("CONTINUE", "ASSIGN", "model"), ("ASSIGN", "FINISH", "system")]
     assert host.calls == 1
@@ -193,7 +194,7 @@ def test_row_03_in_follower_mode_a_finished_step_ends_its_round_and_the_next_beg
     plan = [PlanStep(request="a", target="memo:one"), PlanStep(request="b", target="memo:two")]
     app = FunctionModel(lambda request: write(request.request, "FINISH"))
     handle = start(app=app, servers=[surface]).submit(Task(plan=plan))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.rounds) == (Outcome.FINISHED, 2)
     assert host_moves(handle) == [("CONTINUE", "ASSIGN", "model"), ("ASSIGN", "FINISH", "system")] * 2
     assert surface.deeds == [("memo:one", "field-1", "a"), ("memo:two", "field-1", "b")]
@@ -209,7 +210,7 @@ def test_row_03_in_follower_mode_a_finished_step_ends_its_round_and_the_next_beg
 )
 def test_row_03_any_other_outcome_of_a_step_ends_the_task_with_it(start, answers, outcome):
     plan = [PlanStep(request="a", target="memo:one"), PlanStep(request="b", target="memo:one")]
-    result = start(app=answers, limits={"steps": 2}).submit(Task(plan=plan)).result(10)
+    result = start(app=answers, limits={"steps": 2}).submit(Task(plan=plan)).result(PATIENCE)
     assert (result.outcome, result.rounds) == (outcome, 1)
 
 
@@ -218,7 +219,7 @@ def test_row_03_a_rejected_step_ends_the_task_as_rejected(start, until):
     handle = start(app=[write(status="FINISH")], policy=APPROVE_WRITES).submit(Task(plan=plan))
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.reject(handle.approvals()[0].id, "not today")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.rounds) == (Outcome.REJECTED, 1)
 
 
@@ -230,7 +231,7 @@ def test_row_04_a_rejected_confirm_of_an_app_agent_finishes_its_subtask_as_rejec
     handle = start(host=host, app=[write(status="CONFIRM")]).submit(Task(request="write"))
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.reject(handle.approvals()[0].id, "too risky", by="ann")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert app_moves(handle)[-1] == ("CONFIRM", "FINISH", "user")
     assert result.subtasks[0].outcome is Outcome.REJECTED
     assert text_of(result.subtasks[0].causes) == "rejected by ann: too risky"
@@ -241,7 +242,7 @@ def test_row_04_a_rejected_confirm_of_a_host_agent_fails_the_task_as_rejected(st
     handle = start(host=[CONFIRM]).submit(Task(request="write"))
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.reject(handle.approvals()[0].id)
-    assert handle.result(10).outcome is Outcome.REJECTED
+    assert handle.result(PATIENCE).outcome is Outcome.REJECTED
     assert host_moves(handle)[1:] == [("CONFIRM", "FAIL", "user"), ("FAIL", "FINISH", "system")]
 
 
@@ -260,7 +261,7 @@ def test_row_05_an_action_waits_for_its_approval_and_then_exactly_it_runs(start,
     ]
     looks = surface.looks["memo:one"]
     handle.approve(asked.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert surface.deeds == [("memo:one", "field-1", "exactly this")]
     assert surface.looks["memo:one"] > looks + 1
     assert app_moves(handle) == [
@@ -275,7 +276,7 @@ def test_row_05_a_rejected_action_never_runs(start, until):
     handle = start(app=[write(status="CONFIRM")], servers=[surface]).submit(alone())
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.reject(handle.approvals()[0].id)
-    assert handle.result(10).outcome is Outcome.REJECTED
+    assert handle.result(PATIENCE).outcome is Outcome.REJECTED
     assert surface.deeds == []
 
 
@@ -286,7 +287,7 @@ def test_row_05_an_approved_action_whose_control_is_gone_does_not_run_and_the_mo
     until(handle, EventName.APPROVAL_REQUESTED)
     surface.remove("memo:one", "field-1")
     handle.approve(handle.approvals()[0].id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert surface.deeds == []
     told = requests[1].observation.notes[0]
     assert told.startswith("write was not run: ")
@@ -306,7 +307,7 @@ def test_row_06_screenshot_runs_all_four_phases_on_a_fresh_capture(start):
         return [SCREENSHOT, write(), FINISH][request.call - 1]
 
     handle = start(app=app, servers=[surface]).submit(alone())
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert phases(handle, "SCREENSHOT") == ["data_collection", "llm_interaction", "action_execution", "memory_update"]
     before_the_action, after_it = 1, 2  # its control is looked for; then two equal looks say that all is quiet
     assert looks == [1, 2, 2 + before_the_action + after_it]
@@ -320,7 +321,7 @@ def test_row_06_screenshot_annotates_only_the_named_controls_and_all_where_none_
     named = {**SCREENSHOT, "ControlReannotate": ["field-2", "field-3"]}
     unnamed = {**SCREENSHOT, "ControlReannotate": []}
     requests, app = recorded([named, CONTINUE, unnamed, CONTINUE, FINISH])
-    assert start(app=app, servers=[surface]).submit(alone()).result(10).ok
+    assert start(app=app, servers=[surface]).submit(alone()).result(PATIENCE).ok
     seen = [(request.status, [control.id for control in request.observation.controls]) for request in requests]
     assert seen == [
         ("CONTINUE", names),
@@ -334,14 +335,14 @@ def test_row_06_screenshot_annotates_only_the_named_controls_and_all_where_none_
 def test_row_06_outside_of_screenshot_all_controls_are_annotated_whatever_is_named(start):
     surface = Surface(controls={"field-1": "", "field-2": ""})
     requests, app = recorded([{**CONTINUE, "ControlReannotate": ["field-2"]}, FINISH])
-    assert start(app=app, servers=[surface]).submit(alone()).result(10).ok
+    assert start(app=app, servers=[surface]).submit(alone()).result(PATIENCE).ok
     assert [control.id for control in requests[1].observation.controls] == ["field-1", "field-2"]
 
 
 def test_row_06_screenshot_lasts_while_the_model_names_controls_up_to_the_limit(start):
     named = {**SCREENSHOT, "ControlReannotate": ["field-1"]}
     handle = start(app=[named, named, named, named, FINISH], limits={"reannotations": 3}).submit(alone())
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert app_moves(handle) == [
         ("CONTINUE", "SCREENSHOT", "model"),
         ("SCREENSHOT", "SCREENSHOT", "model"),
@@ -353,7 +354,7 @@ def test_row_06_screenshot_lasts_while_the_model_names_controls_up_to_the_limit(
 
 def test_row_06_in_screenshot_the_model_is_offered_screenshot_continue_and_confirm(start):
     requests, app = recorded([SCREENSHOT, CONTINUE, FINISH])
-    assert start(app=app).submit(alone()).result(10).ok
+    assert start(app=app).submit(alone()).result(PATIENCE).ok
     assert (requests[1].status, requests[1].statuses) == ("SCREENSHOT", ("SCREENSHOT", "CONTINUE", "CONFIRM"))
 
 
@@ -363,7 +364,7 @@ def test_row_06_an_action_in_screenshot_can_need_approval_too(start, until):
     until(handle, EventName.APPROVAL_REQUESTED)
     assert surface.deeds == []
     handle.approve(handle.approvals()[0].id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert app_moves(handle)[1] == ("SCREENSHOT", "CONFIRM", "system")
     assert surface.deeds == [("memo:one", "field-1", "hello")]
 
@@ -376,7 +377,7 @@ def test_row_07_an_answer_leads_from_pending_to_continue_and_no_phase_runs_there
     handle = start(app=app).submit(alone())
     until(handle, EventName.QUESTION_ASKED)
     handle.answer(handle.questions()[0].id, "the blue one")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert app_moves(handle)[:2] == [("CONTINUE", "PENDING", "model"), ("PENDING", "CONTINUE", "user")]
     assert phases(handle, "PENDING") == []
     assert requests[1].observation.notes == ("asked 'which file?', a person answered 'the blue one'",)
@@ -391,7 +392,7 @@ def test_row_07_a_question_that_nobody_answers_in_time_fails_by_timeout(start, u
     clock.advance(29)
     assert not handle.done()
     clock.advance(1)
-    assert handle.result(10).outcome is Outcome.TIMED_OUT
+    assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
     agent = "app/memo/one" if kind == "app" else f"host/{handle.task_id}"
     assert moves(handle, agent)[1:] == [("PENDING", "FAIL", "timeout"), ("FAIL", "FINISH", "system")]
 
@@ -399,7 +400,7 @@ def test_row_07_a_question_that_nobody_answers_in_time_fails_by_timeout(start, u
 def test_row_07_where_nobody_is_asked_the_agent_goes_on_at_once_and_its_model_is_told(start):
     requests, app = recorded([PENDING, FINISH])
     handle = start(app=app, system={"ask_question": False}).submit(alone())
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert app_moves(handle)[1] == ("PENDING", "CONTINUE", "system")
     assert requests[1].observation.notes == ("nobody will answer questions: decide yourself, or say FAIL",)
     assert all(event.name is not EventName.QUESTION_ASKED for event in handle.events())
@@ -410,7 +411,7 @@ def test_row_07_where_nobody_is_asked_the_agent_goes_on_at_once_and_its_model_is
 
 def test_row_08_a_host_agents_model_may_say_that_the_task_is_impossible(start):
     handle = start(host=[FAIL]).submit(Task(request="square the circle"))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, text_of(result.causes)) == (Outcome.FAILED, "no such field")
     assert host_moves(handle) == [("CONTINUE", "FAIL", "model"), ("FAIL", "FINISH", "system")]
 
@@ -433,7 +434,7 @@ def test_row_09_an_exception_in_screenshot_is_an_error(start):
         return SCREENSHOT
 
     handle = start(app=app, servers=[surface]).submit(alone())
-    assert handle.result(10).outcome is Outcome.ERROR
+    assert handle.result(PATIENCE).outcome is Outcome.ERROR
     assert app_moves(handle)[1:] == [("SCREENSHOT", "ERROR", "system"), ("ERROR", "FINISH", "system")]
 
 
@@ -443,7 +444,7 @@ def test_row_09_an_exception_in_confirm_is_an_error(start, until):
     until(handle, EventName.APPROVAL_REQUESTED)
     surface.blind.set()
     handle.approve(handle.approvals()[0].id)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert "the cable is cut" in text_of(result.causes)
     assert app_moves(handle)[1:] == [("CONFIRM", "ERROR", "system"), ("ERROR", "FINISH", "system")]
@@ -451,7 +452,7 @@ def test_row_09_an_exception_in_confirm_is_an_error(start, until):
 
 def test_row_09_an_app_agents_model_may_say_error_itself(start):
     handle = start(app=[{"Status": "ERROR", "Comment": "the window is broken"}]).submit(alone())
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, text_of(result.causes)) == (Outcome.ERROR, "the window is broken")
     assert app_moves(handle) == [("CONTINUE", "ERROR", "model"), ("ERROR", "FINISH", "system")]
 
@@ -463,7 +464,7 @@ def test_row_09_an_app_agents_model_may_say_error_itself(start):
 def test_row_10_cleanup_looks_once_more_and_the_outcome_stays(start, said, outcome):
     surface = Surface()
     handle = start(app=[{"Status": said}], servers=[surface]).submit(alone())
-    assert handle.result(10).outcome is outcome
+    assert handle.result(PATIENCE).outcome is outcome
     assert app_moves(handle)[-1] == (said, "FINISH", "system")
     assert phases(handle, said) == ["data_collection"]
     assert surface.looks["memo:one"] == 2
@@ -477,7 +478,7 @@ def test_row_10_a_last_look_that_fails_does_not_change_the_outcome(start):
         return FAIL
 
     handle = start(app=app, servers=[surface]).submit(alone())
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, text_of(result.causes)) == (Outcome.FAILED, "no such field")
     assert app_moves(handle)[-1] == ("FAIL", "FINISH", "system")
 
@@ -486,7 +487,7 @@ def test_row_10_after_cleanup_the_target_goes_to_the_next_task(start):
     supervisor = start(app=lambda request: FAIL if request.request == "write" else FINISH)
     first = supervisor.submit(alone())
     second = supervisor.submit(Task(request="then this", target="memo:one"))
-    assert (first.result(10).outcome, second.result(10).outcome) == (Outcome.FAILED, Outcome.FINISHED)
+    assert (first.result(PATIENCE).outcome, second.result(PATIENCE).outcome) == (Outcome.FAILED, Outcome.FINISHED)
 
 
 # 11
@@ -498,7 +499,7 @@ def test_row_10_after_cleanup_the_target_goes_to_the_next_task(start):
 def test_row_11_an_exception_of_a_mobile_or_linux_agent_fails_it_with_the_reason_and_a_last_look(start, kind, target):
     surface = Surface(target)
     handle = start(**{kind: raising(OSError("adb is gone"))}, servers=[surface]).submit(alone(target.id))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert moves(handle, target.address) == [("CONTINUE", "FAIL", "system"), ("FAIL", "FINISH", "system")]
     assert "adb is gone" in text_of(result.causes)
@@ -519,9 +520,9 @@ def test_row_12_an_app_agent_has_seven_states():
 
 def test_row_13_a_second_assignment_to_an_application_reaches_the_same_actor(start):
     supervisor = start(app=lambda _: FINISH)
-    supervisor.submit(alone()).result(10)
+    supervisor.submit(alone()).result(PATIENCE)
     first = {ref.actor_urn for ref in pykka.ActorRegistry.get_by_class(AppAgent)}
-    supervisor.submit(alone()).result(10)
+    supervisor.submit(alone()).result(PATIENCE)
     assert {ref.actor_urn for ref in pykka.ActorRegistry.get_by_class(AppAgent)} == first
     assert len(first) == 1
     assert supervisor.status().agents == ("app/memo/one",)
@@ -536,7 +537,7 @@ def test_row_13_memory_goes_on_within_a_task_and_not_from_one_task_to_another(st
 
     supervisor = start(host=[ASSIGN, ASSIGN, FINISH], app=app)
     for task in ("a", "b"):
-        assert supervisor.submit(Task(id=task, request="write")).result(10).ok
+        assert supervisor.submit(Task(id=task, request="write")).result(PATIENCE).ok
     assert [(r.task_id, len(r.memory), r.plan, r.call) for r in requests] == [
         ("a", 0, (), 1),
         ("a", 1, ("plan of a",), 2),
@@ -557,9 +558,9 @@ def test_row_14_two_approvals_at_once_do_not_share_their_answers(start, until):
     for handle in (yes, no):
         until(handle, EventName.APPROVAL_REQUESTED)
     yes.approve(yes.approvals()[0].id)
-    assert yes.result(10).outcome is Outcome.FINISHED
+    assert yes.result(PATIENCE).outcome is Outcome.FINISHED
     no.reject(no.approvals()[0].id)
-    assert no.result(10).outcome is Outcome.REJECTED
+    assert no.result(PATIENCE).outcome is Outcome.REJECTED
     assert surface.deeds == [("memo:one", "field-1", "yes")]
 
 
@@ -572,13 +573,13 @@ def test_row_15_an_unknown_status_is_looked_up_as_the_none_state():
 
 @pytest.mark.parametrize("said", ["finish", " Finish ", "FINISHED", "done", "Completed", "success"])
 def test_row_15_the_case_and_known_aliases_of_a_status_are_repaired_at_once(start, said):
-    result = start(app=[{"Status": said}]).submit(alone()).result(10)
+    result = start(app=[{"Status": said}]).submit(alone()).result(PATIENCE)
     assert (result.outcome, result.usage.model_calls, result.usage.repairs) == (Outcome.FINISHED, 1, 0)
 
 
 def test_row_15_any_other_status_is_sent_back_with_the_reason(start):
     requests, app = recorded([{"Status": "ALMOST"}, FINISH])
-    result = start(app=app).submit(alone()).result(10)
+    result = start(app=app).submit(alone()).result(PATIENCE)
     assert (result.outcome, result.usage.model_calls, result.usage.repairs) == (Outcome.FINISHED, 2, 1)
     assert requests[1].reasons == (
         "Status: 'ALMOST' is not legal now; legal are: CONTINUE, SCREENSHOT, FINISH, FAIL, PENDING, CONFIRM, ERROR",
@@ -588,7 +589,7 @@ def test_row_15_any_other_status_is_sent_back_with_the_reason(start):
 def test_row_15_after_all_repairs_an_unusable_answer_is_an_error(start):
     app = FunctionModel(lambda _: {"Status": "ALMOST"})
     handle = start(app=app, limits={"repairs": 2}).submit(alone())
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, app.calls) == (Outcome.ERROR, 3)
     assert "(after 2 repairs)" in text_of(result.causes)
     assert app_moves(handle)[0] == ("CONTINUE", "ERROR", "system")
@@ -601,14 +602,14 @@ def test_row_15_after_all_repairs_an_unusable_answer_is_an_error(start):
 def test_row_16_out_of_steps_is_an_outcome_of_its_own(start, kind):
     model = FunctionModel(lambda _: CONTINUE)
     supervisor = start(**{kind: model}, limits={"steps": 3})
-    result = supervisor.submit(alone() if kind == "app" else Task(request="write")).result(10)
+    result = supervisor.submit(alone() if kind == "app" else Task(request="write")).result(PATIENCE)
     assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 3)
     assert text_of(result.causes) == "the limit of 3 steps was reached"
 
 
 def test_row_16_a_subtask_that_is_out_of_steps_returns_to_the_host_agent(start):
     supervisor = start(host=[ASSIGN, FINISH], app=lambda _: CONTINUE, limits={"steps": 3})
-    result = supervisor.submit(Task(request="write")).result(10)
+    result = supervisor.submit(Task(request="write")).result(PATIENCE)
     assert [done.outcome for done in result.subtasks] == [Outcome.OUT_OF_BUDGET]
     assert result.ok
 
@@ -618,7 +619,7 @@ def test_row_16_a_subtask_that_is_out_of_steps_returns_to_the_host_agent(start):
 
 def test_row_17_delegate_to_app_is_read_as_assign(start):
     handle = start(host=[{**ASSIGN, "Status": "DELEGATE_TO_APP"}, FINISH], app=[FINISH]).submit(Task(request="write"))
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert host_moves(handle)[0] == ("CONTINUE", "ASSIGN", "model")
     assert "DELEGATE_TO_APP" not in HostAgentStateManager.offered("CONTINUE")
 
@@ -629,7 +630,7 @@ def test_row_17_delegate_to_app_is_read_as_assign(start):
 def test_row_18_an_assignment_to_what_is_not_there_makes_no_agent_and_tells_the_valid_targets(start):
     requests, host = recorded([{**ASSIGN, "ControlText": "excel"}, FINISH])
     handle = start(host=host).submit(Task(request="write"))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert requests[1].reasons == ("no target is called 'excel'; there are: memo:one (memo:one)",)
     assert (result.usage.repairs, result.subtasks) == (1, ())
     assert host_moves(handle) == [("CONTINUE", "FINISH", "model")]
@@ -637,7 +638,7 @@ def test_row_18_an_assignment_to_what_is_not_there_makes_no_agent_and_tells_the_
 
 def test_row_18_an_assignment_to_nothing_but_what_is_not_there_ends_as_an_error(start):
     host = FunctionModel(lambda _: {**ASSIGN, "ControlText": "excel"})
-    result = start(host=host, limits={"repairs": 1}).submit(Task(request="write")).result(10)
+    result = start(host=host, limits={"repairs": 1}).submit(Task(request="write")).result(PATIENCE)
     assert (result.outcome, host.calls) == (Outcome.ERROR, 2)
 
 
@@ -702,7 +703,7 @@ def test_row_19_the_upper_case_samples_of_the_host_and_app_agents_are_understood
     surface = SampleSurface(word)
     app = [APP_SAMPLE, '{"Status": "CONTINUE"}', FINISH_SAMPLE]
     handle = start(host=[HOST_SAMPLE, FINISH_SAMPLE], app=app, servers=[surface]).submit(Task(request="export"))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.ok
     assert result.usage.repairs == 0
     assert [done.request for done in result.subtasks] == ["Extract table data from Word document"]
@@ -714,7 +715,7 @@ def test_row_19_the_upper_case_samples_of_the_host_and_app_agents_are_understood
 def test_row_19_the_nested_lower_case_sample_of_the_mobile_agent_is_understood_as_it_stands(start):
     surface = SampleSurface(MemoryServer.device())
     handle = start(mobile=[MOBILE_SAMPLE, FINISH], servers=[surface]).submit(alone("emulator"))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.usage.repairs) == (Outcome.FINISHED, 0)
     assert surface.deeds == [("emulator", "5", "Search")]
     thoughts = [event.data["thought"] for event in handle.events() if event.name is EventName.STEP_ENDED]
@@ -728,7 +729,7 @@ def test_row_19_the_nested_lower_case_sample_of_the_mobile_agent_is_understood_a
 def test_row_20_an_exception_inside_a_phase_is_an_error(start, kind):
     supervisor = start(**{kind: raising(ZeroDivisionError("by zero"))})
     handle = supervisor.submit(alone() if kind == "app" else Task(request="write"))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert [cause.exception for cause in result.causes] == ["PhaseError", "ZeroDivisionError"]
 
@@ -737,10 +738,10 @@ def test_row_20_past_the_restarts_an_exception_that_escapes_an_agents_handler_en
     app, begun = endless_after()
     host = FunctionModel(lambda _: ASSIGN)
     handle = start(host=host, app=app, supervision=NEVER).submit(Task(request="write"))
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     [agent] = pykka.ActorRegistry.get_by_class(AppAgent)
     agent.tell("what no agent understands")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, host.calls) == (Outcome.ERROR, 1)
     assert result.subtasks[0].outcome is Outcome.ERROR
     assert "AttributeError" in [cause.exception for cause in result.causes]
@@ -762,10 +763,10 @@ def test_row_20_an_agent_whose_handler_an_exception_escapes_is_started_anew_and_
         host=[ASSIGN, FINISH], app=FunctionModel(app), servers=[surface], supervision={"backoff": 0, "max_backoff": 0}
     )
     handle = supervisor.submit(Task(request="write"))
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     [agent] = pykka.ActorRegistry.get_by_class(AppAgent)
     agent.tell("what no agent understands")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert (asked, len(surface.deeds)) == ([1, 2, 2], 1)
     assert until(handle, EventName.RUN_RECOVERED, steps=1).agent == "app/memo/one"
 
@@ -781,11 +782,11 @@ def test_row_20_after_a_crash_the_next_work_gets_a_new_agent(start):
 
     supervisor = start(app=FunctionModel(app), supervision=NEVER)
     first = supervisor.submit(Task(id="first", request="write", target="memo:one"))
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     [agent] = pykka.ActorRegistry.get_by_class(AppAgent)
     agent.tell("what no agent understands")
-    assert first.result(10).outcome is Outcome.ERROR
-    assert supervisor.submit(Task(id="second", request="write", target="memo:one")).result(10).ok
+    assert first.result(PATIENCE).outcome is Outcome.ERROR
+    assert supervisor.submit(Task(id="second", request="write", target="memo:one")).result(PATIENCE).ok
     assert [ref.actor_urn for ref in pykka.ActorRegistry.get_by_class(AppAgent)] != [agent.actor_urn]
 
 
@@ -800,11 +801,11 @@ def test_row_21_a_cancel_fails_an_app_agent_in_any_state_by_the_system_and_clean
     app, begun = endless_after(*answers)
     handle = start(app=app).submit(alone())
     if state in {"CONTINUE", "SCREENSHOT"}:
-        assert begun.wait(10)
+        assert begun.wait(PATIENCE)
     else:
         until(handle, EventName.QUESTION_ASKED if state == "PENDING" else EventName.APPROVAL_REQUESTED)
     handle.cancel("enough")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, text_of(result.causes)) == (Outcome.CANCELLED, "enough")
     assert result.subtasks[0].outcome is Outcome.CANCELLED
     assert app_moves(handle)[-2:] == [(state, "FAIL", "system"), ("FAIL", "FINISH", "system")]
@@ -813,9 +814,9 @@ def test_row_21_a_cancel_fails_an_app_agent_in_any_state_by_the_system_and_clean
 def test_row_21_a_cancel_fails_a_host_agent_that_waits_for_its_subtask(start):
     app, begun = endless_after()
     handle = start(host=[ASSIGN], app=app).submit(Task(request="write"))
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     handle.cancel()
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.CANCELLED
     assert [done.outcome for done in result.subtasks] == [Outcome.CANCELLED]
     assert host_moves(handle)[-2:] == [("ASSIGN", "FAIL", "system"), ("FAIL", "FINISH", "system")]
@@ -825,9 +826,9 @@ def test_row_21_a_tasks_deadline_fails_it_as_timed_out(start):
     clock = VirtualClock()
     app, begun = endless_after()
     handle = start(app=app, clock=clock, limits={"task_seconds": 60}).submit(alone())
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     clock.advance(60)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, text_of(result.causes)) == (Outcome.TIMED_OUT, "the task took longer than 60 s")
     assert app_moves(handle) == [("CONTINUE", "FAIL", "system"), ("FAIL", "FINISH", "system")]
 
@@ -857,7 +858,7 @@ def test_row_21_an_approval_that_nobody_gives_in_time_counts_as_rejected_or_fail
     clock.advance(29)
     assert not handle.done()
     clock.advance(1)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     agent = "app/memo/one" if kind == "app" else f"host/{handle.task_id}"
     assert (result.outcome, moves(handle, agent)[1:]) == expected
     assert text_of(result.causes) == "nobody decided on the approval in time"
@@ -870,7 +871,7 @@ def test_row_21_an_approval_that_the_clock_may_give_runs_what_may_be_repeated(st
     until(handle, EventName.APPROVAL_REQUESTED)
     assert surface.deeds == []
     clock.advance(30)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert surface.deeds == [("memo:one", "field-1", "hello")]
     assert app_moves(handle)[1] == ("CONFIRM", "CONTINUE", "system")
 
@@ -888,7 +889,7 @@ def test_row_21_the_clock_never_gives_an_approval_for_what_must_not_be_repeated(
     handle = start(app=[both], servers=[surface], clock=clock, limits=limits).submit(alone())
     until(handle, EventName.APPROVAL_REQUESTED)
     clock.advance(30)
-    assert handle.result(10).outcome is Outcome.REJECTED
+    assert handle.result(PATIENCE).outcome is Outcome.REJECTED
     assert surface.deeds == []
     assert app_moves(handle)[-1] == ("CONFIRM", "FINISH", "timeout")
 
@@ -920,7 +921,7 @@ def test_row_21_at_the_limit_of_a_budget_a_person_may_be_asked_whether_to_go_on(
         clock.advance(30)
     else:
         handle.answer(asked.id, text)
-    outcome = handle.result(10).outcome
+    outcome = handle.result(PATIENCE).outcome
     agent = f"host/{handle.task_id}" if kind == "host" else target.address
     before, after = moves(handle, agent)[:2], moves(handle, agent)[2:]
     assert before == [("CONTINUE", "CONTINUE", "model")] * 2
@@ -933,7 +934,7 @@ def test_row_21_at_the_limit_of_a_budget_the_work_ends_as_out_of_budget(start, k
     model = FunctionModel(lambda _: CONTINUE)
     supervisor = start(**{kind: model}, servers=[Surface(target)], budget={"subtask": {"model_calls": 2}})
     handle = supervisor.submit(Task(request="write") if kind == "host" else alone(target.id))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 2)
     assert "has used its 2 model calls" in text_of(result.causes)
     agent = f"host/{handle.task_id}" if kind == "host" else target.address
@@ -944,10 +945,10 @@ def test_row_21_the_first_outcome_stays_when_a_deadline_follows_a_cancel(start):
     clock = VirtualClock()
     app, begun = endless_after()
     handle = start(app=app, clock=clock, limits={"task_seconds": 60}).submit(alone())
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     handle.cancel()
     clock.advance(60)
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
 def test_row_21_a_cancel_does_not_wait_for_a_last_look_that_hangs(start):
@@ -957,14 +958,14 @@ def test_row_21_a_cancel_does_not_wait_for_a_last_look_that_hangs(start):
         def observe(self, target: Target) -> Observation:
             if self.looks[target.id]:
                 looking.set()
-                release.wait(30)
+                release.wait(HELD)
             return super().observe(target)
 
     handle = start(app=[FAIL], servers=[Stuck()]).submit(alone())
-    assert looking.wait(10)
+    assert looking.wait(PATIENCE)
     handle.cancel()
     try:
-        assert handle.result(3).subtasks[0].outcome is Outcome.FAILED
+        assert handle.result(PATIENCE).subtasks[0].outcome is Outcome.FAILED
     finally:
         release.set()
 
@@ -972,14 +973,14 @@ def test_row_21_a_cancel_does_not_wait_for_a_last_look_that_hangs(start):
 def test_row_21_a_tools_timeout_is_a_failed_result_that_the_model_sees(start):
     requests, app = recorded([{"Status": "CONTINUE", "Function": "hang"}, FINISH])
     supervisor = start(app=app, servers=[Surface()], limits={"command_seconds": 0.3})
-    assert supervisor.submit(alone()).result(10).ok
+    assert supervisor.submit(alone()).result(PATIENCE).ok
     assert requests[1].observation.notes[0].startswith("hang failed: took longer than 0.3 s")
 
 
 def test_row_21_a_models_timeout_is_an_error(start):
     app, _ = endless_after()
     handle = start(app=app, limits={"model_seconds": 0.02}).submit(alone())
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert "ModelTimeoutError" in [cause.exception for cause in result.causes]
     assert app_moves(handle)[0] == ("CONTINUE", "ERROR", "system")
@@ -996,7 +997,7 @@ def test_row_22_confirm_is_entered_by_the_model_or_by_the_policy(start, until, s
     handle = start(app=[*before, write(status=said), FINISH], policy=policy).submit(alone())
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert app_moves(handle)[len(before)] == (state, "CONFIRM", by)
 
 
@@ -1007,7 +1008,7 @@ def test_row_22_a_host_agents_own_actions_can_need_approval_too(start, until):
     )
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert host_moves(handle)[:2] == [("CONTINUE", "CONFIRM", "system"), ("CONFIRM", "CONTINUE", "user")]
 
 
@@ -1019,14 +1020,14 @@ def test_row_22_the_policy_wants_its_approval_whatever_the_model_says(start, unt
     asked = handle.approvals()[0]
     assert (asked.reason, surface.deeds) == ("writes need a nod", [])
     handle.approve(asked.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert len(surface.deeds) == 1
 
 
 def test_row_22_where_approvals_are_switched_off_what_would_need_one_runs(start):
     surface = Surface()
     supervisor = start(app=[write(), FINISH], servers=[surface], policy=APPROVE_WRITES, system={"safe_guard": False})
-    assert supervisor.submit(alone()).result(10).ok
+    assert supervisor.submit(alone()).result(PATIENCE).ok
     assert len(surface.deeds) == 1
 
 
@@ -1037,7 +1038,7 @@ def test_row_22_what_is_denied_never_runs_and_the_model_is_told(start, safe_guar
     requests, app = recorded([write(status=said), FINISH])
     policy = [{"verdict": "deny", "tool": "write", "reason": "read only"}]
     supervisor = start(app=app, servers=[surface], policy=policy, system={"safe_guard": safe_guard})
-    assert supervisor.submit(alone()).result(10).ok
+    assert supervisor.submit(alone()).result(PATIENCE).ok
     assert surface.deeds == []
     assert requests[1].observation.notes[0] == "write failed: denied: read only"
 
@@ -1054,7 +1055,7 @@ def test_row_22_a_list_that_has_a_denied_action_is_not_put_before_a_person(start
     requests, app = recorded([both, FINISH])
     policy = [*APPROVE_WRITES, {"verdict": "deny", "tool": "append", "reason": "write once"}]
     handle = start(app=app, servers=[surface], policy=policy).submit(alone())
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert EventName.APPROVAL_REQUESTED not in [event.name for event in handle.events()]
     assert surface.deeds == []
     assert requests[1].observation.notes == (
@@ -1078,7 +1079,7 @@ def test_row_22_an_agent_that_has_no_confirm_asks_from_continue(start, until, ki
     else:
         handle.reject(asked.id, "not today", by="ann")
         expected = Outcome.REJECTED, [("CONTINUE", "FAIL", "user"), ("FAIL", "FINISH", "system")], []
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, moves(handle, target.address), surface.deeds) == expected
     assert text_of(result.causes) == ("" if approved else "rejected by ann: not today")
 
@@ -1093,7 +1094,7 @@ def test_row_22_an_agent_that_has_no_confirm_fails_by_timeout(start, until, kind
     handle = supervisor.submit(alone(target.id))
     until(handle, EventName.APPROVAL_REQUESTED)
     clock.advance(30)
-    assert handle.result(10).outcome is outcome
+    assert handle.result(PATIENCE).outcome is outcome
     assert moves(handle, target.address) == [("CONTINUE", "FAIL", "timeout"), ("FAIL", "FINISH", "system")]
     assert surface.deeds == []
 
@@ -1103,7 +1104,7 @@ def test_row_22_what_is_denied_never_runs_without_confirm_either(start, kind, ta
     surface = Surface(target)
     requests, model = recorded([write(), FINISH])
     policy = [{"verdict": "deny", "tool": "write", "reason": "read only"}]
-    assert start(**{kind: model}, servers=[surface], policy=policy).submit(alone(target.id)).result(10).ok
+    assert start(**{kind: model}, servers=[surface], policy=policy).submit(alone(target.id)).result(PATIENCE).ok
     assert surface.deeds == []
     assert requests[1].observation.notes[0] == "write failed: denied: read only"
 
@@ -1114,7 +1115,7 @@ def test_row_22_what_is_denied_never_runs_without_confirm_either(start, kind, ta
 def test_row_23_a_finish_does_not_hold_if_an_action_of_the_same_answer_failed(start):
     requests, app = recorded([explode("FINISH"), FAIL])
     handle = start(app=app, servers=[Surface()]).submit(alone())
-    assert handle.result(10).outcome is Outcome.FAILED
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
     assert app_moves(handle)[0] == ("CONTINUE", "CONTINUE", "system")
     assert requests[1].observation.notes == (
         "explode failed: out of paper",
@@ -1125,7 +1126,7 @@ def test_row_23_a_finish_does_not_hold_if_an_action_of_the_same_answer_failed(st
 def test_row_23_an_assign_does_not_hold_if_an_action_of_the_same_answer_failed(start):
     requests, host = recorded([{**ASSIGN, "Function": "ring"}, FINISH])
     handle = start(host=host, servers=[Surface()]).submit(Task(request="write"))
-    assert handle.result(10).subtasks == ()
+    assert handle.result(PATIENCE).subtasks == ()
     assert host_moves(handle)[0] == ("CONTINUE", "CONTINUE", "system")
     assert requests[1].observation.notes[0] == "ring failed: nobody at home"
 
@@ -1133,7 +1134,7 @@ def test_row_23_an_assign_does_not_hold_if_an_action_of_the_same_answer_failed(s
 def test_row_23_repeated_action_failures_fail(start):
     app = FunctionModel(lambda _: explode())
     handle = start(app=app, servers=[Surface()], limits={"action_failures": 3}).submit(alone())
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, app.calls) == (Outcome.FAILED, 3)
     assert text_of(result.causes) == "repeated action failures: 3 in a row"
 
@@ -1142,7 +1143,7 @@ def test_row_23_the_same_step_without_a_change_is_told_to_the_model_and_then_fai
     requests, app = recorded([write()] * 5)
     surface = Surface(controls={"field-1": "hello"})
     handle = start(app=app, servers=[surface], limits={"repeats": 3}).submit(alone())
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, len(requests)) == (Outcome.FAILED, 4)
     assert text_of(result.causes) == "no progress: the same 4 times, and nothing changed"
     told = "you did the same 3 times, and nothing changed: do something else, or say FAIL"
@@ -1162,7 +1163,7 @@ def test_row_23_repeated_failures_of_approved_actions_fail_too(start):
         if event.name is EventName.APPROVAL_REQUESTED:
             asked += 1
             handle.approve(event.data["request"]["id"])
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, asked) == (Outcome.FAILED, 2)
 
 
@@ -1180,7 +1181,7 @@ TARGETS = {
 def test_row_24_an_agent_works_alone_and_its_end_is_the_tasks_end(start, kind, said, outcome):
     target = TARGETS[kind]
     handle = start(**{kind: [said]}, servers=[Surface(target)]).submit(alone(target.id))
-    assert handle.result(10).outcome is outcome
+    assert handle.result(PATIENCE).outcome is outcome
     assert {event.agent for event in handle.events() if event.name is EventName.STATE_CHANGED} == {target.address}
 
 
@@ -1190,7 +1191,7 @@ def test_row_24_under_a_host_agent_every_agents_finish_and_fail_return_to_its_co
     target = TARGETS[kind]
     host = [{**ASSIGN, "ControlText": target.id}, FINISH]
     handle = start(host=host, **{kind: [said]}, servers=[Surface(target)]).submit(Task(request="write"))
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert host_moves(handle) == [
         ("CONTINUE", "ASSIGN", "model"),
         ("ASSIGN", "CONTINUE", "system"),
@@ -1202,7 +1203,7 @@ def test_row_24_under_a_host_agent_every_agents_finish_and_fail_return_to_its_co
 def test_row_11_the_last_look_after_a_failure_is_kept_in_the_result(start, kind, target):
     surface = MemoryServer(MemoryServer.window(), MemoryServer.device("phone"), MemoryServer.shell("box"))
     supervisor = start(**{kind: [{"Status": "FAIL", "Comment": "no"}]}, servers=[surface])
-    result = supervisor.submit(Task(request="x", target=target)).result(10)
+    result = supervisor.submit(Task(request="x", target=target)).result(PATIENCE)
     seen = result.subtasks[0].last_seen
     assert seen is not None
     assert [control.id for control in seen.controls] == ["field-1"]

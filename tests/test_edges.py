@@ -13,6 +13,7 @@ import pytest
 from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.messages import Effect
 from callboard.testing import MemoryServer
+from support import HELD, PATIENCE
 
 FINISH = {"Status": "FINISH"}
 
@@ -37,14 +38,14 @@ class Slow(MemoryServer):
     def resolve(self, target, control):
         if self.hold_looks:
             self.looked.set()
-            self.look_on.wait(10)
+            self.look_on.wait(PATIENCE)
         return super().resolve(target, control)
 
     @tool(effect=Effect.ONCE)
     def hang(self, target: str, control_id: str) -> str:
         """Wait."""
         self.begun.set()
-        self.let_go.wait(10)
+        self.let_go.wait(HELD)
         return "done"
 
 
@@ -63,9 +64,9 @@ def alone(**fields):
 def test_a_cancel_keeps_what_the_step_that_it_broke_off_had_done(start, slow):
     supervisor = start(app=[actions(call("write", text="a"), call("hang"))], servers=[slow])
     handle = supervisor.submit(alone())
-    assert slow.begun.wait(10)
+    assert slow.begun.wait(PATIENCE)
     handle.cancel()
-    (subtask,) = handle.result(10).subtasks
+    (subtask,) = handle.result(PATIENCE).subtasks
     assert subtask.outcome is Outcome.CANCELLED
     assert (subtask.usage.steps, subtask.usage.model_calls, subtask.usage.commands) == (1, 1, 2)
 
@@ -82,9 +83,9 @@ def test_a_cancel_keeps_the_files_that_were_written(start, tmp_path):
 
     supervisor = start(host=FunctionModel(host), servers=[], documents={"workspace": tmp_path})
     handle = supervisor.submit(Task(request="x"))
-    assert model.wait(10)
+    assert model.wait(PATIENCE)
     handle.cancel()
-    assert [Path(path).name for path in handle.result(10).artifacts] == ["new.xlsx"]
+    assert [Path(path).name for path in handle.result(PATIENCE).artifacts] == ["new.xlsx"]
 
 
 async def _for_ever():
@@ -96,13 +97,13 @@ def test_a_pause_that_comes_while_the_surface_is_looked_at_stops_the_action(star
     one = {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "a"}}
     supervisor = start(app=[one, FINISH], servers=[slow])
     handle = supervisor.submit(alone())
-    assert slow.looked.wait(10)
+    assert slow.looked.wait(PATIENCE)
     assert handle.pause()
     slow.look_on.set()
     assert supervisor.status().tasks[0].paused
     assert slow.deeds == []
     assert handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert len(slow.deeds) == 1
 
 
@@ -112,7 +113,7 @@ def test_a_list_that_stops_on_a_failure_saved_the_calls_of_what_ran(start, slow)
     rules = [{"verdict": "deny", "tool": "append"}]
     deny = {**bad, "function": "append"}
     supervisor = start(app=[actions(*three, deny), FINISH], servers=[slow], policy=rules)
-    assert supervisor.submit(alone()).result(10).usage.calls_saved == 2
+    assert supervisor.submit(alone()).result(PATIENCE).usage.calls_saved == 2
 
 
 def test_of_a_list_that_the_model_wants_approved_the_denied_action_has_the_reason(start, slow):
@@ -126,7 +127,7 @@ def test_of_a_list_that_the_model_wants_approved_the_denied_action_has_the_reaso
         return actions(call("write", text="a"), call("append", text="b"), status="CONFIRM")
 
     handle = start(app=app, servers=[slow], policy=rules).submit(alone())
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert "append failed: denied: no appends" in told
     assert any(note.startswith("write was not run") for note in told)
     assert slow.deeds == []
@@ -156,9 +157,9 @@ def test_a_tool_is_never_called_under_a_lease_that_is_void(start):
     surface = Plain()
     supervisor = start(app=FunctionModel(app), servers=[surface])
     handle = supervisor.submit(alone())
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     supervisor.stop()
     assert surface.sent == []
 
@@ -186,7 +187,7 @@ def test_an_approval_does_not_overwrite_what_somebody_wrote_meanwhile(start, unt
     theirs.add_paragraph("written by a person")
     theirs.save(str(tmp_path / "note.docx"))
     handle.approve(handle.approvals()[0].id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert [p.text for p in docx.Document(str(tmp_path / "note.docx")).paragraphs] == ["old", "written by a person"]
     assert any("somebody else has changed it" in note for note in told)
 
@@ -203,7 +204,7 @@ def test_an_application_whose_start_was_held_gets_its_subtask_in_the_new_window(
     handle = supervisor.submit(Task(request="x"))
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id, remember=True)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.ok
     assert [done.address for done in result.subtasks] == ["app/excel/Workbook2.xlsx"]
     assert openpyxl.load_workbook(tmp_path / "Workbook2.xlsx").active["A1"].value == 1
@@ -218,7 +219,7 @@ def test_an_approval_costs_no_step(start, until):
     handle = supervisor.submit(alone())
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id)
-    assert handle.result(10).outcome is Outcome.FINISHED
+    assert handle.result(PATIENCE).outcome is Outcome.FINISHED
 
 
 def _write():

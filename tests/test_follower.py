@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from callboard import EventName, Outcome, PlanStep, Task
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 
@@ -18,7 +19,7 @@ def test_each_step_of_the_plan_is_a_round_and_needs_no_host_model_when_it_names_
     supervisor = start(app=app, servers=[surface])
     plan = [PlanStep(request="first", target="memo:one"), PlanStep(request="second", target="memo:two")]
     handle = supervisor.submit(Task(request="both", plan=plan))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.FINISHED
     assert result.rounds == 2
     assert surface.deeds == [("memo:one", "field-1", "first"), ("memo:two", "field-1", "second")]
@@ -29,7 +30,7 @@ def test_each_step_of_the_plan_is_a_round_and_needs_no_host_model_when_it_names_
 def test_a_step_without_a_target_asks_the_host_agents_model(start):
     host = [{"Status": "ASSIGN", "ControlText": "memo:one"}]
     supervisor = start(host=host, app=[FINISH])
-    result = supervisor.submit(Task(plan=["write something"])).result(10)
+    result = supervisor.submit(Task(plan=["write something"])).result(PATIENCE)
     assert result.ok
     assert result.subtasks[0].request == "write something"
 
@@ -37,14 +38,14 @@ def test_a_step_without_a_target_asks_the_host_agents_model(start):
 def test_any_other_outcome_of_a_step_ends_the_task_with_it(start):
     supervisor = start(app=[{"Status": "FAIL", "Comment": "no such thing"}])
     plan = [PlanStep(request="first", target="memo:one"), PlanStep(request="second", target="memo:one")]
-    result = supervisor.submit(Task(plan=plan)).result(10)
+    result = supervisor.submit(Task(plan=plan)).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert result.rounds == 1
     assert any("no such thing" in cause.reason for cause in result.causes)
 
 
 def test_a_step_whose_target_is_not_there_when_its_round_begins_is_an_error(start):
-    result = start().submit(Task(plan=[PlanStep(request="x", target="nowhere")])).result(10)
+    result = start().submit(Task(plan=[PlanStep(request="x", target="nowhere")])).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert any("memo:one" in cause.reason for cause in result.causes)
 
@@ -57,4 +58,4 @@ def test_a_later_step_sees_what_earlier_ones_left(start):
 
     supervisor = start(app=app)
     plan = [PlanStep(request="first", target="memo:one"), PlanStep(request="second", target="memo:one")]
-    assert supervisor.submit(Task(plan=plan)).result(10).output == [42]
+    assert supervisor.submit(Task(plan=plan)).result(PATIENCE).output == [42]

@@ -9,6 +9,7 @@ from openpyxl import Workbook, load_workbook
 
 from callboard import EventName, Task
 from callboard.testing import Faults, assert_replays
+from support import HELD, PATIENCE
 
 CELLS = ("A1", "A2")
 PERSON = {"A1": "a person wrote this", "A2": "and this", "B1": "and that"}
@@ -68,11 +69,11 @@ def begin_list(supervisor, faults):
 
     def hold():
         begun.set()
-        assert go.wait(10)
+        assert go.wait(HELD)
 
     faults.before("deed", hold)
     handle = supervisor.submit(Task(id="t", request="do it", target="book.xlsx"))
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     return handle, go
 
 
@@ -101,7 +102,7 @@ def test_the_rest_of_a_list_that_was_held_in_its_middle(stage, book, until, monk
         handle.resume()
     else:
         handle = stage().handle("t")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert cells(book) == (meanwhile or {"A1": "new A1", "A2": "new A2"})
 
 
@@ -111,17 +112,17 @@ def test_a_list_that_was_held_before_it_began(stage, book, until, meanwhile):
 
     def slow(request):
         asked.set()
-        assert go.wait(10)
+        assert go.wait(HELD)
         return app(request)
 
     handle = stage(app=slow).submit(Task(request="do it", target="book.xlsx"))
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     handle.pause()
     go.set()
     until(handle, EventName.STEP_ENDED)
     write(book, meanwhile)
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert cells(book) == (meanwhile or {"A1": "new A1", "A2": "new A2"})
 
 
@@ -139,7 +140,7 @@ def test_the_rest_of_a_list_that_waited_for_its_approval(stage, book, until, sto
     if stopped:
         handle = stage(policy=rules).handle("t")
     handle.approve(handle.approvals()[0].id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert cells(book) == (meanwhile or {"A1": "new A1", "A2": "new A2"})
 
 
@@ -148,16 +149,16 @@ def test_what_only_reads_goes_on_whatever_somebody_wrote(stage, book, until):
 
     def reads(request):
         asked.set()
-        assert go.wait(10)
+        assert go.wait(HELD)
         read = {"function": "read_range", "arguments": {"sheet": "Sheet", "cells": "A1:A2"}}
         return {"Status": "FINISH"} if request.memory else {"Status": "CONTINUE", "Actions": [read]}
 
     handle = stage(app=reads).submit(Task(request="read it", target="book.xlsx"))
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     handle.pause()
     go.set()
     until(handle, EventName.STEP_ENDED)
     write(book, PERSON)
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert EventName.LIST_CUT not in {event.name for event in handle.events()}

@@ -11,6 +11,7 @@ from callboard import EventName, Outcome, Task, tool
 from callboard.actors.journal import JournalReader
 from callboard.messages import Control, Effect, Hazard, Observation
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 HOSTILE = [
@@ -42,7 +43,9 @@ def test_whatever_is_said_is_kept_and_read_back_as_it_was(start, tmp_path, text)
         "Args": {"control_id": "field-1", "text": text},
     }
     supervisor = start(app=[answer], servers=[surface], journal={"path": path}, log={"format": "off", "file": log})
-    result = supervisor.submit(lone(id="t", request=text if text.strip() else "x", labels={"note": text})).result(10)
+    result = supervisor.submit(lone(id="t", request=text if text.strip() else "x", labels={"note": text})).result(
+        PATIENCE
+    )
     assert result.ok, result.causes
     assert surface.deeds == [("memo:one", "field-1", text)]
     assert supervisor.blackboard("t").trajectories[0].content["decision"]["comment"] == text
@@ -73,7 +76,7 @@ def test_a_journal_that_says_so_does_not_write_elsewhere(start, tmp_path):
         {"Status": "FINISH", "Function": "append", "Args": {"control_id": "field-1", "text": str(outside / "x.png")}}
     ]
     supervisor = start(app=answers, servers=[surface], journal={"path": inside / "journal.db"})
-    assert supervisor.submit(lone()).result(10).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
     supervisor.stop()
     assert list(outside.iterdir()) == []
     assert [path.name for path in inside.iterdir()] == ["journal.db"]
@@ -128,7 +131,7 @@ def test_an_injected_order_does_not_skip_the_approval(start, until, claim):
     until(handle, EventName.APPROVAL_REQUESTED)
     assert surface.sent == []
     handle.reject(handle.approvals()[0].id, "no")
-    assert handle.result(10).outcome is Outcome.REJECTED
+    assert handle.result(PATIENCE).outcome is Outcome.REJECTED
     assert surface.sent == []
 
 
@@ -143,7 +146,9 @@ def test_an_injected_order_does_not_skip_the_approval(start, until, claim):
 )
 def test_a_model_can_not_answer_for_a_person(start, answer):
     surface = Told()
-    result = start(app=lambda _request: answer, servers=[surface], limits={"repairs": 1}).submit(lone()).result(10)
+    result = (
+        start(app=lambda _request: answer, servers=[surface], limits={"repairs": 1}).submit(lone()).result(PATIENCE)
+    )
     assert result.outcome is Outcome.ERROR
     assert surface.sent == []
 
@@ -153,7 +158,7 @@ def test_what_can_not_be_written_down_is_refused_before_anything_is_done(start, 
     with pytest.raises(ValueError, match="can't be written down"):
         supervisor.submit(lone(request="half \ud800 a pair"))
     assert supervisor.status().tasks == ()
-    assert supervisor.submit(lone()).result(10).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
 
 
 def test_a_tool_whose_answer_can_not_be_written_down_fails_its_step_and_nothing_else(start, tmp_path):
@@ -169,7 +174,7 @@ def test_a_tool_whose_answer_can_not_be_written_down_fails_its_step_and_nothing_
         journal={"path": tmp_path / "journal.db"},
     )
     handle = supervisor.submit(lone())
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     (ended,) = [event for event in handle.events() if event.name is EventName.COMMAND_ENDED]
     assert ended.data["status"] == "failure"
     assert "can't be written down" in ended.data["error"]
@@ -183,7 +188,7 @@ def test_a_step_that_can_not_be_written_down_fails_and_says_why(start, tmp_path)
 
     journal = {"path": tmp_path / "journal.db"}
     supervisor = start(app=[FINISH, FINISH], servers=[Odd(MemoryServer.window())], journal=journal)
-    result = supervisor.submit(lone()).result(10)
+    result = supervisor.submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert "can't be written down" in result.causes[0].reason
     assert supervisor.status().accepting

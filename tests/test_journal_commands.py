@@ -25,6 +25,7 @@ from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
 from callboard.actors.journal import JournalReader
 from callboard.console import Board
 from callboard.messages import JournalError
+from support import PATIENCE
 
 Call = Callable[..., Result]
 Folder = Callable[..., Path]
@@ -458,7 +459,7 @@ def program(*arguments: object, cwd: Path) -> Iterator[subprocess.Popen[str]]:
 def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(call: Call, here: Path, folder: Folder) -> None:
     with program("run", folder(CREATE, FINISH), cwd=here) as process:
         process.kill()
-        process.wait(60)
+        process.wait(PATIENCE)
     assert listed(call, here / "runs/job-1") == {"job-1": None}
     assert "nobody works on it; callboard resume goes on with it" in words(call("show", "job-1", "runs/job-1").stdout)
     result = call("resume", "runs/job-1")
@@ -471,7 +472,7 @@ def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(call: Call, here: 
 def test_a_second_ctrl_c_leaves_what_is_not_over_and_says_how_to_go_on(call: Call, here: Path, folder: Folder) -> None:
     with program("run", folder(CREATE, FINISH), cwd=here) as process:
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == INTERRUPTED
     assert "callboard: left at once; the journal keeps what is not over: callboard resume runs/job-1\n" in errors
     ended = call("resume", "runs/job-1").exit_code  # whether the cancel was written down yet, nobody can say
@@ -484,7 +485,7 @@ def in_doubt(here: Path, folder: Folder) -> Path:
     actions = [{"function": "create_document", "arguments": {"path": f"{name}.xlsx"}} for name in "ab"]
     with program("run", folder({"Status": "CONTINUE", "Actions": actions}, FINISH), cwd=here) as process:
         process.kill()
-        process.wait(60)
+        process.wait(PATIENCE)
     place = here / "runs/job-1"
     with contextlib.closing(sqlite3.connect(place / "journal.db")) as connection:
         (intent,) = connection.execute("SELECT max(id) FROM rows WHERE kind IN ('intent', 'foreseen')").fetchone()

@@ -16,6 +16,7 @@ from callboard.actors.blackboard import Blackboard, Kept
 from callboard.actors.runtime import EventLoop, SystemClock, Watchdog
 from callboard.messages import SupervisorStoppedError
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 
@@ -70,15 +71,15 @@ def windows():
 
 
 def ended(supervisor, **task):
-    return supervisor.submit(Task(**{"request": "x", "target": "memo:one", **task})).result(10).outcome
+    return supervisor.submit(Task(**{"request": "x", "target": "memo:one", **task})).result(PATIENCE).outcome
 
 
 @pytest.mark.usefixtures("crashes")
 def test_an_agent_that_crashes_costs_nobody_else_anything(start, down):
     supervisor = start(app=[FINISH], servers=windows(), supervision={"backoff": 0})
     assert [ended(supervisor, target=f"memo:{name}") for name in ("one", "two")] == [Outcome.FINISHED] * 2
-    assert down.seen.get(timeout=10).startswith("Unhandled exception in ")
-    assert supervisor.stop(5) == ()
+    assert down.seen.get(timeout=PATIENCE).startswith("Unhandled exception in ")
+    assert supervisor.stop(PATIENCE) == ()
 
 
 @pytest.mark.usefixtures("down")
@@ -89,7 +90,7 @@ def test_a_row_that_can_not_be_written_costs_the_journal_nothing(start, tmp_path
     supervisor = start(app=model, journal={"path": tmp_path / "journal.db"})
     assert ended(supervisor, request="bad") is Outcome.ERROR
     assert ended(supervisor, request="good") is Outcome.FINISHED
-    assert supervisor.stop(5) == ()
+    assert supervisor.stop(PATIENCE) == ()
 
 
 @pytest.mark.usefixtures("down")
@@ -103,9 +104,9 @@ def test_a_subscriber_that_fails_gets_the_next_event(start):
     supervisor = start(app=[FINISH])
     supervisor.subscribe(fail)
     ended(supervisor)
-    while seen.get(timeout=10) is not EventName.TASK_ENDED:
+    while seen.get(timeout=PATIENCE) is not EventName.TASK_ENDED:
         pass
-    assert supervisor.stop(5) == ()
+    assert supervisor.stop(PATIENCE) == ()
 
 
 @pytest.mark.usefixtures("down")
@@ -115,7 +116,7 @@ def test_a_blackboard_that_dies_is_made_anew(start):
     pykka.ActorRegistry.get_by_class(Blackboard)[-1].tell(Kept(["no row at all"]))
     assert events.get(10).name is EventName.BLACKBOARD_REBUILT
     assert ended(supervisor) is Outcome.FINISHED
-    assert supervisor.stop(5) == ()
+    assert supervisor.stop(PATIENCE) == ()
 
 
 def test_who_waits_hears_of_the_end_when_the_host_program_stops_all_actors(down, tmp_path):
@@ -129,14 +130,14 @@ def test_who_waits_hears_of_the_end_when_the_host_program_stops_all_actors(down,
     settings = Settings.load(log={"format": "off"}, journal={"path": tmp_path / "journal.db"})
     supervisor = Supervisor.start(settings, models={"app": model}, servers=windows())
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     down.log_all()
     for ref in (supervisor._root, supervisor._journal._writer):
-        ref.stop(timeout=10)
+        ref.stop(timeout=PATIENCE)
     with pytest.raises(SupervisorStoppedError):
-        handle.result(10)
+        handle.result(PATIENCE)
     go.set()
-    assert supervisor.stop(5) == ()
+    assert supervisor.stop(PATIENCE) == ()
 
 
 def test_an_alarm_that_fails_does_not_end_the_clock(down):
@@ -144,9 +145,9 @@ def test_an_alarm_that_fails_does_not_end_the_clock(down):
     clock.start()
     clock.after(0, lambda: pykka.ActorRegistry.no_such_thing)
     clock.after(0, rung.set)
-    assert rung.wait(10)
-    assert clock.stop(5)
-    assert down.seen.get(timeout=10) == "an alarm failed"
+    assert rung.wait(PATIENCE)
+    assert clock.stop(PATIENCE)
+    assert down.seen.get(timeout=PATIENCE) == "an alarm failed"
 
 
 def test_a_report_that_fails_does_not_end_the_watch(down):
@@ -160,10 +161,10 @@ def test_a_report_that_fails_does_not_end_the_watch(down):
     dog = Watchdog("test-watchdog", loop, 0.01, on_blocked=print, on_free=print, on_tick=tick)
     dog.start()
     for _ in range(3):
-        again.get(timeout=10)
-    assert dog.stop(5)
-    assert down.seen.get(timeout=10) == "a report of the watchdog failed"
-    assert loop.stop(5)
+        again.get(timeout=PATIENCE)
+    assert dog.stop(PATIENCE)
+    assert down.seen.get(timeout=PATIENCE) == "a report of the watchdog failed"
+    assert loop.stop(PATIENCE)
 
 
 @pytest.mark.parametrize("how", ["a call", "a callback"])
@@ -178,6 +179,6 @@ def test_a_callback_that_fails_does_not_end_the_event_loop(down, how):
         loop.call(fail)
     else:
         loop.call(lambda: asyncio.get_running_loop().call_soon(fail))
-    down.seen.get(timeout=10)
-    assert loop.submit(asyncio.sleep(0, "alive")).result(10) == "alive"
-    assert loop.stop(5)
+    down.seen.get(timeout=PATIENCE)
+    assert loop.submit(asyncio.sleep(0, "alive")).result(PATIENCE) == "alive"
+    assert loop.stop(PATIENCE)

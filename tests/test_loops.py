@@ -9,6 +9,7 @@ import pytest
 from callboard import EventName, Outcome, Task, tool
 from callboard.messages import Effect
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 READ = {"Status": "CONTINUE", "Function": "read", "Args": {"control_id": "field-1"}}
@@ -72,7 +73,7 @@ def reasons(result):
 @pytest.mark.parametrize("repeats", [1, 2, 3, 5])
 def test_the_same_action_on_the_same_observation_is_told_after_repeats_and_fails_once_more(start, repeats):
     model = Model(READ)
-    result = on_the_window(start(app=model, limits={"repeats": repeats})).result(10)
+    result = on_the_window(start(app=model, limits={"repeats": repeats})).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert model.told == [repeats + 1]
     assert result.usage.steps == repeats + 1
@@ -81,47 +82,47 @@ def test_the_same_action_on_the_same_observation_is_told_after_repeats_and_fails
 
 def test_the_default_is_three(start):
     model = Model(READ)
-    assert on_the_window(start(app=model)).result(10).usage.steps == 4
+    assert on_the_window(start(app=model)).result(PATIENCE).usage.steps == 4
     assert model.told == [4]
 
 
 def test_a_model_that_listens_goes_on(start):
     answers = [READ] * 3 + [FINISH]
-    assert on_the_window(start(app=answers)).result(10).ok
+    assert on_the_window(start(app=answers)).result(PATIENCE).ok
 
 
 def test_a_step_without_an_action_is_a_repeat_too(start):
     model = Model({"Status": "CONTINUE", "Thought": "hm"})
-    assert on_the_window(start(app=model)).result(10).outcome is Outcome.FAILED
+    assert on_the_window(start(app=model)).result(PATIENCE).outcome is Outcome.FAILED
 
 
 def test_other_words_for_the_same_action_change_nothing(start):
     model = Model(*({**READ, "Thought": f"{number}", "Comment": f"try {number}"} for number in range(10)))
-    assert on_the_window(start(app=model)).result(10).usage.steps == 4
+    assert on_the_window(start(app=model)).result(PATIENCE).usage.steps == 4
 
 
 def test_the_same_action_on_a_surface_that_changes_is_no_loop(start):
     append = {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": "."}}
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=[*[append] * 10, FINISH], servers=[surface], limits={"repeats": 1})
-    assert on_the_window(supervisor).result(10).ok
+    assert on_the_window(supervisor).result(PATIENCE).ok
     assert len(surface.deeds) == 10
 
 
 def test_waiting_for_a_surface_that_changes_by_itself_is_no_loop(start):
     supervisor = start(app=[*[READ] * 10, FINISH], servers=[Ticking()], limits={"repeats": 1})
-    assert on_the_window(supervisor).result(10).ok
+    assert on_the_window(supervisor).result(PATIENCE).ok
 
 
 def test_other_arguments_are_another_action(start):
     rings = [{**RING, "Args": {"how": how}} for how in ("softly", "loudly")]
     supervisor = start(app=[*rings, FINISH], servers=[Deaf()], limits={"repeats": 1})
-    assert on_the_window(supervisor).result(10).ok
+    assert on_the_window(supervisor).result(PATIENCE).ok
 
 
 def test_actions_that_take_turns_without_a_change_are_a_loop(start):
     model = Model(*({**RING, "Args": {"how": how}} for how in ("softly", "loudly")))
-    result = on_the_window(start(app=model, servers=[Deaf()])).result(10)
+    result = on_the_window(start(app=model, servers=[Deaf()])).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert result.usage.steps == 7
 
@@ -129,7 +130,7 @@ def test_actions_that_take_turns_without_a_change_are_a_loop(start):
 def test_states_that_take_turns_without_a_change_are_a_loop(start):
     answers = [{"Status": "SCREENSHOT", "ControlReannotate": ["field-1"]}, {"Status": "CONTINUE"}]
     model = Model(*answers)
-    result = on_the_window(start(app=model)).result(10)
+    result = on_the_window(start(app=model)).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert "no progress" in reasons(result)
     assert model.told
@@ -140,7 +141,7 @@ def test_the_same_question_again_and_again_is_a_loop(start):
     for event in handle.events():
         if event.name is EventName.QUESTION_ASKED:
             handle.answer(handle.questions()[0].id, "the red one")
-    assert handle.result(10).outcome is Outcome.FAILED
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
     assert handle.result(0).usage.steps == 4
 
 
@@ -158,13 +159,13 @@ def test_questions_in_other_words_each_time_are_a_loop(start):
     model = Model(*({"Status": "PENDING", "Questions": [f"question {number}?"]} for number in range(50)))
     handle = start(app=model, limits={"repeats": 3}).submit(Task(request="x", target="memo:one"))
     assert answered(handle) == 11
-    assert handle.result(10).outcome is Outcome.FAILED
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
     assert model.told == [10, 11, 12]
 
 
 def test_thinking_in_other_words_each_time_is_a_loop(start):
     model = Model(*({"Status": "CONTINUE", "Comment": f"thought {number}"} for number in range(50)))
-    result = start(app=model, limits={"repeats": 3}).submit(Task(request="x", target="memo:one")).result(10)
+    result = start(app=model, limits={"repeats": 3}).submit(Task(request="x", target="memo:one")).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert "no progress" in result.causes[0].reason
 
@@ -178,7 +179,7 @@ def test_two_questions_between_two_actions_are_no_loop(start):
     model = Model(*answers, FINISH)
     handle = start(app=model, limits={"repeats": 2}).submit(Task(request="x", target="memo:one"))
     assert answered(handle) == 12
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert model.told == []
 
 
@@ -188,7 +189,7 @@ def test_the_same_approved_action_again_and_again_is_a_loop(start):
     for event in handle.events():
         if event.name is EventName.APPROVAL_REQUESTED:
             handle.approve(handle.approvals()[0].id)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert result.usage.model_calls == 4
 
@@ -205,19 +206,19 @@ def test_an_approved_action_is_one_step_not_two(start, until, kind, target):
     handle = supervisor.submit(Task(request="x", target=target))
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert len(surface.deeds) == 1
 
 
 @pytest.mark.parametrize(("kind", "target"), [("mobile", "phone"), ("linux", "box")])
 def test_loops_of_mobile_and_linux_agents_are_noticed_too(start, kind, target):
     supervisor = start(**{kind: Model(RING)}, servers=[Deaf()])
-    result = supervisor.submit(Task(request="x", target=target)).result(10)
+    result = supervisor.submit(Task(request="x", target=target)).result(PATIENCE)
     assert (result.outcome, result.usage.steps) == (Outcome.FAILED, 4)
 
 
 def test_a_host_agent_that_goes_round_in_circles_fails(start):
-    result = start(host=Model({"Status": "CONTINUE"})).submit(Task(request="x")).result(10)
+    result = start(host=Model({"Status": "CONTINUE"})).submit(Task(request="x")).result(PATIENCE)
     assert (result.outcome, result.usage.steps) == (Outcome.FAILED, 4)
 
 
@@ -228,7 +229,7 @@ def assign(request):
 def test_assigning_one_subtask_after_the_other_is_no_loop(start):
     host = [*map(assign, "abcde"), FINISH]
     supervisor = start(host=host, app=lambda _request: FINISH, limits={"repeats": 1})
-    assert supervisor.submit(Task(request="x")).result(10).ok
+    assert supervisor.submit(Task(request="x")).result(PATIENCE).ok
 
 
 def test_assigning_the_same_subtask_again_and_again_is_a_loop_although_it_succeeds(start):
@@ -239,7 +240,7 @@ def test_assigning_the_same_subtask_again_and_again_is_a_loop_although_it_succee
         return assign("the same")
 
     supervisor = start(host=host, app=lambda _request: FINISH)
-    result = supervisor.submit(Task(request="x")).result(10)
+    result = supervisor.submit(Task(request="x")).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert any("do something else" in note for note in told)
     assert len(result.subtasks) == 4
@@ -252,7 +253,7 @@ def test_a_surface_that_goes_back_and_forth_is_a_loop(start):
     def app(_request):
         return {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "write", "Args": {"text": next(texts)}}
 
-    result = start(app=app, servers=[surface]).submit(Task(request="x", target="memo:one")).result(10)
+    result = start(app=app, servers=[surface]).submit(Task(request="x", target="memo:one")).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert "no progress" in result.causes[0].reason
 
@@ -264,7 +265,7 @@ def test_a_surface_without_fingerprints_is_compared_by_what_it_shows(start):
 
     append = {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "append", "Args": {"text": "."}}
     supervisor = start(app=[*[append] * 6, FINISH], servers=[Plain(MemoryServer.window())])
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).ok
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).ok
 
 
 def test_the_subtask_fails_alone_and_its_host_agent_hears_why(start):
@@ -275,7 +276,7 @@ def test_the_subtask_fails_alone_and_its_host_agent_hears_why(start):
         assign = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
         return FINISH if request.subtasks else assign
 
-    result = start(host=host, app=Model(READ)).submit(Task(request="x")).result(10)
+    result = start(host=host, app=Model(READ)).submit(Task(request="x")).result(PATIENCE)
     assert result.ok
     assert result.subtasks[0].outcome is Outcome.FAILED
     assert any("no progress" in reason for reason in seen)
@@ -283,7 +284,7 @@ def test_the_subtask_fails_alone_and_its_host_agent_hears_why(start):
 
 def test_a_loop_is_in_the_events_with_its_count(start):
     handle = on_the_window(start(app=Model(READ)))
-    handle.result(10)
+    handle.result(PATIENCE)
     noticed = [event.data["count"] for event in handle.events() if event.name is EventName.LOOP_NOTICED]
     assert noticed == [3, 4]
 
@@ -295,4 +296,4 @@ def test_a_new_subtask_starts_to_count_anew(start):
         return READ if request.step < 3 else FINISH
 
     supervisor = start(host=[assign, assign, FINISH], app=app)
-    assert supervisor.submit(Task(request="x")).result(10).ok
+    assert supervisor.submit(Task(request="x")).result(PATIENCE).ok

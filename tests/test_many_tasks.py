@@ -7,6 +7,7 @@ import threading
 
 from callboard import EventName, FunctionModel, Outcome, Task
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 APPEND = {"Status": "FINISH", "ControlLabel": "field-1", "Function": "append", "Args": {"text": "."}}
@@ -28,7 +29,7 @@ def test_an_app_agent_is_shared_and_takes_its_subtasks_in_turn(start):
     host = [{"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "append"}, FINISH]
     supervisor = start(host=host, app=FunctionModel(app), servers=[surface])
     handles = [supervisor.submit(Task(request=f"task {number}")) for number in range(50)]
-    results = [handle.result(60) for handle in handles]
+    results = [handle.result(PATIENCE) for handle in handles]
     assert {result.outcome for result in results} == {Outcome.FINISHED}
     assert len(surface.deeds) == 50
     assert most[0] == 1
@@ -47,7 +48,7 @@ def supervisor_events(supervisor):
             ended.set()
 
     supervisor.subscribe(keep, after=0)
-    ended.wait(10)
+    ended.wait(PATIENCE)
     return events
 
 
@@ -64,11 +65,11 @@ def test_subtasks_on_one_target_run_first_in_first_out(start):
 
     supervisor = start(app=FunctionModel(app))
     handles = [supervisor.submit(Task(id="t0", request="x", target="memo:one"))]
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     handles += [supervisor.submit(Task(id=f"t{number}", request="x", target="memo:one")) for number in range(1, 6)]
     release.set()
     for handle in handles:
-        handle.result(10)
+        handle.result(PATIENCE)
     assert order == [f"t{number}" for number in range(6)]
 
 
@@ -82,7 +83,7 @@ def test_tasks_on_different_targets_run_side_by_side(start):
 
     supervisor = start(app=FunctionModel(app), servers=[surface])
     handles = [supervisor.submit(Task(request="x", target=f"memo:{name}")) for name in ("one", "two", "three")]
-    assert all(handle.result(20).ok for handle in handles)
+    assert all(handle.result(PATIENCE).ok for handle in handles)
 
 
 def test_nothing_of_one_task_is_shown_to_another_on_the_same_agent(start):
@@ -96,7 +97,7 @@ def test_nothing_of_one_task_is_shown_to_another_on_the_same_agent(start):
 
     supervisor = start(app=app)
     for name in ("a", "b"):
-        supervisor.submit(Task(id=name, request="x", target="memo:one")).result(10)
+        supervisor.submit(Task(id=name, request="x", target="memo:one")).result(PATIENCE)
     assert seen == {"a": ["a secret of a"], "b": ["a secret of b"]}
 
 
@@ -111,6 +112,6 @@ def test_a_hundred_tasks_with_a_host_agent_each_all_end(start):
 
     supervisor = start(host=host, app=lambda _request: APPEND, servers=[surface])
     handles = [supervisor.submit(Task(request=str(number))) for number in range(100)]
-    assert [handle.result(60).output for handle in handles] == [str(number) for number in range(100)]
+    assert [handle.result(PATIENCE).output for handle in handles] == [str(number) for number in range(100)]
     assert len(surface.deeds) == 100
     assert supervisor.status().tasks == ()

@@ -10,6 +10,7 @@ import pytest
 from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.messages import Effect
 from callboard.testing import MemoryServer
+from support import HELD, PATIENCE
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
@@ -45,7 +46,7 @@ class Press(MemoryServer):
     def press(self, target: str) -> str:
         """Press the button."""
         self.begun.set()
-        assert self.let_go.wait(10)
+        assert self.let_go.wait(HELD)
         self.deeds.append((target, "button", "pressed"))
         return "pressed"
 
@@ -69,7 +70,7 @@ def texts(surface):
 def paused_in_its_model_call(supervisor, model, until):
     """Submit a task, pause it while its model thinks, and let it come to rest."""
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     assert handle.pause()
     model.let_go.set()
     until(handle, EventName.STEP_ENDED)
@@ -89,7 +90,7 @@ def test_resume_runs_what_was_held_once_and_does_not_ask_the_model_again(start, 
     supervisor = start(app=FunctionModel(model), servers=[surface])
     handle = paused_in_its_model_call(supervisor, model, until)
     assert handle.resume()
-    assert handle.result(10).outcome is Outcome.FINISHED
+    assert handle.result(PATIENCE).outcome is Outcome.FINISHED
     assert texts(surface) == ["a"]
     assert model.calls == 1
 
@@ -98,13 +99,13 @@ def test_a_pause_in_the_middle_of_an_action_list_stops_before_the_next_action(st
     answer = {"Status": "FINISH", "Actions": [{"Function": "press"}, append("a"), append("b")]}
     supervisor = start(app=[answer], servers=[press])
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert press.begun.wait(10)
+    assert press.begun.wait(PATIENCE)
     assert handle.pause()
     press.let_go.set()
     until(handle, EventName.STEP_ENDED)
     assert texts(press) == ["pressed"]
     handle.resume()
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.FINISHED
     assert texts(press) == ["pressed", "a", "b"]
     assert result.usage.model_calls == 1
@@ -121,13 +122,13 @@ def test_resume_looks_again_and_what_is_gone_by_then_is_not_done(start, until, p
 
     supervisor = start(app=app, servers=[press])
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert press.begun.wait(10)
+    assert press.begun.wait(PATIENCE)
     handle.pause()
     press.let_go.set()
     until(handle, EventName.STEP_ENDED)
     press.remove("memo:one", "field-2")
     handle.resume()
-    assert handle.result(10).outcome is Outcome.FAILED
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
     assert texts(press) == ["pressed"]
     assert any("field-2" in note for note in notes)
 
@@ -135,32 +136,32 @@ def test_resume_looks_again_and_what_is_gone_by_then_is_not_done(start, until, p
 def test_pause_and_resume_are_idempotent(start):
     model = Held(FINISH)
     handle = start(host=FunctionModel(model)).submit(Task(request="x"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     assert [handle.pause(), handle.pause()] == [True, False]
     assert [handle.resume(), handle.resume()] == [True, False]
     model.let_go.set()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_pause_from_many_threads_is_one_pause(start):
     model = Held(FINISH)
     handle = start(host=FunctionModel(model)).submit(Task(request="x"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     said = []
     threads = [threading.Thread(target=lambda: said.append(handle.pause())) for _ in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
     assert said.count(True) == 1
     handle.resume()
     model.let_go.set()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_a_task_that_is_over_is_neither_paused_nor_resumed(start):
     handle = start(host=[FINISH]).submit(Task(request="x"))
-    handle.result(10)
+    handle.result(PATIENCE)
     assert handle.pause() is False
     assert handle.resume() is False
 
@@ -168,23 +169,23 @@ def test_a_task_that_is_over_is_neither_paused_nor_resumed(start):
 def test_a_task_that_is_being_cancelled_is_not_paused(start, press):
     supervisor = start(app=[{"Status": "FINISH", "Function": "press"}], servers=[press])
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert press.begun.wait(10)
+    assert press.begun.wait(PATIENCE)
     handle.cancel()
     assert handle.pause() is False
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
 def test_status_and_events_tell_of_a_pause(start):
     model = Held(FINISH)
     supervisor = start(host=FunctionModel(model))
     handle = supervisor.submit(Task(request="x"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     handle.pause()
     assert [task.paused for task in supervisor.status().tasks] == [True]
     handle.resume()
     assert [task.paused for task in supervisor.status().tasks] == [False]
     model.let_go.set()
-    handle.result(10)
+    handle.result(PATIENCE)
     names = [event.name for event in handle.events()]
     assert names.index(EventName.TASK_PAUSED) < names.index(EventName.TASK_RESUMED)
 
@@ -197,7 +198,7 @@ def test_a_pause_of_one_task_leaves_others_alone(start, until, surface):
 
     supervisor = start(app=FunctionModel(app), servers=[surface])
     handle = paused_in_its_model_call(supervisor, model, until)
-    assert supervisor.submit(Task(request="other", target="memo:two")).result(10).ok
+    assert supervisor.submit(Task(request="other", target="memo:two")).result(PATIENCE).ok
     assert texts(surface) == ["other"]
     assert not handle.done()
 
@@ -213,7 +214,7 @@ def test_a_paused_task_keeps_its_target(start, until, surface):
     second = supervisor.submit(Task(request="second", target="memo:one"))
     until(second, EventName.SUBTASK_QUEUED)
     first.resume()
-    assert second.result(10).ok
+    assert second.result(PATIENCE).ok
     assert texts(surface) == ["first", "second"]
 
 
@@ -229,15 +230,15 @@ def test_a_task_paused_in_a_queue_gets_its_target_and_does_nothing_until_it_is_r
 
     supervisor = start(app=FunctionModel(app), servers=[surface])
     first = supervisor.submit(Task(request="first", target="memo:one"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     second = supervisor.submit(Task(request="second", target="memo:one"))
     second.pause()
     model.let_go.set()
-    assert first.result(10).ok
+    assert first.result(PATIENCE).ok
     until(second, EventName.STATE_CHANGED)
     assert asked == []
     second.resume()
-    assert second.result(10).ok
+    assert second.result(PATIENCE).ok
     assert texts(surface) == ["first", "second"]
 
 
@@ -246,13 +247,13 @@ def test_a_pause_holds_the_subtask_and_its_host_agent(start, until, surface):
     hosts = [ASSIGN, FINISH]
     supervisor = start(host=hosts, app=FunctionModel(model), servers=[surface])
     handle = supervisor.submit(Task(request="x"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     handle.pause()
     model.let_go.set()
     until(handle, EventName.STEP_ENDED, actions=["append"])
     assert surface.deeds == []
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert texts(surface) == ["a"]
 
 
@@ -271,7 +272,7 @@ def test_an_answer_in_a_pause_is_kept_and_used_after_resume(start, until):
     until(handle, EventName.STATE_CHANGED, source="PENDING", target="CONTINUE")
     assert seen == []
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert any("the red one" in note for note in seen)
 
 
@@ -285,7 +286,7 @@ def test_an_action_approved_in_a_pause_runs_after_resume_once(start, until, surf
     supervisor.status()
     assert surface.deeds == []
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert texts(surface) == ["a"]
 
 
@@ -299,12 +300,12 @@ def test_a_pause_in_the_middle_of_an_approved_list_needs_no_second_approval(star
     handle = supervisor.submit(Task(request="x", target="memo:one"))
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id)
-    assert press.begun.wait(10)
+    assert press.begun.wait(PATIENCE)
     handle.pause()
     press.let_go.set()
     until(handle, EventName.COMMAND_ENDED, tool="press")
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert texts(press) == ["pressed", "a"]
     asked = [event for event in handle.events() if event.name is EventName.APPROVAL_REQUESTED]
     assert len(asked) == 1
@@ -315,7 +316,7 @@ def test_a_paused_task_can_be_cancelled_and_its_held_action_never_runs(start, un
     supervisor = start(app=FunctionModel(model), servers=[surface])
     handle = paused_in_its_model_call(supervisor, model, until)
     assert handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     assert surface.deeds == []
 
 
@@ -325,18 +326,18 @@ def test_a_task_paused_in_its_last_model_call_can_be_cancelled(start, until):
     handle = paused_in_its_model_call(supervisor, model, until)
     until(handle, EventName.STATE_CHANGED, target="FINISH")
     assert handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
 def test_a_host_agent_paused_in_its_last_model_call_goes_on_to_its_end_after_resume(start, until):
     model = Held(FINISH)
     handle = start(host=FunctionModel(model)).submit(Task(request="x"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     handle.pause()
     model.let_go.set()
     until(handle, EventName.STATE_CHANGED, target="FINISH")
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_a_supervisor_with_a_paused_task_stops(start, until):
@@ -363,7 +364,7 @@ class Curtain(MemoryServer):
 
     def observe(self, target):
         self.looks.release()
-        assert self.open.acquire(timeout=10)
+        assert self.open.acquire(timeout=PATIENCE)
         return super().observe(target)
 
 
@@ -378,15 +379,15 @@ def test_pauses_are_no_repeated_steps_and_no_steps_of_the_budget(start):
     )
     handle = supervisor.submit(Task(request="x", target="memo:one"))
     ended = (event for event in handle.events() if event.name is EventName.STEP_ENDED)
-    assert surface.looks.acquire(timeout=10)
+    assert surface.looks.acquire(timeout=PATIENCE)
     for _ in range(5):
         handle.pause()
         surface.open.release()
         assert next(ended).data["results"] == []
         handle.resume()
-        assert surface.looks.acquire(timeout=10)
+        assert surface.looks.acquire(timeout=PATIENCE)
     surface.open.release(10)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.usage.model_calls) == (Outcome.FINISHED, 1)
     assert texts(surface) == ["ring"]
 
@@ -399,7 +400,7 @@ def test_a_pause_takes_no_further_step_until_resume(start, until):
         model.let_go.clear()
         handle = paused_in_its_model_call(supervisor, model, until)
         handle.resume()
-        assert handle.result(10).usage.steps == 1
+        assert handle.result(PATIENCE).usage.steps == 1
 
 
 def test_pauses_and_resumes_at_any_moment_lose_and_double_nothing(start, surface):

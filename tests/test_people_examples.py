@@ -17,6 +17,7 @@ import pytest
 
 from callboard import EventName, FunctionModel
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[1]
 PEOPLE = ROOT / "examples" / "people"
@@ -25,7 +26,7 @@ PAGE = (ROOT / "docs" / "people.md").read_text(encoding="utf-8")
 
 def run(name):
     command = [sys.executable, "-W", "error", str(PEOPLE / name)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout.splitlines()
 
 
 def load(name):
@@ -64,13 +65,13 @@ class Browser:
         self.url = url
 
     def get(self, path):
-        with urllib.request.urlopen(self.url + path, timeout=10) as response:  # noqa: S310 - our own server
+        with urllib.request.urlopen(self.url + path, timeout=PATIENCE) as response:  # noqa: S310 - our own server
             return json.load(response)
 
     def post(self, path, **said):
         request = urllib.request.Request(self.url + path, json.dumps(said).encode())  # noqa: S310
         try:
-            with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=PATIENCE) as response:  # noqa: S310
                 return response.status, json.load(response)
         except urllib.error.HTTPError as error:
             with error:
@@ -96,7 +97,7 @@ def browser():
         finally:
             watchdog.cancel()
             process.terminate()
-            process.wait(20)
+            process.wait(PATIENCE)
 
 
 def test_the_web_handler_lists_what_waits_and_takes_answers(browser):

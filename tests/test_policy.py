@@ -14,6 +14,7 @@ import pytest
 from callboard import EventName, Outcome, Task, tool
 from callboard.messages import AgentKind, Effect, Hazard, NotWaitingError
 from callboard.testing import MemoryServer, VirtualClock
+from support import HELD, PATIENCE
 
 FINISH = {"Status": "FINISH"}
 READ = {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "read"}
@@ -144,7 +145,7 @@ def dangerous(hazard, target=None):
 def test_a_rule_matches_when_all_that_it_names_matches(start, rule, matches):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=[write(), FINISH], servers=[surface], policy=[{"verdict": "deny", **rule}])
-    assert supervisor.submit(alone()).result(10).ok
+    assert supervisor.submit(alone()).result(PATIENCE).ok
     assert surface.deeds == ([] if matches else [("memo:one", "field-1", "hello")])
 
 
@@ -159,7 +160,7 @@ def test_an_argument_that_is_no_text_is_matched_as_json(start):
     surface = Heater(MemoryServer.window())
     policy = [{"verdict": "deny", "tool": "heat", "arguments": {"degrees": "re:[3-9][0-9]", "rooms": '*"bath"*'}}]
     answers = [call("heat", degrees=30, rooms=["bath"]), call("heat", degrees=20, rooms=["bath"]), FINISH]
-    assert start(app=answers, servers=[surface], policy=policy).submit(alone()).result(10).ok
+    assert start(app=answers, servers=[surface], policy=policy).submit(alone()).result(PATIENCE).ok
     assert surface.deeds == [("house", "bath", "20")]
 
 
@@ -174,7 +175,7 @@ def test_the_first_rule_that_matches_decides(start, verdict):
 
 def test_what_no_rule_matches_is_allowed(start):
     handle = start(app=[write(), FINISH], policy=[{"verdict": "deny", "tool": "append"}]).submit(alone())
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert verdicts(handle) == [("write", "allow", "")]
 
 
@@ -189,7 +190,7 @@ def test_the_default_asks_before_what_may_do_harm(start, until, hazard):
     (asked,) = handle.approvals()
     assert (surface.deeds, hazard.value in asked.reason) == ([], True)
     handle.approve(asked.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert len(surface.deeds) == 1
 
 
@@ -197,21 +198,21 @@ def test_the_default_asks_before_what_may_do_harm(start, until, hazard):
 def test_the_default_does_not_ask_before_what_has_no_hazard(start, function):
     arguments = {} if function == "read" else {"text": "x"}
     handle = start(app=[call(function, control_id="field-1", **arguments), FINISH]).submit(alone())
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert verdicts(handle) == [(function, "allow", "")]
 
 
 def test_the_operators_rules_come_before_the_default(start):
     surface = dangerous(Hazard.SENDS)
     rules = [{"verdict": "allow", "tool": "danger"}]
-    assert start(app=[call("danger", "FINISH")], servers=[surface], policy=rules).submit(alone()).result(10).ok
+    assert start(app=[call("danger", "FINISH")], servers=[surface], policy=rules).submit(alone()).result(PATIENCE).ok
     assert len(surface.deeds) == 1
 
 
 def test_the_default_can_be_switched_off(start):
     surface = dangerous(Hazard.SPENDS)
     policy = {"defaults": False}
-    assert start(app=[call("danger", "FINISH")], servers=[surface], policy=policy).submit(alone()).result(10).ok
+    assert start(app=[call("danger", "FINISH")], servers=[surface], policy=policy).submit(alone()).result(PATIENCE).ok
     assert len(surface.deeds) == 1
 
 
@@ -249,13 +250,13 @@ def test_overwriting_what_the_task_did_not_make_asks(start, until, workspace):
     assert "overwrites" in asked.reason
     assert cell_of(workspace, "theirs.xlsx", "A1") == 1
     handle.approve(asked.id)
-    assert handle.result(20).ok
+    assert handle.result(PATIENCE).ok
     assert cell_of(workspace, "theirs.xlsx", "A1") == 2
 
 
 def test_adding_to_what_the_task_did_not_make_does_not_ask(start, workspace):
     handle = start(app=[cells("B5", 2), FINISH], **on_documents(workspace)).submit(alone("theirs.xlsx"))
-    assert handle.result(20).ok
+    assert handle.result(PATIENCE).ok
     assert asked_for(handle) == []
     assert cell_of(workspace, "theirs.xlsx", "B5") == 2
 
@@ -269,7 +270,7 @@ def test_overwriting_what_the_task_made_itself_does_not_ask(start, workspace):
     ]
     app = [call("add_sheet", title="Sales"), cells("A1", 1), cells("A1", 2, "FINISH"), cells("A1", 3, "FINISH")]
     handle = start(host=host, app=app, **on_documents(workspace)).submit(Task(request="fill"))
-    assert handle.result(20).ok
+    assert handle.result(PATIENCE).ok
     assert asked_for(handle) == []
     assert cell_of(workspace, "ours.xlsx", "A1") == 3
 
@@ -282,17 +283,17 @@ def test_what_one_task_made_is_not_made_by_the_next(start, until, workspace):
         return FINISH if request.memory else call("rename_sheet", sheet="Sheet1", title="Sales")
 
     supervisor = start(host=host, app=app, **on_documents(workspace))
-    assert supervisor.submit(Task(request="make")).result(20).ok
+    assert supervisor.submit(Task(request="make")).result(PATIENCE).ok
     handle = supervisor.submit(alone("ours.xlsx"))
     assert until(handle, EventName.APPROVAL_REQUESTED)
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
 def test_opening_a_document_of_the_workspace_launches_nothing(start, workspace):
     host = [{"Status": "CONTINUE", "Function": "open_document", "Args": {"path": "theirs.docx"}}, FINISH]
     handle = start(host=host, **on_documents(workspace)).submit(Task(request="open"))
-    assert handle.result(20).ok
+    assert handle.result(PATIENCE).ok
     assert verdicts(handle) == [("open_document", "allow", "")]
 
 
@@ -312,7 +313,7 @@ def test_the_default_asks_before_what_a_third_party_may_destroy_or_says_nothing_
     answers = answers_of("look", "burn", "wipe", "mark", "something")
     handle = start(app=answers, mcpServers={"theirs": theirs}).submit(alone())
     assert asked_for(handle) == [f"theirs.{name}" for name in expected]
-    assert handle.result(20).ok
+    assert handle.result(PATIENCE).ok
 
 
 # The model asks for more, never for less
@@ -326,7 +327,7 @@ def test_the_model_may_ask_for_approval_of_anything(start, until, answer):
     (asked,) = handle.approvals()
     assert asked.reason == "may I?"
     handle.approve(asked.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 @pytest.mark.parametrize("status", ["CONTINUE", "FINISH", "CONFIRM", "SCREENSHOT", "FAIL", "PENDING", "ERROR"])
@@ -335,7 +336,7 @@ def test_the_model_never_lowers_a_denial(start, status):
     answers = [write(status=status), FINISH, FINISH]
     policy = [{"verdict": "deny", "tool": "write"}]
     system = {"ask_question": False}
-    start(app=answers, servers=[surface], policy=policy, system=system).submit(alone()).result(10)
+    start(app=answers, servers=[surface], policy=policy, system=system).submit(alone()).result(PATIENCE)
     assert surface.deeds == []
 
 
@@ -347,7 +348,7 @@ def test_the_model_never_lowers_what_needs_approval(start, until, status):
     until(handle, EventName.APPROVAL_REQUESTED)
     assert surface.deeds == []
     handle.reject(handle.approvals()[0].id)
-    assert handle.result(10).outcome is Outcome.REJECTED
+    assert handle.result(PATIENCE).outcome is Outcome.REJECTED
     assert surface.deeds == []
 
 
@@ -360,7 +361,7 @@ def test_without_safe_guard_what_needs_approval_runs_unasked(start):
     system = {"safe_guard": False}
     handle = start(app=[write(), FINISH], servers=[surface], policy=policy, system=system).submit(alone())
     assert asked_for(handle) == []
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert len(surface.deeds) == 1
     assert verdicts(handle) == [("write", "approve", "safe_guard is off")]
 
@@ -370,7 +371,7 @@ def test_without_safe_guard_a_wish_of_the_model_for_approval_is_no_question(star
     system = {"safe_guard": False}
     handle = start(app=[write(status="CONFIRM"), FINISH], servers=[surface], system=system).submit(alone())
     assert asked_for(handle) == []
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert len(surface.deeds) == 1
 
 
@@ -378,7 +379,7 @@ def test_without_safe_guard_the_log_does_not_say_that_anybody_approved(start):
     policy = [{"verdict": "approve", "tool": "write"}]
     system = {"safe_guard": False}
     handle = start(app=[write(status="CONFIRM"), FINISH], policy=policy, system=system).submit(alone())
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert {waived for _, _, waived in verdicts(handle)} == {"safe_guard is off"}
 
 
@@ -388,7 +389,7 @@ def test_without_safe_guard_a_denial_holds(start, status):
     policy = [{"verdict": "deny", "tool": "write"}]
     system = {"safe_guard": False}
     start(app=[write(status=status), FINISH], servers=[surface], policy=policy, system=system).submit(alone()).result(
-        10
+        PATIENCE
     )
     assert surface.deeds == []
 
@@ -399,7 +400,7 @@ def test_without_safe_guard_a_denial_holds(start, status):
 def test_a_denial_goes_back_to_the_model_with_its_reason(start):
     notes = []
     policy = [{"verdict": "deny", "tool": "write", "reason": "the books are closed"}]
-    assert start(app=told([write(), FINISH], notes), policy=policy).submit(alone()).result(10).ok
+    assert start(app=told([write(), FINISH], notes), policy=policy).submit(alone()).result(PATIENCE).ok
     assert notes == [(), ("write failed: denied: the books are closed",)]
 
 
@@ -409,7 +410,7 @@ def test_a_denial_in_a_list_lets_what_stands_before_it_run_and_nothing_after(sta
     actions = [{"function": a["Function"], "control_label": a["ControlLabel"], "arguments": a["Args"]} for a in several]
     answers = [{"Status": "CONTINUE", "Actions": actions}, FINISH]
     policy = [{"verdict": "deny", "tool": "append"}]
-    assert start(app=told(answers, notes), servers=[surface], policy=policy).submit(alone()).result(10).ok
+    assert start(app=told(answers, notes), servers=[surface], policy=policy).submit(alone()).result(PATIENCE).ok
     assert surface.deeds == [("memo:one", "field-1", "a")]
     assert [note.partition(":")[0] for note in notes[1]] == ["append failed", "write was not run"]
 
@@ -417,7 +418,7 @@ def test_a_denial_in_a_list_lets_what_stands_before_it_run_and_nothing_after(sta
 def test_a_person_is_not_asked_about_what_is_denied(start):
     policy = [{"verdict": "deny", "tool": "write"}, {"verdict": "approve"}]
     handle = start(app=[write(status="CONFIRM"), FINISH], policy=policy).submit(alone())
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert asked_for(handle) == []
     with pytest.raises(NotWaitingError):
         handle.approve(f"{handle.task_id}/1/ask-1")
@@ -466,7 +467,7 @@ class Pondering(MemoryServer):
     def hazards(self, target, tool, arguments, made):
         if not self.let_go.is_set():
             self.begun.set()
-            assert self.let_go.wait(10)
+            assert self.let_go.wait(HELD)
         return set()
 
 
@@ -480,10 +481,10 @@ def test_a_server_that_takes_too_long_to_say_what_a_call_would_do_is_a_failure_t
 
     supervisor = start(app=app, servers=[surface], clock=clock, limits={"command_seconds": 60})
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert surface.begun.wait(10)
+    assert surface.begun.wait(PATIENCE)
     clock.advance(61)
     until(handle, EventName.STEP_ENDED, results=["failure"])
     surface.let_go.set()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert notes[-1] == "write failed: nothing was done: asking what write would do took longer than 60 s"
     assert surface.deeds == []

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from callboard import EventName, FunctionModel, Outcome, Task
 from callboard.messages import AnswerRefusedError, NotWaitingError, SupervisorStoppedError
 from callboard.testing import MemoryServer, VirtualClock
+from support import HELD, PATIENCE
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write"}
@@ -88,7 +89,7 @@ def test_an_answer_in_free_text_reaches_the_model(start, asked):
     notes = []
     handle = start(app=told([ask(), FINISH], notes)).submit(alone())
     handle.answer(asked(handle).id, "sales.docx")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert notes[1] == ("asked 'which file?', a person answered 'sales.docx'",)
     assert moves(handle)[1:3] == [("CONTINUE", "PENDING", "model"), ("PENDING", "CONTINUE", "user")]
 
@@ -106,9 +107,9 @@ def test_any_text_is_an_answer_and_the_model_gets_exactly_that(start):
     @given(st.text())
     def any_text(text):
         handle = supervisor.submit(alone())
-        assert waiting.acquire(timeout=10)
+        assert waiting.acquire(timeout=PATIENCE)
         handle.answer(handle.questions()[0].id, text)
-        assert handle.result(10).ok
+        assert handle.result(PATIENCE).ok
         assert notes[handle.task_id] == (f"asked 'which file?', a person answered {text!r}",)
 
     any_text()
@@ -120,7 +121,7 @@ def test_the_words_of_the_budgets_question_are_nothing_special_elsewhere(start, 
     budget = {"task": {"steps": 2}}
     handle = start(app=told([ask("And now?"), {"Status": "CONTINUE"}, FINISH], notes), budget=budget).submit(alone())
     handle.answer(asked(handle).id, text)
-    assert handle.result(10).outcome is Outcome.OUT_OF_BUDGET
+    assert handle.result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
     assert notes[1] == (f"asked 'And now?', a person answered {text!r}",)
 
 
@@ -128,7 +129,7 @@ def test_a_choice_is_answered_with_one_of_its_choices(start, asked):
     notes = []
     handle = start(app=told([ask(COLOURS), FINISH], notes)).submit(alone())
     handle.answer(asked(handle).id, "green")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert notes[1] == ("asked 'which colour?', a person answered 'green'",)
 
 
@@ -140,7 +141,7 @@ def test_an_answer_that_does_not_fit_is_refused_and_the_question_stays_open(star
         handle.answer(question.id, *texts)
     assert handle.questions() == (question,)
     handle.answer(question.id, "red")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_a_refused_answer_names_the_choices(start, asked):
@@ -157,7 +158,7 @@ def test_several_questions_at_once_are_answered_together_in_order(start, asked):
     with pytest.raises(AnswerRefusedError, match="asks 2 questions, and got 1"):
         handle.answer(question.id, "sales.docx")
     handle.answer(question.id, "sales.docx", "red")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert notes[1] == (
         "asked 'which file?', a person answered 'sales.docx'",
         "asked 'which colour?', a person answered 'red'",
@@ -173,7 +174,7 @@ def test_several_tasks_ask_at_once_and_are_answered_in_any_order(start, asked):
     assert {open_.id for open_ in supervisor.status().questions} == {question.id for question in questions}
     for handle, question in reversed(list(zip(handles, questions, strict=True))):
         handle.answer(question.id, "yes")
-        assert handle.result(10).ok
+        assert handle.result(PATIENCE).ok
 
 
 def test_one_task_may_ask_again(start):
@@ -182,7 +183,7 @@ def test_one_task_may_ask_again(start):
     for event in handle.events():
         if event.name is EventName.QUESTION_ASKED:
             handle.answer(event.data["request"]["id"], event.data["request"]["questions"][0]["text"].upper())
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert notes[1:] == [("asked 'one?', a person answered 'ONE?'",), ("asked 'two?', a person answered 'TWO?'",)]
 
 
@@ -196,7 +197,7 @@ def test_a_host_agent_asks_too(start, asked):
     handle = start(host=told([ask(), FINISH], notes)).submit(Task(request="plan"))
     assert asked(handle).address == f"host/{handle.task_id}"
     handle.answer(asked(handle).id, "sales.docx")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert notes[1] == ("asked 'which file?', a person answered 'sales.docx'",)
 
 
@@ -204,7 +205,7 @@ def test_the_record_says_who_answered(start, asked):
     supervisor = start(app=[ask(), FINISH])
     handle = supervisor.submit(alone())
     handle.answer(asked(handle).id, "sales.docx", by="ada")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     (answered,) = events_of(handle, EventName.QUESTION_ANSWERED)
     assert (answered.data["answer"]["by"], answered.data["answer"]["texts"]) == ("ada", ["sales.docx"])
     assert [row.author for row in supervisor.blackboard(handle.task_id).questions] == ["app/memo/one", "ada"]
@@ -214,8 +215,8 @@ def test_an_answer_may_come_from_any_thread(start, asked):
     handle = start(app=[ask(), FINISH]).submit(alone())
     thread = threading.Thread(target=handle.answer, args=(asked(handle).id, "sales.docx"))
     thread.start()
-    thread.join(10)
-    assert handle.result(10).ok
+    thread.join(PATIENCE)
+    assert handle.result(PATIENCE).ok
 
 
 # No answer
@@ -228,7 +229,7 @@ def test_a_question_that_nobody_answers_in_time_fails_as_timed_out(start, asked)
     clock.advance(29)
     assert len(handle.questions()) == 1
     clock.advance(1)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.TIMED_OUT
     assert result.causes[0].reason == "nobody answered the question in time"
     assert moves(handle)[2:] == [("PENDING", "FAIL", "timeout"), ("FAIL", "FINISH", "system")]
@@ -240,7 +241,7 @@ def test_the_host_agent_goes_on_after_a_question_of_its_agent_timed_out(start, a
     handle = supervisor.submit(Task(request="write"))
     asked(handle)
     clock.advance(30)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.subtasks[0].outcome) == (Outcome.FINISHED, Outcome.TIMED_OUT)
 
 
@@ -249,7 +250,7 @@ def test_where_questions_are_switched_off_the_model_is_told_that_nobody_will_ans
     notes = []
     supervisor = start(**{kind: told([ask(), FINISH], notes)}, system={"ask_question": False})
     handle = supervisor.submit(alone() if kind == "app" else Task(request="plan"))
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert notes[1] == ("nobody will answer questions: decide yourself, or say FAIL",)
     assert events_of(handle, EventName.QUESTION_ASKED) == []
     agent = "app/memo/one" if kind == "app" else f"host/{handle.task_id}"
@@ -258,7 +259,7 @@ def test_where_questions_are_switched_off_the_model_is_told_that_nobody_will_ans
 
 def test_a_model_that_only_asks_is_stopped_where_nobody_answers(start):
     supervisor = start(app=lambda _: ask(), system={"ask_question": False})
-    result = supervisor.submit(alone()).result(10)
+    result = supervisor.submit(alone()).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert "no progress" in result.causes[0].reason
 
@@ -273,7 +274,7 @@ def test_of_two_answers_the_first_wins_and_the_second_gets_a_clear_error(start, 
     handle.answer(question.id, "one")
     with pytest.raises(NotWaitingError, match="it was answered"):
         handle.answer(question.id, "two")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert notes[1] == ("asked 'which file?', a person answered 'one'",)
 
 
@@ -283,17 +284,17 @@ def test_of_many_answers_at_once_exactly_one_wins(start, asked):
     question = asked(handle)
 
     def answer(number):
-        barrier.wait(10)
+        barrier.wait(PATIENCE)
         said.append((number, tried(handle.answer, question.id, str(number))))
 
     threads = [threading.Thread(target=answer, args=(number,)) for number in range(10)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
     (winner,) = [number for number, error in said if error is None]
     assert {type(error) for number, error in said if number != winner} == {NotWaitingError}
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert notes[1] == (f"asked 'which file?', a person answered '{winner}'",)
 
 
@@ -304,16 +305,16 @@ def test_an_answer_at_the_deadline_is_in_time_or_refused_and_nothing_between(sta
     question = asked(handle)
 
     def pass_the_deadline():
-        barrier.wait(10)
+        barrier.wait(PATIENCE)
         clock.advance(30)
 
     thread = threading.Thread(target=pass_the_deadline)
     thread.start()
-    barrier.wait(10)
+    barrier.wait(PATIENCE)
     error = tried(handle.answer, question.id, "just in time")
-    thread.join(10)
+    thread.join(PATIENCE)
     assert isinstance(error, NotWaitingError | None)
-    assert handle.result(10).outcome is (Outcome.FINISHED if error is None else Outcome.TIMED_OUT)
+    assert handle.result(PATIENCE).outcome is (Outcome.FINISHED if error is None else Outcome.TIMED_OUT)
     assert len(events_of(handle, EventName.QUESTION_ANSWERED)) == 1
 
 
@@ -324,7 +325,7 @@ def test_an_answer_after_the_deadline_gets_a_clear_error(start, asked):
     clock.advance(30)
     with pytest.raises(NotWaitingError, match="reached its deadline"):
         handle.answer(question.id, "too late")
-    assert handle.result(10).outcome is Outcome.TIMED_OUT
+    assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
 
 
 def test_an_answer_after_a_cancel_gets_a_clear_error(start, asked):
@@ -333,7 +334,7 @@ def test_an_answer_after_a_cancel_gets_a_clear_error(start, asked):
     handle.cancel()
     with pytest.raises(NotWaitingError, match="was cancelled"):
         handle.answer(question.id, "too late")
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     assert handle.questions() == ()
 
 
@@ -346,7 +347,7 @@ def test_a_cancel_while_the_answer_is_on_its_way_ends_the_task(start, asked, unt
         def observe(self, target):
             if self.answered:
                 held.set()
-                assert go.wait(10)
+                assert go.wait(HELD)
             return super().observe(target)
 
     app, surface = FunctionModel(lambda _: ask()), Slow(MemoryServer.window())
@@ -354,11 +355,11 @@ def test_a_cancel_while_the_answer_is_on_its_way_ends_the_task(start, asked, unt
     question = asked(handle)
     surface.answered = True
     handle.answer(question.id, "this one")
-    assert held.wait(10)
+    assert held.wait(PATIENCE)
     handle.cancel()
     until(handle, EventName.STATE_CHANGED, target="FAIL")
     go.set()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     assert app.calls == 1
 
 
@@ -369,7 +370,7 @@ def test_a_question_is_not_decided_on_like_an_approval(start, asked, act):
     with pytest.raises(AnswerRefusedError, match="is a question"):
         getattr(handle, act)(question.id)
     handle.answer(question.id, "sales.docx")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_a_question_belongs_to_its_task(start, asked):
@@ -403,8 +404,8 @@ def test_a_subtask_that_waits_for_an_answer_keeps_its_target(start, asked, until
     until(second, EventName.SUBTASK_QUEUED)
     assert not second.done()
     first.answer(question.id, "sales.docx")
-    assert first.result(10).ok
-    assert second.result(10).ok
+    assert first.result(PATIENCE).ok
+    assert second.result(PATIENCE).ok
 
 
 def test_the_clocks_of_task_and_subtask_stand_still_while_a_person_is_asked(start, asked):
@@ -414,7 +415,7 @@ def test_the_clocks_of_task_and_subtask_stand_still_while_a_person_is_asked(star
     question = asked(handle)
     clock.advance(9_999)
     handle.answer(question.id, "sales.docx")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_an_answer_while_the_task_is_paused_is_used_after_the_pause(start, asked, until):
@@ -426,13 +427,13 @@ def test_an_answer_while_the_task_is_paused_is_used_after_the_pause(start, asked
     until(handle, EventName.STATE_CHANGED, source="PENDING")
     assert app.calls == 1
     handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_an_answer_is_written_down_before_the_agent_hears_of_it(start, asked):
     handle = start(app=[ask(), FINISH]).submit(alone())
     handle.answer(asked(handle).id, "sales.docx")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     (answered,) = events_of(handle, EventName.QUESTION_ANSWERED)
     heard = next(e for e in events_of(handle, EventName.STATE_CHANGED) if e.data["source"] == "PENDING")
     assert answered.seq < heard.seq

@@ -18,6 +18,7 @@ from callboard.messages import (
     UnknownTaskError,
 )
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
+from support import HELD, PATIENCE
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
@@ -75,7 +76,7 @@ class Blocks:
     def __call__(self, request):
         if request.call == self.at and not self.go.is_set():
             self.reached.set()
-            self.go.wait(20)
+            self.go.wait(HELD)
         return self.answers[request.call - 1]
 
 
@@ -84,16 +85,16 @@ def test_a_task_goes_on_where_it_was_and_what_was_done_is_not_done_again(stage):
     blocked = Blocks(3, answers)
     first = stage.begin(app=blocked, host=[ASSIGN, FINISH])
     handle = first.submit(Task(id="t", request="do it"))
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     assert first.stop() == ("callboard-model-app/memo/one",)
     blocked.go.set()
     with pytest.raises(SupervisorStoppedError, match="is kept in the journal"):
-        handle.result(1)
+        handle.result(PATIENCE)
     assert stage.texts == ["1", "2"]
     stage.calls.clear()
     second = stage.begin(app=answers, host=[ASSIGN, FINISH])
     assert [left.task_id for left in second.pending()] == ["t"]
-    result = second.handle("t").result(10)
+    result = second.handle("t").result(PATIENCE)
     assert result.ok, result.causes
     assert stage.texts == ["1", "2", "3"]
     assert stage.calls == [("app", 3), ("host", 2)]
@@ -104,12 +105,12 @@ def test_the_events_of_both_processes_have_one_order_and_can_all_be_read(stage):
     blocked = Blocks(2, [append("1"), FINISH])
     first = stage.begin(app=blocked)
     first.submit(lone(id="t"))
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     first.stop()
     blocked.go.set()
     second = stage.begin(app=[append("1"), FINISH])
     handle = second.handle("t")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     events = list(handle.events())
     assert [event.seq for event in events] == sorted({event.seq for event in events})
     names = [event.name for event in events]
@@ -120,7 +121,7 @@ def test_the_events_of_both_processes_have_one_order_and_can_all_be_read(stage):
 
 def test_a_task_that_is_over_is_known_by_its_id_and_by_its_key(stage):
     first = stage.begin(app=[FINISH])
-    done = first.submit(lone(id="t", key="order-17")).result(10)
+    done = first.submit(lone(id="t", key="order-17")).result(PATIENCE)
     first.stop()
     second = stage.begin(app=[])
     assert second.handle("t").result(0) == done
@@ -140,7 +141,7 @@ def test_the_same_task_twice_is_one_task_while_it_runs(stage):
     keyed = [supervisor.submit(lone(key="k")), supervisor.submit(lone(key="k"))]
     assert keyed[0].task_id == keyed[1].task_id
     blocked.go.set()
-    assert [handle.result(10).ok for handle in (*handles, *keyed)] == [True] * 4
+    assert [handle.result(PATIENCE).ok for handle in (*handles, *keyed)] == [True] * 4
     assert stage.texts == ["1", "1"]
 
 
@@ -164,7 +165,7 @@ def test_an_open_question_survives_and_can_be_answered(stage, until):
     handle = stage.begin(app=app).handle("t")
     (question,) = handle.questions()
     handle.answer(question.id, "the left one", by="Ada")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert stage.calls == [("app", 2)]
     assert any("the left one" in note for note in notes)
     with pytest.raises(NotWaitingError):
@@ -180,7 +181,7 @@ def test_an_open_approval_survives_and_exactly_the_approved_action_runs_once(sta
     (approval,) = handle.approvals()
     assert [action.arguments["text"] for action in approval.actions] == ["1"]
     handle.approve(approval.id, by="Ada")
-    handle.result(10)
+    handle.result(PATIENCE)
     assert stage.texts == ["1"]
 
 
@@ -192,10 +193,10 @@ def test_what_was_approved_for_the_rest_of_a_task_still_is(stage, until):
     handle = first.submit(lone(id="t"))
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id, remember=True)
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     first.stop()
     blocked.go.set()
-    assert stage.begin(app=answers, policy=rules).handle("t").result(10).ok
+    assert stage.begin(app=answers, policy=rules).handle("t").result(PATIENCE).ok
     assert stage.texts == ["1", "1"]
 
 
@@ -203,14 +204,14 @@ def test_a_paused_task_stays_paused(stage):
     blocked = Blocks(2, [append("1"), append("2", "FINISH")])
     first = stage.begin(app=blocked)
     handle = first.submit(lone(id="t"))
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     handle.pause()
     first.stop()
     blocked.go.set()
     second = stage.begin(app=[append("1"), append("2", "FINISH")])
     assert second.status().tasks[0].paused
     second.handle("t").resume()
-    assert second.handle("t").result(10).ok
+    assert second.handle("t").result(PATIENCE).ok
     assert stage.texts == ["1", "2"]
 
 
@@ -219,7 +220,7 @@ def test_a_cancel_that_was_told_holds_in_the_next_process(stage, until):
     handle = first.submit(lone(id="t"))
     until(handle, EventName.QUESTION_ASKED)
     handle.cancel("not needed any more")
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     first.stop()
     assert stage.begin(app=[]).handle("t").result(0).causes[0].reason == "not needed any more"
 
@@ -229,11 +230,11 @@ def test_queued_work_is_begun_by_the_next_process_in_the_same_order(stage):
     first = stage.begin(app=blocked)
     for number in "abc":
         first.submit(lone(id=number))
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     first.stop()
     blocked.go.set()
     second = stage.begin(app=lambda request: append(request.task_id, "FINISH"))
-    assert [second.handle(each).result(10).ok for each in "abc"] == [True] * 3
+    assert [second.handle(each).result(PATIENCE).ok for each in "abc"] == [True] * 3
     assert stage.texts == ["a", "b", "c"]
 
 
@@ -241,11 +242,11 @@ def test_budgets_count_what_was_used_before(stage):
     blocked = Blocks(3, [append("1"), append("2"), append("3"), append("4"), append("5")])
     first = stage.begin(app=blocked, budget={"task": {"model_calls": 4}})
     first.submit(lone(id="t"))
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     first.stop()
     blocked.go.set()
     handle = stage.begin(app=blocked.answers, budget={"task": {"model_calls": 4}}).handle("t")
-    assert handle.result(10).outcome is Outcome.OUT_OF_BUDGET
+    assert handle.result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
     assert stage.texts == ["1", "2", "3", "4"]
 
 
@@ -253,9 +254,9 @@ def test_a_follow_up_that_was_under_way_remembers_the_task_before(stage):
     blocked = Blocks(2, [FINISH, FINISH])
     first = stage.begin(host=blocked)
     handle = first.submit(Task(id="t", request="one"))
-    handle.result(10)
+    handle.result(PATIENCE)
     after = handle.follow_up("two", id="u")
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     first.stop()
     blocked.go.set()
     memories = []
@@ -264,7 +265,7 @@ def test_a_follow_up_that_was_under_way_remembers_the_task_before(stage):
         memories.append([record.decision.comment for record in request.memory])
         return {**FINISH, "Comment": "again"}
 
-    assert stage.begin(host=host).handle(after.task_id).result(10).ok
+    assert stage.begin(host=host).handle(after.task_id).result(PATIENCE).ok
     assert memories == [[""]]
 
 
@@ -275,7 +276,7 @@ def test_an_agent_remembers_its_earlier_subtask_of_the_task(stage):
     blocked = Blocks(2, [append("1", "FINISH"), append("2", "FINISH")])
     first = stage.begin(host=host, app=blocked)
     first.submit(Task(id="t", request="x"))
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     first.stop()
     blocked.go.set()
     memories = []
@@ -284,7 +285,7 @@ def test_an_agent_remembers_its_earlier_subtask_of_the_task(stage):
         memories.append(len(request.memory))
         return append("2", "FINISH")
 
-    assert stage.begin(host=host, app=app).handle("t").result(10).ok
+    assert stage.begin(host=host, app=app).handle("t").result(PATIENCE).ok
     assert (memories, stage.texts) == ([1], ["1", "2"])
 
 
@@ -292,11 +293,11 @@ def test_rounds_of_a_plan_go_on_with_the_next_one(stage):
     blocked = Blocks(2, [FINISH] * 3)
     first = stage.begin(host=blocked)
     first.submit(Task(id="t", plan=["one", "two", "three"]))
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     first.stop()
     blocked.go.set()
     stage.calls.clear()
-    result = stage.begin(host=[FINISH] * 3).handle("t").result(10)
+    result = stage.begin(host=[FINISH] * 3).handle("t").result(PATIENCE)
     assert (result.outcome, result.rounds) == (Outcome.FINISHED, 3)
     assert stage.calls == [("host", 2), ("host", 3)]
 
@@ -322,7 +323,7 @@ class Held(MemoryServer):
     def _hang(self):
         if not self.go.is_set():
             self.reached.set()
-            self.go.wait(20)
+            self.go.wait(HELD)
 
 
 STAMP = {"Status": "CONTINUE", "Function": "stamp"}
@@ -332,7 +333,7 @@ def killed_in_the_middle(stage, held, answers):
     """Leave a supervisor in the middle of a tool call."""
     first = stage.begin(app=answers, surface=held)
     first.submit(lone(id="t"))
-    assert held.reached.wait(10)
+    assert held.reached.wait(PATIENCE)
     assert "jobs" in first.stop(timeout=0.1)
 
 
@@ -362,7 +363,7 @@ def test_what_nobody_can_see_is_put_before_a_person(stage, until, in_doubt, said
     assert question.in_doubt == "t/1.1.0"
     assert question.questions[0].choices == ("it was done", "it was not done", "stop")
     handle.answer(question.id, said)
-    assert handle.result(10).outcome is outcome
+    assert handle.result(PATIENCE).outcome is outcome
     assert len(stage.surface.deeds) == stamps
 
 
@@ -372,13 +373,13 @@ def test_the_question_about_a_doubt_survives_another_restart(stage, until, in_do
     second.stop()
     handle = stage.begin(app=[STAMP, FINISH], surface=in_doubt).handle("t")
     handle.answer(handle.questions()[0].id, "it was done")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert len(stage.surface.deeds) == 1
 
 
 @pytest.mark.parametrize("settings", [{"journal": {"in_doubt": "fail"}}, {"system": {"ask_question": False}}])
 def test_where_nobody_may_be_asked_the_work_fails_and_is_not_repeated(stage, in_doubt, settings):
-    result = stage.begin(app=[STAMP, FINISH], surface=in_doubt, **settings).handle("t").result(10)
+    result = stage.begin(app=[STAMP, FINISH], surface=in_doubt, **settings).handle("t").result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert "stamp may have been done before a crash, or not" in result.causes[-1].reason
     assert len(stage.surface.deeds) == 1
@@ -386,7 +387,7 @@ def test_where_nobody_may_be_asked_the_work_fails_and_is_not_repeated(stage, in_
 
 def test_nobody_answers_the_question_about_a_doubt_in_time(start, stage, until, in_doubt):
     handle = stage.begin(app=[STAMP, FINISH], surface=in_doubt, limits={"question_seconds": 0.05}).handle("t")
-    assert handle.result(10).outcome is Outcome.TIMED_OUT
+    assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
     assert len(stage.surface.deeds) == 1
 
 
@@ -412,7 +413,7 @@ class HeldAppend(MemoryServer):
     def _hang(self):
         self.where = ""
         self.reached.set()
-        self.go.wait(20)
+        self.go.wait(HELD)
 
 
 @pytest.mark.parametrize(("where", "probe"), [("after", "done"), ("before", "not_done")])
@@ -423,12 +424,12 @@ def test_what_can_be_seen_is_looked_at_and_the_rest_of_the_list_goes_on(stage, u
     answers = [{"Status": "FINISH", "Actions": actions}]
     first = stage.begin(app=answers, surface=surface)
     first.submit(lone(id="t"))
-    assert surface.reached.wait(10)
+    assert surface.reached.wait(PATIENCE)
     assert "jobs" in first.stop(timeout=0.1)
     stage.calls.clear()
     handle = stage.begin(app=answers, surface=surface).handle("t")
     assert until(handle, EventName.COMMAND_IN_DOUBT).data["probe"] == probe
-    assert handle.result(10).ok, handle.result(0).causes
+    assert handle.result(PATIENCE).ok, handle.result(0).causes
     surface.go.set()
     assert [text for _, _, text in surface.deeds] == ["1", "2"]
     assert stage.calls == []
@@ -437,7 +438,7 @@ def test_what_can_be_seen_is_looked_at_and_the_rest_of_the_list_goes_on(stage, u
 def test_what_is_past_its_time_is_dropped_at_the_start_and_again_and_again(stage):
     clock = VirtualClock()
     supervisor = stage.begin(app=[FINISH], clock=clock, journal={"days": 1e-9})
-    supervisor.submit(lone(id="t")).result(10)
+    supervisor.submit(lone(id="t")).result(PATIENCE)
     assert supervisor.handle("t").result(0).ok
     clock.advance(RETAIN_SECONDS)
     with pytest.raises(UnknownTaskError):
@@ -449,14 +450,14 @@ def test_a_task_that_is_cancelled_while_it_is_paused_ends_in_the_next_process(st
     blocked = Blocks(1, [append("1")])
     first = stage.begin(app=blocked, host=[ASSIGN])
     handle = first.submit(Task(id="t", request="x") if host else lone(id="t"))
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     handle.pause()
     first.stop()
     blocked.go.set()
     second = stage.begin(app=[append("1")], host=[ASSIGN])
     handle = second.handle("t")
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
 def test_nothing_begins_after_a_stop_began(stage):
@@ -464,18 +465,18 @@ def test_nothing_begins_after_a_stop_began(stage):
     first = stage.begin(app=lambda _request: {"Status": "FINISH", "Function": "stamp"}, surface=blocked)
     for number in range(3):
         first.submit(lone(id=f"t{number}"))
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     stopped = threading.Thread(target=first.stop)
     stopped.start()
     while first.status().accepting:
         continue
     blocked.go.set()
-    stopped.join(20)
+    stopped.join(PATIENCE)
     assert len(stage.surface.deeds) == 1
     second = stage.begin(
         app=lambda _request: {"Status": "FINISH", "Function": "stamp"}, surface=Held(stage.surface.deeds, "")
     )
-    assert all(handle.result(10).ok for handle in second.pending())
+    assert all(handle.result(PATIENCE).ok for handle in second.pending())
     assert len(stage.surface.deeds) == 3
 
 
@@ -484,9 +485,9 @@ def test_the_conversation_of_a_follow_up_that_is_not_over_is_kept(stage):
     blocked = Blocks(2, [FINISH, FINISH])
     first = stage.begin(host=blocked)
     handle = first.submit(Task(id="t", request="one"))
-    handle.result(10)
+    handle.result(PATIENCE)
     handle.follow_up("two", id="u")
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     first.stop()
     blocked.go.set()
 
@@ -495,7 +496,7 @@ def test_the_conversation_of_a_follow_up_that_is_not_over_is_kept(stage):
         return FINISH
 
     second = stage.begin(host=host, journal={"days": 1e-9, "max_bytes": 1})
-    assert second.handle("u").result(10).ok
+    assert second.handle("u").result(PATIENCE).ok
     assert memories == [1]
 
 
@@ -507,20 +508,20 @@ def test_the_same_key_while_the_first_one_ends_is_the_same_task_and_leaves_the_w
         targets = look(lookup, tasks)
         if threading.current_thread() is second:
             looked.set()
-            assert go.wait(10)
+            assert go.wait(HELD)
         return targets
 
     monkeypatch.setattr(TargetLookup, "targets", held_up)
     second = threading.Thread(target=lambda: found.append(supervisor.submit(lone(key="k"))))
     second.start()
-    assert looked.wait(10)
+    assert looked.wait(PATIENCE)
     first = supervisor.submit(lone(key="k"))
-    assert first.result(10).ok
+    assert first.result(PATIENCE).ok
     go.set()
-    second.join(20)
+    second.join(PATIENCE)
     assert found[0].task_id == first.task_id
     assert supervisor.pending() == ()
-    assert supervisor.submit(lone()).result(10).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
 
 
 @pytest.fixture
@@ -530,7 +531,7 @@ def begun(stage):
     first = stage.begin(app=blocked)
     for task_id in ("a", "b", "c"):
         first.submit(lone(id=task_id))
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     first.stop()
     blocked.go.set()
     return stage
@@ -555,10 +556,10 @@ def test_a_process_without_their_model_or_server_leaves_tasks_to_one_that_has_it
         assert until(wrong.handle("a"), EventName.TASK_PAUSED, reason=lacks)
         if "c" in left:
             wrong.handle("c").cancel()
-            assert wrong.handle("c").result(10).outcome is Outcome.CANCELLED
+            assert wrong.handle("c").result(PATIENCE).outcome is Outcome.CANCELLED
         wrong.stop()
     right = begun.begin(app=[append("1"), FINISH])
-    assert [right.handle(task_id).result(10).outcome for task_id in "abc"] == [
+    assert [right.handle(task_id).result(PATIENCE).outcome for task_id in "abc"] == [
         Outcome.FINISHED,
         Outcome.FINISHED,
         Outcome.CANCELLED,
@@ -571,7 +572,7 @@ def test_a_process_without_their_model_or_server_leaves_tasks_to_one_that_has_it
 def test_a_task_goes_on_without_what_it_lacks_if_somebody_says_so(start, begun, tmp_path):
     handle = wrong_start(start, tmp_path / "journal.db", begun, "model").handle("a")
     assert handle.resume()
-    assert "no model is set" in handle.result(10).causes[-1].reason
+    assert "no model is set" in handle.result(PATIENCE).causes[-1].reason
 
 
 def test_a_task_that_lacks_something_and_that_a_person_pauses_stays_paused(start, begun, tmp_path):
@@ -582,7 +583,7 @@ def test_a_task_that_lacks_something_and_that_a_person_pauses_stays_paused(start
     right = begun.begin(app=[append("1"), FINISH])
     assert [task.paused for task in right.status().tasks] == [True, False, False]
     assert right.handle("a").resume()
-    assert right.handle("a").result(10).ok
+    assert right.handle("a").result(PATIENCE).ok
 
 
 @pytest.mark.parametrize(("target", "paused"), [("memo:one", False), (None, True)])
@@ -590,7 +591,7 @@ def test_a_host_agents_model_is_needed_unless_the_plan_says_it_all(start, stage,
     blocked = Blocks(1, [FINISH])
     first = stage.begin(app=blocked, host=[ASSIGN, FINISH])
     handle = first.submit(Task(id="t", plan=({"request": "write", "target": target},)))
-    assert blocked.reached.wait(10)
+    assert blocked.reached.wait(PATIENCE)
     first.stop()
     blocked.go.set()
     second = start(app=[FINISH], servers=[stage.surface], journal={"path": tmp_path / "journal.db"})
@@ -598,4 +599,4 @@ def test_a_host_agents_model_is_needed_unless_the_plan_says_it_all(start, stage,
     if paused:
         assert second.status().tasks[0].lacks == "no model is set for host agents"
     else:
-        assert handle.result(10).ok
+        assert handle.result(PATIENCE).ok

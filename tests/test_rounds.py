@@ -12,6 +12,7 @@ from callboard import EventName, FunctionModel, Outcome, PlanStep, Task
 from callboard.actors.agent import Agent, JobReturned
 from callboard.messages import Assign, TaskRefusedError
 from callboard.testing import MemoryServer, VirtualClock
+from support import HELD, PATIENCE
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
@@ -36,9 +37,9 @@ class Held:
 def test_a_follow_up_goes_on_with_the_same_host_agent(start):
     supervisor = start(host=[FINISH, FINISH])
     first = supervisor.submit(Task(request="one"))
-    assert first.result(10).ok
+    assert first.result(PATIENCE).ok
     second = first.follow_up("two")
-    assert second.result(10).ok
+    assert second.result(PATIENCE).ok
     assert second.task_id != first.task_id
     assert second.session == first.session == first.task_id
     assert [agent for agent in supervisor.status().agents if agent.startswith("host/")] == [f"host/{first.task_id}"]
@@ -49,8 +50,8 @@ def test_a_follow_up_goes_on_with_the_same_host_agent(start):
 def test_a_follow_up_has_its_own_request_and_result(start):
     supervisor = start(host=lambda request: {"Status": "FINISH", "Result": request.request})
     first = supervisor.submit(Task(request="one"))
-    assert first.result(10).output == "one"
-    assert first.follow_up("two").result(10).output == "two"
+    assert first.result(PATIENCE).output == "one"
+    assert first.follow_up("two").result(PATIENCE).output == "two"
 
 
 def test_the_host_agents_memory_and_plan_go_on(start):
@@ -61,8 +62,8 @@ def test_the_host_agents_memory_and_plan_go_on(start):
         return {"Status": "FINISH", "Thought": request.request, "Plan": [f"after {request.request}"]}
 
     first = start(host=host).submit(Task(request="one"))
-    first.result(10)
-    first.follow_up("two").result(10)
+    first.result(PATIENCE)
+    first.follow_up("two").result(PATIENCE)
     assert seen == [([], ()), (["one"], ("after one",))]
 
 
@@ -76,8 +77,8 @@ def test_what_the_earlier_subtasks_left_is_known_to_the_follow_up(start):
 
     supervisor = start(host=host, app=lambda request: {"Status": "FINISH", "Result": f"of {request.task_request}"})
     first = supervisor.submit(Task(request="one"))
-    first.result(10)
-    first.follow_up("two").result(10)
+    first.result(PATIENCE)
+    first.follow_up("two").result(PATIENCE)
     assert seen == ["of one", "of two"]
 
 
@@ -87,8 +88,8 @@ def test_a_follow_up_reports_only_its_own_subtasks_and_output(start):
 
     supervisor = start(host=host, app=[{"Status": "FINISH", "Result": 42}])
     first = supervisor.submit(Task(request="one"))
-    assert first.result(10).output == 42
-    second = first.follow_up("thanks").result(10)
+    assert first.result(PATIENCE).output == 42
+    second = first.follow_up("thanks").result(PATIENCE)
     assert (second.subtasks, second.output) == ((), None)
 
 
@@ -101,16 +102,16 @@ def test_a_subtask_that_failed_before_may_be_tried_again_when_the_person_asks_ag
 
     supervisor = start(host=host, app=app, limits={"subtask_retries": 0})
     first = supervisor.submit(Task(request="one"))
-    assert first.result(10).outcome is Outcome.FAILED
-    assert first.follow_up("again").result(10).outcome is Outcome.FINISHED
+    assert first.result(PATIENCE).outcome is Outcome.FAILED
+    assert first.follow_up("again").result(PATIENCE).outcome is Outcome.FINISHED
 
 
 def test_the_blackboard_goes_on(start):
     supervisor = start(host=[FINISH, FINISH])
     first = supervisor.submit(Task(request="one"))
-    first.result(10)
+    first.result(PATIENCE)
     second = first.follow_up("two")
-    second.result(10)
+    second.result(PATIENCE)
     board = supervisor.blackboard(second.task_id)
     assert [entry.content for entry in board.requests] == ["one", "two"]
     assert board == supervisor.blackboard(first.task_id)
@@ -128,38 +129,38 @@ def test_an_app_agent_is_shown_nothing_of_the_task_before(start):
         return FINISH if mine else ASSIGN
 
     first = start(host=host, app=app).submit(Task(request="one"))
-    first.result(10)
-    first.follow_up("two").result(10)
+    first.result(PATIENCE)
+    first.follow_up("two").result(PATIENCE)
     assert memories == [0, 0]
 
 
 def test_follow_ups_wait_for_their_turn_and_run_in_order(start, until):
     model = Held()
     first = start(host=FunctionModel(model)).submit(Task(request="first"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     second, third = first.follow_up("second"), first.follow_up("third")
     until(second, EventName.SUBTASK_QUEUED)
     model.let_go.set()
-    assert third.result(10).ok
-    assert second.result(10).ok
+    assert third.result(PATIENCE).ok
+    assert second.result(PATIENCE).ok
     assert model.order == ["first", "second", "third"]
 
 
 def test_a_follow_up_of_a_follow_up_belongs_to_the_same_conversation(start):
     first = start(host=[FINISH] * 3).submit(Task(request="one"))
-    first.result(10)
+    first.result(PATIENCE)
     second = first.follow_up("two")
-    second.result(10)
+    second.result(PATIENCE)
     third = second.follow_up("three")
-    assert third.result(10).ok
+    assert third.result(PATIENCE).ok
     assert third.session == first.task_id
 
 
 def test_a_follow_up_by_a_task_with_a_session_is_the_same(start):
     supervisor = start(host=[FINISH] * 2)
     first = supervisor.submit(Task(request="one"))
-    first.result(10)
-    assert supervisor.submit(Task(request="two", session=first.session)).result(10).ok
+    first.result(PATIENCE)
+    assert supervisor.submit(Task(request="two", session=first.session)).result(PATIENCE).ok
 
 
 def test_after_a_cancel_a_follow_up_goes_on_with_what_was_done(start):
@@ -170,43 +171,43 @@ def test_after_a_cancel_a_follow_up_goes_on_with_what_was_done(start):
 
     supervisor = start(host=FunctionModel(host), app=[FINISH])
     first = supervisor.submit(Task(request="first"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     first.cancel()
     model.let_go.set()
-    assert first.result(10).outcome is Outcome.CANCELLED
-    assert first.follow_up("second").result(10).ok
+    assert first.result(PATIENCE).outcome is Outcome.CANCELLED
+    assert first.follow_up("second").result(PATIENCE).ok
 
 
 def test_a_follow_up_in_the_queue_can_be_cancelled_and_never_runs(start, until):
     model = Held()
     first = start(host=FunctionModel(model)).submit(Task(request="first"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     second = first.follow_up("second")
     until(second, EventName.SUBTASK_QUEUED)
     assert second.cancel()
-    assert second.result(10).outcome is Outcome.CANCELLED
+    assert second.result(PATIENCE).outcome is Outcome.CANCELLED
     assert second.result(0).subtasks == ()
     model.let_go.set()
-    assert first.result(10).ok
+    assert first.result(PATIENCE).ok
     assert model.order == ["first"]
 
 
 def test_cancelling_the_first_leaves_its_follow_up_alone(start):
     model = Held()
     first = start(host=FunctionModel(model)).submit(Task(request="first"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     second = first.follow_up("second")
     first.cancel()
     model.let_go.set()
-    assert first.result(10).outcome is Outcome.CANCELLED
-    assert second.result(10).ok
+    assert first.result(PATIENCE).outcome is Outcome.CANCELLED
+    assert second.result(PATIENCE).ok
 
 
 def test_a_supervisor_with_a_follow_up_in_the_queue_stops(start):
     model = Held()
     supervisor = start(host=FunctionModel(model))
     first = supervisor.submit(Task(request="first"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     second = first.follow_up("second")
     model.let_go.set()
     assert supervisor.stop() == ()
@@ -217,13 +218,13 @@ def test_a_deadline_ends_a_follow_up_in_the_queue(start):
     clock, model = VirtualClock(), Held()
     supervisor = start(host=FunctionModel(model), clock=clock, limits={"task_seconds": 60})
     first = supervisor.submit(Task(request="first"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     clock.advance(30)
     second = first.follow_up("second")
     clock.advance(30)
-    assert first.result(10).outcome is Outcome.TIMED_OUT
+    assert first.result(PATIENCE).outcome is Outcome.TIMED_OUT
     model.let_go.set()
-    assert second.result(10).ok
+    assert second.result(PATIENCE).ok
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
@@ -232,7 +233,7 @@ def test_so_many_conversations_are_kept_as_the_settings_say(start, kept):
     handles = []
     for number in range(4):
         handles.append(supervisor.submit(Task(request=f"{number}")))
-        handles[-1].result(10)
+        handles[-1].result(PATIENCE)
     hosts = [agent for agent in supervisor.status().agents if agent.startswith("host/")]
     assert len(hosts) == kept
     assert hosts == [f"host/{handle.session}" for handle in handles[4 - kept :]]
@@ -241,7 +242,7 @@ def test_so_many_conversations_are_kept_as_the_settings_say(start, kept):
 def test_a_conversation_that_is_not_kept_is_refused_with_a_clear_error(start):
     supervisor = start(host=[FINISH], limits={"sessions": 0})
     handle = supervisor.submit(Task(request="x"))
-    handle.result(10)
+    handle.result(PATIENCE)
     with pytest.raises(TaskRefusedError, match=r"limits\.sessions"):
         handle.follow_up("more")
 
@@ -250,20 +251,20 @@ def test_a_conversation_that_goes_on_is_kept_even_past_the_limit(start):
     model = Held()
     supervisor = start(host=FunctionModel(model), limits={"sessions": 0})
     first = supervisor.submit(Task(request="first"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     second = first.follow_up("second")
     model.let_go.set()
-    assert second.result(10).ok
+    assert second.result(PATIENCE).ok
 
 
 def test_a_lone_agents_task_has_no_conversation_neither_while_it_runs_nor_after(start):
     model = Held()
     handle = start(app=FunctionModel(model)).submit(Task(request="first", target="memo:one"))
-    assert model.asked.wait(10)
+    assert model.asked.wait(PATIENCE)
     with pytest.raises(TaskRefusedError):
         handle.follow_up("more")
     model.let_go.set()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     with pytest.raises(TaskRefusedError):
         handle.follow_up("more")
 
@@ -288,9 +289,9 @@ def test_a_conversation_whose_host_agent_crashed_goes_on_with_its_memory(start, 
 
     monkeypatch.setattr(Agent, "receive", crash)
     first = start(host=host, supervision={"intensity": 0}).submit(Task(request="one"))
-    assert first.result(10).ok
-    assert first.follow_up("crash").result(10).outcome is Outcome.ERROR
-    assert first.follow_up("three").result(10).ok
+    assert first.result(PATIENCE).ok
+    assert first.follow_up("crash").result(PATIENCE).outcome is Outcome.ERROR
+    assert first.follow_up("three").result(PATIENCE).ok
     assert seen == [[], ["one"]]
 
 
@@ -312,11 +313,11 @@ def test_a_follow_up_that_waits_when_its_host_agent_crashes_begins_with_its_memo
 
     monkeypatch.setattr(Agent, "receive", crash)
     first = start(host=FunctionModel(host), supervision={"intensity": 0}).submit(Task(request="one"))
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     second = first.follow_up("two")
     release.set()
-    assert first.result(10).outcome is Outcome.ERROR
-    assert second.result(10).ok
+    assert first.result(PATIENCE).outcome is Outcome.ERROR
+    assert second.result(PATIENCE).ok
     assert seen == [[], ["one"]]
 
 
@@ -328,35 +329,35 @@ def test_a_follow_up_may_follow_a_plan(start):
 
     supervisor = start(host=[FINISH], app=app, servers=[surface])
     first = supervisor.submit(Task(request="one"))
-    first.result(10)
+    first.result(PATIENCE)
     plan = [PlanStep(request="a", target="memo:one"), PlanStep(request="b", target="memo:one")]
-    result = first.follow_up("both", plan=plan).result(10)
+    result = first.follow_up("both", plan=plan).result(PATIENCE)
     assert result.rounds == 2
     assert [text for _, _, text in surface.deeds] == ["a", "b"]
 
 
 def test_usage_and_rounds_of_a_follow_up_are_its_own(start):
     first = start(host=[{"Status": "CONTINUE", "Thought": "hm"}, FINISH, FINISH]).submit(Task(request="one"))
-    assert first.result(10).usage.steps == 2
-    second = first.follow_up("two").result(10)
+    assert first.result(PATIENCE).usage.steps == 2
+    second = first.follow_up("two").result(PATIENCE)
     assert (second.usage.steps, second.rounds) == (1, 1)
 
 
 def test_a_follow_up_has_a_budget_of_its_own(start):
     first = start(host=[FINISH] * 2, budget={"task": {"model_calls": 1}}).submit(Task(request="one"))
-    assert first.result(10).ok
-    assert first.follow_up("two").result(10).ok
+    assert first.result(PATIENCE).ok
+    assert first.follow_up("two").result(PATIENCE).ok
 
 
 def test_a_question_in_a_follow_up_is_the_follow_ups(start, until):
     answers = [FINISH, {"Status": "PENDING", "Comment": "which one?"}, FINISH]
     first = start(host=answers).submit(Task(request="one"))
-    first.result(10)
+    first.result(PATIENCE)
     second = first.follow_up("two")
     until(second, EventName.QUESTION_ASKED)
     assert first.questions() == ()
     second.answer(second.questions()[0].id, "this one")
-    assert second.result(10).ok
+    assert second.result(PATIENCE).ok
 
 
 def test_each_step_of_a_plan_is_a_round_of_one_host_agent(start):
@@ -368,7 +369,7 @@ def test_each_step_of_a_plan_is_a_round_of_one_host_agent(start):
 
     supervisor = start(host=host)
     handle = supervisor.submit(Task(plan=["one", "two", "three"]))
-    assert handle.result(10).rounds == 3
+    assert handle.result(PATIENCE).rounds == 3
     assert memories == [0, 1, 2]
     assert len([agent for agent in supervisor.status().agents if agent.startswith("host/")]) == 1
 
@@ -380,13 +381,13 @@ def test_a_follow_up_waits_for_all_rounds_of_a_plan(start):
         order.append(request.request)
         if len(order) == 1:
             begun.set()
-            assert go.wait(10)
+            assert go.wait(HELD)
         return FINISH
 
     first = start(host=host).submit(Task(plan=["one", "two", "three"]))
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     second = first.follow_up("more")
     go.set()
-    assert first.result(10).ok
-    assert second.result(10).ok
+    assert first.result(PATIENCE).ok
+    assert second.result(PATIENCE).ok
     assert order == ["one", "two", "three", "more"]

@@ -18,6 +18,7 @@ from openpyxl.chart import BarChart
 
 from callboard import EventName, Outcome, Supervisor, Task, TaskResult
 from callboard.config import Settings
+from support import PATIENCE
 
 if TYPE_CHECKING:
     from docx.table import Table
@@ -36,7 +37,7 @@ def example(tmp_path: Path) -> Path:
 def play(example: Path) -> TaskResult:
     settings = Settings.load(example / "callboard.yaml", log={"format": "off"})
     with Supervisor.start(settings) as supervisor:
-        return supervisor.submit(Task(request=REQUEST)).result(60)
+        return supervisor.submit(Task(request=REQUEST)).result(PATIENCE)
 
 
 def table_of(document: Any) -> Table:
@@ -178,7 +179,7 @@ def play_and_reject(example: Path, **settings: Any) -> TaskResult:
             if event.name is EventName.APPROVAL_REQUESTED:
                 for request in handle.approvals():
                     handle.reject(request.id)
-        return handle.result(60)
+        return handle.result(PATIENCE)
 
 
 @pytest.mark.parametrize("asks", [True, False], ids=["and approvals are refused", "and no approvals are asked for"])
@@ -203,7 +204,7 @@ def test_the_program_of_the_readme_leaves_the_example_as_it_is(example: Path, tm
     program = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[0]
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=True
         )
         assert done.stdout.splitlines()[-1].startswith("finished ")
     workspace = tmp_path / "examples" / "sales_report" / "workspace"
@@ -227,7 +228,7 @@ def test_libreoffice_opens_the_workbook(soffice: str, example: Path, tmp_path: P
     book = example / "workspace" / "report.xlsx"
     for kind in ("csv", "xlsx"):
         command = [soffice, profile, "--headless", "--convert-to", kind, "--outdir", str(tmp_path / "out"), str(book)]
-        subprocess.run(command, check=True, capture_output=True, timeout=100)
+        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
     with (tmp_path / "out" / "report.csv").open(encoding="utf-8", newline="") as file:
         assert numbers_of(list(csv.reader(file))) == numbers_of(texts_of(example))
     (again,) = openpyxl.load_workbook(tmp_path / "out" / "report.xlsx").worksheets

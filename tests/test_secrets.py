@@ -12,6 +12,7 @@ from callboard.actors.commands import Secrets
 from callboard.messages import Effect, Observation, TaskRefusedError
 from callboard.messages._task import new_task_id
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 PASSWORD = "correct horse battery"  # noqa: S105 - a test's
 LOGIN = {
@@ -41,7 +42,7 @@ def test_a_tool_gets_the_value_and_everything_else_the_name(start, tmp_path):
         log={"format": "off", "file": log, "level": "debug"},
     )
     handle = supervisor.submit(task(id="t"))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.ok, result.causes
     assert surface.deeds == [("memo:one", "field-1", PASSWORD)]
     assert asked[0].secrets == ("password",)
@@ -69,7 +70,7 @@ def test_a_tools_error_is_told_without_the_value(start):
         notes[:] = request.observation.notes
         return answer if request.call == 1 else {"Status": "FAIL"}
 
-    start(app=app, servers=[Strict(MemoryServer.window())]).submit(task()).result(10)
+    start(app=app, servers=[Strict(MemoryServer.window())]).submit(task()).result(PATIENCE)
     assert any("no such word: ${secret:password}" in note for note in notes)
     assert PASSWORD not in str(notes)
 
@@ -77,7 +78,7 @@ def test_a_tools_error_is_told_without_the_value(start):
 def test_a_secret_of_the_settings_is_there_for_all_tasks(start):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=[LOGIN, FINISH], servers=[surface], secrets={"password": PASSWORD})
-    assert supervisor.submit(Task(request="log in", target="memo:one")).result(10).ok
+    assert supervisor.submit(Task(request="log in", target="memo:one")).result(PATIENCE).ok
     assert surface.deeds[0][2] == PASSWORD
     assert PASSWORD not in repr(supervisor.settings)
 
@@ -90,7 +91,7 @@ def test_a_secret_that_nobody_gave_fails_the_action_and_names_those_that_there_a
         return LOGIN if request.call == 1 else {"Status": "FAIL"}
 
     handle = start(app=app).submit(Task(request="x", target="memo:one", secrets={"pin": SecretStr("1234")}))
-    assert handle.result(10).outcome is Outcome.FAILED
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
     assert any("there is no secret 'password'; there are: pin" in note for note in notes)
 
 
@@ -111,7 +112,7 @@ def test_a_tasks_own_secrets_do_not_survive_the_process_and_the_model_is_told(st
     assert handle.task.secrets == {"password": None}
     assert handle.resume()  # it waits for its secrets; it is to go on without
     handle.answer(handle.questions()[0].id, "yes")
-    assert handle.result(10).outcome is Outcome.FAILED
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
     assert any("are lost with the process" in note for note in notes)
 
 
@@ -136,7 +137,7 @@ def test_a_task_whose_secrets_were_lost_waits_until_they_are_given_again(start, 
     handle = second.handle("t")
     assert second.status().tasks[0].paused
     handle.answer(handle.questions()[0].id, "yes")
-    assert second.submit(task(id="t")).result(10).ok
+    assert second.submit(task(id="t")).result(PATIENCE).ok
     assert PASSWORD not in "".join(seen)
     assert "${secret:password}" in seen[0]
 
@@ -154,7 +155,7 @@ def test_a_secret_that_an_error_or_a_person_tells_is_kept_out_of_the_record(star
     handle = supervisor.submit(task(id="t"))
     until(handle, EventName.QUESTION_ASKED)
     handle.answer(handle.questions()[0].id, f"it is {PASSWORD}")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert "${secret:password}" in result.causes[-1].reason
     events = "".join(event.model_dump_json() for event in handle.events())
     supervisor.stop()
@@ -191,7 +192,7 @@ def test_whatever_a_secret_looks_like_the_work_goes_on_and_its_texts_are_veiled(
     surface = Pictured(MemoryServer.window())
     supervisor = start(app=app, servers=[surface], journal={"path": tmp_path / "journal.db"})
     given = Task(id="t-12345", request="x", target="memo:one", secrets={"password": SecretStr(secret)})
-    result = supervisor.submit(given).result(10)
+    result = supervisor.submit(given).result(PATIENCE)
     assert result.ok, result.causes
     assert surface.deeds == [("memo:one", "field-1", secret)]
     assert seen[0].picture == b"\x89PNG\r\n\x1a\n"
@@ -219,7 +220,7 @@ def test_the_same_task_again_is_one_task_though_its_text_or_key_quotes_a_secret(
         supervisor = start(app=[LOGIN, FINISH], servers=[surface], journal=journal, **settings)
         for _ in range(2):
             handle = supervisor.submit(given.model_copy(update={} if "id" in named else {"id": new_task_id()}))
-            assert handle.result(10).ok
+            assert handle.result(PATIENCE).ok
             ids.append(handle.task_id)
         supervisor.stop()
     assert len(set(ids)) == 1
@@ -237,7 +238,7 @@ def test_keys_that_differ_in_a_secret_alone_are_two_tasks(start, tmp_path, kept)
         supervisor.submit(
             Task(key=f"pay {account}", request="pay", target="memo:one", secrets={"password": SecretStr(account)})
         )
-        .result(10)
+        .result(PATIENCE)
         .task_id
         for account in accounts
     ]
@@ -249,15 +250,15 @@ def test_a_long_key_that_quotes_a_secret_can_be_read_again(start, tmp_path):
     journal, secrets = {"path": tmp_path / "journal.db"}, {"a-name-that-is-longer-than-its-value": SecretStr("12345")}
     given = Task(key="12345" * 40, request="x", target="memo:one", secrets=secrets)
     first = start(app=[FINISH], journal=journal)
-    assert first.submit(given).result(10).ok
+    assert first.submit(given).result(PATIENCE).ok
     first.stop()
-    assert start(app=[FINISH], journal=journal).handle(given.id).result(10).ok
+    assert start(app=[FINISH], journal=journal).handle(given.id).result(PATIENCE).ok
 
 
 def test_a_key_is_found_again_when_it_has_become_a_secret(start, tmp_path):
     journal, given = {"path": tmp_path / "journal.db"}, Task(key="order 47110815", request="x", target="memo:one")
     first = start(app=[FINISH], journal=journal)
-    first.submit(given).result(10)
+    first.submit(given).result(PATIENCE)
     first.stop()
     second = start(app=[FINISH], journal=journal, secrets={"account": "47110815"})
     assert second.submit(given.model_copy(update={"id": new_task_id()})).task_id == given.id
@@ -265,7 +266,7 @@ def test_a_key_is_found_again_when_it_has_become_a_secret(start, tmp_path):
 
 def test_another_task_of_the_same_id_is_refused_though_it_quotes_the_same_secret(start):
     supervisor = start(app=[FINISH])
-    supervisor.submit(task(id="t")).result(10)
+    supervisor.submit(task(id="t")).result(PATIENCE)
     with pytest.raises(TaskRefusedError, match="for another task"):
         supervisor.submit(task(id="t", labels={"password": PASSWORD}))
 
@@ -284,7 +285,7 @@ def test_a_secret_that_is_called_as_it_reads_can_be_read_again(start, tmp_path):
     for _ in range(2):
         supervisor = start(app=[FINISH], journal={"path": tmp_path / "journal.db"})
         given = Task(id="t", request="x", target="memo:one", secrets={"hunter22": SecretStr("hunter22")})
-        assert supervisor.submit(given).result(10).ok
+        assert supervisor.submit(given).result(PATIENCE).ok
         supervisor.stop()
 
 
@@ -303,7 +304,7 @@ def test_the_same_task_again_does_not_resume_what_a_person_paused(start, tmp_pat
     assert second.status().tasks[0].paused
     again.answer(again.questions()[0].id, "yes")
     assert again.resume()
-    assert again.result(10).ok
+    assert again.result(PATIENCE).ok
     assert [text for _, _, text in surface.deeds] == [PASSWORD]
 
 
@@ -339,6 +340,6 @@ def test_a_task_whose_id_holds_a_secret_is_refused_before_anything_is_done(start
     with pytest.raises(ValueError, match="its id holds the secret 'account'") as refused:
         supervisor.submit(given)
     assert "DE4711" not in str(refused.value)
-    assert supervisor.submit(given.model_copy(update={"id": "pay-1"})).result(10).ok
+    assert supervisor.submit(given.model_copy(update={"id": "pay-1"})).result(PATIENCE).ok
     supervisor.stop()
     assert "DE4711" not in repr(b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()))

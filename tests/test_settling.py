@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task
 from callboard.testing import FunctionModel, MemoryServer
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 WRITE = {"Status": "CONTINUE", "Function": "write", "Args": {"control_id": "field-1", "text": "x"}}
@@ -50,7 +51,7 @@ def shown(start, surface, *answers, **limits):
         return answers[request.call - 1]
 
     supervisor = start(app=app, servers=[surface], limits=limits)
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(30).ok
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).ok
     return prints
 
 
@@ -112,9 +113,9 @@ def test_a_cancel_ends_the_waiting_for_quiet(start):
 
     supervisor = start(app=[WRITE, FINISH], servers=[Endless(None)], limits={"settle_seconds": 3600})
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert seen.acquire(timeout=10)
+    assert seen.acquire(timeout=PATIENCE)
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
 def test_the_picture_for_an_approval_is_of_a_quiet_surface(start, until):
@@ -126,10 +127,10 @@ def test_the_picture_for_an_approval_is_of_a_quiet_surface(start, until):
     (approval,) = handle.approvals()
     assert approval.observation.fingerprint == "1-quiet"
     handle.approve(approval.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(moves=st.lists(st.integers(0, 3), min_size=1, max_size=3))
 def test_whatever_moves_after_each_action_the_model_sees_it_quiet(moves):
     surface = Restless(0)
@@ -144,7 +145,7 @@ def test_whatever_moves_after_each_action_the_model_sees_it_quiet(moves):
 
     quiet = Settings.load(log={"format": "off"})
     with Supervisor.start(quiet, models={"app": FunctionModel(app)}, servers=[surface]) as supervisor:
-        assert supervisor.submit(Task(request="x", target="memo:one")).result(30).ok
+        assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).ok
     assert prints == [f"{number}-quiet" for number in range(len(moves) + 1)]
 
 
@@ -164,7 +165,7 @@ def controls_shown(start, *answers, **limits):
         return answers[request.call - 1]
 
     supervisor = start(app=app, servers=[surface], limits=limits)
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).ok
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).ok
     return shown
 
 

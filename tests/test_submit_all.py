@@ -11,6 +11,7 @@ import pytest
 from callboard import EventName, FunctionModel, Task
 from callboard.messages import NotAllTakenError, SupervisorStoppedError, TaskRefusedError, UnknownTargetError
 from callboard.testing import MemoryServer
+from support import HELD, PATIENCE
 
 WRITE = {"Status": "FINISH", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "hello"}}
 
@@ -32,7 +33,7 @@ def test_all_run_and_their_handles_have_the_order_of_the_tasks(start, journal):
     tasks = [hello() for _ in range(50)]
     handles = supervisor.submit_all(iter(tasks))
     assert [handle.task_id for handle in handles] == [task.id for task in tasks]
-    assert all(handle.result(30).ok for handle in handles)
+    assert all(handle.result(PATIENCE).ok for handle in handles)
     assert len(surface.deeds) == 50
 
 
@@ -62,7 +63,7 @@ def test_a_key_that_stands_twice_in_them_is_one_task(start, journal):
     supervisor = start(app=lambda _: WRITE, servers=[surface], **journal)
     handles = supervisor.submit_all([hello(key="order-17"), hello(key="order-18"), hello(key="order-17")])
     assert handles[0].task_id == handles[2].task_id != handles[1].task_id
-    assert all(handle.result(10).ok for handle in handles)
+    assert all(handle.result(PATIENCE).ok for handle in handles)
     assert len(surface.deeds) == 2
 
 
@@ -70,11 +71,11 @@ def test_one_that_is_over_is_not_done_again(start, journal):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=lambda _: WRITE, servers=[surface], **journal)
     before = supervisor.submit(hello(key="order-17"))
-    assert before.result(10).ok
+    assert before.result(PATIENCE).ok
     again, other = supervisor.submit_all([hello(key="order-17"), hello(key="order-18")])
     assert again.task_id == before.task_id
-    assert again.result(10).ok
-    assert other.result(10).ok
+    assert again.result(PATIENCE).ok
+    assert other.result(PATIENCE).ok
     assert len(surface.deeds) == 2
 
 
@@ -87,7 +88,7 @@ def test_what_is_refused_only_when_it_is_taken_is_told_with_the_handles_of_the_o
         supervisor.submit_all([first, other, last])
     assert [(task, type(error)) for task, error in refused.value.errors] == [(other, TaskRefusedError)]
     assert [handle.task_id for handle in refused.value.handles] == ["order-17", last.id]
-    assert all(handle.result(10).ok for handle in refused.value.handles)
+    assert all(handle.result(PATIENCE).ok for handle in refused.value.handles)
     assert len(surface.deeds) == 2
 
 
@@ -97,7 +98,9 @@ def test_a_follow_up_of_a_conversation_that_is_not_there_costs_the_others_nothin
     with pytest.raises(NotAllTakenError) as refused:
         supervisor.submit_all([Task(request="one"), lost, Task(request="two")])
     assert [task for task, _ in refused.value.errors] == [lost]
-    assert [handle.result(10).task_id for handle in refused.value.handles] == [h.task_id for h in refused.value.handles]
+    assert [handle.result(PATIENCE).task_id for handle in refused.value.handles] == [
+        h.task_id for h in refused.value.handles
+    ]
     with pytest.raises(TaskRefusedError, match="nowhere"):
         supervisor.submit(lost)
 
@@ -106,7 +109,7 @@ def test_of_one_that_stands_in_them_twice_both_handles_give_all_events(start, jo
     supervisor = start(app=lambda _: WRITE, **journal)
     others = [hello() for _ in range(50)]
     first, *_, again = supervisor.submit_all([hello(key="order-17"), *others, hello(key="order-17")])
-    assert first.result(10).ok
+    assert first.result(PATIENCE).ok
     assert [event.seq for event in again.events()] == [event.seq for event in first.events()]
     assert next(iter(again.events())).name is EventName.TASK_SUBMITTED
 
@@ -124,7 +127,7 @@ def test_one_that_stands_in_them_again_with_its_secrets_gets_them(start, tmp_pat
     assert handles[0].task_id == handles[1].task_id
     assert supervisor._intake.secrets.names(handles[0].task_id) == ("PIN",)
     go_on.set()
-    assert handles[0].result(10).ok
+    assert handles[0].result(PATIENCE).ok
 
 
 def test_what_does_not_answer_is_waited_for_once(start):
@@ -132,7 +135,7 @@ def test_what_does_not_answer_is_waited_for_once(start):
 
     class Hanging:
         def handle(self, _envelope):
-            let_go.wait(60)
+            let_go.wait(HELD)
 
     supervisor._intake = dataclasses.replace(supervisor._intake, seconds=0.5)
     supervisor._scheduler.put(Hanging(), None)
@@ -155,7 +158,7 @@ def test_the_targets_are_listed_once(start):
     windows = [MemoryServer.window(name) for name in ("one", "two", "three")]
     supervisor = start(app=lambda _: WRITE, servers=[Counted(*windows)])
     tasks = [Task(request="write hello", target=window.id) for window in windows]
-    assert all(handle.result(10).ok for handle in supervisor.submit_all(tasks))
+    assert all(handle.result(PATIENCE).ok for handle in supervisor.submit_all(tasks))
     assert Counted.looks == 1
 
 
@@ -173,4 +176,4 @@ def test_with_a_journal_all_are_there_for_the_next_process(start, tmp_path):
     first.submit_all(tasks)
     first.stop()
     second = start(app=lambda _: WRITE, servers=[MemoryServer(MemoryServer.window())], **journal)
-    assert all(second.handle(task.id).result(30).ok for task in tasks)
+    assert all(second.handle(task.id).result(PATIENCE).ok for task in tasks)

@@ -19,6 +19,7 @@ from callboard.actors.journal import JournalFile
 from callboard.actors.runtime import EventStream, committing
 from callboard.messages import Effect, JournalError, LeaseVoidError, Pause, StepDone, SubtaskEnded
 from callboard.testing import Faults, MemoryServer, VirtualClock, assert_replays, disk_full
+from support import HELD, PATIENCE
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
@@ -82,7 +83,7 @@ def test_a_crashed_agent_is_started_anew_and_goes_on_with_the_step_after(start, 
 
     supervisor = start(app=app, host=[ASSIGN, FINISH], servers=[surface], journal=journal, supervision=NO_WAIT)
     handle = supervisor.submit(Task(request="x"))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.ok, result.causes
     assert [text for _, _, text in surface.deeds] == ["1", "2", "3"]
     assert calls == [1, 2, 3]
@@ -103,11 +104,11 @@ def test_a_crashed_host_agent_hears_of_the_end_of_its_subtask(start, crashes, jo
     crashes(host_step, 1)
 
     def app(_request):
-        crashed.wait(10)
+        crashed.wait(PATIENCE)
         return FINISH
 
     supervisor = start(app=app, host=[ASSIGN, FINISH], journal=journal, supervision={"backoff": 0.05})
-    result = supervisor.submit(Task(request="x")).result(10)
+    result = supervisor.submit(Task(request="x")).result(PATIENCE)
     assert result.ok, result.causes
     assert len(result.subtasks) <= 1
 
@@ -115,7 +116,7 @@ def test_a_crashed_host_agent_hears_of_the_end_of_its_subtask(start, crashes, jo
 def test_too_many_crashes_end_the_work_with_the_chain_of_causes(start, crashes, journal):
     crashes(lambda agent, message: isinstance(message, JobReturned), 100)
     supervisor = start(app=[FINISH] * 9, journal=journal, supervision={**NO_WAIT, "intensity": 2})
-    result = supervisor.submit(lone()).result(10)
+    result = supervisor.submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert [cause.reason for cause in result.causes] == ["a bug"] * 3
 
@@ -153,7 +154,7 @@ def test_what_was_done_is_in_the_result_of_work_that_crashed_too_often(start, cr
     app = [save("a"), save("b"), {"Status": "FINISH", "Result": "all of it"}]
     supervisor = start(app=app, servers=[surface], journal=journal, supervision={"intensity": 0})
     handle = supervisor.submit(lone())
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, [cause.reason for cause in result.causes]) == (Outcome.ERROR, ["a bug"])
     assert result.artifacts == result.subtasks[0].made == (surface.path("a"), surface.path("b"))
     assert (result.output, result.rounds) == ("all of it", 1)
@@ -169,7 +170,7 @@ def test_what_a_step_had_done_before_a_crash_broke_it_off_is_in_the_result(start
         def wait(self, target: str) -> str:
             """Wait."""
             begun.set()
-            told.wait(10)
+            told.wait(PATIENCE)
             return target
 
     surface = Slow(tmp_path)
@@ -178,9 +179,9 @@ def test_what_a_step_had_done_before_a_crash_broke_it_off_is_in_the_result(start
         app=[{"Status": "FINISH", "Actions": calls}], servers=[surface], journal=journal, supervision={"intensity": 0}
     )
     handle = supervisor.submit(lone())
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     handle.pause()
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     told.set()
     assert (result.outcome, result.artifacts) == (Outcome.ERROR, (surface.path("a"),))
     assert (result.usage.steps, result.usage.model_calls) == (1, 1)
@@ -192,7 +193,7 @@ def test_a_host_agent_hears_what_a_subtask_had_done_that_crashed_too_often(start
     supervisor = start(
         host=[ASSIGN], app=[save("a"), FINISH], servers=[surface], journal=journal, supervision={"intensity": 0}
     )
-    result = supervisor.submit(Task(request="x")).result(10)
+    result = supervisor.submit(Task(request="x")).result(PATIENCE)
     [subtask] = result.subtasks
     assert (subtask.outcome, subtask.artifacts, subtask.usage.steps) == (Outcome.ERROR, (surface.path("a"),), 2)
     assert (result.outcome, result.usage.steps, result.usage.model_calls) == (Outcome.ERROR, 3, 3)
@@ -201,7 +202,7 @@ def test_a_host_agent_hears_what_a_subtask_had_done_that_crashed_too_often(start
 def test_a_round_whose_host_agent_crashed_too_often_has_what_it_had_done(start, crashes, journal):
     crashes(lambda agent, message: agent.address.startswith("host/") and isinstance(message, SubtaskEnded), 1)
     supervisor = start(host=[ASSIGN], app=[append("1", "FINISH")], journal=journal, supervision={"intensity": 0})
-    result = supervisor.submit(Task(request="x")).result(10)
+    result = supervisor.submit(Task(request="x")).result(PATIENCE)
     assert (result.outcome, result.rounds) == (Outcome.ERROR, 1)
     assert (result.usage.steps, result.usage.model_calls) == (2, 2)
     assert [subtask.outcome for subtask in result.subtasks] == [Outcome.FINISHED]
@@ -210,7 +211,7 @@ def test_a_round_whose_host_agent_crashed_too_often_has_what_it_had_done(start, 
 def test_an_ending_that_was_said_before_the_last_crash_stands(start, crashes, journal):
     crashes(lambda _agent, message: isinstance(message, JobReturned) and isinstance(message.said, SubtaskEnded), 1)
     supervisor = start(app=[append("1", "FINISH")], journal=journal, supervision={"intensity": 0})
-    result = supervisor.submit(lone()).result(10)
+    result = supervisor.submit(lone()).result(PATIENCE)
     assert (result.outcome, result.usage.steps, result.subtasks[0].causes) == (Outcome.FINISHED, 1, ())
 
 
@@ -225,11 +226,11 @@ def test_what_was_done_is_in_the_result_of_work_that_hung_too_often(start, journ
         supervision={"intensity": 0, "hung_seconds": 0.05},
     )
     handle = supervisor.submit(lone())
-    assert surface.begun.wait(10)
+    assert surface.begun.wait(PATIENCE)
     clock.advance(700)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     surface.loop.call_soon_threadsafe(surface.go.set)
-    assert surface.refused.wait(10)
+    assert surface.refused.wait(PATIENCE)
     assert (result.outcome, result.output) == (Outcome.ERROR, "1")
     assert (result.usage.steps, result.usage.model_calls) == (2, 2)
 
@@ -245,18 +246,18 @@ def test_a_cancel_of_work_that_waits_for_a_target_which_hangs_keeps_what_it_had_
     )
     supervisor.subscribe(lambda event: event.name is EventName.AGENT_CRASHED and crashed.set())
     handle = supervisor.submit(lone())
-    assert surface.begun.wait(10)
+    assert surface.begun.wait(PATIENCE)
     clock.advance(700)
-    assert crashed.wait(10)
+    assert crashed.wait(PATIENCE)
     supervisor.status()
     clock.advance(1)
     supervisor.status()  # by now the restart is due, and waits for the job to end
     handle.cancel()
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, result.usage.steps, result.output) == (Outcome.CANCELLED, 2, "1")
     surface.loop.call_soon_threadsafe(surface.go.set)
-    assert surface.refused.wait(10)
-    assert supervisor.submit(lone()).result(10) is not None
+    assert surface.refused.wait(PATIENCE)
+    assert supervisor.submit(lone()).result(PATIENCE) is not None
 
 
 def test_a_history_that_can_not_be_folded_ends_the_work_with_its_causes_alone(start, crashes, journal, monkeypatch):
@@ -268,9 +269,9 @@ def test_a_history_that_can_not_be_folded_ends_the_work_with_its_causes_alone(st
 
     monkeypatch.setattr("callboard.actors.root._endings.fold", break_down)
     supervisor = start(app=[append("1"), FINISH, FINISH], journal=journal, supervision={"intensity": 0})
-    result = supervisor.submit(lone()).result(10)
+    result = supervisor.submit(lone()).result(PATIENCE)
     assert (result.outcome, [cause.reason for cause in result.causes]) == (Outcome.ERROR, ["a bug"])
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).ok
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).ok
 
 
 def test_a_crash_in_one_application_never_disturbs_another(start, crashes):
@@ -279,8 +280,8 @@ def test_a_crash_in_one_application_never_disturbs_another(start, crashes):
     supervisor = start(app=lambda _request: FINISH, servers=[surface], supervision={"intensity": 0})
     bad = supervisor.submit(Task(request="x", target="memo:one"))
     good = [supervisor.submit(Task(request="x", target="memo:two")) for _ in range(5)]
-    assert bad.result(10).outcome is Outcome.ERROR
-    assert all(handle.result(10).ok for handle in good)
+    assert bad.result(PATIENCE).outcome is Outcome.ERROR
+    assert all(handle.result(PATIENCE).ok for handle in good)
 
 
 def test_a_cancel_while_a_crashed_agent_waits_for_its_restart_ends_the_task(start, crashes, until):
@@ -295,10 +296,10 @@ def test_a_cancel_while_a_crashed_agent_waits_for_its_restart_ends_the_task(star
     supervisor.subscribe(
         lambda event: (feed.append(event), event.name is EventName.AGENT_CRASHED and crashed.set()), after=0
     )
-    assert crashed.wait(10)
+    assert crashed.wait(PATIENCE)
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
-    assert supervisor.submit(lone()).result(10) is not None
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
+    assert supervisor.submit(lone()).result(PATIENCE) is not None
 
 
 def waiting_for_its_restart(start, crashes, until, task, **given):
@@ -308,7 +309,7 @@ def waiting_for_its_restart(start, crashes, until, task, **given):
     crashed = threading.Event()
     supervisor.subscribe(lambda event: event.name is EventName.AGENT_CRASHED and crashed.set(), after=0)
     handle = supervisor.submit(task)
-    assert crashed.wait(10)
+    assert crashed.wait(PATIENCE)
     return supervisor, handle
 
 
@@ -319,14 +320,14 @@ def test_a_cancel_while_a_crashed_agent_waits_for_its_restart_keeps_what_it_had_
     given = {"app": [save("a"), save("b"), FINISH], "servers": [surface], "journal": journal}
     supervisor, handle = waiting_for_its_restart(start, crashes, until, lone(), **given)
     handle.cancel()
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, [cause.reason for cause in result.causes]) == (
         Outcome.CANCELLED,
         ["cancelled by the host program"],
     )
     assert result.artifacts == (surface.path("a"), surface.path("b"))
     assert (result.usage.steps, result.usage.model_calls, result.subtasks[0].outcome) == (2, 2, Outcome.CANCELLED)
-    assert supervisor.submit(lone()).result(10) is not None
+    assert supervisor.submit(lone()).result(PATIENCE) is not None
 
 
 def test_a_host_agent_hears_what_a_subtask_had_done_whose_time_was_up_before_its_restart(start, crashes, until):
@@ -336,7 +337,7 @@ def test_a_host_agent_hears_what_a_subtask_had_done_whose_time_was_up_before_its
         start, crashes, until, Task(request="x"), limits={"subtask_seconds": 60.0}, **given
     )
     clock.advance(61)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert [(done.outcome, done.usage.steps, done.output) for done in result.subtasks] == [(Outcome.TIMED_OUT, 2, "12")]
     assert result.outcome is Outcome.FINISHED
 
@@ -387,16 +388,16 @@ def test_a_job_that_hangs_loses_its_right_and_its_subtask_goes_on_once_it_has_en
 
     supervisor.subscribe(watch)
     handle = supervisor.submit(lone())
-    assert surface.begun.wait(10)
+    assert surface.begun.wait(PATIENCE)
     clock.advance(700)
-    assert crashed.wait(10)
+    assert crashed.wait(PATIENCE)
     assert "long past its deadline" in seen[0].data["causes"][0]
     assert not handle.done()
     surface.loop.call_soon_threadsafe(surface.go.set)
-    assert surface.refused.wait(10)
+    assert surface.refused.wait(PATIENCE)
     supervisor.status()  # by now the restart is due
     clock.advance(1)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.ok, result.causes
     assert surface.deeds == []
 
@@ -405,7 +406,7 @@ def test_a_blocked_loop_is_reported_with_its_stack_and_when_it_is_free_again(sta
     go = threading.Event()
 
     async def blocks_here(request):
-        go.wait(20)
+        go.wait(HELD)
         return FINISH
 
     supervisor = start(app=FunctionModel(blocks_here), supervision={"hung_seconds": 0.05})
@@ -420,10 +421,10 @@ def test_a_blocked_loop_is_reported_with_its_stack_and_when_it_is_free_again(sta
 
     supervisor.subscribe(watch)
     handle = supervisor.submit(lone())
-    assert free.wait(10)
+    assert free.wait(PATIENCE)
     (blocked,) = [event for event in seen if event.name is EventName.THREAD_BLOCKED]
     assert "blocks_here" in blocked.data["stack"]
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_a_journal_that_waits_for_its_disk_is_reported(start, tmp_path, monkeypatch):
@@ -432,7 +433,7 @@ def test_a_journal_that_waits_for_its_disk_is_reported(start, tmp_path, monkeypa
 
     def slow_disk(self):
         if waits.is_set():
-            go.wait(20)
+            go.wait(HELD)
         commit(self)
 
     monkeypatch.setattr(JournalFile, "commit", slow_disk)
@@ -449,10 +450,10 @@ def test_a_journal_that_waits_for_its_disk_is_reported(start, tmp_path, monkeypa
     supervisor.subscribe(watch)
     waits.set()
     handle = supervisor.submit(lone())
-    assert free.wait(10)
+    assert free.wait(PATIENCE)
     stacks = [event.data["stack"] for event in seen if event.name is EventName.THREAD_BLOCKED]
     assert "slow_disk" in stacks[0]
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_an_agents_thread_that_is_held_up_is_reported(start, monkeypatch):
@@ -461,7 +462,7 @@ def test_an_agents_thread_that_is_held_up_is_reported(start, monkeypatch):
 
     def blocks_here(self, message):
         if isinstance(message, JobReturned):
-            go.wait(20)
+            go.wait(HELD)
         original(self, message)
 
     monkeypatch.setattr(Agent, "receive", blocks_here)
@@ -477,11 +478,11 @@ def test_an_agents_thread_that_is_held_up_is_reported(start, monkeypatch):
 
     supervisor.subscribe(watch)
     handle = supervisor.submit(lone())
-    assert free.wait(10)
+    assert free.wait(PATIENCE)
     (blocked,) = [event for event in seen if event.name is EventName.THREAD_BLOCKED]
     assert blocked.data["thread"] == "callboard-actors"
     assert "blocks_here" in blocked.data["stack"]
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_a_blackboard_that_died_is_made_anew_from_the_journal(start, monkeypatch, caplog, journal):
@@ -502,17 +503,17 @@ def test_a_blackboard_that_died_is_made_anew_from_the_journal(start, monkeypatch
     def app(request):
         if request.call == 2:
             reached.set()
-            go.wait(10)
+            go.wait(HELD)
         return append(str(request.call), "FINISH" if request.call == 2 else "CONTINUE")
 
     supervisor = start(app=app, journal=journal)
     rebuilt = threading.Event()
     supervisor.subscribe(lambda event: event.name is EventName.BLACKBOARD_REBUILT and rebuilt.set(), after=0)
     handle = supervisor.submit(lone(id="t"))
-    assert reached.wait(10)
-    assert rebuilt.wait(10)
+    assert reached.wait(PATIENCE)
+    assert rebuilt.wait(PATIENCE)
     go.set()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     board = supervisor.blackboard("t")
     assert [entry.content["step"] for entry in board.trajectories] == [1, 2]
     assert len(board.requests) == 1
@@ -523,7 +524,7 @@ def crash_blackboard(supervisor):
     rebuilt = threading.Event()
     end = supervisor.subscribe(lambda event: event.name is EventName.BLACKBOARD_REBUILT and rebuilt.set())
     pykka.ActorRegistry.get_by_class(Blackboard)[-1].tell(Kept(["no row at all"]))
-    assert rebuilt.wait(10)
+    assert rebuilt.wait(PATIENCE)
     end()
 
 
@@ -534,21 +535,21 @@ def test_a_blackboard_that_is_made_anew_has_conversations_that_ended_and_those_t
     def host(request):
         if request.request == "wait":
             reached.set()
-            go.wait(10)
+            go.wait(HELD)
         return FINISH
 
     supervisor = start(host=host, journal=journal, blackboard={"tasks": 3})
     for name in "bacd":
-        supervisor.submit(Task(id=name, request=name)).result(10)
-    supervisor.handle("a").follow_up("more").result(10)
+        supervisor.submit(Task(id=name, request=name)).result(PATIENCE)
+    supervisor.handle("a").follow_up("more").result(PATIENCE)
     last = supervisor.handle("a").follow_up("wait")
-    assert reached.wait(10)
+    assert reached.wait(PATIENCE)
     before = [supervisor.blackboard(name) for name in "acd"]
     assert [len(board.requests) for board in before] == [3, 1, 1]
     crash_blackboard(supervisor)
     assert [supervisor.blackboard(name) for name in "acd"] == before
     go.set()
-    assert last.result(10).ok
+    assert last.result(PATIENCE).ok
     crash_blackboard(supervisor)
     assert [len(supervisor.blackboard(name).requests) for name in "abcd"] == [3, 0, 1, 1]
 
@@ -557,7 +558,7 @@ def test_a_blackboard_that_is_made_anew_has_lone_tasks_that_ended_where_a_file_k
     caplog.set_level(logging.CRITICAL, "pykka")
     supervisor = start(app=lambda _: FINISH, journal={"path": tmp_path / "journal.db"}, blackboard={"tasks": 2})
     for name in "abc":
-        supervisor.submit(lone(id=name)).result(10)
+        supervisor.submit(lone(id=name)).result(PATIENCE)
     before = [supervisor.blackboard(name) for name in "abc"]
     crash_blackboard(supervisor)
     assert [supervisor.blackboard(name) for name in "abc"] == before
@@ -572,23 +573,23 @@ def test_a_blackboard_that_is_made_anew_has_the_conversation_that_another_proces
     def host(request):
         if request.request == "three":
             reached.set()
-            go.wait(10)
+            go.wait(HELD)
         return FINISH
 
     first = start(host=host, journal=journal)
-    first.submit(Task(id="t", request="one")).result(10)
+    first.submit(Task(id="t", request="one")).result(PATIENCE)
     first.stop()
     second = start(host=host, journal=journal)
-    assert second.handle("t").follow_up("two").result(10).ok
+    assert second.handle("t").follow_up("two").result(PATIENCE).ok
     crash_blackboard(second)
     assert [entry.content for entry in second.blackboard("t").requests] == ["one", "two"]
     last = second.handle("t").follow_up("three")
-    assert reached.wait(10)
+    assert reached.wait(PATIENCE)
     second.stop(0.1)
     third = start(host=host, journal=journal)
     crash_blackboard(third)
     go.set()
-    assert third.handle(last.task_id).result(10).ok
+    assert third.handle(last.task_id).result(PATIENCE).ok
     assert [entry.content for entry in third.blackboard("t").requests] == ["one", "two", "three"]
 
 
@@ -612,7 +613,7 @@ def test_a_journal_that_breaks_while_the_supervisor_starts_fails_the_start_and_l
     def breaks(self, *given):
         if not broken.is_set():
             self._journal.append((), lambda: None, lambda _error: broken.set())
-            assert broken.wait(10)
+            assert broken.wait(PATIENCE)
         return going_on(self, *given)
 
     emit = EventStream.emit
@@ -628,7 +629,7 @@ def test_a_journal_that_breaks_while_the_supervisor_starts_fails_the_start_and_l
     second = start(app=lambda _: FINISH, journal={"path": path})
     handle = second.handle("t")
     handle.answer(handle.questions()[0].id, "this")
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
 
 
 def test_a_journal_that_can_not_write_closes_the_intake_and_stops_agents_before_their_next_action(start, tmp_path):
@@ -638,19 +639,19 @@ def test_a_journal_that_can_not_write_closes_the_intake_and_stops_agents_before_
     def app(request):
         if request.call == 2:
             reached.set()
-            deleted.wait(10)
+            deleted.wait(PATIENCE)
         return append(str(request.call))
 
     supervisor = start(app=app, servers=[surface], journal={"path": path})
     failed = threading.Event()
     supervisor.subscribe(lambda event: event.name is EventName.JOURNAL_FAILED and failed.set())
     handle = supervisor.submit(lone())
-    assert reached.wait(10)
+    assert reached.wait(PATIENCE)
     path.rename(tmp_path / "elsewhere.db")
     deleted.set()
-    assert failed.wait(10)
+    assert failed.wait(PATIENCE)
     with pytest.raises(JournalError, match="was deleted or replaced"):
-        handle.result(10)
+        handle.result(PATIENCE)
     assert [text for _, _, text in surface.deeds] == ["1"]
     with pytest.raises(JournalError):
         supervisor.submit(lone())
@@ -681,7 +682,7 @@ def test_a_stop_leaves_no_thread_and_no_open_file(start, tmp_path, kept):
     next(iter(handles[0].events()))
     assert supervisor.stop() == ()
     for thread in set(threading.enumerate()) - before:
-        thread.join(10)
+        thread.join(PATIENCE)
     assert set(threading.enumerate()) - before == set()
     assert open_files() - files == set()
     if kept:
@@ -695,4 +696,4 @@ def test_without_a_journal_a_stop_cancels(start):
     supervisor = start(app=lambda request: append(str(request.call)), limits={"steps": 1000})
     handle = supervisor.submit(lone())
     supervisor.stop()
-    assert handle.result(1).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED

@@ -28,6 +28,7 @@ from callboard.messages import (
     WouldDeadlockError,
 )
 from callboard.testing import MemoryServer
+from support import HELD, PATIENCE
 
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write hello"}
 FINISH = {"Status": "FINISH", "Comment": "done"}
@@ -36,7 +37,7 @@ WRITE = {"Status": "FINISH", "ControlLabel": "field-1", "Function": "write", "Ar
 
 def test_a_task_runs_to_its_result(start):
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
-    result = supervisor.submit(Task(request="say hello")).result(10)
+    result = supervisor.submit(Task(request="say hello")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED
     assert result.ok
     assert result.output == "hello"
@@ -78,7 +79,7 @@ async def test_giving_up_an_await_does_not_cancel_the_task(start):
 
     supervisor = start(host=FunctionModel(host))
     handle = supervisor.submit(Task(request="wait"))
-    waiting = asyncio.ensure_future(asyncio.wait_for(_wait(handle), 30))
+    waiting = asyncio.ensure_future(asyncio.wait_for(_wait(handle), PATIENCE))
     await loop.run_in_executor(None, asked.wait)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -94,7 +95,7 @@ async def _wait(handle):
 
 def test_a_lone_target_needs_no_host_agent(start):
     supervisor = start(app=[WRITE])
-    result = supervisor.submit(Task(request="write hello", target="memo:one")).result(10)
+    result = supervisor.submit(Task(request="write hello", target="memo:one")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED
     assert result.output == "hello"
     assert result.rounds == 1
@@ -104,7 +105,7 @@ def test_a_lone_target_needs_no_host_agent(start):
 @pytest.mark.parametrize("target", ["memo:one", "app/memo/one"])
 def test_a_target_is_named_by_id_or_address(start, target):
     supervisor = start(app=[WRITE])
-    assert supervisor.submit(Task(request="write hello", target=target)).result(10).ok
+    assert supervisor.submit(Task(request="write hello", target=target)).result(PATIENCE).ok
 
 
 def test_mobile_and_linux_agents_run_on_test_tools(start):
@@ -114,7 +115,7 @@ def test_mobile_and_linux_agents_run_on_test_tools(start):
         "thought": "one tap is enough",
     }
     supervisor = start(mobile=[nested], linux=[nested], servers=[surface])
-    results = [supervisor.submit(Task(request="tap", target=name)).result(10) for name in ("phone", "box")]
+    results = [supervisor.submit(Task(request="tap", target=name)).result(PATIENCE) for name in ("phone", "box")]
     assert [result.subtasks[0].address for result in results] == ["mobile/phone", "linux/box"]
     assert surface.deeds == [("phone", "field-1", "x"), ("box", "field-1", "x")]
 
@@ -128,7 +129,7 @@ def test_a_host_agent_works_with_mobile_and_linux_agents(start):
     ]
     done = [{"action": {"function": "read", "arguments": {"control_id": "field-1"}, "status": "FINISH"}}]
     supervisor = start(host=host, mobile=done, linux=done, servers=[surface])
-    result = supervisor.submit(Task(request="both")).result(10)
+    result = supervisor.submit(Task(request="both")).result(PATIENCE)
     assert result.ok
     assert [done.address for done in result.subtasks] == ["mobile/phone", "linux/box"]
 
@@ -136,7 +137,7 @@ def test_a_host_agent_works_with_mobile_and_linux_agents(start):
 def test_the_blackboard_is_readable_while_and_after_a_task_runs(start):
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
     handle = supervisor.submit(Task(request="say hello"))
-    handle.result(10)
+    handle.result(PATIENCE)
     board = supervisor.blackboard(handle.task_id)
     assert [entry.content for entry in board.requests] == ["say hello"]
     assert [entry.content["outcome"] for entry in board.subtasks] == ["finished"]
@@ -152,7 +153,7 @@ def test_the_blackboard_keeps_no_more_rows_than_the_settings_say(start):
     steps = [{"Status": "CONTINUE"}] * 5 + [FINISH]
     supervisor = start(app=steps, blackboard={"rows": 3}, limits={"repeats": 10})
     handle = supervisor.submit(Task(request="wander", target="memo:one"))
-    handle.result(10)
+    handle.result(PATIENCE)
     board = supervisor.blackboard(handle.task_id)
     rows = [*board.requests, *board.questions, *board.trajectories, *board.subtasks]
     assert len(rows) == 3
@@ -193,7 +194,7 @@ def test_an_application_is_no_lone_target(start, tmp_path):
 
 def test_a_task_id_is_used_once(start):
     supervisor = start(host=[FINISH])
-    supervisor.submit(Task(id="same", request="x")).result(10)
+    supervisor.submit(Task(id="same", request="x")).result(PATIENCE)
     with pytest.raises(TaskRefusedError, match="same"):
         supervisor.submit(Task(id="same", request="y"))
 
@@ -203,7 +204,7 @@ def test_a_task_that_is_over_is_the_same_task_when_it_is_asked_for_again(start, 
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=[WRITE], servers=[surface])
     first = supervisor.submit(Task(request="write hello", target="memo:one", **name))
-    done = first.result(10)
+    done = first.result(PATIENCE)
     for _ in range(2):
         again = supervisor.submit(Task(request="write hello", target="memo:one", **name))
         assert (again.task_id, again.done(), again.result(0)) == (first.task_id, True, done)
@@ -218,17 +219,17 @@ def test_a_key_is_one_task_however_many_ask_at_a_time(start):
     ids, together = queue.Queue(), threading.Barrier(8)
 
     def ask():
-        together.wait(10)
+        together.wait(PATIENCE)
         for number in range(20):
             handle = supervisor.submit(Task(request="write hello", target="memo:one", key=f"k{number}"))
-            ids.put((number, handle.task_id, handle.result(10).ok))
+            ids.put((number, handle.task_id, handle.result(PATIENCE).ok))
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
-    answers = [ids.get(timeout=1) for _ in range(160)]
+        thread.join(PATIENCE)
+    answers = [ids.get(timeout=PATIENCE) for _ in range(160)]
     assert len(set(answers)) == len(surface.deeds) == 20
     assert all(ok for _, _, ok in answers)
 
@@ -240,7 +241,7 @@ def test_who_asks_while_a_task_is_being_refused_is_not_given_it(start, monkeypat
         return supervisor.submit(Task(request="write hello", target="memo:one", key="order-17"))
 
     first = ask()
-    assert first.result(10).ok
+    assert first.result(PATIENCE).ok
     post, held = Root._post, []
 
     def late(root, message):
@@ -265,7 +266,7 @@ def test_a_task_that_was_taken_and_ended_while_its_target_was_looked_for_is_the_
     def targets(asked):
         monkeypatch.undo()
         first.append(supervisor.submit(task()))
-        assert first[0].result(10).ok
+        assert first[0].result(PATIENCE).ok
         return supervisor._lookup.targets(asked)
 
     monkeypatch.setattr(supervisor._lookup, "targets", targets)
@@ -273,7 +274,7 @@ def test_a_task_that_was_taken_and_ended_while_its_target_was_looked_for_is_the_
     assert (second.task_id, second.result(0)) == (first[0].task_id, first[0].result(0))
     assert len(surface.deeds) == 1
     assert supervisor.pending() == ()
-    assert supervisor.submit(Task(request="write hello", target="memo:one")).result(10).ok
+    assert supervisor.submit(Task(request="write hello", target="memo:one")).result(PATIENCE).ok
 
 
 def test_a_task_with_secrets_that_is_asked_for_again_stays_paused(start, until):
@@ -287,13 +288,13 @@ def test_a_task_with_secrets_that_is_asked_for_again_stays_paused(start, until):
     task = Task(id="t", request="write hello", target="memo:one", secrets={"PIN": "1234-5678"})
     supervisor = start(app=FunctionModel(app))
     handle = supervisor.submit(task)
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     assert handle.pause()
     assert supervisor.submit(task.model_copy()).task_id == "t"
     assert supervisor.status().tasks[0].paused
     release.set()
     assert handle.resume()
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert supervisor.submit(task.model_copy()).result(0).ok
 
 
@@ -337,7 +338,7 @@ def test_a_target_that_is_looked_for_while_the_supervisor_stops_is_not_said_to_b
     class Slow(MemoryServer):
         def targets(self):
             asked.set()
-            go.wait(10)
+            go.wait(HELD)
             return ()
 
     def submit():
@@ -348,11 +349,11 @@ def test_a_target_that_is_looked_for_while_the_supervisor_stops_is_not_said_to_b
     supervisor = start(servers=[Slow(MemoryServer.window())])
     asking = threading.Thread(target=submit)
     asking.start()
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     assert supervisor.stop(0.1) == ("lane memory:",)
     go.set()
-    assert str(refused.get(timeout=10)) == "the supervisor is stopped"
-    asking.join(10)
+    assert str(refused.get(timeout=PATIENCE)) == "the supervisor is stopped"
+    asking.join(PATIENCE)
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -361,19 +362,19 @@ def test_a_function_that_does_not_return_is_named_by_the_stop_of_its_supervisor_
 
     def app(_request):
         asked.set()
-        release.wait(10)
+        release.wait(HELD)
         return FINISH
 
     journal = {"path": tmp_path / "journal.db"} if kept else {}
     blocked, other = start(app=app, journal=journal), start(app=[FINISH])
     blocked.submit(Task(request="x", target="memo:one"))
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     assert other.stop() == ()
     assert blocked.stop(0.1) == ("callboard-model-app/memo/one",)
     release.set()
     for thread in threading.enumerate():
         if thread.name == "callboard-model-app/memo/one":
-            thread.join(10)
+            thread.join(PATIENCE)
 
 
 def test_a_function_that_returns_while_the_supervisor_stops_is_waited_for(start):
@@ -381,12 +382,12 @@ def test_a_function_that_returns_while_the_supervisor_stops_is_waited_for(start)
 
     def app(_request):
         asked.set()
-        release.wait(10)
+        release.wait(HELD)
         return FINISH
 
     supervisor = start(app=app)
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     handle._done.add_done_callback(lambda _done: release.set())
     assert supervisor.stop() == ()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("callboard-model")]
@@ -397,21 +398,21 @@ def test_a_stop_waits_no_longer_than_it_says_for_a_switchboard_that_hangs(start)
 
     class Hanging:
         def handle(self, _envelope):
-            let_go.wait(60)
+            let_go.wait(HELD)
 
     supervisor._scheduler.put(Hanging(), None)
     threading.Thread(target=lambda: stopped.put(supervisor.stop(0.01)), daemon=True).start()
     try:
-        assert stopped.get(timeout=20) == ("the switchboard", "callboard-actors")
+        assert stopped.get(timeout=PATIENCE) == ("the switchboard", "callboard-actors")
     finally:
         let_go.set()
-    assert supervisor._scheduler.stop(10)
+    assert supervisor._scheduler.stop(PATIENCE)
 
 
 def test_stop_is_idempotent_and_leaves_no_thread(start):
     before = set(threading.enumerate())
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
-    supervisor.submit(Task(request="say hello")).result(10)
+    supervisor.submit(Task(request="say hello")).result(PATIENCE)
     assert supervisor.stop() == ()
     assert supervisor.stop() == ()
     left = [thread.name for thread in set(threading.enumerate()) - before if not _ends(thread)]
@@ -419,7 +420,7 @@ def test_stop_is_idempotent_and_leaves_no_thread(start):
 
 
 def _ends(thread):
-    thread.join(10)
+    thread.join(PATIENCE)
     return not thread.is_alive()
 
 
@@ -433,15 +434,15 @@ def test_leaving_the_block_cancels_what_runs():
     settings = Settings.load(log={"format": "off"})
     with Supervisor.start(settings, models={"host": FunctionModel(host)}) as supervisor:
         handle = supervisor.submit(Task(request="for ever"))
-        assert asked.wait(10)
+        assert asked.wait(PATIENCE)
     assert handle.result(0).outcome is Outcome.CANCELLED
 
 
 def test_several_supervisors_live_side_by_side(start):
     one, two = start(host=[FINISH]), start(host=[FINISH])
-    assert one.submit(Task(id="t", request="x")).result(10).ok
+    assert one.submit(Task(id="t", request="x")).result(PATIENCE).ok
     one.stop()
-    assert two.submit(Task(id="t", request="x")).result(10).ok
+    assert two.submit(Task(id="t", request="x")).result(PATIENCE).ok
 
 
 def test_waiting_handles_get_an_error_when_the_host_program_stops_all_actors(start):
@@ -453,10 +454,10 @@ def test_waiting_handles_get_an_error_when_the_host_program_stops_all_actors(sta
 
     supervisor = start(host=FunctionModel(host))
     handle = supervisor.submit(Task(request="for ever"))
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     pykka.ActorRegistry.stop_all()
     with pytest.raises(SupervisorStoppedError):
-        handle.result(10)
+        handle.result(PATIENCE)
     assert list(handle.events())[-1].name is not EventName.TASK_ENDED
 
 
@@ -470,7 +471,7 @@ def test_nothing_is_done_any_more_when_the_host_program_stopped_all_actors(start
             """Do something that takes its time."""
             if number == 1:
                 asked.set()
-                release.wait(10)
+                release.wait(HELD)
             try:
                 with committing():
                     self.deeds.append((target, "", str(number)))
@@ -487,12 +488,12 @@ def test_nothing_is_done_any_more_when_the_host_program_stopped_all_actors(start
     journal = {"path": tmp_path / "journal.db"} if kept else {}
     supervisor = start(app=lambda _: actions, servers=[surface], journal=journal)
     handle = supervisor.submit(Task(request="x", target="memo:one"))
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     pykka.ActorRegistry.stop_all()
     with pytest.raises(SupervisorStoppedError):
-        handle.result(10)
+        handle.result(PATIENCE)
     release.set()
-    void.get(timeout=10)
+    void.get(timeout=PATIENCE)
     assert supervisor._jobs.drain(10)
     assert [text for _, _, text in surface.deeds] == ["0"]
     assert supervisor.stop() == ()
@@ -514,7 +515,7 @@ def test_a_blocking_call_from_one_of_our_threads_is_refused_instead_of_waiting_f
     supervisor = start(host=FunctionModel(host))
     handles.append(supervisor.submit(Task(request="x")))
     submitted.set()
-    assert handles[0].result(10).ok
+    assert handles[0].result(PATIENCE).ok
     assert len(refused) == 4
 
 
@@ -522,10 +523,10 @@ def test_a_subscriber_hears_everything_in_order(start):
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
     heard: queue.Queue = queue.Queue()
     supervisor.subscribe(heard.put, after=0)
-    supervisor.submit(Task(request="say hello")).result(10)
+    supervisor.submit(Task(request="say hello")).result(PATIENCE)
     events = []
     while not events or events[-1].name is not EventName.TASK_ENDED:
-        events.append(heard.get(timeout=10))
+        events.append(heard.get(timeout=PATIENCE))
     assert events[0].name is EventName.SUPERVISOR_STARTED
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
 
@@ -533,11 +534,11 @@ def test_a_subscriber_hears_everything_in_order(start):
 def test_a_subscriber_goes_on_after_a_number(start):
     supervisor = start(host=[FINISH])
     handle = supervisor.submit(Task(request="x"))
-    handle.result(10)
+    handle.result(PATIENCE)
     last = list(handle.events())[-1].seq
     heard: queue.Queue = queue.Queue()
     supervisor.subscribe(heard.put, after=last - 2)
-    assert [heard.get(timeout=10).seq, heard.get(timeout=10).seq] == [last - 1, last]
+    assert [heard.get(timeout=PATIENCE).seq, heard.get(timeout=PATIENCE).seq] == [last - 1, last]
 
 
 def test_a_slow_subscriber_is_told_what_it_missed_and_holds_up_nobody(start):
@@ -545,18 +546,18 @@ def test_a_slow_subscriber_is_told_what_it_missed_and_holds_up_nobody(start):
 
     def slow(event):
         entered.set()
-        release.wait(10)
+        release.wait(HELD)
         heard.put(event)
 
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE], events={"queue": 5})
     supervisor.subscribe(slow)
     handle = supervisor.submit(Task(request="say hello"))
-    assert entered.wait(10)
-    assert handle.result(10).ok
+    assert entered.wait(PATIENCE)
+    assert handle.result(PATIENCE).ok
     release.set()
-    first, second = heard.get(timeout=10), heard.get(timeout=10)
+    first, second = heard.get(timeout=PATIENCE), heard.get(timeout=PATIENCE)
     assert second.name is EventName.EVENTS_MISSED
-    third = heard.get(timeout=10)
+    third = heard.get(timeout=PATIENCE)
     assert second.data["count"] == third.seq - first.seq - 1
 
 
@@ -571,9 +572,9 @@ def test_a_subscriber_that_raises_is_logged_and_goes_on(start, caplog):
     supervisor = start(host=[FINISH])
     with caplog.at_level(logging.ERROR, "callboard"):
         end = supervisor.subscribe(bad)
-        supervisor.submit(Task(request="x")).result(10)
-        heard.get(timeout=10)
-        heard.get(timeout=10)
+        supervisor.submit(Task(request="x")).result(PATIENCE)
+        heard.get(timeout=PATIENCE)
+        heard.get(timeout=PATIENCE)
         end()
         end()
     assert "my own bug" in caplog.text
@@ -583,8 +584,8 @@ def test_a_subscriber_may_call_the_supervisor(start):
     statuses: queue.Queue = queue.Queue()
     supervisor = start(host=[FINISH])
     supervisor.subscribe(lambda _event: statuses.put(supervisor.status()))
-    supervisor.submit(Task(request="x")).result(10)
-    assert statuses.get(timeout=10).accepting
+    supervisor.submit(Task(request="x")).result(PATIENCE)
+    assert statuses.get(timeout=PATIENCE).accepting
 
 
 def test_status_tells_what_runs_and_what_waits(start):
@@ -597,14 +598,14 @@ def test_status_tells_what_runs_and_what_waits(start):
 
     supervisor = start(app=FunctionModel(app))
     first = supervisor.submit(Task(id="first", request="one", target="memo:one"))
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     second = supervisor.submit(Task(id="second", request="two", target="memo:one"))
     tasks = {task.task_id: task for task in supervisor.status().tasks}
     release.set()
     assert tasks["first"].runs[0].leased
     assert not tasks["second"].runs[0].leased
-    assert first.result(10).ok
-    assert second.result(10).ok
+    assert first.result(PATIENCE).ok
+    assert second.result(PATIENCE).ok
     assert supervisor.status().ended_tasks == 2
 
 
@@ -618,7 +619,7 @@ def test_a_settings_error_leaves_nothing_running(tmp_path):
 
 
 def test_a_task_without_a_model_ends_as_an_error_that_says_so(start):
-    result = start().submit(Task(request="x")).result(10)
+    result = start().submit(Task(request="x")).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert any("models.host" in cause.reason for cause in result.causes)
 
@@ -639,7 +640,7 @@ def test_a_server_that_is_down_does_not_hide_the_targets_of_the_others(start):
 
     supervisor = start(app=[WRITE], servers=[_Down(broken), MemoryServer(MemoryServer.window())])
     assert [target.id for target in supervisor.targets()] == ["memo:one"]
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(10).ok
+    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).ok
     with pytest.raises(UnknownTargetError) as refused:
         supervisor.submit(Task(request="x", target="elsewhere"))
     assert "no answer" in str(refused.value.__cause__)
@@ -660,9 +661,9 @@ def test_what_is_no_target_is_not_taken_for_one(start):
 def test_events_end_with_the_task_also_when_they_are_no_longer_kept(start):
     supervisor = start(host=[FINISH], events={"kept": 20})
     first = supervisor.submit(Task(request="x"))
-    first.result(10)
+    first.result(PATIENCE)
     for _ in range(5):
-        supervisor.submit(Task(request="y")).result(10)
+        supervisor.submit(Task(request="y")).result(PATIENCE)
     assert [event.name for event in first.events()] == [EventName.EVENTS_MISSED]
 
 
@@ -681,15 +682,15 @@ def test_a_plain_function_may_block_without_holding_up_anybody(start):
     def host(request):
         if request.task_request == "block":
             asked.set()
-            release.wait(10)
+            release.wait(HELD)
         return FINISH
 
     supervisor = start(host=host)
     blocked = supervisor.submit(Task(request="block"))
-    assert asked.wait(10)
-    assert supervisor.submit(Task(request="other")).result(10).ok
+    assert asked.wait(PATIENCE)
+    assert supervisor.submit(Task(request="other")).result(PATIENCE).ok
     blocked.cancel()
-    assert blocked.result(10).outcome is Outcome.CANCELLED
+    assert blocked.result(PATIENCE).outcome is Outcome.CANCELLED
     release.set()
 
 
@@ -712,7 +713,7 @@ def test_what_can_not_be_used_is_refused_before_anything_starts(arguments, error
 
 def test_a_function_is_taken_as_a_model():
     with Supervisor.start(Settings.load(log={"format": "off"}), models={"host": lambda _: FINISH}) as supervisor:
-        assert supervisor.submit(Task(request="x")).result(10).ok
+        assert supervisor.submit(Task(request="x")).result(PATIENCE).ok
 
 
 def test_nobody_subscribes_to_a_supervisor_that_is_down(start):
@@ -726,7 +727,7 @@ def test_agents_that_are_idle_are_kept_up_to_the_limit(start):
     surface = MemoryServer(*(MemoryServer.window(str(number)) for number in range(6)))
     supervisor = start(app=lambda _: FINISH, servers=[surface], limits={"idle_agents": 2})
     for number in range(6):
-        supervisor.submit(Task(request="x", target=f"memo:{number}")).result(10)
+        supervisor.submit(Task(request="x", target=f"memo:{number}")).result(PATIENCE)
     assert supervisor.status().agents == ("app/memo/4", "app/memo/5")
 
 
@@ -743,7 +744,7 @@ def test_a_surface_that_observes_something_else_fails_where_it_looked(start):
     result = (
         start(app=[FINISH], servers=[Odd(MemoryServer.window())])
         .submit(Task(request="x", target="memo:one"))
-        .result(10)
+        .result(PATIENCE)
     )
     assert result.outcome is Outcome.ERROR
     assert result.causes[0].reason.startswith("data_collection failed")
@@ -751,6 +752,6 @@ def test_a_surface_that_observes_something_else_fails_where_it_looked(start):
 
 def test_what_a_tool_call_tells_says_in_which_state_and_step_it_was_made(start):
     handle = start(app=[{"Status": "CONTINUE"}, WRITE]).submit(Task(request="write hello", target="memo:one"))
-    handle.result(10)
+    handle.result(PATIENCE)
     (ended,) = [event for event in handle.events() if event.name is EventName.COMMAND_ENDED]
     assert (ended.state, ended.step, ended.data["tool"]) == ("CONTINUE", 2, "write")

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from callboard.messages import Outcome, TaskResult
+from support import PATIENCE
 
 pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
 
@@ -62,13 +63,13 @@ class Terminal:
         while part := self._read():
             self.shown += part
         os.close(self._screen)
-        return self._process.wait(60)
+        return self._process.wait(PATIENCE)
 
     def close(self) -> None:
         """End the program, if a test did not come to its end."""
         if self._process.poll() is None:
             self._process.kill()
-            self._process.wait(60)
+            self._process.wait(PATIENCE)
 
     def _read(self) -> str:
         try:

@@ -16,6 +16,7 @@ from benchmarks.environments import PEERS, default_cache, is_made, python_of
 from benchmarks.parts import FIGURES, JOB_VARIANTS, Sizes, job
 from benchmarks.record import Appended, Emitted, taped
 from callboard.messages import EventName, Task, TaskResult
+from support import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,7 +28,7 @@ def run(tmp_path):
     def run(*options):
         file = tmp_path / "answers.json"
         command = [sys.executable, "-m", "benchmarks", "--quick", "--offline", "--json", str(file), *options]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert done.returncode == 0, done.stderr
         answers = json.loads(file.read_text("utf-8"))
         assert answers["how"].keys() == answers["parts"].keys()

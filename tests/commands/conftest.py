@@ -16,6 +16,7 @@ from callboard.actors.commands import Dispatcher, McpSession, Secrets
 from callboard.actors.runtime import EventStream, Lanes, Lease, SystemClock, VirtualClock
 from callboard.messages import Command, CommandResult, Target
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 NOTES = '''
 """A third-party MCP server, as an operator would configure it."""
@@ -184,7 +185,7 @@ def lanes() -> Iterator[Lanes]:
     """Give lanes; all calls must have returned at the end."""
     made = Lanes()
     yield made
-    assert made.close(5) == ()
+    assert made.close(PATIENCE) == ()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from callboard.actors.runtime import committing
 from callboard.actors.servers import ToolError, tool
 from callboard.messages import AgentKind, Effect, EventName, ResultStatus
 from callboard.testing import MemoryServer
+from support import HELD
 
 SUCCESS, FAILURE = ResultStatus.SUCCESS, ResultStatus.FAILURE
 
@@ -98,7 +99,7 @@ class Tricky(MemoryServer):
     def saves_late(self, target: str, path: str) -> str:
         """Block, then try to write."""
         self.begun.set()
-        assert self.let_go.wait(10)
+        assert self.let_go.wait(HELD)
         try:
             with committing(Path(path)):
                 self.calls.append(path)

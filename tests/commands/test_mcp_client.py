@@ -19,6 +19,7 @@ from callboard.actors.commands._tools import schema_problem
 from callboard.actors.runtime import Deed, Lease
 from callboard.config import McpServer, Settings
 from callboard.messages import CommandType, Effect, LeaseVoidError, ResultStatus, SettingsError
+from support import PATIENCE
 
 SECRET = "xyzzy-4711"  # noqa: S105 - a test's
 
@@ -260,7 +261,7 @@ def test_a_schema_that_is_none_is_a_problem_of_the_call_and_not_an_exception():
 def test_a_schema_never_makes_us_fetch_anything():
     with ThreadPoolExecutor(1) as pool, socket.create_server(("127.0.0.1", 0)) as listening:
         schema = {"$ref": f"http://127.0.0.1:{listening.getsockname()[1]}/schema.json"}
-        assert pool.submit(schema_problem, schema, {}).result(2) is not None
+        assert pool.submit(schema_problem, schema, {}).result(PATIENCE) is not None
         listening.settimeout(0)
         with pytest.raises(BlockingIOError):
             listening.accept()

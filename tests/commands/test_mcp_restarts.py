@@ -18,6 +18,7 @@ from callboard import Outcome, Task
 from callboard.actors.commands import McpSession, ToolFailure, _mcp_client
 from callboard.config import McpServer, Settings
 from callboard.messages import ResultStatus
+from support import PATIENCE
 
 
 @asynccontextmanager
@@ -188,7 +189,7 @@ def test_an_agent_hears_of_the_doubt_and_goes_on_with_the_server(start, over_std
         return {"Status": ["CONTINUE", "FINISH"][request.call - 1], "Function": tool, "Args": {}}
 
     supervisor = start(app=app, mcpServers={"notes": over_stdio}, policy=[{"verdict": "allow", "tool": "notes.*"}])
-    result = supervisor.submit(Task(request="work", target="memo:one")).result(20)
+    result = supervisor.submit(Task(request="work", target="memo:one")).result(PATIENCE)
     assert (result.outcome, result.output) == (Outcome.FINISHED, "just words")
     assert any("whether it was done is in doubt" in note for note in heard[1])
     assert supervisor.stop() == ()

@@ -9,6 +9,7 @@ import pytest
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task
 from callboard.messages import SettingsError
+from support import PATIENCE
 
 SECRET = "xyzzy-4711"  # noqa: S105 - a test's
 UNUSED = "http://127.0.0.1:9/mcp"
@@ -27,7 +28,7 @@ def on_the_window(request="work"):
 
 def test_an_agent_works_with_a_third_party_tool(start, server):
     supervisor = start(app=[call("add", a=2, b=3)], mcpServers={"notes": server}, policy=ALLOWED)
-    result = supervisor.submit(on_the_window()).result(20)
+    result = supervisor.submit(on_the_window()).result(PATIENCE)
     assert (result.outcome, result.output) == (Outcome.FINISHED, {"result": 5})
 
 
@@ -39,7 +40,7 @@ def test_a_tools_error_text_reaches_the_model(start, over_http):
         return call("lock", "CONTINUE") if request.call == 1 else {"Status": "FAIL"}
 
     supervisor = start(app=answer, mcpServers={"notes": over_http}, policy=ALLOWED)
-    assert supervisor.submit(on_the_window()).result(20).outcome is Outcome.FAILED
+    assert supervisor.submit(on_the_window()).result(PATIENCE).outcome is Outcome.FAILED
     assert any("notes.lock failed: " in note and "the shelf is locked" in note for note in notes)
 
 
@@ -55,8 +56,8 @@ def test_a_tool_is_offered_only_to_the_kinds_of_agent_that_are_named(start, over
         return {"Status": "FINISH"}
 
     supervisor = start(host=host, app=app, mcpServers={"notes": {**over_http, "agents": ["host"]}})
-    supervisor.submit(Task(request="plan")).result(20)
-    supervisor.submit(on_the_window()).result(20)
+    supervisor.submit(Task(request="plan")).result(PATIENCE)
+    supervisor.submit(on_the_window()).result(PATIENCE)
     assert "notes.add" in offered["host"]
     assert not any(name.startswith("notes.") for name in offered["app"])
 
@@ -65,7 +66,7 @@ def test_a_denied_tool_of_a_third_party_never_runs(start, over_http, line):
     answers = [call("hang", "CONTINUE", port=line.port), {"Status": "FAIL"}]
     policy = [{"verdict": "deny", "tool": "notes.*", "reason": "not today"}]
     supervisor = start(app=answers, mcpServers={"notes": over_http}, policy=policy)
-    assert supervisor.submit(on_the_window()).result(20).outcome is Outcome.FAILED
+    assert supervisor.submit(on_the_window()).result(PATIENCE).outcome is Outcome.FAILED
     assert line.silent
 
 
@@ -77,14 +78,14 @@ def test_a_cancel_in_the_middle_of_a_call_ends_the_task_and_tells_the_server(sta
     handle = supervisor.submit(on_the_window("hang"))
     assert line.read() == "begun"
     assert handle.cancel("enough")
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     assert line.read() == "left"
-    assert supervisor.submit(on_the_window("add")).result(20).output == {"result": 2}
+    assert supervisor.submit(on_the_window("add")).result(PATIENCE).output == {"result": 2}
 
 
 def test_a_program_is_gone_after_stop(start, over_stdio, is_gone):
     supervisor = start(app=[call("pid")], mcpServers={"notes": over_stdio}, policy=ALLOWED)
-    pid = supervisor.submit(on_the_window()).result(20).output["result"]
+    pid = supervisor.submit(on_the_window()).result(PATIENCE).output["result"]
     assert not is_gone(pid)
     assert supervisor.stop() == ()
     assert is_gone(pid)
@@ -123,8 +124,8 @@ def test_a_secret_does_not_reach_the_log(start, over_stdio, tmp_path):
     )
     ended = queue.SimpleQueue()
     supervisor.subscribe(lambda event: ended.put(event) if event.name is EventName.COMMAND_ENDED else None)
-    supervisor.submit(on_the_window()).result(20)
-    assert SECRET in ended.get(timeout=5).data["error"]
+    supervisor.submit(on_the_window()).result(PATIENCE)
+    assert SECRET in ended.get(timeout=PATIENCE).data["error"]
     supervisor.stop()
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     (line,) = [line for line in lines if line["event"] == "command.ended"]

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from callboard.config import EventLog, LogSettings, McpServer, Settings, _writer
 from callboard.config._logging import LEVELS
 from callboard.messages import Event, EventName, SettingsError
+from support import HELD, PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +62,7 @@ def open_log_and_pipe(pipe: Path, stream: io.StringIO, **log: Any) -> Iterator[t
     with ThreadPoolExecutor(1) as reading:
         reader = reading.submit(pipe.open, encoding="utf-8")
         opened = EventLog(Settings(log=LogSettings(file=pipe, **log)), stream)
-        with reader.result(30) as lines:
+        with reader.result(PATIENCE) as lines:
             yield opened, lines
             opened.close(timeout=0)
 
@@ -288,7 +289,7 @@ class Stuck(io.StringIO):
 
     def write(self, text: str) -> int:
         self.reached.set()
-        assert self.let_go.wait(30)
+        assert self.let_go.wait(HELD)
         return super().write(text)
 
 
@@ -299,7 +300,7 @@ def stuck():
     yield stream
     stream.let_go.set()
     for thread in threads_of_logs():
-        thread.join(30)
+        thread.join(PATIENCE)
 
 
 def threads_of_logs() -> list[threading.Thread]:
@@ -315,12 +316,12 @@ def test_a_stream_that_nobody_drains_delays_neither_the_writer_nor_the_file(stuc
         for seq in range(1, 6):
             log.write(event(seq=seq))
         assert [json.loads(lines.readline())["seq"] for _ in range(5)] == [1, 2, 3, 4, 5]
-        assert stuck.reached.wait(30)
+        assert stuck.reached.wait(PATIENCE)
         assert not log.close(timeout=0)
     assert log.lost == 4
     stuck.let_go.set()
     for thread in threads_of_logs():
-        thread.join(30)
+        thread.join(PATIENCE)
     assert seqs(stuck.getvalue()) == [1]
 
 
@@ -334,7 +335,7 @@ for seq in range(1, 2000):
 print(log.close(timeout=0.1), log.lost > 0)
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
-        assert program.wait(60) == 0
+        assert program.wait(PATIENCE) == 0
         assert program.stdout is not None
         assert program.stdout.read().split() == [b"False", b"True"]
 
@@ -346,7 +347,7 @@ def test_what_is_queued_is_written_before_the_end_in_its_order(stuck):
     with ThreadPoolExecutor(1) as closing:
         closed = closing.submit(log.close, 30)
         stuck.let_go.set()
-        assert closed.result(30)
+        assert closed.result(PATIENCE)
     assert seqs(stuck.getvalue()) == list(range(1, 101))
 
 
@@ -354,7 +355,7 @@ def test_past_the_bound_new_lines_are_lost_and_counted(stuck, monkeypatch):
     monkeypatch.setattr(_writer, "WAITING", 3)
     log = EventLog(Settings(log=LogSettings(format="json")), stuck)
     log.write(event(seq=1))
-    assert stuck.reached.wait(30)
+    assert stuck.reached.wait(PATIENCE)
     for seq in range(2, 8):
         log.write(event(seq=seq))
     assert log.lost == 3

@@ -9,6 +9,7 @@ from openpyxl import Workbook, load_workbook
 from callboard import Task
 from callboard.messages import JournalError
 from callboard.testing import Faults, disk_full
+from support import PATIENCE
 
 DAY = {"date": "2024-05-31"}
 CALLS = {
@@ -32,7 +33,7 @@ def test_what_stands_in_cells_because_of_the_same_call_is_not_overwritten_by_it(
         return {"Status": "FINISH"} if len(request.memory) > 1 else again
 
     with Faults() as faults:
-        assert start(app=app, **given).submit(Task(request="do it", target="book.xlsx")).result(10).ok
+        assert start(app=app, **given).submit(Task(request="do it", target="book.xlsx")).result(PATIENCE).ok
     assert (faults.passed["after", "deed"], faults.passed["after", "approval_request"]) == (2, 0)
     assert load_workbook(tmp_path / "book.xlsx")["Sheet"]["B2"].value in {"text", "=SUM($A$1:A1)"}
 
@@ -49,9 +50,9 @@ def test_what_stands_in_cells_because_of_a_call_before_a_crash_is_not_written_ag
         faults.before("command_result", disk_full)
         broken = start(app=app, **given)
         with pytest.raises(JournalError):
-            broken.submit(Task(id="t", request="do it", target="book.xlsx")).result(10)
+            broken.submit(Task(id="t", request="do it", target="book.xlsx")).result(PATIENCE)
         broken.stop()
-        assert start(app=app, **given).handle("t").result(10).ok
+        assert start(app=app, **given).handle("t").result(PATIENCE).ok
     assert (faults.passed["after", "deed"], faults.passed["after", "approval_request"]) == (1, 0)
 
 
@@ -85,9 +86,9 @@ def test_what_changed_the_name_of_its_own_control_before_a_crash_is_known_to_be_
         faults.before("command_result", disk_full)
         broken = start(**given)
         with pytest.raises(JournalError):
-            broken.submit(Task(id="t", request="do it", target="one.docx")).result(10)
+            broken.submit(Task(id="t", request="do it", target="one.docx")).result(PATIENCE)
         broken.stop()
-        assert start(**given).handle("t").result(10).ok
+        assert start(**given).handle("t").result(PATIENCE).ok
         assert faults.passed["after", "deed"] == 2
     assert [answer["control_id"] for answer in answers] == [NAMES_ITSELF[tool]["control_id"], "paragraph-2"]
     assert [paragraph.text for paragraph in Document(str(tmp_path / "one.docx")).paragraphs][-1] == "two"

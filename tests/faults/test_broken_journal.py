@@ -13,6 +13,7 @@ from callboard.actors.journal import JournalFile
 from callboard.actors.root._tasks import TaskRecord
 from callboard.messages import JournalError, SupervisorStoppedError, UnknownTaskError
 from callboard.testing import Faults, MemoryServer, disk_full
+from support import PATIENCE
 
 TEXTS = ["one", "two", "three", "four"]
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
@@ -85,7 +86,7 @@ def test_a_full_disk_stops_the_work_and_with_room_again_it_goes_on_without_repea
             handle = None  # it broke before the task was safe: then it was not accepted
         else:
             with pytest.raises(JournalError, match="No space left"):
-                handle.result(10)
+                handle.result(PATIENCE)
         for late in (Task(id="u", request="do more"), Task(id="t", request="do it")):
             with pytest.raises(JournalError):
                 broken.submit(late)
@@ -97,7 +98,7 @@ def test_a_full_disk_stops_the_work_and_with_room_again_it_goes_on_without_repea
     assert EventName.JOURNAL_FAILED in {event.name for event in heard}
     again = begin()
     handle = again.submit(Task(id="t", request="do it")) if handle is None else again.handle("t")
-    assert handle.result(10).outcome is Outcome.FINISHED
+    assert handle.result(PATIENCE).outcome is Outcome.FINISHED
     assert done() == TEXTS
 
 
@@ -113,7 +114,7 @@ def test_a_full_disk_is_seen_in_a_log_of_what_is_important_alone(start, surface,
             log={"format": "off", "file": log, "level": level},
         )
         with pytest.raises(JournalError, match="No space left"):
-            broken.submit(Task(request="do it", target="memo:one")).result(10)
+            broken.submit(Task(request="do it", target="memo:one")).result(PATIENCE)
         broken.stop()
     told = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     assert [(line["event"], line["level"]) for line in told if "No space left" in str(line)] == [
@@ -138,16 +139,16 @@ def test_a_file_that_sqlite_itself_can_not_write_any_more_stops_the_work_and_los
     with Faults() as faults:
         faults.before("intent", lambda: file()._connection.execute(f"PRAGMA {pragma}"), nth=2)
         broken = begin()
-        over = broken.submit(Task(id="over", request="look")).result(10)
+        over = broken.submit(Task(id="over", request="look")).result(PATIENCE)
         handle = broken.submit(Task(id="t", request="do it " + "x" * 20_000))  # each row needs pages of its own
         with pytest.raises(JournalError, match=why):
-            handle.result(10)
+            handle.result(PATIENCE)
         broken.stop()
     assert done() == TEXTS[: len(done())]
     assert len(done()) < len(TEXTS)
     again = begin()
     assert [handle.task_id for handle in again.pending()] == ["t"]
-    assert again.handle("t").result(10).ok
+    assert again.handle("t").result(PATIENCE).ok
     assert again.handle("over").result(0) == over
     assert done() == TEXTS
 
@@ -162,7 +163,7 @@ def deleted(begin, done, tmp_path):
             broken = begin()
             handle = broken.submit(Task(id="t", request="do it"))
             with pytest.raises(JournalError, match="was deleted or replaced"):
-                handle.result(10)
+                handle.result(PATIENCE)
             with pytest.raises(JournalError, match="was deleted or replaced"):
                 broken.submit(Task(request="do more"))
             broken.stop()
@@ -176,7 +177,7 @@ def test_a_file_beside_a_journal_that_is_deleted_in_use_stops_the_work_and_loses
     deleted(suffix)
     again = begin()
     assert [handle.task_id for handle in again.pending()] == ["t"]
-    assert again.handle("t").result(10).ok
+    assert again.handle("t").result(PATIENCE).ok
     assert done() == TEXTS
 
 
@@ -195,7 +196,7 @@ def test_a_slow_disk_holds_the_action_back_until_its_intent_is_safe(begin, done)
     seen = []
     with Faults() as faults:
         faults.after("intent", lambda: seen.append(done()), nth=2)
-        assert begin().submit(Task(request="do it")).result(10).ok
+        assert begin().submit(Task(request="do it")).result(PATIENCE).ok
     assert seen == [TEXTS[:1]]
 
 
@@ -211,7 +212,7 @@ def test_no_room_for_a_document_is_a_failed_action_that_the_model_sees(start, tm
     with Faults() as faults:
         faults.before("deed", disk_full)
         supervisor = start(host=host_of_documents, servers=[], documents={"workspace": tmp_path})
-        assert supervisor.submit(Task(request="do it")).result(10).ok
+        assert supervisor.submit(Task(request="do it")).result(PATIENCE).ok
     assert any("No space left" in note for note in told)
     assert [path.name for path in tmp_path.iterdir()] == ["new.docx"]
 
@@ -221,14 +222,14 @@ def test_a_fault_that_is_over_leaves_everything_as_it_was(begin, done):
     with Faults() as faults:
         faults.before("task", disk_full)
     assert (JournalFile.write, JournalFile.commit, JournalFile.rollback) == before
-    assert begin().submit(Task(request="do it")).result(10).ok
+    assert begin().submit(Task(request="do it")).result(PATIENCE).ok
     assert faults.passed == {}
 
 
 def test_faults_count_what_is_passed(begin):
     with Faults() as faults:
         supervisor = begin()
-        assert supervisor.submit(Task(request="do it")).result(10).ok
+        assert supervisor.submit(Task(request="do it")).result(PATIENCE).ok
         supervisor.stop()
     for when in ("before", "after"):
         assert faults.passed[when, "intent"] == len(TEXTS)
@@ -244,7 +245,7 @@ def test_a_fault_may_fail_in_any_way_that_a_system_call_does(begin):
     with Faults() as faults:
         faults.before("decided", broken_disk)
         with pytest.raises(JournalError, match="Input/output error"):
-            begin().submit(Task(request="do it")).result(10)
+            begin().submit(Task(request="do it")).result(PATIENCE)
 
 
 def test_of_a_task_that_ends_while_it_is_suspended_the_first_word_holds():

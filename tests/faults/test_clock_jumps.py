@@ -10,6 +10,7 @@ import pytest
 from callboard import EventName, Outcome, Task
 from callboard.actors.runtime import SystemClock
 from callboard.testing import Faults, MemoryServer, VirtualClock
+from support import HELD, PATIENCE
 
 DAY = 86_400.0
 FINISH = {"Status": "FINISH"}
@@ -68,10 +69,10 @@ def test_between_two_processes_a_jump_uses_up_no_time_of_a_task(begin, surface, 
     handle = second.handle("t")
     if jump < DAY:
         handle.answer(handle.questions()[0].id, "this one")
-        assert handle.result(10).outcome is Outcome.FINISHED
+        assert handle.result(PATIENCE).outcome is Outcome.FINISHED
         assert [text for _, _, text in surface.deeds] == ["2", "3"]
     else:  # the deadline of a question is wall time
-        assert handle.result(10).outcome is Outcome.TIMED_OUT
+        assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
         assert surface.deeds == []
 
 
@@ -85,7 +86,9 @@ def test_in_the_middle_of_the_work_a_jump_uses_up_no_time_of_a_task(begin, surfa
 
     with Faults() as faults:
         faults.after("command_result", jumped, nth=1)
-        assert first.submit(Task(id="t", request="do it", target="memo:one")).result(10).outcome is Outcome.FINISHED
+        assert (
+            first.submit(Task(id="t", request="do it", target="memo:one")).result(PATIENCE).outcome is Outcome.FINISHED
+        )
     assert reached == [jump]
     assert [text for _, _, text in surface.deeds] == ["1", "2", "3"]
 
@@ -102,7 +105,7 @@ def test_a_task_that_saw_a_jump_goes_on_in_the_next_process_with_the_time_that_i
     first.stop()
     handle = begin(jump, asking, **TIGHT).handle("t")
     handle.answer(handle.questions()[0].id, "this one")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.FINISHED
     assert result.seconds < DAY / 2
     assert [text for _, _, text in surface.deeds] == ["1", "3"]
@@ -116,7 +119,7 @@ def test_what_a_task_waited_for_its_target_is_no_work_in_the_next_process_either
             return {"Status": "PENDING", "Questions": ["which?"]}
         if request.task_id == "second":
             going_on.set()
-            let_go.wait(10)
+            let_go.wait(HELD)
         return FINISH
 
     def on(clock):
@@ -135,7 +138,7 @@ def test_what_a_task_waited_for_its_target_is_no_work_in_the_next_process_either
     clock = VirtualClock(clock.now())
     handle = on(clock).handle("second")
     handle.answer(handle.questions()[0].id, "this one")
-    assert going_on.wait(10)
+    assert going_on.wait(PATIENCE)
     clock.advance(1.0)
     let_go.set()
-    assert handle.result(10).outcome is Outcome.FINISHED
+    assert handle.result(PATIENCE).outcome is Outcome.FINISHED

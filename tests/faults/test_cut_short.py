@@ -11,6 +11,7 @@ from callboard import Task
 from callboard.actors.journal import JournalFile, JournalReader, Row
 from callboard.actors.journal._schema import migrate
 from callboard.messages import Pause
+from support import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="programs are forked, and killed with SIGKILL")
 
@@ -43,7 +44,7 @@ def test_what_is_left_of_a_spoilt_log_is_read_up_to_the_first_spoilt_row(tmp_pat
     path = tmp_path / "journal.db"
     supervisor = start(app=lambda request: {"Status": "FINISH"}, journal={"path": path})
     for number in range(20):
-        assert supervisor.submit(Task(id=f"t{number}", request="do it", target="memo:one")).result(10).ok
+        assert supervisor.submit(Task(id=f"t{number}", request="do it", target="memo:one")).result(PATIENCE).ok
     copy = tmp_path / "copy.db"
     for suffix in ("", "-wal"):
         shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")

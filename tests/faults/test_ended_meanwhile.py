@@ -15,6 +15,7 @@ from callboard.actors.models import ModelAnswer
 from callboard.actors.servers.documents import DocumentServer
 from callboard.messages import JournalError
 from callboard.testing import Faults, MemoryServer, assert_replays, disk_full
+from support import PATIENCE
 
 CELLS = ("A1", "A2")
 
@@ -57,7 +58,7 @@ def broken_off(begin, book):
             supervisor = begin()
             handle = supervisor.submit(Task(id="t", request="do it", target=book.name))
             with pytest.raises(JournalError):
-                handle.result(10)
+                handle.result(PATIENCE)
             supervisor.stop()
         assert load_workbook(book).active["A1"].value == "new A1"
 
@@ -74,7 +75,7 @@ def first_step_is_in(result, book):
 def test_where_a_document_can_not_be_read_for_the_moment(broken_off, begin, book):
     broken_off()
     book.write_bytes(b"half saved by another program")
-    result = begin().handle("t").result(10)
+    result = begin().handle("t").result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     first_step_is_in(result, book)
 
@@ -86,15 +87,15 @@ def test_where_somebody_cancels_while_the_document_is_looked_at(broken_off, begi
 
     def observe(self, target):
         looking.set()
-        cancelled.wait(10)
+        cancelled.wait(PATIENCE)
         return real(self, target)
 
     monkeypatch.setattr(DocumentServer, "observe", observe)
     handle = begin().handle("t")
-    assert looking.wait(10)
+    assert looking.wait(PATIENCE)
     handle.cancel()
     cancelled.set()
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.CANCELLED
     first_step_is_in(result, book)
 
@@ -107,12 +108,12 @@ def test_where_somebody_cancels_what_is_paused(broken_off, begin, book, monkeypa
 
     def observe(self, target):
         looking.set()
-        paused.wait(10)
+        paused.wait(PATIENCE)
         return real(self, target)
 
     monkeypatch.setattr(DocumentServer, "observe", observe)
     supervisor = begin()
-    assert looking.wait(10)
+    assert looking.wait(PATIENCE)
     supervisor.handle("t").pause()
     if processes > 1:
         supervisor.stop()
@@ -120,7 +121,7 @@ def test_where_somebody_cancels_what_is_paused(broken_off, begin, book, monkeypa
         assert supervisor.status().tasks[0].paused
     supervisor.handle("t").cancel()
     paused.set()
-    result = supervisor.handle("t").result(10)
+    result = supervisor.handle("t").result(PATIENCE)
     assert result.outcome is Outcome.CANCELLED
     first_step_is_in(result, book)
 
@@ -135,7 +136,7 @@ def write_into(book):
 def test_where_nobody_can_tell_of_an_action_and_the_settings_let_it_fail(broken_off, begin, book):
     broken_off("command_result", 1)
     write_into(book)
-    result = begin(journal={"in_doubt": "fail"}).handle("t").result(10)
+    result = begin(journal={"in_doubt": "fail"}).handle("t").result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     first_step_is_in(result, book)
 
@@ -146,14 +147,14 @@ def test_where_a_person_says_stop(broken_off, begin, book, until):
     handle = begin().handle("t")
     until(handle, EventName.QUESTION_ASKED)
     handle.answer(handle.questions()[0].id, "stop")
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     first_step_is_in(result, book)
 
 
 def test_where_it_is_gone_on_with_it_is_counted_once(broken_off, begin, book):
     broken_off()
-    result = begin(budget={"task": {"model_calls": 2, "cost": 0.5}}).handle("t").result(10)
+    result = begin(budget={"task": {"model_calls": 2, "cost": 0.5}}).handle("t").result(PATIENCE)
     assert (result.outcome, result.artifacts) == (Outcome.FINISHED, (str(book),))
     assert (result.usage.steps, result.usage.model_calls, result.usage.commands) == (2, 2, 2)
     assert (result.usage.input_tokens, result.usage.cost) == (200, 0.5)
@@ -187,10 +188,10 @@ def test_what_a_subtask_paid_counts_for_its_task_though_nobody_went_on_with_it(s
         faults.before("command_result", disk_full)
         supervisor = start(**given)
         with pytest.raises(JournalError):
-            supervisor.submit(Task(id="t", request="do it")).result(10)
+            supervisor.submit(Task(id="t", request="do it")).result(PATIENCE)
         supervisor.stop()
     surface.observe = None  # a look fails
-    result = start(**given).handle("t").result(10)
+    result = start(**given).handle("t").result(PATIENCE)
     assert [(done.outcome, done.usage.cost) for done in result.subtasks] == [(Outcome.ERROR, 0.5)]
     assert (result.usage.cost, result.usage.model_calls) == (0.75, 2)
     assert_replays(tmp_path / "journal.db")

@@ -10,6 +10,7 @@ from docx import Document
 from callboard import EventName, Task
 from callboard.messages import JournalError
 from callboard.testing import Faults, disk_full
+from support import PATIENCE
 
 TEXTS = ["one", "two", "three"]
 
@@ -31,7 +32,7 @@ def test_what_was_held_by_a_pause_is_not_taken_for_changed_by_others_after_a_cra
 
     def hold():
         begun.set()
-        paused.wait(10)
+        paused.wait(PATIENCE)
 
     given = {
         "app": app,
@@ -43,15 +44,15 @@ def test_what_was_held_by_a_pause_is_not_taken_for_changed_by_others_after_a_cra
         faults.before("deed", hold)
         supervisor = start(**given)
         handle = supervisor.submit(Task(id="t", request="do it", target="one.docx"))
-        assert begun.wait(10)
+        assert begun.wait(PATIENCE)
         handle.pause()
         paused.set()
         until(handle, EventName.STEP_ENDED)
         faults.before(kind, disk_full, nth=faults.passed["before", kind] + nth)
         handle.resume()
         with pytest.raises(JournalError):
-            handle.result(10)
+            handle.result(PATIENCE)
         supervisor.stop()
-    assert start(**given).handle("t").result(10).ok
+    assert start(**given).handle("t").result(PATIENCE).ok
     found = [paragraph.text for paragraph in Document(str(tmp_path / "one.docx")).paragraphs]
     assert [text for text in found if text] == TEXTS

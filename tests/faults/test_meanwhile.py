@@ -15,6 +15,7 @@ from callboard.actors.processing import _decide
 from callboard.actors.runtime import Deed
 from callboard.messages import JournalError
 from callboard.testing import Faults, assert_replays, disk_full
+from support import PATIENCE
 
 CELLS = ("A1", "A2")
 PERSON = {"A1": "a person wrote this", "A2": "and this", "B1": "and that"}
@@ -67,11 +68,11 @@ def broken_off(start, tmp_path, book, monkeypatch):
 
         def foreseen(*note):
             calls.append(note)
-            assert len(calls) < nth or kept.wait(10)  # all that came before this call is safe by then
+            assert len(calls) < nth or kept.wait(PATIENCE)  # all that came before this call is safe by then
             foresee(*note)
 
         def checked(*answer, **how):
-            assert kept.wait(10)
+            assert kept.wait(PATIENCE)
             return decision_of(*answer, **how)
 
         decision_of = _decide.decision_of
@@ -90,7 +91,7 @@ def broken_off(start, tmp_path, book, monkeypatch):
             faults.before("command_result", disk_full, nth=nth)
             first = start(**given)
             with pytest.raises(JournalError):
-                first.submit(Task(id="t", request="do it", target="book.xlsx")).result(10)
+                first.submit(Task(id="t", request="do it", target="book.xlsx")).result(PATIENCE)
             first.stop()
         leave(book, meanwhile)
         begun.append(start(**given))
@@ -104,14 +105,14 @@ def broken_off(start, tmp_path, book, monkeypatch):
 
 def test_an_answer_from_before_the_crash_is_not_applied_to_what_somebody_else_wrote(broken_off, book, until):
     handle = broken_off("before it was decided", 1)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert until(handle, EventName.LIST_CUT).data["ran"] == 0
     assert cells(book) == PERSON
 
 
 def test_an_answer_from_before_the_crash_is_not_asked_for_again(broken_off, book):
     handle = broken_off("before it was decided", 1, meanwhile={})
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.ok, result.usage.model_calls) == (True, 2)
     assert cells(book) == {cell: f"new {cell}" for cell in CELLS}
 
@@ -119,7 +120,7 @@ def test_an_answer_from_before_the_crash_is_not_asked_for_again(broken_off, book
 @pytest.mark.parametrize("nth", [1, 2])
 def test_what_was_deleted_meanwhile_is_not_acted_on_and_the_model_sees_that_it_is_gone(broken_off, book, until, nth):
     handle = broken_off("before it was foreseen", nth, meanwhile=None)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     cut = until(handle, EventName.LIST_CUT)
     assert (cut.data["ran"], "can't be seen any more" in cut.data["reason"]) == (nth - 1, True)
     assert not book.exists()
@@ -128,7 +129,7 @@ def test_what_was_deleted_meanwhile_is_not_acted_on_and_the_model_sees_that_it_i
 @pytest.mark.parametrize("nth", [1, 2])
 def test_before_a_call_foresaw_anything_the_list_is_cut_and_the_model_decides_anew(broken_off, book, until, nth):
     handle = broken_off("before it was foreseen", nth)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert until(handle, EventName.LIST_CUT).data["ran"] == nth - 1
     assert cells(book) == PERSON
 
@@ -147,13 +148,13 @@ def test_once_a_call_was_about_to_write_a_person_says_whether_it_was_done(
     [question] = handle.questions()
     assert question.in_doubt == f"t/1.1.{nth - 1}"
     handle.answer(question.id, said)
-    assert handle.result(10).outcome is outcome
+    assert handle.result(PATIENCE).outcome is outcome
     assert cells(book) == PERSON
 
 
 @pytest.mark.parametrize("where", ["before it was done", "after it was done"])
 def test_where_nobody_is_asked_the_work_fails(broken_off, book, where):
-    assert broken_off(where, 1, in_doubt="fail").result(10).outcome is Outcome.FAILED
+    assert broken_off(where, 1, in_doubt="fail").result(PATIENCE).outcome is Outcome.FAILED
     assert cells(book) == PERSON
 
 
@@ -161,6 +162,6 @@ def test_where_nobody_is_asked_the_work_fails(broken_off, book, where):
 @pytest.mark.parametrize("where", ["before it was foreseen", "before it was done", "after it was done"])
 def test_where_nobody_wrote_anything_the_list_is_done_to_its_end(broken_off, book, where, nth):
     handle = broken_off(where, nth, meanwhile={})
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert EventName.LIST_CUT not in {event.name for event in handle.events()}
     assert cells(book) == {cell: f"new {cell}" for cell in CELLS}

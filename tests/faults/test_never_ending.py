@@ -13,6 +13,7 @@ from callboard.actors.agent import Agent
 from callboard.actors.journal import JournalReader
 from callboard.messages import Answered, Effect
 from callboard.testing import MemoryServer
+from support import HELD, PATIENCE
 
 SHORT = {"limits": {"command_seconds": 1000.0}}
 
@@ -43,7 +44,7 @@ print(*supervisor.stop(timeout=0.2), sep="\\n")
 def test_a_tool_that_never_returns_is_named_by_stop_and_keeps_no_process_alive(tmp_path, start, until):
     path = tmp_path / "journal.db"
     ended = subprocess.run(
-        [sys.executable, "-c", HANGING, str(path)], capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, "-c", HANGING, str(path)], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert ended.returncode == 0, ended.stderr
     assert "lane memory:memo:one" in ended.stdout.splitlines()
@@ -53,7 +54,7 @@ def test_a_tool_that_never_returns_is_named_by_stop_and_keeps_no_process_alive(t
     handle = supervisor.handle("t")
     until(handle, EventName.QUESTION_ASKED)  # what it does is in doubt, and it is gone: only a person can tell
     handle.answer(handle.questions()[0].id, "it was done")
-    assert handle.result(10).outcome is Outcome.FINISHED
+    assert handle.result(PATIENCE).outcome is Outcome.FINISHED
     assert surface.deeds == []
 
 
@@ -75,7 +76,7 @@ def test_a_tool_that_never_returns_costs_no_task_but_those_on_its_target_and_the
         def hang(self, target: str) -> str:
             """Return when the test is over."""
             entered.set()
-            release.wait(60)
+            release.wait(HELD)
             return target
 
     def app(request):
@@ -92,13 +93,13 @@ def test_a_tool_that_never_returns_costs_no_task_but_those_on_its_target_and_the
     _, supervisor = begin()
     tasks = {"hanging": "memo:one", "behind": "memo:one", "beside": "memo:two"}
     handles = {name: supervisor.submit(Task(id=name, request="do it", target=on)) for name, on in tasks.items()}
-    assert entered.wait(10)
-    assert handles["beside"].result(10).ok
+    assert entered.wait(PATIENCE)
+    assert handles["beside"].result(PATIENCE).ok
     handles["hanging"].cancel()
-    assert handles["hanging"].result(10).outcome is Outcome.CANCELLED
+    assert handles["hanging"].result(PATIENCE).outcome is Outcome.CANCELLED
     assert "lane memory:memo:one" in supervisor.stop(timeout=0.2)
     surface, again = begin()
-    assert again.handle("behind").result(10).ok
+    assert again.handle("behind").result(PATIENCE).ok
     assert [again.handle(name).result(0).outcome for name in tasks] == ["cancelled", "finished", "finished"]
     assert surface.deeds == [("memo:one", "field-1", "behind")]
 
@@ -109,7 +110,7 @@ def test_a_model_that_answers_after_the_cancel_changes_nothing_in_this_process_o
 
     def app(request):
         asked.set()
-        release.wait(10)
+        release.wait(HELD)
         try:
             args = {"control_id": "field-1", "text": "late"}
             return {"Status": "CONTINUE", "Function": "append", "Args": args}
@@ -119,11 +120,11 @@ def test_a_model_that_answers_after_the_cancel_changes_nothing_in_this_process_o
     given = {"app": FunctionModel(app), "servers": [surface], "journal": {"path": tmp_path / "journal.db"}}
     supervisor = start(**given)
     handle = supervisor.submit(Task(id="t", request="do it", target="memo:one"))
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     assert handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     release.set()
-    assert said.wait(10)
+    assert said.wait(PATIENCE)
     supervisor.stop()
     with JournalReader.open(tmp_path / "journal.db") as reader:
         assert [row for row in reader.rows("t") if isinstance(row.message, Answered)] == []
@@ -161,10 +162,10 @@ def test_an_agent_that_raises_systemexit_again_and_again_ends_alone_and_the_next
         supervisor = start(**given)
         bad = supervisor.submit(Task(id="bad", request="do it", target="memo:one"))
         good = supervisor.submit(Task(id="good", request="do it", target="memo:two"))
-        result = bad.result(10)
+        result = bad.result(PATIENCE)
         assert result.outcome is Outcome.ERROR
         assert [cause.exception for cause in result.causes].count("SystemExit") == 3
-        done = good.result(10)
+        done = good.result(PATIENCE)
         assert done.ok
         supervisor.stop()
     again = start(**given)

@@ -8,6 +8,7 @@ from callboard import EventName, Task
 from callboard.actors.agent import Agent
 from callboard.messages import Answer
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 WAIT = {"Status": "PENDING", "Questions": ["go on?"]}
@@ -66,8 +67,8 @@ def test_what_waited_for_a_target_waits_in_the_next_process_for_who_had_begun_th
         supervisor = begin()
     handle = supervisor.handle("begun")
     handle.answer(handle.questions()[0].id, "yes")
-    assert handle.result(10).ok
-    assert supervisor.handle(task).result(10).ok
+    assert handle.result(PATIENCE).ok
+    assert supervisor.handle(task).result(PATIENCE).ok
     first = ["twice/1 "] if task == "twice" else []
     assert [text for _, _, text in surface.deeds] == [*first, "begun 1 ", "begun 2 ", f"{task}/{len(first) + 1} "]
     assert [known for name, _, known in remembered if name == "begun"] == [0, 1, 2, 3]
@@ -92,9 +93,9 @@ def test_an_agent_that_is_started_anew_for_one_task_gets_the_memory_of_others_wi
     begun = supervisor.submit(Task(id="begun", request="do it", target="memo:one"))
     until(begun, EventName.QUESTION_ASKED)
     begun.answer(begun.questions()[0].id, "yes")
-    assert begun.result(10).ok
+    assert begun.result(PATIENCE).ok
     twice.answer(twice.questions()[0].id, "yes")
-    assert twice.result(10).ok
+    assert twice.result(PATIENCE).ok
     assert crashes == []
     assert [text for _, _, text in surface.deeds] == ["twice/1 ", "begun 1 ", "begun 2 ", "twice/2 "]
     assert [known for name, _, known in remembered if name == "twice"] == [0, 1, 2, 3]

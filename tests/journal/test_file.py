@@ -11,7 +11,7 @@ import string
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard.actors.journal import JournalFile, Row
@@ -73,7 +73,7 @@ def shared(tmp_path_factory):
 
 
 @pytest.mark.parametrize("message", EVERY.MESSAGES.values(), ids=EVERY.MESSAGES)
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(data=st.data())
 def test_every_message_comes_back_as_it_was(message, shared, data):
     sent = data.draw(EVERY.instances(message))

@@ -8,6 +8,7 @@ import pytest
 
 from callboard.actors.journal import MemoryJournal, Row, _memory
 from callboard.messages import Answer, Cancel, Task
+from support import PATIENCE
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_what_several_threads_tell_has_the_order_of_the_rows(journal, a_row):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
     assert read(journal, "t") == told
     assert len(told) == 400
 

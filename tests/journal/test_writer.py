@@ -13,6 +13,7 @@ from callboard.actors.journal import FileJournal, JournalFile, _writer
 from callboard.actors.journal._actor import Look
 from callboard.actors.journal._writer import LAZY_SECONDS
 from callboard.messages import Answer, Event, JournalError, SupervisorStoppedError, Task
+from support import HELD, PATIENCE
 
 
 class Notebook:
@@ -36,7 +37,7 @@ class Notebook:
     def commit(self):
         if self.hold.is_set():
             self.holding.set()
-            assert self.go.wait(10)
+            assert self.go.wait(HELD)
         if self.fail_commit is not None:
             raise self.fail_commit
         self.commits.append(self.written)
@@ -89,7 +90,7 @@ def looked(look):
     """Have the writer look at something, and give what it found."""
     found = queue.SimpleQueue()
     look(found.put)
-    return found.get(timeout=10)
+    return found.get(timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def office():
     made = Office()
     yield made
     made.file.go.set()
-    assert made.journal.close(10)
+    assert made.journal.close(PATIENCE)
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ def ids(messages):
 def test_what_follows_rows_is_done_after_their_commit(office, say):
     office.file.hold.set()
     office.keep(say("one"))
-    assert office.file.holding.wait(10)
+    assert office.file.holding.wait(PATIENCE)
     assert office.told == []
     office.file.go.set()
     office.settled()
@@ -125,7 +126,7 @@ def test_what_follows_rows_is_done_after_their_commit(office, say):
 def test_all_that_comes_while_the_disk_is_busy_is_committed_together(office, say):
     office.file.hold.set()
     office.keep(say("first"))
-    assert office.file.holding.wait(10)
+    assert office.file.holding.wait(PATIENCE)
     for number in range(50):
         office.keep(say(str(number)))
     office.file.go.set()
@@ -142,7 +143,7 @@ def test_what_follows_is_done_in_the_order_of_the_rows(office, say):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
     office.settled()
     assert ids(office.told) == ids(message for commit in office.file.commits for message in commit)
     assert len(office.told) == 200
@@ -183,7 +184,7 @@ def test_rows_that_nothing_depends_on_wait_for_the_next_commit(office, say):
 def test_rows_that_nothing_depends_on_wait_a_short_time_only(office, say):
     office.keep_lazily(say("one"))
     office.keep_lazily(say("two"))
-    seconds, callback = office.later.due.get(timeout=10)
+    seconds, callback = office.later.due.get(timeout=PATIENCE)
     assert (seconds, office.later.due.empty()) == (LAZY_SECONDS, True)
     callback()
     office.settled()
@@ -192,18 +193,18 @@ def test_rows_that_nothing_depends_on_wait_a_short_time_only(office, say):
 
 def test_the_next_lazy_rows_wait_anew(office, say):
     office.keep_lazily(say("one"))
-    office.later.due.get(timeout=10)[1]()
+    office.later.due.get(timeout=PATIENCE)[1]()
     office.settled()
     office.keep_lazily(say("two"))
-    office.later.due.get(timeout=10)[1]()
+    office.later.due.get(timeout=PATIENCE)[1]()
     office.settled()
     assert [ids(commit) for commit in office.file.commits] == [["one"], ["two"]]
 
 
 def test_a_wake_after_the_end_is_no_error(office, say):
     office.keep_lazily(say("one"))
-    _, wake = office.later.due.get(timeout=10)
-    assert office.journal.close(10)
+    _, wake = office.later.due.get(timeout=PATIENCE)
+    assert office.journal.close(PATIENCE)
     wake()
     assert [ids(commit) for commit in office.file.commits] == [["one"]]
 
@@ -223,7 +224,7 @@ def test_lazy_rows_of_which_one_can_not_be_written_down_are_kept_but_for_that_on
 def test_a_message_that_can_not_be_written_down_fails_alone(office, say):
     office.file.hold.set()
     office.keep(say("one"))
-    assert office.file.holding.wait(10)
+    assert office.file.holding.wait(PATIENCE)
     office.file.refuse = {"bad"}
     office.keep(say("two"), say("bad"))
     office.keep(say("three"))
@@ -255,7 +256,7 @@ def test_a_disk_that_fails_breaks_the_journal_for_good(office, say, tmp_path, wh
 def test_all_of_a_group_whose_commit_fails_is_told_so(office, say, tmp_path):
     office.file.hold.set()
     office.keep(say("first"))
-    assert office.file.holding.wait(10)
+    assert office.file.holding.wait(PATIENCE)
     full = office.file.fail_commit = JournalError(tmp_path, "can't be written")
     office.keep(say("second"))
     office.keep(say("third"))
@@ -309,7 +310,7 @@ async def test_a_coroutine_that_does_not_wait_any_more_costs_the_others_nothing(
 
 def test_closing_keeps_what_waits_and_closes_the_file(office, say):
     office.keep_lazily(say("one"))
-    assert office.journal.close(10)
+    assert office.journal.close(PATIENCE)
     assert [ids(commit) for commit in office.file.commits] == [["one"]]
     assert office.file.done == ["close"]
 
@@ -317,12 +318,12 @@ def test_closing_keeps_what_waits_and_closes_the_file(office, say):
 def test_closing_says_when_it_takes_too_long(office, say):
     office.file.hold.set()
     office.keep(say("one"))
-    assert office.file.holding.wait(10)
+    assert office.file.holding.wait(PATIENCE)
     assert not office.journal.close(0)
 
 
 def test_after_the_end_nothing_is_kept_and_whoever_wants_to_know_hears_so(office, say):
-    assert office.journal.close(10)
+    assert office.journal.close(PATIENCE)
     office.keep(say("late"))
     [(message, error)] = office.failures
     assert (message.id, type(error)) == ("late", SupervisorStoppedError)
@@ -335,7 +336,7 @@ def ending(office, say):
     """The office, whose writer is in a commit, with its stop next in the inbox."""
     office.file.hold.set()
     office.keep(say("one"))
-    assert office.file.holding.wait(10)
+    assert office.file.holding.wait(PATIENCE)
     office.journal._writer.stop(block=False)
     return office
 
@@ -366,7 +367,7 @@ def test_who_waits_for_the_writer_while_it_ends_is_answered(ending, say, call, m
     while inbox.qsize() < before + messages:
         pause.wait(0.001)
     ending.file.go.set()
-    assert isinstance(raised.get(timeout=10), SupervisorStoppedError)
+    assert isinstance(raised.get(timeout=PATIENCE), SupervisorStoppedError)
 
 
 def test_what_was_told_behind_the_stop_is_refused_and_not_kept(ending, say):
@@ -374,22 +375,22 @@ def test_what_was_told_behind_the_stop_is_refused_and_not_kept(ending, say):
     ending.journal.append([say("late")], pytest.fail, found.put)
     ending.journal.read("t", found.put)
     ending.file.go.set()
-    assert [type(found.get(timeout=10)) for _ in range(2)] == [SupervisorStoppedError] * 2
-    assert ending.journal.close(10)
+    assert [type(found.get(timeout=PATIENCE)) for _ in range(2)] == [SupervisorStoppedError] * 2
+    assert ending.journal.close(PATIENCE)
     assert [ids(commit) for commit in ending.file.commits] == [["one"]]
 
 
 def test_a_pruning_that_comes_too_late_is_no_error(ending, caplog):
     ending.journal.retain(1, None)
-    ending.later.due.get(timeout=10)[1]()
+    ending.later.due.get(timeout=PATIENCE)[1]()
     ending.file.go.set()
     looked(lambda then: ending.journal.read("t", then))
-    assert ending.journal.close(10)
+    assert ending.journal.close(PATIENCE)
     assert caplog.messages == []
 
 
 def test_who_saw_the_writer_alive_just_before_its_end_is_answered_holding_no_lock(office, say):
-    assert office.journal.close(10)
+    assert office.journal.close(PATIENCE)
     office.journal._writer.actor_stopped.clear()  # what a thread saw that was held up since
     found = queue.SimpleQueue()
 
@@ -399,17 +400,17 @@ def test_who_saw_the_writer_alive_just_before_its_end_is_answered_holding_no_loc
 
     office.journal.append([say("late")], pytest.fail, again)
     office.journal.read("t", found.put)
-    assert [type(found.get(timeout=10)) for _ in range(3)] == [SupervisorStoppedError] * 3
-    office.journal._writer.stop(timeout=10)
+    assert [type(found.get(timeout=PATIENCE)) for _ in range(3)] == [SupervisorStoppedError] * 3
+    office.journal._writer.stop(timeout=PATIENCE)
     with pytest.raises(pykka.ActorDeadError):
-        office.journal._writer.ask(None, timeout=10)
+        office.journal._writer.ask(None, timeout=PATIENCE)
 
 
 def test_a_disk_that_hangs_does_not_hold_up_for_ever_who_asks(office, say, monkeypatch):
     monkeypatch.setattr(_writer, "ANSWER_SECONDS", 0.01)
     office.file.hold.set()
     office.keep(say("one"))
-    assert office.file.holding.wait(10)
+    assert office.file.holding.wait(PATIENCE)
     with pytest.raises(SupervisorStoppedError, match=r"did not answer within 0\.01 s"):
         office.journal.find(Task(id="t", request="x"))
 
@@ -431,7 +432,7 @@ def test_a_reading_that_raises_a_timeout_is_told_as_it_is(office):
 def journal(place):
     made = FileJournal(JournalFile.open(place), broken=pytest.fail, later=lambda _seconds, _callback: None)
     yield made
-    assert made.close(10)
+    assert made.close(PATIENCE)
 
 
 def test_what_was_appended_before_is_there_when_it_is_read(journal, a_task, say):
@@ -476,7 +477,7 @@ def test_a_reader_is_fed_what_there_is_and_then_what_comes_each_row_once(journal
     journal.append([say("one")])
     journal.feed(lambda rows: fed.extend(row.message.id for row in rows), ["t"])
     journal.append([say("two")], done.set)
-    assert done.wait(10)
+    assert done.wait(PATIENCE)
     assert fed == ["t", "one", "two"]
 
 
@@ -489,7 +490,7 @@ def test_a_reader_has_rows_before_what_follows_them_is_done(journal, say, a_task
         done.set()
 
     journal.append([a_task("t"), say("one")], then)
-    assert done.wait(10)
+    assert done.wait(PATIENCE)
     assert seen == ["t", "one"]
 
 
@@ -500,7 +501,7 @@ def test_a_reader_that_fails_does_not_stop_what_follows(journal, say, a_task, ca
     done = threading.Event()
     journal.feed(fail)
     journal.append([a_task("t"), say("one")], done.set)
-    assert done.wait(10)
+    assert done.wait(PATIENCE)
     assert "what followed a row of the journal failed" in caplog.messages
 
 

@@ -12,6 +12,7 @@ from callboard.actors.models._connection import Connection
 from callboard.config import Provider
 from callboard.messages import AgentKind, ModelError, Usage
 from callboard.testing import MemoryServer, VirtualClock
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 PRICED = {"input_price": 1000, "output_price": 1000}
@@ -42,7 +43,7 @@ def took(usage):
 def test_a_refusal_that_the_provider_counted_is_paid_for(begin, provider):
     provider.refuses("no")
     handle = begin(**PRICED)
-    assert took(handle.result(10).usage) == (700, 30, 0.73, 0)
+    assert took(handle.result(PATIENCE).usage) == (700, 30, 0.73, 0)
     failed = next(event.data for event in handle.events() if event.name is EventName.MODEL_FAILED)
     assert (failed["input_tokens"], failed["output_tokens"], failed["cost"]) == (700, 30, 0.73)
 
@@ -51,7 +52,7 @@ def test_a_refusal_before_a_fallbacks_answer_is_paid_for(begin, provider):
     provider.refuses("no")
     provider.says(FINISH)
     handle = begin(fallbacks=["local:large"], **PRICED)
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, took(result.usage)) == (Outcome.FINISHED, (1400, 60, 1.46, 0))
     answered = next(event.data for event in handle.events() if event.name is EventName.MODEL_ANSWERED)
     assert (answered["input_tokens"], answered["cost"]) == (1400, 1.46)
@@ -59,13 +60,13 @@ def test_a_refusal_before_a_fallbacks_answer_is_paid_for(begin, provider):
 
 def test_refusals_of_all_are_paid_for(begin, provider):
     provider.refuses("no")
-    assert took(begin(fallbacks=["local:large"], **PRICED).result(10).usage) == (1400, 60, 1.46, 0)
+    assert took(begin(fallbacks=["local:large"], **PRICED).result(PATIENCE).usage) == (1400, 60, 1.46, 0)
 
 
 def test_an_error_before_a_fallbacks_answer_is_a_call_of_unknown_price(begin, provider):
     provider.fails(500)
     provider.says(FINISH)
-    assert took(begin(fallbacks=["local:large"], **PRICED).result(10).usage) == (700, 30, 0.73, 1)
+    assert took(begin(fallbacks=["local:large"], **PRICED).result(PATIENCE).usage) == (700, 30, 0.73, 1)
 
 
 @pytest.mark.parametrize(("price", "unpriced"), [(1000, 1), (0, 0), (None, 1)], ids=["priced", "free", "unpriced"])
@@ -73,9 +74,9 @@ def test_a_call_of_which_nobody_knows_what_it_took_is_of_unknown_price(begin, pr
     provider.hangs()
     clock = VirtualClock()
     handle = begin(clock, limits={"model_seconds": 30}, input_price=price, output_price=price)
-    assert provider.asked.wait(10)
+    assert provider.asked.wait(PATIENCE)
     clock.advance(31)
-    assert took(handle.result(10).usage) == (0, 0, 0, unpriced)
+    assert took(handle.result(PATIENCE).usage) == (0, 0, 0, unpriced)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_what_was_reserved_stays_spent_where_nobody_knows_better(begin, provider
     getattr(provider, order)(*["no"] if order == "refuses" else [])
     provider.says("no JSON")
     provider.says(FINISH)
-    result = begin(budget={"task": {"cost": 10}}, max_tokens=5000, fallbacks=["local:large"], **PRICED).result(10)
+    result = begin(budget={"task": {"cost": 10}}, max_tokens=5000, fallbacks=["local:large"], **PRICED).result(PATIENCE)
     assert result.outcome is outcome, result.causes
 
 
@@ -131,7 +132,7 @@ def test_a_function_model_may_say_what_a_call_without_an_answer_took(start):
 
     app = FunctionModel(model, expects=lambda _: Expected(tokens=100, cost=2))
     supervisor = start(servers=[MemoryServer(MemoryServer.window())], app=app)
-    assert took(supervisor.submit(Task(request="write", target="memo:one")).result(10).usage) == (7, 0, 0.5, 0)
+    assert took(supervisor.submit(Task(request="write", target="memo:one")).result(PATIENCE).usage) == (7, 0, 0.5, 0)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, T
 from callboard.actors.models import ToolInfo, _live, named_models
 from callboard.messages import AgentKind, Effect, ModelError, Observation
 from callboard.testing import MemoryServer
+from support import HELD, PATIENCE
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
 KEY = "sk-very-secret"
@@ -213,7 +214,7 @@ class Provider:
         """Send an answer; a status of 0 waits, and one below 0 cuts the connection in the middle."""
         if status == 0:
             self.asked.set()
-            self.release.wait(20)
+            self.release.wait(HELD)
             handler.close_connection = True
             return
         content = text.encode()
@@ -345,7 +346,7 @@ def test_a_model_does_a_task_and_its_tokens_and_cost_are_in_the_result(run, prov
     provider.says(answer("CONTINUE", write("hello")))
     provider.says(answer(Result="it is written"))
     surface = MemoryServer(MemoryServer.window())
-    result = run(surface=surface, input_price=10, output_price=100).result(20)
+    result = run(surface=surface, input_price=10, output_price=100).result(PATIENCE)
     assert (result.outcome, result.output) == (Outcome.FINISHED, "it is written"), causes(result)
     assert surface.deeds == [("memo:one", "field-1", "hello")]
     usage = result.usage
@@ -356,14 +357,14 @@ def test_a_model_does_a_task_and_its_tokens_and_cost_are_in_the_result(run, prov
 
 def test_what_an_address_of_ones_own_costs_is_not_known(run, provider):
     provider.says(answer())
-    usage = run().result(20).usage
+    usage = run().result(PATIENCE).usage
     assert (usage.cost, usage.unpriced_calls) == (0.0, 1)
 
 
 def test_the_tokens_count_against_the_budget(run, provider):
     for number in range(30):
         provider.says(answer("CONTINUE", write(f"line {number}")))
-    result = run(max_tokens=100, budget={"task": {"tokens": 10_000}}).result(20)
+    result = run(max_tokens=100, budget={"task": {"tokens": 10_000}}).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert 1 < result.usage.model_calls < 10_000 / GIVEN
 
@@ -436,7 +437,7 @@ def examples_requests(tmp_path_factory):
 
     with Supervisor.start(settings, models={kind.value: noting(kind) for kind in scripted}) as supervisor:
         task = Task(request="Extract the sales table from Word and create a bar chart in Excel")
-        assert supervisor.submit(task).result(60).outcome is Outcome.FINISHED
+        assert supervisor.submit(task).result(PATIENCE).outcome is Outcome.FINISHED
     return asked
 
 
@@ -487,7 +488,7 @@ def test_an_answer_with_more_actions_than_are_taken_at_a_time_goes_back(run, pro
     provider.says(answer())
     surface = MemoryServer(MemoryServer.window())
     handle = run(surface=surface, actions=2)
-    assert handle.result(20).outcome is Outcome.FINISHED
+    assert handle.result(PATIENCE).outcome is Outcome.FINISHED
     assert surface.deeds == []
     assert reasons(handle) == ["the answer has 3 actions, and at most 2 actions are taken at a time"]
 
@@ -517,7 +518,7 @@ async def test_a_picture_is_sent_to_a_model_that_sees_and_to_no_other(provider, 
 def test_the_key_is_sent_and_shown_nowhere(run, provider):
     provider.fails(401, f"no such key: {KEY}")
     handle = run()
-    result = handle.result(20)
+    result = handle.result(PATIENCE)
     name, value = provider.protocol.key_header
     assert provider.headers[0][name] == value
     assert KEY not in result.model_dump_json() + "".join(event.model_dump_json() for event in handle.events())
@@ -529,27 +530,27 @@ def test_a_key_of_the_environment_that_is_quoted_is_shown_nowhere(run, provider,
         monkeypatch.setenv(name, KEY)
     provider.fails(401, f"no such key: {KEY}")
     handle = run(api_key=None)
-    result = handle.result(20)
+    result = handle.result(PATIENCE)
     assert "HTTP 401, no such key: **********" in causes(result)
     assert KEY not in result.model_dump_json() + "".join(event.model_dump_json() for event in handle.events())
 
 
 def test_headers_of_the_settings_are_sent(run, provider):
     provider.says(answer())
-    run(headers={"X-Team": "night"}).result(20)
+    run(headers={"X-Team": "night"}).result(PATIENCE)
     assert provider.headers[0]["x-team"] == "night"
 
 
 def test_a_call_that_came_too_fast_is_repeated(run, provider):
     provider.fails(429, "too fast", Retry_After="0")
     provider.says(answer())
-    assert run().result(20).outcome is Outcome.FINISHED
+    assert run().result(PATIENCE).outcome is Outcome.FINISHED
     assert len(provider.requests) == 2
 
 
 def test_a_provider_that_asks_for_too_long_a_wait_is_given_up(run, provider):
     provider.fails(429, "come back tomorrow", Retry_After="80000")
-    result = run().result(20)
+    result = run().result(PATIENCE)
     assert (result.outcome, len(provider.requests)) == (Outcome.ERROR, 1)
     assert "HTTP 429, come back tomorrow" in causes(result)
 
@@ -557,7 +558,7 @@ def test_a_provider_that_asks_for_too_long_a_wait_is_given_up(run, provider):
 @pytest.mark.parametrize("status", [500, 503, 529])
 def test_an_error_of_the_providers_is_repeated_as_often_as_the_settings_say(run, provider, status):
     provider.fails(status, "out of order")
-    result = run(retries=2).result(20)
+    result = run(retries=2).result(PATIENCE)
     assert (result.outcome, len(provider.requests)) == (Outcome.ERROR, 3)
     assert f"gave no answer after 2 repetitions: HTTP {status}, out of order" in causes(result)
 
@@ -565,20 +566,20 @@ def test_an_error_of_the_providers_is_repeated_as_often_as_the_settings_say(run,
 @pytest.mark.parametrize("status", [400, 403, 404])
 def test_a_call_that_can_never_be_answered_is_not_repeated(run, provider, status):
     provider.fails(status)
-    assert run().result(20).outcome is Outcome.ERROR
+    assert run().result(PATIENCE).outcome is Outcome.ERROR
     assert len(provider.requests) == 1
 
 
 def test_a_connection_that_is_cut_is_repeated(run, provider):
     provider.cuts()
     provider.says(answer())
-    assert run().result(20).outcome is Outcome.FINISHED
+    assert run().result(PATIENCE).outcome is Outcome.FINISHED
 
 
 @pytest.mark.parametrize("body", ['"hello"', "{}", "[", ""], ids=["a text", "empty", "cut", "nothing"])
 def test_what_is_no_message_is_an_error_of_the_task(run, provider, body):
     provider.speaks(body)
-    result = run(retries=0).result(20)
+    result = run(retries=0).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     said = "gave no answer", "the answer is no JSON"  # an empty answer is one, for some of the providers' packages
     assert any(each in causes(result) for each in said)
@@ -590,14 +591,14 @@ def test_a_prompt_that_google_blocks_is_a_refusal(start, make_other):
     provider.speaks(json.dumps({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": usage}))
     named = f"google:{Google.model}"
     supervisor = start(models={"app": named}, providers={"google": {"url": provider.url, "api_key": KEY}})
-    result = supervisor.submit(Task(request="write", target="memo:one")).result(20)
+    result = supervisor.submit(Task(request="write", target="memo:one")).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert f"{named} refuses to answer" in causes(result)
 
 
 def test_a_refusal_is_an_error_that_says_so(run, provider):
     provider.refuses()
-    result = run().result(20)
+    result = run().result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert f"{provider.protocol.kind}:{provider.protocol.model} refuses to answer" in causes(result)
     assert len(provider.requests) == 1
@@ -617,7 +618,7 @@ def test_an_answer_that_can_not_be_used_goes_back_with_the_reason(run, provider,
     provider.says(said)
     provider.says(answer())
     handle = run()
-    assert handle.result(20).outcome is Outcome.FINISHED
+    assert handle.result(PATIENCE).outcome is Outcome.FINISHED
     assert [why in reason for reason in reasons(handle)] == [True]
     assert why in provider.protocol.prompt(provider.requests[1])[1].replace('\\"', '"')
 
@@ -625,9 +626,9 @@ def test_an_answer_that_can_not_be_used_goes_back_with_the_reason(run, provider,
 def test_a_cancel_in_the_middle_of_a_call_ends_the_task(run, provider):
     provider.hangs()
     handle = run()
-    assert provider.asked.wait(10)
+    assert provider.asked.wait(PATIENCE)
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
 def test_a_fallback_of_another_protocol_is_asked_where_the_first_choice_gives_no_answer(run, provider, make_other):
@@ -637,7 +638,7 @@ def test_a_fallback_of_another_protocol_is_asked_where_the_first_choice_gives_no
     second.says(answer(Result="from the second"))
     named = f"{other.kind}:{other.model}"
     handle = run(retries=0, fallbacks=[named], more={other.kind: {"url": second.url, "api_key": KEY}})
-    assert handle.result(20).output == "from the second"
+    assert handle.result(PATIENCE).output == "from the second"
     answered = next(event for event in handle.events() if event.name is EventName.MODEL_ANSWERED)
     assert answered.data["answered_by"] == named
 

@@ -13,6 +13,7 @@ from callboard import EventName, ModelAnswer, Outcome, ScriptedModel, Settings, 
 from callboard.actors.replay import Recording, replay_journal
 from callboard.messages import AgentKind, Answered, Decided, Effect, SupervisorStoppedError
 from callboard.testing import MemoryServer
+from support import HELD, PATIENCE
 
 ROWS = [["North", 1.5], ["South", 2.5]]
 REFERENCE = "${steps.1.results.0.value.rows}"
@@ -78,13 +79,13 @@ def live(start, provider, sheet):
 
 
 def test_the_tool_gets_what_the_reference_stands_for(live, sheet):
-    result = live(*ANSWERS).submit(lone()).result(10)
+    result = live(*ANSWERS).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
     assert sheet.deeds == [("memo:one", "rows", json.dumps(ROWS))]
 
 
 def test_a_result_may_be_one_as_well(live):
-    assert live(*ANSWERS).submit(lone()).result(10).output == {"rows": ROWS, "unit": "t"}
+    assert live(*ANSWERS).submit(lone()).result(PATIENCE).output == {"rows": ROWS, "unit": "t"}
 
 
 def test_what_a_subtask_left_can_be_passed_on(start, sheet):
@@ -94,13 +95,13 @@ def test_what_a_subtask_left_can_be_passed_on(start, sheet):
 
     write = {**WRITE, "Args": {"rows": "${subtasks.1.output.rows}"}}
     supervisor = start(servers=[sheet], host=host, app=refers([READ, FINISH, write, {"Status": "FINISH"}]))
-    result = supervisor.submit(Task(request="copy")).result(10)
+    result = supervisor.submit(Task(request="copy")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
     assert [text for _, _, text in sheet.deeds] == [json.dumps(ROWS)]
 
 
 def test_what_can_be_passed_on_is_told_and_offered(live, provider):
-    live(*ANSWERS).submit(lone()).result(10)
+    live(*ANSWERS).submit(lone()).result(PATIENCE)
     first, second, _ = provider.requests
     assert REFERENCE not in json.dumps(first)
     assert (
@@ -111,7 +112,7 @@ def test_what_can_be_passed_on_is_told_and_offered(live, provider):
 
 def test_a_reference_that_leads_nowhere_goes_back_with_those_that_there_are(live, provider, sheet):
     wrong = {**WRITE, "Args": {"rows": "${steps.1.results.0.value.cells}"}}
-    assert live(READ, wrong, WRITE, FINISH).submit(lone()).result(10).ok
+    assert live(READ, wrong, WRITE, FINISH).submit(lone()).result(PATIENCE).ok
     assert [text for _, _, text in sheet.deeds] == [json.dumps(ROWS)]
     sent = provider.requests[2]["messages"][1]["content"]
     assert "leads nowhere" in sent
@@ -127,13 +128,13 @@ def test_a_person_is_shown_the_values(live, sheet):
             assert request.actions[0].arguments == {"rows": ROWS}
             assert not sheet.deeds
             handle.approve(request.id)
-    assert handle.result(10).ok
+    assert handle.result(PATIENCE).ok
     assert len(sheet.deeds) == 1
 
 
 def test_the_rules_see_the_values(live, sheet):
     rule = {"verdict": "deny", "tool": "insert", "arguments": {"rows": "*North*"}, "reason": "nothing of the north"}
-    result = live(READ, WRITE, {"Status": "FAIL"}, policy=[rule]).submit(lone()).result(10)
+    result = live(READ, WRITE, {"Status": "FAIL"}, policy=[rule]).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert not sheet.deeds
 
@@ -150,7 +151,7 @@ def test_what_a_document_says_is_never_a_reference(start, sheet, whole):
             {"Status": "FINISH", "Result": "${steps.1.results.0.value.rows}"},
         ]
     }
-    result = start(servers=[sheet], app=ScriptedModel(answers)).submit(lone()).result(10)
+    result = start(servers=[sheet], app=ScriptedModel(answers)).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
     assert sheet.deeds == [("memo:one", "rows", json.dumps(whole))]
     assert result.output == whole
@@ -166,35 +167,35 @@ def test_what_a_model_copies_from_a_document_is_no_reference(live, sheet, copied
     else:
         sheet.shows(copied)
     answers = [READ, {**WRITE, "Args": {"rows": copied}}, FINISH]
-    result = live(*answers).submit(lone()).result(10)
+    result = live(*answers).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
     assert sheet.deeds == [("memo:one", "rows", json.dumps(copied))]
 
 
 def test_what_was_offered_is_a_reference_also_where_a_document_names_it(live, sheet):
     sheet.shows(f"{REFERENCE} ${{steps.1.results.0.value}}")
-    result = live(*ANSWERS).submit(lone()).result(10)
+    result = live(*ANSWERS).submit(lone()).result(PATIENCE)
     assert sheet.deeds == [("memo:one", "rows", json.dumps(ROWS))]
     assert result.output == {"rows": ROWS, "unit": "t"}
 
 
 def test_what_a_reference_gives_is_taken_as_it_is(start, sheet):
     sheet.held = "${subtasks.1.output}"
-    assert start(servers=[sheet], app=refers(ANSWERS)).submit(lone()).result(10).ok
+    assert start(servers=[sheet], app=refers(ANSWERS)).submit(lone()).result(PATIENCE).ok
     assert sheet.deeds == [("memo:one", "rows", json.dumps(sheet.held))]
 
 
 def test_the_name_of_a_secret_in_a_document_is_not_passed_on_to_a_tool(live, sheet):
     sheet.held = [["North", "${secret:mail}"]]
     supervisor = live(READ, WRITE, {"Status": "FAIL"}, secrets={"mail": "hunter22"})
-    assert supervisor.submit(lone()).result(10).outcome is Outcome.FAILED
+    assert supervisor.submit(lone()).result(PATIENCE).outcome is Outcome.FAILED
     assert not sheet.deeds
 
 
 def test_the_answer_is_kept_as_it_came_and_the_decision_with_the_values(live, tmp_path):
     path = tmp_path / "journal.db"
     with live(*ANSWERS, journal={"path": path}) as supervisor:
-        assert supervisor.submit(lone()).result(10).ok
+        assert supervisor.submit(lone()).result(PATIENCE).ok
     notes = [row.message for row in Recording.load(path, "t").rows]
     answered = [note for note in notes if isinstance(note, Answered)]
     assert json.loads(answered[1].content) == WRITE
@@ -207,7 +208,7 @@ def test_the_answer_is_kept_as_it_came_and_the_decision_with_the_values(live, tm
 def test_a_replay_goes_the_same_way(live, tmp_path):
     path = tmp_path / "journal.db"
     with live(*ANSWERS, journal={"path": path}) as supervisor:
-        assert supervisor.submit(lone()).result(10).ok
+        assert supervisor.submit(lone()).result(PATIENCE).ok
     again = replay_journal(path, "t", Settings.load(log={"format": "off"}))
     assert again.difference is None, str(again.difference)
     assert again.outcome is Outcome.FINISHED
@@ -223,7 +224,7 @@ def test_a_replay_knows_copied_texts_and_cut_answers_for_what_they_were(start, s
         ModelAnswer(content=FINISH, refers=True),
     ]
     with start(servers=[sheet], app=lambda request: answers[request.call - 1], journal={"path": path}) as supervisor:
-        assert supervisor.submit(lone()).result(10).ok
+        assert supervisor.submit(lone()).result(PATIENCE).ok
     assert sheet.deeds == [("memo:one", "rows", json.dumps(copied))]
     again = replay_journal(path, "t", Settings.load(log={"format": "off"}))
     assert again.difference is None, str(again.difference)
@@ -238,26 +239,26 @@ def test_an_answer_that_was_kept_before_a_crash_means_the_same_after_it(start, s
     def app(request):
         if request.call == 2 and not go.is_set():
             reached.set()
-            go.wait(20)
+            go.wait(HELD)
         return ModelAnswer(content=ANSWERS[request.call - 1], refers=True)
 
     first = start(servers=[sheet], app=app, journal={"path": path})
     handle = first.submit(lone())
-    assert reached.wait(10)
+    assert reached.wait(PATIENCE)
     first.stop()
     go.set()
     with pytest.raises(SupervisorStoppedError):
-        handle.result(1)
+        handle.result(PATIENCE)
     second = start(servers=[sheet], app=app, journal={"path": path})
-    assert second.handle("t").result(10).ok
+    assert second.handle("t").result(PATIENCE).ok
     assert sheet.deeds == [("memo:one", "rows", json.dumps(ROWS))]
 
 
 def test_a_recording_plays_it_back(live, start, sheet, tmp_path):
     path = tmp_path / "run.jsonl"
     with live(*ANSWERS, models={"record": path}) as supervisor:
-        assert supervisor.submit(lone()).result(10).ok
+        assert supervisor.submit(lone()).result(PATIENCE).ok
     with start(servers=[sheet], models={"app": f"recorded:{path}"}) as supervisor:
-        result = supervisor.submit(lone()).result(10)
+        result = supervisor.submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
     assert [text for _, _, text in sheet.deeds] == 2 * [json.dumps(ROWS)]

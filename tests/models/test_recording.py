@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -35,6 +35,7 @@ from callboard.messages import (
     StepRecord,
 )
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
 REQUEST = "Extract the sales table from Word and create a bar chart in Excel"
@@ -63,7 +64,7 @@ def example(tmp_path):
 def run(example, **sections):
     settings = Settings.load(example / "callboard.yaml", log={"format": "off"}, **sections)
     with Supervisor.start(settings) as supervisor:
-        return supervisor.submit(Task(request=REQUEST)).result(60)
+        return supervisor.submit(Task(request=REQUEST)).result(PATIENCE)
 
 
 def again(example, model):
@@ -138,7 +139,7 @@ def test_by_order_a_changed_prompt_changes_nothing(example, file):
 
 def test_the_host_programs_own_models_are_recorded_too(start, file):
     supervisor = start(app=[{"Status": "FINISH", "Result": 7}], models={"record": file})
-    supervisor.submit(Task(request="do it", target="memo:one")).result(10)
+    supervisor.submit(Task(request="do it", target="memo:one")).result(PATIENCE)
     (line,) = map(json.loads, file.read_text("utf-8").splitlines())
     assert line["answer"]["content"] == {"Status": "FINISH", "Result": 7}
 
@@ -290,7 +291,7 @@ def test_a_secret_is_told_by_its_name_alone(start, file):
     supervisor = start(
         app=[{"Status": "FINISH"}], servers=[surface], models={"record": file}, secrets={"code": "hunter2-hunter2"}
     )
-    supervisor.submit(Task(request="do it", target="memo:one")).result(10)
+    supervisor.submit(Task(request="do it", target="memo:one")).result(PATIENCE)
     text = file.read_text("utf-8")
     assert "hunter2" not in text
     assert "${secret:code}" in text
@@ -311,7 +312,7 @@ def test_another_picture_makes_another_request(asks, file, tmp_path):
 # Answers
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(max_examples=50)
 @given(
     content=st.recursive(
         st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.actors.models import ScriptedModel
@@ -137,7 +137,6 @@ def test_the_script_itself_is_not_changed_by_playing_it(asks):
 
 
 @given(text=st.text(alphabet="${}ab. ", max_size=12))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_string_is_resolved_or_refused_as_the_scripts_fault(asks, text):
     try:
         said = resolved(text, asks())

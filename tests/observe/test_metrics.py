@@ -12,6 +12,7 @@ from callboard.actors.observe import Metrics
 from callboard.actors.observe._metrics import COUNTERS, GAUGES, HISTOGRAMS
 from callboard.messages import ModelError, SettingsError, Usage
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 WRITE = {"function": "write", "arguments": {"control_id": "field-1", "text": "x"}}
 DONE = [{"Status": "CONTINUE", "Actions": [WRITE]}, {"Status": "FINISH"}]
@@ -25,7 +26,7 @@ def counted(start, read):
 
     def run(task=None, **given):
         supervisor = start(observe=COUNTED, **given)
-        supervisor.submit(task or Task(request="write x", target="memo:one")).result(20)
+        supervisor.submit(task or Task(request="write x", target="memo:one")).result(PATIENCE)
         return read(supervisor.metrics())
 
     return run
@@ -115,7 +116,7 @@ def test_approvals_are_counted_by_their_answers_and_while_they_are_open(start, u
         handle.approve(request.id)
     else:
         handle.reject(request.id)
-    handle.result(20)
+    handle.result(PATIENCE)
     counts = read(supervisor.metrics())
     assert counts["callboard_approvals_total", word] == 1
     assert counts["callboard_approvals_open",] == 0
@@ -126,7 +127,7 @@ def test_an_approval_that_is_withdrawn_is_counted_so(start, until, read):
     handle = supervisor.submit(Task(request="write x", target="memo:one"))
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.cancel()
-    handle.result(20)
+    handle.result(PATIENCE)
     assert read(supervisor.metrics())["callboard_approvals_total", "withdrawn"] == 1
 
 
@@ -143,7 +144,7 @@ def test_what_runs_what_waits_and_what_asks_is_told_as_it_is_now(start, until, r
     ]
     for handle in (second, first):
         handle.cancel()
-        handle.result(20)
+        handle.result(PATIENCE)
     counts = read(supervisor.metrics())
     assert [counts[f"callboard_{name}",] for name in GAUGES] == [0] * len(GAUGES)
 
@@ -151,7 +152,7 @@ def test_what_runs_what_waits_and_what_asks_is_told_as_it_is_now(start, until, r
 def test_a_crash_is_counted(start, read, monkeypatch):
     supervisor = start(observe=COUNTED, app=[{"Status": "FINISH"}])
     monkeypatch.setattr("callboard.actors.agent.Agent._begin", lambda *_: 1 / 0)
-    supervisor.submit(Task(request="write x", target="memo:one")).result(20)
+    supervisor.submit(Task(request="write x", target="memo:one")).result(PATIENCE)
     assert read(supervisor.metrics())["callboard_agent_crashes_total", "app"] == 1
 
 
@@ -171,7 +172,7 @@ def test_no_event_is_lost_when_many_tasks_run(start, read):
     supervisor = start(observe=COUNTED, servers=[MemoryServer(*windows)], app=DONE, events={"queue": 1})
     handles = [supervisor.submit(Task(request="write x", target=window.id)) for window in windows]
     for handle in handles:
-        handle.result(20)
+        handle.result(PATIENCE)
     counts = read(supervisor.metrics())
     assert counts["callboard_steps_total", "app"] == 20
     assert counts["callboard_tool_calls_total", "success", "write"] == 10
@@ -179,7 +180,7 @@ def test_no_event_is_lost_when_many_tasks_run(start, read):
 
 def test_two_supervisors_count_for_themselves(start, read):
     one, other = start(observe=COUNTED, app=DONE), start(observe=COUNTED, app=DONE)
-    one.submit(Task(request="write x", target="memo:one")).result(20)
+    one.submit(Task(request="write x", target="memo:one")).result(PATIENCE)
     assert read(one.metrics())["callboard_tasks_total", "finished"] == 1
     assert read(other.metrics())["callboard_tasks_total", "finished"] == 0
 
@@ -188,13 +189,13 @@ def test_the_text_is_read_from_any_thread(start):
     supervisor = start(observe=COUNTED, app=DONE)
     with ThreadPoolExecutor(4) as pool:
         texts = pool.map(lambda _: supervisor.metrics(), range(20))
-        supervisor.submit(Task(request="write x", target="memo:one")).result(20)
+        supervisor.submit(Task(request="write x", target="memo:one")).result(PATIENCE)
         assert all("callboard_tasks_running" in text for text in texts)
 
 
 def test_the_text_stays_when_the_supervisor_is_stopped(start, read):
     supervisor = start(observe=COUNTED, app=DONE)
-    supervisor.submit(Task(request="write x", target="memo:one")).result(20)
+    supervisor.submit(Task(request="write x", target="memo:one")).result(PATIENCE)
     supervisor.stop()
     assert read(supervisor.metrics())["callboard_tasks_total", "finished"] == 1
 

@@ -7,7 +7,7 @@ import sys
 import threading
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.trace import SpanKind, StatusCode
 
@@ -15,6 +15,7 @@ from callboard import Event, EventName, ModelAnswer, Settings, Task, ToolError, 
 from callboard.actors.observe import Traces
 from callboard.messages import Effect, ModelError, SettingsError
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 WRITE = {"function": "write", "arguments": {"control_id": "field-1", "text": "x"}}
 DONE = [{"Status": "CONTINUE", "Actions": [WRITE]}, {"Status": "FINISH"}]
@@ -28,7 +29,7 @@ def traced(start, spans):
 
     def run(task, **given):
         supervisor = start(observe=TRACES, **given)
-        result = supervisor.submit(task).result(20)
+        result = supervisor.submit(task).result(PATIENCE)
         supervisor.stop()
         return result
 
@@ -59,7 +60,7 @@ def test_a_task_is_one_trace(traced, spans):
 def test_two_tasks_are_two_traces(start, spans):
     with start(observe=TRACES, app=DONE) as supervisor:
         for _ in range(2):
-            supervisor.submit(Task(request="write x", target="memo:one")).result(20)
+            supervisor.submit(Task(request="write x", target="memo:one")).result(PATIENCE)
     assert len({span.context.trace_id for span in spans.all}) == 2
 
 
@@ -192,8 +193,8 @@ def test_a_tasks_span_tells_its_id_its_labels_and_its_outcome(traced, spans):
 def test_a_conversation_is_told_by_its_first_task(start, spans):
     with start(observe=TRACES, host=[{"Status": "FINISH"}]) as supervisor:
         first = supervisor.submit(Task(request="begin"))
-        first.result(20)
-        supervisor.submit(Task(request="go on", session=first.task_id)).result(20)
+        first.result(PATIENCE)
+        supervisor.submit(Task(request="go on", session=first.task_id)).result(PATIENCE)
     told = [span.attributes["gen_ai.conversation.id"] for span in spans.named("invoke_workflow")]
     assert told == [first.task_id, first.task_id]
 
@@ -230,7 +231,7 @@ def test_what_a_person_did_not_want_is_no_error(start, until, spans):
         handle = supervisor.submit(ALONE)
         until(handle, EventName.QUESTION_ASKED)
         handle.cancel()
-        handle.result(20)
+        handle.result(PATIENCE)
     task = spans.one("invoke_workflow")
     assert task.attributes["callboard.outcome"] == "cancelled"
     assert task.status.status_code is StatusCode.UNSET
@@ -273,9 +274,9 @@ def test_a_call_that_is_broken_off_ends_as_an_error(start, spans):
 
     with start(observe=TRACES, app=never) as supervisor:
         handle = supervisor.submit(ALONE)
-        assert asked.wait(10)
+        assert asked.wait(PATIENCE)
         handle.cancel()
-        handle.result(20)
+        handle.result(PATIENCE)
     assert spans.one("chat").attributes["error.type"] == "no_answer"
 
 
@@ -296,7 +297,7 @@ def test_a_task_is_linked_to_the_span_in_which_it_was_submitted(start, spans):
         start(observe=TRACES, app=DONE) as supervisor,
         spans.provider.get_tracer("mine").start_as_current_span("order"),
     ):
-        supervisor.submit(ALONE).result(20)
+        supervisor.submit(ALONE).result(PATIENCE)
     task = spans.one("invoke_workflow")
     assert [link.context.span_id for link in task.links] == [spans.one("order").context.span_id]
     assert task.parent is None
@@ -311,13 +312,13 @@ def test_a_provider_of_ones_own_is_a_subscribers_matter(start, spans, monkeypatc
     monkeypatch.undo()
     with start(app=DONE) as supervisor:
         supervisor.subscribe(Traces(spans.provider))
-        supervisor.submit(ALONE).result(20)
+        supervisor.submit(ALONE).result(PATIENCE)
     assert len(spans.named("invoke_workflow")) == 1
 
 
 def test_without_the_setting_there_are_no_spans(start, spans):
     with start(app=DONE) as supervisor:
-        supervisor.submit(ALONE).result(20)
+        supervisor.submit(ALONE).result(PATIENCE)
     assert spans.all == []
 
 
@@ -334,7 +335,7 @@ def test_an_exporter_that_fails_stops_nothing(start, spans, caplog):
 
     spans.exporter.export = fail
     with start(observe=TRACES, app=DONE) as supervisor:
-        assert supervisor.submit(ALONE).result(20).ok
+        assert supervisor.submit(ALONE).result(PATIENCE).ok
     assert "no network" in caplog.text
 
 
@@ -352,7 +353,7 @@ def test_a_task_that_is_suspended_ends_its_trace_and_begins_another_where_it_goe
     with start(observe=TRACES, journal=journal, app=[waiting, {"Status": "FINISH"}]) as supervisor:
         handle = supervisor.handle(ALONE.id)
         handle.answer(handle.questions()[0].id, "yes")
-        handle.result(20)
+        handle.result(PATIENCE)
     (_, after) = spans.named("invoke_workflow")
     assert after.attributes["callboard.task.recovered"]
     assert after.attributes["callboard.task.id"] == before.attributes["callboard.task.id"]
@@ -443,7 +444,7 @@ EVERY = [
 ]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(max_examples=200)
 @given(chosen=st.lists(st.sampled_from(EVERY), max_size=25))
 def test_whatever_is_missing_or_comes_late_every_span_ends_and_nothing_fails(spans, chosen):
     spans.exporter.clear()
@@ -458,7 +459,7 @@ def test_many_tasks_at_a_time_are_not_mixed_up(start, spans):
     with start(observe=TRACES, servers=[MemoryServer(*windows)], app=DONE) as supervisor:
         handles = [supervisor.submit(Task(request="write x", target=window.id)) for window in windows]
         for handle in handles:
-            handle.result(20)
+            handle.result(PATIENCE)
     for call in spans.named("execute_tool"):
         task = next(span for span in spans.named("invoke_workflow") if span.context.trace_id == call.context.trace_id)
         assert call.attributes["gen_ai.tool.call.id"].startswith(f"{task.attributes['callboard.task.id']}/")

@@ -16,6 +16,7 @@ from callboard.actors.runtime import Budgets, EventStream, Feed, Lanes, Lease, V
 from callboard.actors.states import Run
 from callboard.messages import AgentKind, Assign, Effect, Event, EventName, Target, agent_kind
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
 WINDOW = MemoryServer.window()
@@ -109,4 +110,4 @@ def stage() -> Iterator[Callable[..., Stage]]:
         return Stage(shown, services, pipeline(kind, services).under(lease), lease, target, stream.open())
 
     yield build
-    assert lanes.close(5) == ()
+    assert lanes.close(PATIENCE) == ()

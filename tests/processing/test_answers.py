@@ -10,6 +10,7 @@ from pydantic import Field
 from callboard import FunctionModel, ModelAnswer, Outcome, Task, tool
 from callboard.messages import AgentKind, Control, Effect, EventName, Observation
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 
@@ -51,7 +52,7 @@ def do(start):
         surface = Form(MemoryServer.window())
         answers = [{"Status": "CONTINUE", "Actions": [{"Function": "fill", "Args": {"text": "x"}, **action}]}, FINISH]
         handle = start(app=answers, servers=[surface]).submit(Task(request="fill it in", target="memo:one"))
-        assert handle.result(10).outcome is Outcome.FINISHED
+        assert handle.result(PATIENCE).outcome is Outcome.FINISHED
         back = [event.data["reason"] for event in handle.events() if event.name is EventName.MODEL_REPAIRED]
         return surface.deeds, back
 
@@ -120,7 +121,7 @@ def test_a_host_names_a_target_as_it_is_listed(start):
     twins = [MemoryServer.window(name).model_copy(update={"name": "Memo"}) for name in ("one", "two")]
     answers = [{"Status": "ASSIGN", "ControlText": "Memo [memo:two]", "Current Sub-Task": "write"}, FINISH]
     handle = start(host=answers, app=[FINISH], servers=[MemoryServer(*twins)]).submit(Task(request="write"))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert (result.outcome, [done.address for done in result.subtasks]) == (Outcome.FINISHED, ["app/memo/two"])
 
 
@@ -133,7 +134,7 @@ def test_a_host_that_names_two_targets_is_asked_which(start, label, text):
     twice = {"Status": "ASSIGN", "ControlLabel": label, "ControlText": text, "Current Sub-Task": "write"}
     once = {**twice, "ControlLabel": "0", "ControlText": "memo:two"}  # a number in a list of their own names none
     handle = start(host=[twice, once, FINISH], app=[FINISH], servers=[MemoryServer(*both)]).submit(Task(request="w"))
-    result = handle.result(10)
+    result = handle.result(PATIENCE)
     assert [done.address for done in result.subtasks] == ["app/memo/two"]
     (back,) = [event.data["reason"] for event in handle.events() if event.name is EventName.MODEL_REPAIRED]
     assert f"{label!r} and {text!r} are two targets" in back
@@ -143,7 +144,7 @@ def test_a_target_may_have_the_name_that_is_anothers_id(start):
     one, two = MemoryServer.window("one").model_copy(update={"name": "memo:two"}), MemoryServer.window("two")
     answers = [{"Status": "ASSIGN", "ControlLabel": "memo:one", "ControlText": "memo:two", "Subtask": "write"}, FINISH]
     handle = start(host=answers, app=[FINISH], servers=[MemoryServer(one, two)]).submit(Task(request="write"))
-    assert [done.address for done in handle.result(10).subtasks] == ["app/memo/one"]
+    assert [done.address for done in handle.result(PATIENCE).subtasks] == ["app/memo/one"]
 
 
 def test_what_a_model_wants_to_look_at_again_may_be_named_as_it_is_listed(start):
@@ -155,13 +156,13 @@ def test_what_a_model_wants_to_look_at_again_may_be_named_as_it_is_listed(start)
         return {1: again, 2: {"Status": "CONTINUE"}}.get(request.call, FINISH)
 
     handle = start(app=decide, servers=[Form(MemoryServer.window())]).submit(Task(request="look", target="memo:one"))
-    assert handle.result(10).outcome is Outcome.FINISHED
+    assert handle.result(PATIENCE).outcome is Outcome.FINISHED
     assert seen[1] == ["f-1", "f-3"]
 
 
 def test_a_history_that_is_too_long_is_told(start):
     said = ModelAnswer(content=FINISH, summarised=3, dropped=7)
     handle = start(app=FunctionModel(lambda _: said)).submit(Task(request="look", target="memo:one"))
-    handle.result(10)
+    handle.result(PATIENCE)
     told = [event.data for event in handle.events() if event.name is EventName.MODEL_TRIMMED]
     assert told == [{"summarised": 3, "dropped": 7}]

@@ -11,6 +11,7 @@ from callboard import EventName, FunctionModel, ModelAnswer, Outcome, Task
 from callboard.actors.models import Expected
 from callboard.messages import Cause, Phase, StepDone, StepFailed, SubtaskResult
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 
@@ -238,7 +239,7 @@ def test_a_plan_is_kept_and_shown_to_the_model_until_it_gives_another(start):
         plans.append(request.plan)
         return answers[request.call - 1]
 
-    assert start(app=app).submit(Task(request="write", target="memo:one")).result(10).ok
+    assert start(app=app).submit(Task(request="write", target="memo:one")).result(PATIENCE).ok
     assert plans == [(), ("a", "b"), ("a", "b"), ("c",)]
 
 
@@ -256,5 +257,5 @@ def test_the_number_of_a_call_goes_on_after_a_failed_step(start):
     assign = {"Status": "ASSIGN", "ControlText": device.id}
     host = [assign, assign, FINISH]
     supervisor = start(host=host, mobile=mobile, servers=[MemoryServer(device)], limits={"repairs": 1})
-    assert supervisor.submit(Task(request="write")).result(10).ok
+    assert supervisor.submit(Task(request="write")).result(PATIENCE).ok
     assert calls == [1, 2, 3]

@@ -15,6 +15,7 @@ from callboard.messages import (
     StepRecord,
 )
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write"}
@@ -68,7 +69,7 @@ def test_a_model_sees_all_earlier_steps_of_its_task(start):
         memories.append(seen(request))
         return [write("a"), write("b"), FINISH][request.call - 1]
 
-    assert start(app=app).submit(Task(request="write", target="memo:one")).result(10).ok
+    assert start(app=app).submit(Task(request="write", target="memo:one")).result(PATIENCE).ok
     assert memories == [[], [(1, ["a"])], [(1, ["a"]), (2, ["b"])]]
 
 
@@ -81,7 +82,7 @@ def test_an_app_agent_that_is_reused_by_two_tasks_sees_nothing_of_the_other(star
 
     supervisor = start(app=app)
     for name in memories:
-        assert supervisor.submit(Task(id=name, request="write", target="memo:one")).result(10).ok
+        assert supervisor.submit(Task(id=name, request="write", target="memo:one")).result(PATIENCE).ok
     for name, steps in memories.items():
         assert steps == [([], (), (), ()), ([(1, [name])], (name,), (), ())]
 
@@ -93,7 +94,7 @@ def test_an_app_agent_remembers_its_earlier_subtask_of_the_same_task(start):
         memories.append((request.step, seen(request)))
         return write(f"text {request.call}", "FINISH")
 
-    assert start(host=[ASSIGN, ASSIGN, FINISH], app=app).submit(Task(request="write")).result(10).ok
+    assert start(host=[ASSIGN, ASSIGN, FINISH], app=app).submit(Task(request="write")).result(PATIENCE).ok
     assert memories == [(1, []), (1, [(1, ["text 1"])])]
 
 
@@ -105,7 +106,7 @@ def test_a_host_agent_sees_what_its_subtasks_left(start):
         return [ASSIGN, ASSIGN, FINISH][request.call - 1]
 
     app = [write("a", "FINISH"), {"Status": "FAIL"}]
-    assert start(host=host, app=app).submit(Task(request="write")).result(10).ok
+    assert start(host=host, app=app).submit(Task(request="write")).result(PATIENCE).ok
     assert left == [[], [(1, "finished", "a")], [(1, "finished", "a"), (2, "failed", None)]]
 
 
@@ -142,6 +143,6 @@ def test_a_server_that_can_not_be_listed_does_not_hide_the_others_and_is_told(st
         return FINISH
 
     servers = [Broken(name="far"), MemoryServer(MemoryServer.window())]
-    assert start(host=host, servers=servers).submit(Task(request="write")).result(10).ok
+    assert start(host=host, servers=servers).submit(Task(request="write")).result(PATIENCE).ok
     assert [target.id for target in observed[0].targets] == ["memo:one"]
     assert observed[0].notes == ("the targets of far can't be listed: no network",)

@@ -11,6 +11,7 @@ import pytest
 from callboard import Event, EventName, Settings, Supervisor, Task, TaskHandle
 from callboard.actors.replay import Replay, replay_journal
 from callboard.testing import MemoryServer
+from support import PATIENCE
 
 People = Callable[[TaskHandle, Event], object]
 """What a person does when they hear of an event of a name."""
@@ -41,7 +42,7 @@ class Record:
         for event in handle.events():
             if people is not None and event.name in people:
                 people[event.name](handle, event)
-        handle.result(20)
+        handle.result(PATIENCE)
 
     def again(self, task_id: str = "t", **given: Any) -> Replay:
         """Replay a task, with the same settings but for what is given."""

@@ -12,6 +12,7 @@ from callboard import Settings, Task
 from callboard.actors.journal import JournalFile, Row
 from callboard.messages import Event, EventName, UnknownTaskError
 from callboard.testing import assert_replays, replayed  # noqa: F401 - a fixture
+from support import PATIENCE
 
 WRITE = {"Status": "FINISH", "Function": "write", "Args": {"control_id": "field-1", "text": "a"}}
 DENY = {"policy": [{"verdict": "deny", "tool": "write", "reason": "not now"}]}
@@ -68,5 +69,5 @@ def test_a_bug_report_is_a_file_and_its_test_is_one_line(bug):
     test = bug.parent / "test_bug.py"
     test.write_text("\n".join(lines), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
-    ran = subprocess.run(command, cwd=bug.parent, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(command, cwd=bug.parent, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (ran.returncode, "1 passed" in ran.stdout) == (0, True), ran.stdout

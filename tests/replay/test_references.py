@@ -8,6 +8,7 @@ from callboard import ModelAnswer, Outcome, Task
 from callboard.actors.journal import JournalReader
 from callboard.actors.replay import replay_journal
 from callboard.messages import Assign, Decided
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one"}
@@ -32,8 +33,8 @@ def told(record):
     """A task of two subtasks, and a follow-up of two more."""
     with record.begin(host=host, app=app) as supervisor:
         first = supervisor.submit(Task(id="t", request="x"))
-        assert first.result(20).outcome is Outcome.FINISHED
-        assert first.follow_up("again", id="u").result(20).outcome is Outcome.FINISHED
+        assert first.result(PATIENCE).outcome is Outcome.FINISHED
+        assert first.follow_up("again", id="u").result(PATIENCE).outcome is Outcome.FINISHED
     assert [text for _, _, text in record.surface.deeds] == ["what was found"] * 3
     return record
 

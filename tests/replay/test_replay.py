@@ -15,6 +15,7 @@ from callboard.actors.agent import Agent
 from callboard.actors.replay import Recording, replay, replay_journal
 from callboard.messages import Effect, Event, UnknownTaskError
 from callboard.testing import Faults, MemoryServer, VirtualClock
+from support import HELD, PATIENCE
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
 FINISH = {"Status": "FINISH", "Comment": "done"}
@@ -169,7 +170,7 @@ class Pauses(MemoryServer):
     def append(self, target: str, control_id: str, text: str) -> str:
         """Add to a field's text, slowly."""
         self.reached.set()
-        assert self.go.wait(20)
+        assert self.go.wait(HELD)
         return super().append(target, control_id, text)
 
 
@@ -177,12 +178,12 @@ def test_a_pause_in_the_middle_of_an_action_list(record):
     surface = Pauses()
     with record.begin(app=[actions("1", "2", "3"), FINISH], servers=[surface]) as supervisor:
         handle = supervisor.submit(lone())
-        assert surface.reached.wait(10)
+        assert surface.reached.wait(PATIENCE)
         handle.pause()
         surface.go.set()
         next(event for event in handle.events() if event.name is EventName.STEP_ENDED)
         handle.resume()
-        handle.result(10)
+        handle.result(PATIENCE)
     assert [text for _, _, text in surface.deeds] == ["1", "2", "3"]
     assert went_the_same_way(record) is Outcome.FINISHED
 
@@ -193,14 +194,14 @@ def test_a_cancel_in_the_middle_of_a_model_call(record):
     def model(request):
         if request.call == 2:
             reached.set()
-            go.wait(20)
+            go.wait(HELD)
         return append("1")
 
     with record.begin(host=[ASSIGN, FINISH], app=model) as supervisor:
         handle = supervisor.submit(Task(id="t", request="x"))
-        assert reached.wait(10)
+        assert reached.wait(PATIENCE)
         handle.cancel()
-        handle.result(10)
+        handle.result(PATIENCE)
         go.set()
     assert went_the_same_way(record) is Outcome.CANCELLED
 
@@ -210,7 +211,7 @@ def test_an_answer_that_came_after_the_cancel_and_before_its_agent_heard_of_it(r
 
     def model(request):
         reached.set()
-        go.wait(20)
+        go.wait(HELD)
         return FINISH
 
     def hear(event):
@@ -219,15 +220,15 @@ def test_an_answer_that_came_after_the_cancel_and_before_its_agent_heard_of_it(r
 
     def let_go():
         go.set()
-        assert heard.wait(10)
+        assert heard.wait(PATIENCE)
 
     with Faults() as faults, record.begin(app=model) as supervisor:
         supervisor.subscribe(hear)
         handle = supervisor.submit(lone())
-        assert reached.wait(10)
+        assert reached.wait(PATIENCE)
         faults.before("cancel", let_go)
         handle.cancel()
-        handle.result(10)
+        handle.result(PATIENCE)
     assert went_the_same_way(record) is Outcome.CANCELLED
 
 
@@ -292,8 +293,8 @@ def test_the_rounds_of_a_plan(record):
 def test_a_follow_up_goes_on_with_what_its_conversation_left(record):
     host = [ASSIGN, FINISH, ASSIGN, FINISH]
     with record.begin(host=host, app=lambda request: append(request.task_id, "FINISH")) as supervisor:
-        supervisor.submit(Task(id="one", request="x")).result(10)
-        supervisor.submit(Task(id="two", request="more", session="one")).result(10)
+        supervisor.submit(Task(id="one", request="x")).result(PATIENCE)
+        supervisor.submit(Task(id="two", request="more", session="one")).result(PATIENCE)
     assert [went_the_same_way(record, task_id) for task_id in ("one", "two")] == [Outcome.FINISHED] * 2
 
 
@@ -304,15 +305,15 @@ def broken_off(record, answers, at, **given):
     def model(request):
         if request.call == at and not go.is_set():
             reached.set()
-            go.wait(20)
+            go.wait(HELD)
         return answers[request.call - 1]
 
     with record.begin(app=model, host=[ASSIGN, FINISH], **given) as first:
         first.submit(Task(id="t", request="x"))
-        assert reached.wait(10)
+        assert reached.wait(PATIENCE)
     go.set()
     with record.begin(app=model, host=[ASSIGN, FINISH], **given) as second:
-        second.handle("t").result(10)
+        second.handle("t").result(PATIENCE)
 
 
 def test_a_task_that_another_process_went_on_with(record):
@@ -353,7 +354,7 @@ class Hangs(MemoryServer):
         if where == self.where:
             self.where = ""
             self.reached.set()
-            self.go.wait(20)
+            self.go.wait(HELD)
 
 
 def left_in_doubt(record, where, answers, people):
@@ -361,7 +362,7 @@ def left_in_doubt(record, where, answers, people):
     record.surface = surface = Hangs(where)
     first = record.begin(app=answers)
     first.submit(lone())
-    assert surface.reached.wait(10)
+    assert surface.reached.wait(PATIENCE)
     assert "jobs" in first.stop(timeout=0.1)
     with record.begin(app=answers) as second:
         record.play(second.handle("t"), people)
@@ -432,7 +433,7 @@ def test_the_example_without_its_documents(tmp_path):
     quiet = {"journal": {"path": journal}, "log": {"format": "off"}}
     task = Task(id="sales", **yaml.safe_load((folder / "task.yaml").read_text(encoding="utf-8")))
     with Supervisor.start(Settings.load(folder / "callboard.yaml", **quiet)) as supervisor:
-        assert supervisor.submit(task).result(30).ok
+        assert supervisor.submit(task).result(PATIENCE).ok
     shutil.rmtree(folder)
     done = replay_journal(journal, "sales")
     assert (done.same, done.outcome) == (True, Outcome.FINISHED), str(done.difference)

@@ -16,6 +16,7 @@ from callboard.actors.replay import Recording, replay, replay_journal
 from callboard.config import in_force, settings_in_force
 from callboard.messages import InForce, SettingsError
 from callboard.testing import assert_replays
+from support import PATIENCE
 
 FINISH = {"Status": "FINISH"}
 ASK = {"Status": "PENDING", "Questions": [{"text": "which one?"}]}
@@ -50,7 +51,7 @@ def in_two_lives(record, first, second, model):
         handle = supervisor.handle("t")
         (question,) = handle.questions()
         handle.answer(question.id, "the first")
-        return handle.result(20)
+        return handle.result(PATIENCE)
 
 
 def test_the_policy_is_the_one_that_held(record):
@@ -118,7 +119,7 @@ def test_a_follow_up_is_folded_on_what_held_for_the_task_before_it(record):
     host = [assign, FINISH, FINISH]
     with record.begin(host=host, app=[append("1"), FINISH], limits={"steps": 2}) as supervisor:
         first = supervisor.submit(Task(id="first", request="x"))
-        first.result(20)
+        first.result(PATIENCE)
         second = Task(id="t", request="and now this", session="first")
         record.play(supervisor.submit(second))
     assert [life is not None for life in Recording.load(record.path, "t").lives] == [True, True]

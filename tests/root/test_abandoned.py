@@ -11,6 +11,7 @@ from callboard import EventName, Outcome, Task, tool
 from callboard.actors.runtime import committing
 from callboard.messages import Effect, LeaseVoidError
 from callboard.testing import MemoryServer
+from support import HELD, PATIENCE
 
 ONE = "app/memo/one"
 
@@ -28,7 +29,7 @@ class Press(MemoryServer):
         """Press the button."""
         self.begun.set()
         try:
-            assert self.let_go.wait(20)
+            assert self.let_go.wait(HELD)
             with committing():
                 self.deeds.append((target, "button", "pressed"))
         except LeaseVoidError as error:
@@ -48,7 +49,7 @@ class Blind(MemoryServer):
 
     def observe(self, target):
         self.begun.set()
-        assert self.let_go.wait(20)
+        assert self.let_go.wait(HELD)
         return super().observe(target)
 
 
@@ -61,7 +62,7 @@ class Watch:
 
     def until(self, name, **fields):
         while True:
-            event = self._events.get(timeout=10)
+            event = self._events.get(timeout=PATIENCE)
             if event.name is name and all(getattr(event, key) == value for key, value in fields.items()):
                 return event
 
@@ -87,7 +88,7 @@ def supervisor(start, button):
 def press(supervisor, button):
     """Have a task press the button, cancel it, and wait until its target is given up."""
     handle = supervisor.submit(Task(request="press", target="memo:one"))
-    assert button.begun.wait(10)
+    assert button.begun.wait(PATIENCE)
     handle.cancel("enough")
     Watch(supervisor).until(EventName.TARGET_ABANDONED, agent=ONE)
     return handle
@@ -95,7 +96,7 @@ def press(supervisor, button):
 
 def test_a_cancelled_task_ends_while_its_tool_still_blocks(supervisor, button):
     handle = press(supervisor, button)
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     assert not button.returned.is_set()
 
 
@@ -115,14 +116,14 @@ def test_the_next_task_for_an_abandoned_target_waits(supervisor, button, until):
 
 def test_a_task_for_another_target_does_not_wait(supervisor, button):
     press(supervisor, button)
-    assert supervisor.submit(Task(request="other", target="memo:two")).result(10).outcome is Outcome.FINISHED
+    assert supervisor.submit(Task(request="other", target="memo:two")).result(PATIENCE).outcome is Outcome.FINISHED
     assert not button.returned.is_set()
 
 
 def test_a_late_deed_is_refused(supervisor, button):
     press(supervisor, button)
     button.let_go.set()
-    assert button.returned.wait(10)
+    assert button.returned.wait(PATIENCE)
     assert "nothing was changed" in str(button.refused)
     assert button.deeds == []
 
@@ -131,7 +132,7 @@ def test_the_target_is_freed_when_the_tool_returns_and_the_next_task_runs(superv
     press(supervisor, button)
     second = supervisor.submit(Task(request="second", target="memo:one"))
     button.let_go.set()
-    assert second.result(10).outcome is Outcome.FINISHED
+    assert second.result(PATIENCE).outcome is Outcome.FINISHED
     assert button.deeds == [("memo:one", "field-1", "second")]
     freed = Watch(supervisor).until(EventName.TARGET_FREED, agent=ONE)
     assigned = Watch(supervisor).until(EventName.SUBTASK_ASSIGNED, task_id=second.task_id)
@@ -143,10 +144,10 @@ def test_a_task_that_waits_for_an_abandoned_target_can_be_cancelled_and_never_ru
     press(supervisor, button)
     second = supervisor.submit(Task(request="second", target="memo:one"))
     second.cancel()
-    assert second.result(10).outcome is Outcome.CANCELLED
+    assert second.result(PATIENCE).outcome is Outcome.CANCELLED
     button.let_go.set()
     Watch(supervisor).until(EventName.TARGET_FREED, agent=ONE)
-    assert supervisor.submit(Task(request="third", target="memo:one")).result(10).outcome is Outcome.FINISHED
+    assert supervisor.submit(Task(request="third", target="memo:one")).result(PATIENCE).outcome is Outcome.FINISHED
     assert button.deeds == [("memo:one", "field-1", "third")]
 
 
@@ -158,7 +159,7 @@ def test_the_model_sees_that_its_tool_took_too_long_and_the_target_stays_abandon
         return {"Status": "FAIL", "Comment": "it hangs"} if request.memory else answer(request)
 
     supervisor = start(app=app, servers=[button], limits={"command_seconds": 0.1, "phase_retries": 0})
-    result = supervisor.submit(Task(request="press", target="memo:one")).result(10)
+    result = supervisor.submit(Task(request="press", target="memo:one")).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert "still busy with a call that took too long" in told[0]
     assert "press failed: took longer than 0.1 s" in told[1]
@@ -173,25 +174,25 @@ def test_a_look_that_does_not_return_abandons_its_target_too(start):
     server = Blind()
     supervisor = start(app=answer, servers=[server])
     handle = supervisor.submit(Task(request="first", target="memo:one"))
-    assert server.begun.wait(10)
+    assert server.begun.wait(PATIENCE)
     handle.cancel()
-    assert handle.result(10).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     Watch(supervisor).until(EventName.TARGET_ABANDONED, agent=ONE)
     server.let_go.set()
-    assert supervisor.submit(Task(request="second", target="memo:one")).result(10).outcome is Outcome.FINISHED
+    assert supervisor.submit(Task(request="second", target="memo:one")).result(PATIENCE).outcome is Outcome.FINISHED
 
 
 def test_stop_returns_and_names_the_lane_whose_call_never_does(supervisor, button):
     handle = supervisor.submit(Task(request="press", target="memo:one"))
-    assert button.begun.wait(10)
+    assert button.begun.wait(PATIENCE)
     assert supervisor.stop(0.2) == ("lane memory:memo:one",)
     assert handle.result(0).outcome is Outcome.CANCELLED
     assert not button.returned.is_set()
     button.let_go.set()
-    assert button.returned.wait(10)
+    assert button.returned.wait(PATIENCE)
     assert button.deeds == []
 
 
 def test_stop_with_nothing_left_names_nothing(supervisor):
-    supervisor.submit(Task(request="write", target="memo:one")).result(10)
+    supervisor.submit(Task(request="write", target="memo:one")).result(PATIENCE)
     assert supervisor.stop() == ()

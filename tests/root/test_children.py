@@ -19,6 +19,7 @@ from callboard.actors.root._requests import Deliver
 from callboard.actors.runtime import EventLoop, EventStream, Jobs, Leases, Scheduler, VirtualClock
 from callboard.config import Limits
 from callboard.messages import Assign, Cancel, EventName, TaskForgotten
+from support import PATIENCE
 
 ONE = "app/memo/one"
 KINDS = {"host/task-1": HostAgent, ONE: AppAgent, "mobile/emulator": MobileAgent, "linux/local": LinuxAgent}
@@ -74,8 +75,8 @@ def stage():
     made = Stage()
     yield made
     for stopped in made.children.stop_all():
-        stopped.get(timeout=5)
-    assert made.scheduler.stop(5)
+        stopped.get(timeout=PATIENCE)
+    assert made.scheduler.stop(PATIENCE)
     assert made.loop.stop(0)
 
 
@@ -147,7 +148,7 @@ def test_a_crash_is_reported_and_the_forgotten_address_starts_another(stage):
     stage.tell(ONE, STALE)
     first = stage.children._refs[ONE]
     stage.tell(ONE, "no message at all")
-    address, error = stage.crashed.get(timeout=5)
+    address, error = stage.crashed.get(timeout=PATIENCE)
     assert (address, type(error.__cause__)) == (ONE, AttributeError)
     stage.children.remove(ONE)
     stage.tell(ONE, STALE)
@@ -168,7 +169,7 @@ def test_all_are_stopped_and_can_be_waited_for(stage):
     for address in KINDS:
         stage.tell(address, STALE)
     for stopped in stage.children.stop_all():
-        assert stopped.get(timeout=5)
+        assert stopped.get(timeout=PATIENCE)
     assert stage.children.addresses == ()
 
 

@@ -30,6 +30,7 @@ from callboard.messages import (
     TaskResult,
     subtask_ended,
 )
+from support import PATIENCE
 
 ASSIGN = Assign(task_id="task-1", run_id="task-1/2", address="app/memo/one", number=2, request="work", token=3)
 
@@ -54,7 +55,7 @@ def scheduler():
     made = Scheduler("test-actors")
     made.start()
     yield made
-    assert made.stop(5)
+    assert made.stop(PATIENCE)
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def record(stream, journal, posted, scheduler):
     yield begin
     for recorder in made:
         try:
-            recorder.stop().get(timeout=5)
+            recorder.stop().get(timeout=PATIENCE)
         except pykka.ActorDeadError:
             continue
 
@@ -129,7 +130,7 @@ def over(task_id="task-1"):
 
 
 def read(recorder, task_id="task-1"):
-    return recorder.read(BlackboardQuery(task_id=task_id)).result(5)
+    return recorder.read(BlackboardQuery(task_id=task_id)).result(PATIENCE)
 
 
 def test_an_event_of_an_assignment_says_whose_it_is(record, stream):
@@ -247,7 +248,7 @@ def test_a_stopped_blackboard_has_read_all_that_was_kept_before(record, keep):
     recorder = record()
     keep("task-1", task(), round_of())
     reading = recorder.read(BlackboardQuery(task_id="task-1"))
-    recorder.stop().get(timeout=5)
+    recorder.stop().get(timeout=PATIENCE)
     assert len(reading.result(0).requests) == 1
 
 
@@ -258,7 +259,7 @@ def test_a_blackboard_that_died_says_nothing_and_is_made_anew_from_the_journal(r
     broken = recorder._blackboard
     broken.tell(Kept(["no row at all"]))
     with pytest.raises(pykka.ActorDeadError):
-        broken.ask("are you there?", timeout=5)
+        broken.ask("are you there?", timeout=PATIENCE)
     assert read(recorder).requests == ()
     [crash] = posted
     assert isinstance(crash, BlackboardCrashed)
@@ -275,7 +276,7 @@ def test_a_blackboard_is_told_to_be_made_anew_once_it_has_been_fed(record, keep,
     order = []
     whole = journal.feed
     monkeypatch.setattr(journal, "feed", lambda *given: (order.append(feed.take()), whole(*given)))
-    recorder.stop().get(timeout=5)
+    recorder.stop().get(timeout=PATIENCE)
     recorder.rebuild(["task-1"])
     assert order == [None]
     assert (feed.get(5).name, len(read(recorder).requests)) == (EventName.BLACKBOARD_REBUILT, 1)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from callboard.actors.runtime import EventLoop, EventStream, Jobs, Lanes, VirtualClock
+from support import PATIENCE
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def loop() -> Iterator[EventLoop]:
     running = EventLoop("test-loop")
     running.start()
     yield running
-    assert running.stop(5)
+    assert running.stop(PATIENCE)
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def lanes() -> Iterator[Lanes]:
     """Give lanes; all calls must have returned at the end."""
     made = Lanes()
     yield made
-    assert made.close(5) == ()
+    assert made.close(PATIENCE) == ()
 
 
 @pytest.fixture

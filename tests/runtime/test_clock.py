@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from callboard.actors.runtime import SystemClock, VirtualClock, refuse_own_thread
 from callboard.messages import WouldDeadlockError
+from support import HELD, PATIENCE
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def machine():
     clock = SystemClock("test-clock")
     clock.start()
     yield clock
-    assert clock.stop(5)
+    assert clock.stop(PATIENCE)
 
 
 def test_a_virtual_clock_stands_still_until_it_is_moved(clock):
@@ -51,7 +52,7 @@ def test_an_alarm_that_is_due_before_the_one_that_is_waited_for_goes_off_first(m
     late = machine.after(60, lambda: heard.put("late"))
     time.sleep(0.05)  # the clock waits for it
     machine.after(0.01, lambda: heard.put("soon"))
-    assert heard.get(timeout=10) == "soon"
+    assert heard.get(timeout=PATIENCE) == "soon"
     late.cancel()
 
 
@@ -59,7 +60,7 @@ def test_an_alarm_behind_the_one_that_is_waited_for_goes_off_after_it(machine):
     heard: queue.Queue[str] = queue.Queue()
     machine.after(0.05, lambda: heard.put("first"))
     machine.after(0.1, lambda: heard.put("second"))
-    assert [heard.get(timeout=10), heard.get(timeout=10)] == ["first", "second"]
+    assert [heard.get(timeout=PATIENCE), heard.get(timeout=PATIENCE)] == ["first", "second"]
 
 
 def test_an_alarm_that_another_one_sets_goes_off_in_the_same_move_if_it_falls_due(clock):
@@ -101,14 +102,14 @@ def test_the_machines_clock_calls_back_on_its_own_thread_which_is_one_of_ours(ma
             told.put(threading.current_thread().name)
 
     machine.after(0, ring)
-    assert told.get(timeout=5) == "test-clock"
+    assert told.get(timeout=PATIENCE) == "test-clock"
 
 
 def test_the_machines_clock_wakes_for_a_deadline_that_is_nearer_than_the_one_it_waits_for(machine):
     told = queue.SimpleQueue()
     machine.after(3600, lambda: told.put("late"))
     machine.after(0.01, lambda: told.put("early"))
-    assert told.get(timeout=5) == "early"
+    assert told.get(timeout=PATIENCE) == "early"
     assert told.empty()
 
 
@@ -120,7 +121,7 @@ def test_a_callback_that_fails_does_not_end_the_machines_clock(machine, caplog):
     machine.after(0, fail)
     machine.after(0.01, lambda: told.put("later"))
     with caplog.at_level(logging.ERROR, "callboard"):
-        assert told.get(timeout=2) == "later"
+        assert told.get(timeout=PATIENCE) == "later"
     assert [record.exc_info[0] for record in caplog.records] == [LookupError]
 
 
@@ -128,7 +129,7 @@ def test_the_machines_clock_never_goes_off_early(machine):
     told = queue.SimpleQueue()
     due = machine.elapsed() + 0.02
     machine.after(0.02, lambda: told.put(machine.elapsed()))
-    assert told.get(timeout=5) >= due
+    assert told.get(timeout=PATIENCE) >= due
 
 
 def test_the_machines_clock_tells_the_wall_time(machine):
@@ -141,12 +142,12 @@ def test_a_stopped_clock_calls_nobody_back():
     clock.start()
     heard = []
     clock.after(3600, lambda: heard.append(1))
-    assert clock.stop(5)
+    assert clock.stop(PATIENCE)
     assert heard == []
 
 
 def test_a_clock_that_was_never_started_can_be_stopped():
-    assert SystemClock("idle-clock").stop(5)
+    assert SystemClock("idle-clock").stop(PATIENCE)
 
 
 def test_a_callback_that_does_not_return_is_reported_by_stop():
@@ -156,10 +157,10 @@ def test_a_callback_that_does_not_return_is_reported_by_stop():
 
     def block():
         begun.set()
-        let_go.wait(10)
+        let_go.wait(HELD)
 
     clock.after(0, block)
-    assert begun.wait(5)
+    assert begun.wait(PATIENCE)
     assert not clock.stop(0.01)
     let_go.set()
-    assert clock.stop(5)
+    assert clock.stop(PATIENCE)

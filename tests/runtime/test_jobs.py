@@ -12,6 +12,7 @@ import pytest
 from callboard.actors.runtime import Leases
 from callboard.actors.runtime._lanes import Lane, calls_of_job
 from callboard.messages import Captured
+from support import HELD, PATIENCE
 
 WORD = Captured(observation=None)
 
@@ -26,7 +27,7 @@ class Word:
         self._said.put(said)
 
     def get(self):
-        return self._said.get(timeout=5)
+        return self._said.get(timeout=PATIENCE)
 
     @property
     def silent(self):
@@ -75,7 +76,7 @@ class Blocking:
 
     def __call__(self):
         self.begun.set()
-        assert self.let_go.wait(10)
+        assert self.let_go.wait(HELD)
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def block(jobs, lanes, lease, word):
         call = Blocking()
         calls.append(call)
         jobs.start(lease, lambda: lanes.run(lane, call), word)
-        assert call.begun.wait(5)
+        assert call.begun.wait(PATIENCE)
         return call
 
     yield start
@@ -108,7 +109,7 @@ def block(jobs, lanes, lease, word):
 def settle(loop):
     """Let the loop do all that is due."""
     for _ in range(5):
-        loop.submit(asyncio.sleep(0)).result(5)
+        loop.submit(asyncio.sleep(0)).result(PATIENCE)
 
 
 async def say():
@@ -118,7 +119,7 @@ async def say():
 def test_a_job_says_its_message_on_the_loops_thread(loop, jobs, lease):
     said = queue.SimpleQueue()
     jobs.start(lease, say, lambda message: said.put((message, threading.current_thread())))
-    assert said.get(timeout=5) == (WORD, loop.thread)
+    assert said.get(timeout=PATIENCE) == (WORD, loop.thread)
 
 
 @pytest.mark.parametrize("how", [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit])
@@ -151,30 +152,30 @@ def test_a_job_that_raises_cancelled_without_being_cancelled_says_an_error(jobs,
 def test_a_cancelled_job_says_nothing(jobs, lease, word):
     work = Waiting()
     jobs.start(lease, work, word)
-    assert work.begun.wait(5)
+    assert work.begun.wait(PATIENCE)
     jobs.cancel(lease.token)
-    assert Idle(jobs, lease.token).is_idle.wait(5)
+    assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
     assert word.silent
 
 
 def test_a_job_that_outlives_its_cancel_has_its_word_for_whoever_knows_that_it_is_late(jobs, lease, word):
     work = Waiting(WORD)
     jobs.start(lease, work, word)
-    assert work.begun.wait(5)
+    assert work.begun.wait(PATIENCE)
     jobs.cancel(lease.token)
-    assert Idle(jobs, lease.token).is_idle.wait(5)
+    assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
     assert word.get() is WORD
 
 
 def test_a_job_that_is_cancelled_before_it_begins_never_runs(loop, jobs, lease, word):
     gate = threading.Event()
-    loop.call(lambda: gate.wait(5))
+    loop.call(lambda: gate.wait(PATIENCE))
     work = Waiting()
     jobs.start(lease, work, word)
     jobs.cancel(lease.token)
     idle = Idle(jobs, lease.token)
     gate.set()
-    assert idle.is_idle.wait(5)
+    assert idle.is_idle.wait(PATIENCE)
     assert not work.begun.is_set()
     assert word.silent
 
@@ -188,7 +189,7 @@ def test_a_job_that_is_cancelled_just_as_its_task_is_made_ends(loop, jobs, lease
     loop.call(lambda: asyncio.get_running_loop().set_task_factory(cancel_then_make))
     jobs.start(lease, Waiting(), word)
     settle(loop)
-    assert Idle(jobs, lease.token).is_idle.wait(2)
+    assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
     assert word.silent
 
 
@@ -204,7 +205,7 @@ def test_a_cancel_reaches_only_the_jobs_of_its_lease(jobs, word):
         return WORD
 
     jobs.start(other, wait, word)
-    assert begun.wait(5)
+    assert begun.wait(PATIENCE)
     jobs.cancel(one.token)
     jobs._loop.call(let_go.set)
     assert word.get() == WORD
@@ -218,7 +219,7 @@ def test_a_lease_is_idle_only_when_all_of_its_jobs_have_ended(loop, jobs, lease,
     works = Waiting(), Waiting()
     for work in works:
         jobs.start(lease, work, word)
-        assert work.begun.wait(5)
+        assert work.begun.wait(PATIENCE)
     first = asyncio.Event()
 
     async def end():
@@ -232,7 +233,7 @@ def test_a_lease_is_idle_only_when_all_of_its_jobs_have_ended(loop, jobs, lease,
     settle(loop)
     assert idle.told == []
     jobs.cancel(lease.token)
-    assert idle.is_idle.wait(5)
+    assert idle.is_idle.wait(PATIENCE)
     assert idle.told == ["idle"]
 
 
@@ -240,10 +241,10 @@ def test_a_lease_is_stuck_and_not_idle_until_a_blocking_call_that_outlives_its_j
     call = block("one")
     jobs.cancel(lease.token)
     idle = Idle(jobs, lease.token)
-    assert idle.is_stuck.wait(5)
+    assert idle.is_stuck.wait(PATIENCE)
     assert not idle.is_idle.is_set()
     call.let_go.set()
-    assert idle.is_idle.wait(5)
+    assert idle.is_idle.wait(PATIENCE)
     assert idle.told == ["stuck", "idle"]
     assert word.silent
 
@@ -255,7 +256,7 @@ def test_one_who_asks_after_the_job_got_stuck_is_told_so(loop, jobs, lease, bloc
     idle = Idle(jobs, lease.token)
     assert idle.told == ["stuck"]
     call.let_go.set()
-    assert idle.is_idle.wait(5)
+    assert idle.is_idle.wait(PATIENCE)
 
 
 def test_one_who_asks_just_as_the_job_gets_stuck_is_told_so(jobs, lease, word):
@@ -278,9 +279,9 @@ def test_one_who_asks_just_as_the_job_gets_stuck_is_told_so(jobs, lease, word):
 
     jobs.start(lease, leave_a_call_behind, word)
     assert word.get() == WORD
-    jobs._loop.submit(asyncio.sleep(0)).result(5)
+    jobs._loop.submit(asyncio.sleep(0)).result(PATIENCE)
     call.set_result(None)
-    assert asked[0].is_idle.wait(5)
+    assert asked[0].is_idle.wait(PATIENCE)
     assert asked[0].told == ["stuck", "idle"]
 
 
@@ -291,7 +292,7 @@ def test_two_blocking_calls_of_one_lease_make_it_stuck_once(loop, jobs, lease, b
     settle(loop)
     for call in calls:
         call.let_go.set()
-    assert idle.is_idle.wait(5)
+    assert idle.is_idle.wait(PATIENCE)
     assert idle.told == ["stuck", "idle"]
 
 
@@ -308,9 +309,9 @@ def test_a_job_that_goes_on_without_its_blocking_call_speaks_at_once_and_keeps_t
     jobs.start(lease, give_up, word)
     assert word.get() == WORD
     idle = Idle(jobs, lease.token)
-    assert idle.is_stuck.wait(5)
+    assert idle.is_stuck.wait(PATIENCE)
     call.let_go.set()
-    assert idle.is_idle.wait(5)
+    assert idle.is_idle.wait(PATIENCE)
 
 
 def test_a_word_that_can_not_be_delivered_still_ends_the_job(loop, jobs, lease):
@@ -321,7 +322,7 @@ def test_a_word_that_can_not_be_delivered_still_ends_the_job(loop, jobs, lease):
     loop.call(lambda: asyncio.get_running_loop().set_exception_handler(lambda _loop, context: failures.put(context)))
     jobs.start(lease, say, deliver)
     settle(loop)
-    assert Idle(jobs, lease.token).is_idle.wait(5)
+    assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
 
 
 def test_a_job_that_runs_for_too_long_is_told_of_once(jobs, lease, word, clock):
@@ -333,7 +334,7 @@ def test_a_job_that_runs_for_too_long_is_told_of_once(jobs, lease, word, clock):
     assert jobs.overdue(10) == [lease.token]
     assert jobs.overdue(10) == []
     jobs.cancel(lease.token)
-    assert Idle(jobs, lease.token).is_idle.wait(5)
+    assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
     assert jobs.overdue(0) == []
 
 
@@ -341,17 +342,17 @@ def suspended(jobs):
     """Wait until the coroutines that run have come to where they wait."""
     turn = threading.Event()
     jobs._loop.call(turn.set)
-    assert turn.wait(5)
+    assert turn.wait(PATIENCE)
 
 
 def test_of_a_job_the_place_where_it_waits_can_be_seen(jobs, lease, word):
     work = Waiting()
     jobs.start(lease, work, word)
-    assert work.begun.wait(5)
+    assert work.begun.wait(PATIENCE)
     suspended(jobs)
     assert "await asyncio.Event().wait()" in jobs.stack(lease.token)
     jobs.cancel(lease.token)
-    assert Idle(jobs, lease.token).is_idle.wait(5)
+    assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
     assert jobs.stack(lease.token) == ""
 
 
@@ -384,6 +385,6 @@ def test_jobs_of_many_threads_all_end(jobs, word):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
     for _ in range(200):
-        assert Idle(jobs, tokens.get(timeout=5)).is_idle.wait(5)
+        assert Idle(jobs, tokens.get(timeout=PATIENCE)).is_idle.wait(PATIENCE)

@@ -13,6 +13,7 @@ import pytest
 
 from callboard.actors.runtime import Lanes, _lanes, refuse_own_thread
 from callboard.messages import SupervisorStoppedError, WouldDeadlockError
+from support import HELD, PATIENCE
 
 WORD = ContextVar("WORD", default="none")
 
@@ -26,7 +27,7 @@ class Held:
 
     def __call__(self):
         self.begun.set()
-        assert self.let_go.wait(10)
+        assert self.let_go.wait(HELD)
         return "returned"
 
 
@@ -41,19 +42,19 @@ def test_calls_of_a_lane_run_one_after_the_other_in_order(lanes, held):
     order = []
     first = lanes.submit("one", held)
     rest = [lanes.submit("one", lambda number=number: order.append(number)) for number in range(20)]
-    assert held.begun.wait(5)
+    assert held.begun.wait(PATIENCE)
     assert order == []
     held.let_go.set()
-    assert first.result(5) == "returned"
+    assert first.result(PATIENCE) == "returned"
     for call in rest:
-        call.result(5)
+        call.result(PATIENCE)
     assert order == list(range(20))
 
 
 def test_lanes_of_different_names_run_side_by_side(lanes):
-    meet = threading.Barrier(2, timeout=5)
+    meet = threading.Barrier(2, timeout=PATIENCE)
     calls = [lanes.submit(name, meet.wait) for name in ("one", "two")]
-    assert sorted(call.result(5) for call in calls) == [0, 1]
+    assert sorted(call.result(PATIENCE) for call in calls) == [0, 1]
 
 
 def test_a_call_runs_in_a_copy_of_its_callers_context(lanes):
@@ -64,13 +65,13 @@ def test_a_call_runs_in_a_copy_of_its_callers_context(lanes):
         WORD.set("the call's")
         return seen
 
-    assert lanes.submit("one", change).result(5) == "the caller's"
+    assert lanes.submit("one", change).result(PATIENCE) == "the caller's"
     assert WORD.get() == "the caller's"
 
 
 def test_a_lanes_thread_is_one_of_ours(lanes):
     with pytest.raises(WouldDeadlockError):
-        lanes.submit("one", lambda: refuse_own_thread("result")).result(5)
+        lanes.submit("one", lambda: refuse_own_thread("result")).result(PATIENCE)
 
 
 def test_what_a_call_raises_goes_to_its_future_and_the_lane_lives_on(lanes):
@@ -78,8 +79,8 @@ def test_what_a_call_raises_goes_to_its_future_and_the_lane_lives_on(lanes):
         raise LookupError
 
     with pytest.raises(LookupError):
-        lanes.submit("one", fail).result(5)
-    assert lanes.submit("one", lambda: "alive").result(5) == "alive"
+        lanes.submit("one", fail).result(PATIENCE)
+    assert lanes.submit("one", lambda: "alive").result(PATIENCE) == "alive"
 
 
 @pytest.mark.parametrize("how", [SystemExit, KeyboardInterrupt, GeneratorExit])
@@ -88,8 +89,8 @@ def test_a_call_that_wants_to_leave_the_process_is_an_ordinary_error_and_the_lan
         raise how
 
     with pytest.raises(RuntimeError, match=how.__name__):
-        lanes.submit("one", leave).result(5)
-    assert lanes.submit("one", lambda: "alive").result(5) == "alive"
+        lanes.submit("one", leave).result(PATIENCE)
+    assert lanes.submit("one", lambda: "alive").result(PATIENCE) == "alive"
 
 
 async def test_a_call_that_raises_stop_iteration_is_an_ordinary_error(lanes):
@@ -97,29 +98,29 @@ async def test_a_call_that_raises_stop_iteration_is_an_ordinary_error(lanes):
         raise StopIteration
 
     with pytest.raises(RuntimeError):
-        await asyncio.wait_for(lanes.run("one", stop), 5)
+        await asyncio.wait_for(lanes.run("one", stop), PATIENCE)
 
 
 def test_a_lane_is_busy_while_a_call_runs_or_waits(lanes, held):
     assert not lanes.busy("one")
     first, second = lanes.submit("one", held), lanes.submit("one", lambda: None)
-    assert held.begun.wait(5)
+    assert held.begun.wait(PATIENCE)
     assert lanes.busy("one")
     held.let_go.set()
-    first.result(5)
-    second.result(5)
+    first.result(PATIENCE)
+    second.result(PATIENCE)
     assert not lanes.busy("one")
 
 
 def test_a_call_that_was_cancelled_while_it_waited_never_runs(lanes, held):
     ran = []
     first, second = lanes.submit("one", held), lanes.submit("one", lambda: ran.append(1))
-    assert held.begun.wait(5)
+    assert held.begun.wait(PATIENCE)
     assert second.cancel()
     assert not first.cancel()
     held.let_go.set()
-    first.result(5)
-    lanes.submit("one", lambda: None).result(5)
+    first.result(PATIENCE)
+    lanes.submit("one", lambda: None).result(PATIENCE)
     assert ran == []
     assert not lanes.busy("one")
 
@@ -144,15 +145,15 @@ def test_a_lane_that_was_never_used_is_not_busy(lanes):
 
 def test_an_idle_lane_lets_its_thread_go_and_the_next_call_starts_another(lanes, monkeypatch):
     monkeypatch.setattr(_lanes, "_IDLE_SECONDS", 0.01)
-    first = lanes.submit("one", threading.current_thread).result(5)
-    first.join(5)
+    first = lanes.submit("one", threading.current_thread).result(PATIENCE)
+    first.join(PATIENCE)
     assert not first.is_alive()
-    second = lanes.submit("one", threading.current_thread).result(5)
+    second = lanes.submit("one", threading.current_thread).result(PATIENCE)
     assert second is not first
 
 
 def test_a_lanes_thread_never_keeps_the_process_alive(lanes):
-    thread = lanes.submit("one", threading.current_thread).result(5)
+    thread = lanes.submit("one", threading.current_thread).result(PATIENCE)
     assert thread.daemon
     assert thread.name == "callboard-lane-one"
 
@@ -166,40 +167,40 @@ def test_many_calls_of_many_threads_all_run_once_while_lanes_come_and_go(lanes, 
 
     def call_all():
         for turn in range(500):
-            lanes.submit(f"lane-{turn % 5}", lambda number=turn % 5: count(number)).result(5)
+            lanes.submit(f"lane-{turn % 5}", lambda number=turn % 5: count(number)).result(PATIENCE)
 
     threads = [threading.Thread(target=call_all) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE)
     assert counts == dict.fromkeys(range(5), 400)
 
 
 def test_closing_cancels_what_waits_and_lets_the_running_call_return(held):
     lanes = Lanes()
     first, second = lanes.submit("one", held), lanes.submit("one", lambda: None)
-    assert held.begun.wait(5)
+    assert held.begun.wait(PATIENCE)
     assert lanes.close(0) == ("one",)
     assert second.cancelled()
     held.let_go.set()
-    assert first.result(5) == "returned"
+    assert first.result(PATIENCE) == "returned"
 
 
 def test_closing_names_the_lanes_whose_call_does_not_return_and_no_other(held):
     lanes = Lanes()
-    lanes.submit("quick", lambda: None).result(5)
+    lanes.submit("quick", lambda: None).result(PATIENCE)
     stuck = lanes.submit("stuck", held)
-    assert held.begun.wait(5)
+    assert held.begun.wait(PATIENCE)
     assert lanes.close(0.1) == ("stuck",)
     held.let_go.set()
-    assert stuck.result(5) == "returned"
+    assert stuck.result(PATIENCE) == "returned"
 
 
 async def test_closed_lanes_take_no_call_and_start_no_thread():
     lanes, ran = Lanes(), []
-    lanes.submit("used", lambda: None).result(5)
-    assert lanes.close(5) == ()
+    lanes.submit("used", lambda: None).result(PATIENCE)
+    assert lanes.close(PATIENCE) == ()
     for name in ("used", "new"):
         with pytest.raises(SupervisorStoppedError, match=f"'{name}' takes no more calls"):
             lanes.submit(name, lambda: ran.append(1))
@@ -214,18 +215,18 @@ def test_lanes_that_are_closed_while_many_call_start_none_behind_the_closing():
     lanes, started = Lanes(), threading.Barrier(5)
 
     def call_on():
-        started.wait(5)
+        started.wait(PATIENCE)
         with contextlib.suppress(SupervisorStoppedError, CancelledError):
             while True:
-                lanes.submit("busy", lambda: None).result(5)
+                lanes.submit("busy", lambda: None).result(PATIENCE)
 
     threads = [threading.Thread(target=call_on) for _ in range(4)]
     for thread in threads:
         thread.start()
-    started.wait(5)
-    assert lanes.close(5) == ()
+    started.wait(PATIENCE)
+    assert lanes.close(PATIENCE) == ()
     for thread in threads:
-        thread.join(5)
+        thread.join(PATIENCE)
     assert "callboard-lane-busy" not in {thread.name for thread in threading.enumerate()}
 
 
@@ -240,12 +241,12 @@ def test_closing_does_not_wait_for_a_call_that_the_lane_took_meanwhile():
             return before and super().empty()
 
     lanes = Lanes()
-    lanes.submit("one", lambda: None).result(5)
+    lanes.submit("one", lambda: None).result(PATIENCE)
     lane = lanes._lanes["one"]
     lane._calls.put(None)  # the thread leaves the queue that it waits on
-    lane.thread.join(5)
+    lane.thread.join(PATIENCE)
     lane._calls = TakenMeanwhile()
     closing = threading.Thread(target=lanes.close, args=(0,), daemon=True)
     closing.start()
-    closing.join(2)
+    closing.join(PATIENCE)
     assert not closing.is_alive()

@@ -11,6 +11,7 @@ import pytest
 
 from callboard.actors.runtime import Deed, Lease, Leases, committing, foresee
 from callboard.messages import LeaseVoidError
+from support import HELD, PATIENCE
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_a_deed_is_asked_in_a_thread_that_copies_its_context(lease, deed):
             pytest.fail("the body ran")
 
     with ThreadPoolExecutor(1) as pool, pytest.raises(LeaseVoidError):
-        pool.submit(context.run, commit).result(5)
+        pool.submit(context.run, commit).result(PATIENCE)
 
 
 @pytest.mark.parametrize("what", ["lease", "deed"])
@@ -106,7 +107,7 @@ def test_nothing_commits_after_void_has_returned(lease, deed, what):
     def commit():
         with deed.committing():
             inside.set()
-            assert let_go.wait(5)
+            assert let_go.wait(HELD)
             return voided.is_set()
 
     def void():
@@ -115,11 +116,11 @@ def test_nothing_commits_after_void_has_returned(lease, deed, what):
 
     with ThreadPoolExecutor(2) as pool:
         committed = pool.submit(commit)
-        assert inside.wait(5)
+        assert inside.wait(PATIENCE)
         voiding = pool.submit(void)
         let_go.set()
-        assert committed.result(5) is False
-        voiding.result(5)
+        assert committed.result(PATIENCE) is False
+        voiding.result(PATIENCE)
     with pytest.raises(LeaseVoidError), deed.committing():
         pytest.fail("the body ran")
 
@@ -132,7 +133,7 @@ def test_a_commit_within_a_commit_of_the_same_call_does_not_wait_for_itself(deed
     done = []
     thread = threading.Thread(target=lambda: done.append(commit_twice()), daemon=True)
     thread.start()
-    thread.join(2)
+    thread.join(PATIENCE)
     assert done == [True]
 
 

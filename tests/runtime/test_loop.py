@@ -9,6 +9,7 @@ import pytest
 
 from callboard.actors.runtime import EventLoop, refuse_own_thread
 from callboard.messages import WouldDeadlockError
+from support import HELD, PATIENCE
 
 
 async def leave(how: type[BaseException]) -> None:
@@ -19,7 +20,7 @@ async def test_a_coroutine_runs_on_the_loops_thread(loop):
     async def where():
         return threading.current_thread()
 
-    assert loop.submit(where()).result(5) is loop.thread
+    assert loop.submit(where()).result(PATIENCE) is loop.thread
 
 
 def test_the_loops_thread_is_one_of_ours(loop):
@@ -27,7 +28,7 @@ def test_the_loops_thread_is_one_of_ours(loop):
         refuse_own_thread("stop")
 
     with pytest.raises(WouldDeadlockError, match="test-loop"):
-        loop.submit(block()).result(5)
+        loop.submit(block()).result(PATIENCE)
 
 
 def test_a_future_that_is_cancelled_cancels_its_coroutine(loop):
@@ -42,9 +43,9 @@ def test_a_future_that_is_cancelled_cancels_its_coroutine(loop):
             raise
 
     future = loop.submit(wait())
-    assert begun.wait(5)
+    assert begun.wait(PATIENCE)
     future.cancel()
-    assert cancelled.wait(5)
+    assert cancelled.wait(PATIENCE)
 
 
 @pytest.mark.parametrize("how", [SystemExit, KeyboardInterrupt])
@@ -54,8 +55,8 @@ def test_a_task_that_wants_to_leave_the_process_does_not_end_the_loop(loop, how)
         await asyncio.wait([task])
         return type(task.exception())
 
-    assert loop.submit(start_a_task_that_leaves()).result(5) is how
-    assert loop.submit(asyncio.sleep(0, "alive")).result(5) == "alive"
+    assert loop.submit(start_a_task_that_leaves()).result(PATIENCE) is how
+    assert loop.submit(asyncio.sleep(0, "alive")).result(PATIENCE) == "alive"
 
 
 def test_stopping_cancels_what_still_runs():
@@ -71,8 +72,8 @@ def test_stopping_cancels_what_still_runs():
             cancelled.set()
 
     future = loop.submit(wait())
-    assert begun.wait(5)
-    assert loop.stop(5)
+    assert begun.wait(PATIENCE)
+    assert loop.stop(PATIENCE)
     assert cancelled.is_set()
     assert future.cancelled()
     assert not loop.thread.is_alive()
@@ -92,22 +93,22 @@ def test_a_coroutine_that_will_not_be_cancelled_is_reported_by_stop():
                 continue
 
     loop.submit(stay())
-    assert begun.wait(5)
+    assert begun.wait(PATIENCE)
     assert not loop.stop(0.01)
     loop.call(leave_now.set)
-    loop.thread.join(5)
+    loop.thread.join(PATIENCE)
     assert not loop.thread.is_alive()
 
 
 def test_a_loop_that_was_never_started_can_be_stopped():
-    assert EventLoop("idle-loop").stop(5)
+    assert EventLoop("idle-loop").stop(PATIENCE)
 
 
 def test_a_loop_can_be_stopped_twice():
     loop = EventLoop("twice-loop")
     loop.start()
-    assert loop.stop(5)
-    assert loop.stop(5)
+    assert loop.stop(PATIENCE)
+    assert loop.stop(PATIENCE)
 
 
 @pytest.fixture
@@ -117,10 +118,10 @@ def held(loop):
 
     def hold():
         begun.set()
-        go.wait(5)
+        go.wait(HELD)
 
     loop.call(hold)
-    assert begun.wait(5)
+    assert begun.wait(PATIENCE)
     yield go
     go.set()
 
@@ -131,7 +132,7 @@ def test_calls_are_made_in_their_order(loop, held):
         loop.call(lambda number=number: made.append(number))
     loop.call(done.set)
     held.set()
-    assert done.wait(5)
+    assert done.wait(PATIENCE)
     assert made == list(range(50))
 
 
@@ -145,11 +146,11 @@ def test_a_call_that_raises_costs_the_others_nothing_and_is_told(loop, how):
     async def listen():
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: told.append(context["exception"]))
 
-    loop.submit(listen()).result(5)
+    loop.submit(listen()).result(PATIENCE)
     loop.call(lambda: [loop.call(each) for each in (fail, done.set)])  # both wait for the same turn
-    assert done.wait(5)
+    assert done.wait(PATIENCE)
     assert [type(error) for error in told] == [how]
-    assert loop.submit(asyncio.sleep(0, "alive")).result(5) == "alive"
+    assert loop.submit(asyncio.sleep(0, "alive")).result(PATIENCE) == "alive"
 
 
 def test_many_calls_wake_a_busy_loop_once(loop, held, monkeypatch):
@@ -161,19 +162,19 @@ def test_many_calls_wake_a_busy_loop_once(loop, held, monkeypatch):
     loop.call(done.set)
     assert len(woken) == 1
     held.set()
-    assert done.wait(5)
+    assert done.wait(PATIENCE)
 
 
 def test_a_call_that_a_call_makes_is_made_too(loop):
     done = threading.Event()
     loop.call(lambda: loop.call(done.set))
-    assert done.wait(5)
+    assert done.wait(PATIENCE)
 
 
 def test_a_call_after_the_end_is_ignored():
     loop = EventLoop("ended-loop")
     loop.start()
-    assert loop.stop(5)
+    assert loop.stop(PATIENCE)
     called: list[int] = []
     loop.call(lambda: called.append(1))
     assert called == []

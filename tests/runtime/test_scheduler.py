@@ -11,6 +11,7 @@ import pytest
 
 from callboard.actors.runtime import ScheduledActor, Scheduler, refuse_own_thread
 from callboard.messages import WouldDeadlockError
+from support import PATIENCE
 
 
 class Player(ScheduledActor):
@@ -36,7 +37,7 @@ def scheduler():
     made = Scheduler("test-actors")
     made.start()
     yield made
-    assert made.stop(5)
+    assert made.stop(PATIENCE)
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def fail():
 
 
 def test_all_actors_run_on_the_one_thread(scheduler, start):
-    threads = {start().ask(threading.current_thread, timeout=5) for _ in range(5)}
+    threads = {start().ask(threading.current_thread, timeout=PATIENCE) for _ in range(5)}
     assert threads == {scheduler.thread}
     assert scheduler.thread.daemon
 
@@ -76,7 +77,7 @@ def test_messages_are_handled_in_the_order_in_which_they_were_sent_whoever_gets_
     actors = [start() for _ in range(3)]
     for number in range(30):
         actors[number % 3].tell(number)
-    assert [seen.get(timeout=5) for _ in range(30)] == list(range(30))
+    assert [seen.get(timeout=PATIENCE) for _ in range(30)] == list(range(30))
 
 
 def test_an_actor_that_tells_another_is_not_interrupted(start, seen):
@@ -87,25 +88,25 @@ def test_an_actor_that_tells_another_is_not_interrupted(start, seen):
         seen.put("first")
 
     one.tell(both)
-    assert [seen.get(timeout=5) for _ in range(3)] == [both, "first", "later"]
+    assert [seen.get(timeout=PATIENCE) for _ in range(3)] == [both, "first", "later"]
 
 
 def test_what_an_ask_raises_goes_to_the_caller_and_the_actor_lives_on(start):
     actor = start()
     with pytest.raises(ValueError, match="on purpose"):
-        actor.ask(fail, timeout=5)
-    assert actor.ask("still there", timeout=5) == "still there"
+        actor.ask(fail, timeout=PATIENCE)
+    assert actor.ask("still there", timeout=PATIENCE) == "still there"
 
 
 @pytest.mark.parametrize("how", [fail, leave])
 def test_an_actor_that_fails_ends_alone_and_hears_of_it(start, seen, how):
     one, two = start(), start()
     one.tell(how)
-    assert seen.get(timeout=5) is how
-    assert isinstance(seen.get(timeout=5), ValueError | SystemExit)
+    assert seen.get(timeout=PATIENCE) is how
+    assert isinstance(seen.get(timeout=PATIENCE), ValueError | SystemExit)
     assert not one.is_alive()
     assert pykka.ActorRegistry.get_by_urn(one.actor_urn) is None
-    assert two.ask("well", timeout=5) == "well"
+    assert two.ask("well", timeout=PATIENCE) == "well"
 
 
 def test_a_hook_that_wants_to_leave_the_process_ends_its_actor_alone(scheduler, seen, start, caplog):
@@ -117,7 +118,7 @@ def test_a_hook_that_wants_to_leave_the_process_ends_its_actor_alone(scheduler, 
 
     one = Leaving.start(scheduler, seen)
     one.tell(fail)
-    assert start().ask("well", timeout=5) == "well"
+    assert start().ask("well", timeout=PATIENCE) == "well"
     assert not one.is_alive()
 
 
@@ -126,10 +127,10 @@ def test_an_actor_whose_end_fails_is_out_of_pykkas_list_and_the_others_go_on(sch
     caplog.set_level("CRITICAL", "pykka")
     one = type("Leaving", (Player,), {hook: lambda *_: leave()}).start(scheduler, seen)
     if hook == "on_stop":
-        one.stop(timeout=5)
+        one.stop(timeout=PATIENCE)
     else:
         one.tell(fail)
-    assert start().ask("well", timeout=5) == "well"
+    assert start().ask("well", timeout=PATIENCE) == "well"
     assert pykka.ActorRegistry.get_by_urn(one.actor_urn) is None
 
 
@@ -139,31 +140,31 @@ def test_an_envelope_that_can_not_be_handled_does_not_end_the_thread(scheduler, 
             leave()
 
     scheduler.put(Broken(), None)
-    assert start().ask("well", timeout=5) == "well"
+    assert start().ask("well", timeout=PATIENCE) == "well"
     assert "the thread of the actors caught what an actor raised" in caplog.messages
 
 
 def test_a_stop_comes_after_what_was_sent_before_it(start, seen):
     actor = start()
     actor.tell("before")
-    actor.stop(timeout=5)
-    assert [seen.get(timeout=5), seen.get(timeout=5)] == ["before", "stopped"]
+    actor.stop(timeout=PATIENCE)
+    assert [seen.get(timeout=PATIENCE), seen.get(timeout=PATIENCE)] == ["before", "stopped"]
     with pytest.raises(pykka.ActorDeadError):
         actor.tell("after")
 
 
 def test_who_asked_a_stopped_actor_is_told_so(start):
     actor, held = start(), threading.Event()
-    actor.tell(lambda: held.wait(5))
+    actor.tell(lambda: held.wait(PATIENCE))
     ended = actor.stop(block=False)
     asked = actor.ask("too late", block=False)
     twice = actor.stop(block=False)
     held.set()
-    ended.get(timeout=5)
+    ended.get(timeout=PATIENCE)
     with pytest.raises(pykka.ActorDeadError, match="before handling"):
-        asked.get(timeout=5)
+        asked.get(timeout=PATIENCE)
     assert not actor.is_alive()
-    twice.get(timeout=5)
+    twice.get(timeout=PATIENCE)
 
 
 def test_it_says_for_how_long_it_has_handled_a_message(scheduler, start):
@@ -171,18 +172,18 @@ def test_it_says_for_how_long_it_has_handled_a_message(scheduler, start):
 
     def wait():
         reached.set()
-        return held.wait(5)
+        return held.wait(PATIENCE)
 
     answer = actor.ask(wait, block=False)
-    assert reached.wait(5)
+    assert reached.wait(PATIENCE)
     assert 0 < scheduler.busy < 5
     held.set()
-    assert answer.get(timeout=5)
+    assert answer.get(timeout=PATIENCE)
 
 
 def test_its_thread_is_one_of_ours(start):
     with pytest.raises(WouldDeadlockError):
-        start().ask(lambda: refuse_own_thread("this"), timeout=5)
+        start().ask(lambda: refuse_own_thread("this"), timeout=PATIENCE)
 
 
 def test_it_ends_after_what_was_sent_before(seen):
@@ -191,8 +192,8 @@ def test_it_ends_after_what_was_sent_before(seen):
     actor.tell("kept")
     actor.stop(block=False)
     scheduler.start()
-    assert scheduler.stop(5)
-    assert [seen.get(timeout=5), seen.get(timeout=5)] == ["kept", "stopped"]
+    assert scheduler.stop(PATIENCE)
+    assert [seen.get(timeout=PATIENCE), seen.get(timeout=PATIENCE)] == ["kept", "stopped"]
     assert not scheduler.thread.is_alive()
     assert scheduler.busy == 0
 
@@ -201,19 +202,19 @@ def test_after_its_end_its_actors_are_dead_and_who_asks_or_stops_one_is_answered
     scheduler = Scheduler("ending-actors")
     scheduler.start()
     actor, late = (Player.start(scheduler, seen) for _ in range(2))
-    assert scheduler.stop(5)
+    assert scheduler.stop(PATIENCE)
     assert not actor.is_alive()
     assert pykka.ActorRegistry.get_by_urn(actor.actor_urn) is None
     with pytest.raises(pykka.ActorDeadError):
-        actor.ask("anyone there?", timeout=5)
-    assert late.stop(timeout=5) is False
+        actor.ask("anyone there?", timeout=PATIENCE)
+    assert late.stop(timeout=PATIENCE) is False
 
 
 def test_an_actor_that_is_started_after_the_end_answers_that_it_is_dead(seen):
     scheduler = Scheduler("ended-actors")
     scheduler.start()
-    assert scheduler.stop(5)
+    assert scheduler.stop(PATIENCE)
     actor = Player.start(scheduler, seen)
     with pytest.raises(pykka.ActorDeadError):
-        actor.ask("anyone there?", timeout=5)
+        actor.ask("anyone there?", timeout=PATIENCE)
     assert not actor.is_alive()

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from callboard.actors.runtime import EventStream, Subscriber, VirtualClock
 from callboard.messages import Event, EventName
+from support import HELD, PATIENCE
 
 NAME = EventName.STATE_CHANGED
 
@@ -129,8 +130,8 @@ def test_waiting_for_an_event_ends_when_it_comes(stream):
     waiting = threading.Thread(target=lambda: got.put(feed.get(5)))
     waiting.start()
     emit(stream, 1)
-    assert got.get(timeout=5).seq == 1
-    waiting.join(5)
+    assert got.get(timeout=PATIENCE).seq == 1
+    waiting.join(PATIENCE)
 
 
 def test_waiting_for_an_event_that_does_not_come_times_out(stream):
@@ -185,7 +186,7 @@ def test_events_of_many_threads_have_one_order_for_all():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
     assert [drain(feed) for feed in feeds] == [list(range(1, 401))] * 2
 
 
@@ -194,8 +195,8 @@ def test_a_subscriber_is_called_with_each_event_on_a_thread_of_its_own(stream):
     subscriber = Subscriber(stream.open(), lambda event: got.put((event.seq, threading.current_thread().name)))
     emit(stream, 2)
     stream.close()
-    assert subscriber.join(5)
-    assert [got.get(timeout=5), got.get(timeout=5)] == [(1, subscriber.name), (2, subscriber.name)]
+    assert subscriber.join(PATIENCE)
+    assert [got.get(timeout=PATIENCE), got.get(timeout=PATIENCE)] == [(1, subscriber.name), (2, subscriber.name)]
 
 
 def test_a_failing_subscriber_is_logged_and_gets_the_next_event(stream, caplog):
@@ -210,8 +211,8 @@ def test_a_failing_subscriber_is_logged_and_gets_the_next_event(stream, caplog):
         subscriber = Subscriber(stream.open(), fail_first)
         emit(stream, 2)
         stream.close()
-        assert subscriber.join(5)
-    assert [got.get(timeout=5), got.get(timeout=5)] == [1, 2]
+        assert subscriber.join(PATIENCE)
+    assert [got.get(timeout=PATIENCE), got.get(timeout=PATIENCE)] == [1, 2]
     assert [record.getMessage() for record in caplog.records] == ["a subscriber failed on event 1, state.changed"]
 
 
@@ -226,8 +227,8 @@ def test_a_subscriber_that_wants_to_leave_the_process_gets_the_next_event(stream
     subscriber = Subscriber(stream.open(), leave_first)
     emit(stream, 2)
     stream.close()
-    assert subscriber.join(5)
-    assert [got.get(timeout=5), got.get(timeout=5)] == [1, 2]
+    assert subscriber.join(PATIENCE)
+    assert [got.get(timeout=PATIENCE), got.get(timeout=PATIENCE)] == [1, 2]
 
 
 def test_a_subscriber_that_does_not_return_is_not_waited_for_longer_than_wanted(stream):
@@ -235,22 +236,22 @@ def test_a_subscriber_that_does_not_return_is_not_waited_for_longer_than_wanted(
 
     def block(_event: Event) -> None:
         begun.set()
-        let_go.wait(10)
+        let_go.wait(HELD)
 
     subscriber = Subscriber(stream.open(), block)
     emit(stream, 1)
     stream.close()
-    assert begun.wait(5)
+    assert begun.wait(PATIENCE)
     assert not subscriber.join(0.01)
     let_go.set()
-    assert subscriber.join(5)
+    assert subscriber.join(PATIENCE)
 
 
 def test_a_subscriber_may_wait_for_itself(stream):
     subscribers, joined = queue.SimpleQueue(), queue.SimpleQueue()
-    subscriber = Subscriber(stream.open(), lambda _event: joined.put(subscribers.get(timeout=5).join(0)))
+    subscriber = Subscriber(stream.open(), lambda _event: joined.put(subscribers.get(timeout=PATIENCE).join(0)))
     subscribers.put(subscriber)
     emit(stream, 1)
-    assert joined.get(timeout=5) is True
+    assert joined.get(timeout=PATIENCE) is True
     stream.close()
-    assert subscriber.join(5)
+    assert subscriber.join(PATIENCE)

@@ -9,6 +9,7 @@ import pytest
 
 from callboard.actors.runtime import mark_own_thread, refuse_own_thread
 from callboard.messages import WouldDeadlockError
+from support import PATIENCE
 
 
 def test_a_thread_of_the_host_program_may_block():
@@ -25,12 +26,12 @@ def test_a_thread_of_ours_may_not_block_and_the_error_says_where():
         ThreadPoolExecutor(1, thread_name_prefix="ours") as pool,
         pytest.raises(WouldDeadlockError, match="result blocks, and was called from ours"),
     ):
-        pool.submit(ours).result(5)
+        pool.submit(ours).result(PATIENCE)
 
 
 def test_marking_one_thread_does_not_mark_others():
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(mark_own_thread).result(5)
+        pool.submit(mark_own_thread).result(PATIENCE)
     refuse_own_thread("stop")
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(refuse_own_thread, "stop").result(5)
+        pool.submit(refuse_own_thread, "stop").result(PATIENCE)

@@ -9,6 +9,7 @@ import pytest
 
 from callboard.actors.runtime import EventLoop, Lanes, Watchdog, refuse_own_thread, stack_of
 from callboard.messages import WouldDeadlockError
+from support import HELD, PATIENCE
 
 HUNG = 0.05
 
@@ -22,7 +23,7 @@ class Held:
 
     def waits_for_the_printer(self):
         self.begun.set()
-        assert self.let_go.wait(10)
+        assert self.let_go.wait(HELD)
 
 
 class Reports(queue.SimpleQueue):
@@ -38,7 +39,7 @@ class Reports(queue.SimpleQueue):
         """Wait for a report; gives its values, and the kinds of all up to it."""
         kinds = []
         while True:
-            said, *values = self.get(timeout=5)
+            said, *values = self.get(timeout=PATIENCE)
             kinds.append(said)
             if said == kind:
                 return values, kinds
@@ -85,12 +86,12 @@ def watch(reports):
 
     yield begin
     for dog in started:
-        assert dog.stop(5)
+        assert dog.stop(PATIENCE)
 
 
 def block(loop, call):
     loop.call(call.waits_for_the_printer)
-    assert call.begun.wait(5)
+    assert call.begun.wait(PATIENCE)
 
 
 def test_a_blocked_loop_is_told_of_with_its_thread_and_its_stack(loop, held, reports, watch):
@@ -144,14 +145,14 @@ def test_every_blockage_is_told_and_then_its_end(loop, reports, watch):
 def test_a_loop_that_answers_is_asked_again_and_again_and_never_told_of(reports, watch):
     loop = LoopThatAnswersAtOnce()
     watch(loop)
-    assert loop.asked_often.wait(10)
+    assert loop.asked_often.wait(PATIENCE)
     assert reports.empty()
 
 
 def test_a_loop_that_has_ended_is_told_of_without_a_stack(reports, watch):
     loop = EventLoop("ended-loop")
     loop.start()
-    assert loop.stop(5)
+    assert loop.stop(PATIENCE)
     watch(loop)
     (thread_name, stack, _), _ = reports.until("blocked")
     assert (thread_name, stack) == ("ended-loop", "")
@@ -167,7 +168,7 @@ def test_a_report_that_fails_does_not_end_the_watch(loop, held, reports, watch, 
     reports.until("blocked")
     held.let_go.set()
     reports.until("free")
-    assert dog.stop(5)
+    assert dog.stop(PATIENCE)
     assert "a report of the watchdog failed" in caplog.messages
 
 
@@ -185,7 +186,7 @@ def test_a_word_that_the_loop_is_free_again_may_fail_too(loop, held, reports, wa
     block(loop, again)
     reports.until("blocked")
     again.let_go.set()
-    assert dog.stop(5)
+    assert dog.stop(PATIENCE)
     assert "a report of the watchdog failed" in caplog.messages
 
 
@@ -193,14 +194,14 @@ def test_a_watchdog_can_be_stopped_while_the_loop_is_blocked(loop, held, reports
     block(loop, held)
     dog = watch(loop)
     reports.until("blocked")
-    assert dog.stop(5)
+    assert dog.stop(PATIENCE)
     assert reports.empty()
 
 
 def test_a_watchdog_can_be_stopped_before_it_has_told_of_anything(loop, held, reports, watch):
     block(loop, held)
     dog = watch(loop, hung_seconds=3600)
-    assert dog.stop(5)
+    assert dog.stop(PATIENCE)
     assert reports.empty()
 
 
@@ -209,25 +210,25 @@ def test_a_watchdog_whose_report_does_not_return_is_reported_by_stop(loop, held,
 
     def report(*_):
         reporting.set()
-        assert let_go.wait(10)
+        assert let_go.wait(HELD)
 
     block(loop, held)
     dog = watch(loop, on_blocked=report)
-    assert reporting.wait(5)
+    assert reporting.wait(PATIENCE)
     assert not dog.stop(0.01)
     let_go.set()
-    assert dog.stop(5)
+    assert dog.stop(PATIENCE)
 
 
 def test_a_watchdog_that_was_never_started_can_be_stopped(loop, reports):
     dog = Watchdog("idle-watchdog", loop, HUNG, on_blocked=reports.blocked, on_free=reports.free)
-    assert dog.stop(5)
+    assert dog.stop(PATIENCE)
 
 
 def test_a_watchdog_can_be_stopped_twice(loop, watch):
     dog = watch(loop)
-    assert dog.stop(5)
-    assert dog.stop(5)
+    assert dog.stop(PATIENCE)
+    assert dog.stop(PATIENCE)
 
 
 def test_a_watchdogs_thread_is_one_of_ours_and_never_keeps_the_process_alive(loop, held, watch):
@@ -241,7 +242,7 @@ def test_a_watchdogs_thread_is_one_of_ours_and_never_keeps_the_process_alive(loo
 
     block(loop, held)
     watch(loop, on_blocked=report)
-    thread, _ = seen.get(timeout=5)
+    thread, _ = seen.get(timeout=PATIENCE)
     assert (thread.name, thread.daemon) == ("test-watchdog", True)
 
 
@@ -254,14 +255,14 @@ def test_a_thread_that_does_not_run_has_no_stack():
     thread = threading.Thread(target=lambda: None)
     before = stack_of(thread)
     thread.start()
-    thread.join(5)
+    thread.join(PATIENCE)
     assert (before, stack_of(thread)) == ("", "")
 
 
 def test_a_thread_that_has_ended_is_not_taken_for_the_one_that_has_its_number_now():
     thread = threading.Thread(target=lambda: None)
     thread.start()
-    thread.join(5)
+    thread.join(PATIENCE)
     thread._ident = threading.get_ident()  # systems give numbers again
     assert stack_of(thread) == ""
 
@@ -285,11 +286,11 @@ def test_a_deep_stack_is_cut_from_the_outside():
 def test_the_stack_of_a_lane_shows_the_call_that_does_not_return(held):
     lanes = Lanes()
     call = lanes.submit("printer", held.waits_for_the_printer)
-    assert held.begun.wait(5)
+    assert held.begun.wait(PATIENCE)
     assert "in waits_for_the_printer" in lanes.stack("printer")
     held.let_go.set()
-    call.result(5)
-    assert lanes.close(5) == ()
+    call.result(PATIENCE)
+    assert lanes.close(PATIENCE) == ()
 
 
 def test_a_lane_that_was_never_used_has_no_stack(lanes):
@@ -307,7 +308,7 @@ class Busy:
 def test_a_thread_that_is_busy_for_too_long_is_told_of_once_and_when_it_goes_on(held, reports, watch):
     thread = threading.Thread(target=held.waits_for_the_printer, name="test-busy")
     thread.start()
-    assert held.begun.wait(5)
+    assert held.begun.wait(PATIENCE)
     busy = Busy(thread)
     busy.busy = 5.0
     loop = LoopThatAnswersAtOnce()
@@ -315,11 +316,11 @@ def test_a_thread_that_is_busy_for_too_long_is_told_of_once_and_when_it_goes_on(
     (thread_name, stack, seconds), _ = reports.until("blocked")
     assert (thread_name, seconds) == ("test-busy", 5.0)
     assert "in waits_for_the_printer" in stack
-    assert loop.asked_often.wait(5)
+    assert loop.asked_often.wait(PATIENCE)
     busy.busy = 0.0
     assert reports.until("free") == (["test-busy"], ["free"])
     held.let_go.set()
-    thread.join(5)
+    thread.join(PATIENCE)
 
 
 def test_what_has_no_thread_is_never_told_of(reports, watch):
@@ -327,5 +328,5 @@ def test_what_has_no_thread_is_never_told_of(reports, watch):
     nothing.busy = 5.0
     loop = LoopThatAnswersAtOnce()
     watch(loop, watched=(nothing,))
-    assert loop.asked_often.wait(5)
+    assert loop.asked_often.wait(PATIENCE)
     assert reports.empty()

@@ -278,7 +278,7 @@ def same(live, folded):
 
 
 @pytest.mark.parametrize("address", MACHINES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_what_a_run_heard_makes_the_same_run_again_at_any_time(address, data):
     machine = MACHINES[address]

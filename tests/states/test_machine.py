@@ -19,6 +19,7 @@ from callboard.actors.states import (
     mermaid,
 )
 from callboard.messages import BrokenMachineError, CallboardError, Captured
+from support import PATIENCE
 
 ALL = [HostAgentStateManager, AppAgentStateManager, MobileAgentStateManager, LinuxAgentStateManager]
 BY = By.SYSTEM
@@ -188,7 +189,7 @@ def test_many_threads_that_look_a_state_up_first_get_one_instance(manager):
         __slots__ = ()
 
         def __init__(self):
-            barrier.wait(timeout=10)  # all threads are past the first look before any of them has an instance
+            barrier.wait(timeout=PATIENCE)  # all threads are past the first look before any of them has an instance
 
     manager.register(Slow)
 

@@ -12,6 +12,7 @@ import pytest
 
 from callboard.actors.servers import DocumentServer, ToolError
 from callboard.messages import AgentKind, Effect, Target, TargetKind
+from support import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,7 +149,7 @@ def test_libreoffice_opens_what_was_made(soffice: str, workspace: Path, tmp_path
             str(tmp_path / "out"),
             str(workspace / name),
         ]
-        subprocess.run(command, check=True, capture_output=True, timeout=100)
+        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
         assert (tmp_path / "out" / name).with_suffix(f".{kind}").stat().st_size
     computed = openpyxl.load_workbook(tmp_path / "out" / "report.xlsx", data_only=True).active
     assert computed["B4"].value == 30.5

@@ -83,7 +83,7 @@ def test_a_long_range_is_cut_after_whole_rows(book: Path, call: Call) -> None:
     assert (len(read["values"]), read["left_out"]) == (6666, 3334)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(1, 4).flatmap(
         lambda width: st.lists(st.lists(VALUES, min_size=width, max_size=width), min_size=1, max_size=4)
@@ -176,7 +176,7 @@ def test_a_table_is_sorted_by_its_headers_with_formulas_going_along(book: Path, 
         call("sort_range", book.name, by=[{"column": "D"}], cells="A1:D4")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=8))
 def test_sorting_by_two_columns_keeps_the_order_of_equal_rows(
     tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[int, int]]

@@ -18,6 +18,7 @@ from openpyxl.comments import Comment
 
 from callboard.actors.servers import DocumentServer, ToolError
 from callboard.actors.servers.documents._workspace import Snapshot, fingerprint
+from support import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +134,7 @@ def test_a_file_that_unpacks_to_more_than_allowed_is_not_read(workspace: Path) -
         server.open_document("book.xlsx")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     suffix=st.sampled_from([".docx", ".xlsx"]),
     place=st.integers(0, 10_000),
@@ -217,7 +218,7 @@ def test_a_workbook_does_not_wait_for_another_one_to_be_parsed(
 ) -> None:
     for name in ("a.xlsx", "b.xlsx"):
         (workspace / name).write_bytes(workbook())
-    both, load = threading.Barrier(2, timeout=30), openpyxl.load_workbook
+    both, load = threading.Barrier(2, timeout=PATIENCE), openpyxl.load_workbook
 
     def load_together(*args: Any, **options: Any) -> Any:
         both.wait()

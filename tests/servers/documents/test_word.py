@@ -203,7 +203,7 @@ def test_a_text_is_replaced_across_runs_and_in_tables(sales: Path, call: Call) -
         call("replace_text", sales.name, find_text="sal", new_text="x", whole_words=True, match_case=False)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.sampled_from(["a", "b", "ab", "ba", "aab"]), max_size=6), st.sampled_from(["a", "ab", "ba"]), TEXTS)
 def test_replacing_across_runs_does_what_replacing_in_a_string_does(
     tmp_path_factory: pytest.TempPathFactory, runs: list[str], find: str, new: str
@@ -283,7 +283,7 @@ def test_a_mistake_gives_a_clear_error_and_changes_nothing(
     assert sales.read_bytes() == before
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 def test_inserted_text_is_read_back(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     server = DocumentServer(tmp_path_factory.mktemp("text"))
