@@ -21,6 +21,7 @@ import yaml
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
+import forks
 from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
 from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
 from callboard.actors.processing import MACHINES
@@ -600,11 +601,8 @@ def test_variables_without_the_prefix_do_not_disturb_the_settings(call: Call, mo
 # As a program of its own
 
 
-def program(*arguments: object, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "callboard", *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=cwd, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False, **options
-    )
+def program(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return forks.run([sys.executable, "-m", "callboard", *map(str, arguments)], cwd=cwd, timeout=PATIENCE)
 
 
 def test_the_module_is_the_program(here: Path) -> None:
@@ -620,8 +618,14 @@ def test_the_program_runs_a_folder_from_another_one(here: Path) -> None:
 
 
 def test_a_terminal_that_knows_few_letters_is_no_reason_to_fail(here: Path, folder: Callable[..., Path]) -> None:
-    done = program(
-        "run", folder({**FINISH, "Comment": "Größe"}), cwd=here, env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [sys.executable, "-m", "callboard", "run", folder({**FINISH, "Comment": "Größe"})],
+        cwd=here,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert "Gr" in done.stdout
@@ -634,7 +638,7 @@ def on_a_terminal(*arguments: object, cwd: Path, columns: int = 100) -> tuple[in
     termios.tcsetwinsize(side, (30, columns))
     command = [sys.executable, "-m", "callboard", *map(str, arguments)]
     environment = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES", "NO_COLOR"}}
-    with subprocess.Popen(
+    with forks.Program(
         command, cwd=cwd, stdin=side, stdout=side, stderr=side, env={**environment, "TERM": "xterm"}
     ) as process:
         os.close(side)
@@ -696,14 +700,7 @@ def test_the_readme_tells_every_exit_code() -> None:
 def test_the_programs_of_the_readme_run(here: Path, number: int) -> None:
     shutil.copytree(EXAMPLE, here / "examples" / "sales_report")
     text = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[number]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", text],
-        cwd=here,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = forks.run([sys.executable, "-W", "error", "-c", text], cwd=here, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
 
 

@@ -20,6 +20,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+import forks
 from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
 from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
 from callboard.actors.journal import JournalReader
@@ -447,7 +448,7 @@ def program(*arguments: object, cwd: Path) -> Iterator[subprocess.Popen[str]]:
     """Run it until its model is asked a second time."""
     command = [sys.executable, "-c", PROGRAM, *map(str, arguments)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True) as process:
+    with forks.Program(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True) as process:
         try:
             assert process.stdout is not None
             assert "here\n" in iter(process.stdout.readline, ""), "it ended before"

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+import forks
 from callboard import EventName, FunctionModel
 from callboard.testing import MemoryServer
 from support import PATIENCE
@@ -26,7 +27,7 @@ PAGE = (ROOT / "docs" / "people.md").read_text(encoding="utf-8")
 
 def run(name):
     command = [sys.executable, "-W", "error", str(PEOPLE / name)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout.splitlines()
+    return forks.run(command, timeout=PATIENCE).stdout.splitlines()
 
 
 def load(name):
@@ -88,9 +89,9 @@ class Browser:
 @pytest.fixture
 def browser():
     """Run the web example, and give a browser for it."""
-    command = [sys.executable, "-u", str(PEOPLE / "web.py"), "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        watchdog = threading.Timer(60, process.kill)
+    command = [sys.executable, str(PEOPLE / "web.py"), "0"]
+    with forks.Program(command, stdout=subprocess.PIPE, text=True) as process:
+        watchdog = threading.Timer(PATIENCE, process.kill)
         watchdog.start()
         try:
             yield Browser(process.stdout.readline().strip())

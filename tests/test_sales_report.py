@@ -16,6 +16,7 @@ import openpyxl
 import pytest
 from openpyxl.chart import BarChart
 
+import forks
 from callboard import EventName, Outcome, Supervisor, Task, TaskResult
 from callboard.config import Settings
 from support import PATIENCE
@@ -203,9 +204,8 @@ def test_the_program_of_the_readme_leaves_the_example_as_it_is(example: Path, tm
     shutil.copytree(example, tmp_path / "examples" / "sales_report")
     program = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[0]
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=True
-        )
+        done = forks.run([sys.executable, "-c", program], cwd=tmp_path, timeout=PATIENCE)
+        assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[-1].startswith("finished ")
     workspace = tmp_path / "examples" / "sales_report" / "workspace"
     assert [path.name for path in workspace.iterdir()] == ["sales.docx"]

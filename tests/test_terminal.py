@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import yaml
 
 from callboard.messages import Outcome, TaskResult
+from forks import Program
 from support import PATIENCE
 
 pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
@@ -32,15 +32,14 @@ class Terminal:
         termios.tcsetwinsize(side, (40, 100))
         command = [sys.executable, "-m", "callboard", "run", "job", *arguments]
         environment = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES", "NO_COLOR"}}
-        self._process = subprocess.Popen(
+        self._process = Program(
             command,
             cwd=folder,
             stdin=side,
             stdout=side,
             stderr=side,
             env={**environment, "TERM": "xterm"},
-            start_new_session=True,
-            preexec_fn=lambda: _control(side),  # noqa: PLW1509 - so that Ctrl-C is one
+            start_new_session=True,  # the terminal controls it, so that Ctrl-C is one
         )
         os.close(side)
         self.shown = ""
@@ -76,11 +75,6 @@ class Terminal:
             return os.read(self._screen, 65_536).decode("utf-8", "replace")
         except OSError:  # the other side is closed
             return ""
-
-
-def _control(side: int) -> None:
-    fcntl = pytest.importorskip("fcntl")
-    fcntl.ioctl(side, termios.TIOCSCTTY, 0)
 
 
 @pytest.fixture

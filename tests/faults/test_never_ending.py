@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 
 import pytest
 
+import forks
 from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.actors.agent import Agent
 from callboard.actors.journal import JournalReader
@@ -43,9 +43,7 @@ print(*supervisor.stop(timeout=0.2), sep="\\n")
 
 def test_a_tool_that_never_returns_is_named_by_stop_and_keeps_no_process_alive(tmp_path, start, until):
     path = tmp_path / "journal.db"
-    ended = subprocess.run(
-        [sys.executable, "-c", HANGING, str(path)], capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    ended = forks.run([sys.executable, "-c", HANGING, str(path)], timeout=PATIENCE)
     assert ended.returncode == 0, ended.stderr
     assert "lane memory:memo:one" in ended.stdout.splitlines()
     assert ended.stderr == ""

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import forks
 from callboard.actors.journal import JournalFile, Row
 from callboard.messages import Event, EventName, Message, Outcome, Task, TaskResult
 
@@ -120,13 +121,12 @@ class Writer:
     """A process that has the journal open. It writes 100 rows whenever it is told to, and may commit them."""
 
     def __init__(self, path: Path) -> None:
-        self.process = subprocess.Popen(
+        self.process = forks.Program(
             [sys.executable, "-c", WRITER, str(path)],
             cwd=path.parent.parent,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         )
 
     def write(self, *, commit: bool) -> None:

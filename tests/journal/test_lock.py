@@ -11,9 +11,11 @@ import time
 
 import pytest
 
+import forks
 from callboard.actors.journal import Holder, JournalReader
 from callboard.actors.journal._lock import JournalLock, holder_of
 from callboard.messages import JournalError, JournalInUseError
+from support import PATIENCE
 
 FORKS = """
 import os, sys, time
@@ -90,7 +92,7 @@ def test_a_killed_holder_leaves_a_lock_that_is_free(writer, opened, place):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
 def test_a_child_that_was_forked_does_not_keep_the_lock_of_a_killed_holder(place, opened):
-    holder = subprocess.Popen([sys.executable, "-c", FORKS, str(place)], stdout=subprocess.PIPE, text=True)
+    holder = forks.Program([sys.executable, "-c", FORKS, str(place)], stdout=subprocess.PIPE, text=True)
     child = int(holder.stdout.readline())
     try:
         assert holder_of(place).pid == holder.pid
@@ -110,7 +112,7 @@ def test_a_child_that_was_forked_does_not_keep_the_lock_of_a_killed_holder(place
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
 def test_a_child_that_was_forked_gives_nothing_back_that_is_not_its_own(journal):
     command = [sys.executable, "-c", FORKED_AND_RELEASED, str(journal)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    ran = forks.run(command, timeout=PATIENCE)
     assert ran.stdout == "intact\n", ran.stderr
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 import tempfile
 from contextlib import closing
@@ -13,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import forks
 from callboard.actors.journal import JournalFile, JournalReader, TaskLine
 from callboard.messages import Answer, JournalError, Outcome
+from support import PATIENCE
 
 
 def ids(reader):
@@ -176,9 +177,7 @@ def open_folder():
 
 def look(path):
     """Read a journal, and try to open it, as a user whom its rights bind."""
-    ran = subprocess.run(
-        [sys.executable, "-c", LOOK, str(path)], cwd=path.parent, capture_output=True, text=True, check=False
-    )
+    ran = forks.run([sys.executable, "-c", LOOK, str(path)], cwd=path.parent, timeout=PATIENCE)
     assert (ran.returncode, ran.stderr) == (0, "")
     return ran.stdout.splitlines()
 

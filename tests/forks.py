@@ -1,0 +1,165 @@
+"""Run Python programs in forks of a process that has imported callboard: an import takes a second, a fork nothing.
+
+`Program` and `run` stand in for `subprocess.Popen` and `subprocess.run` where the command begins with `sys.executable`.
+Tests of how an interpreter starts (its flags, its encodings) keep to `subprocess`.
+
+The process that forks reads an order and the program's three streams from a socket. It forks a keeper, the keeper forks
+the program and writes two lines into a pipe: the program's process id, and its exit status once it has ended.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import functools
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import types
+import warnings
+from pathlib import Path
+from typing import Any
+
+IMPORTED = ("callboard.console", "callboard.testing", "callboard.actors.journal", "mcp.client.stdio", "rich.live")
+LONGEST_ORDER = 1 << 18
+
+
+class Program(subprocess.Popen):
+    """A Python program in a fork; in a new session, a terminal that is its input controls it."""
+
+    def _execute_child(self, args, _executable, _preexec_fn, _close_fds, _pass_fds, cwd, env, *rest):
+        pipes, new_session = rest[3:9], rest[14]
+        given = [pipes[0], pipes[3], pipes[5]]
+        order = {
+            "arguments": [os.fspath(each) for each in args[1:]],
+            "folder": os.fspath(cwd or Path.cwd()),
+            "environment": dict(os.environ if env is None else env),
+            "session": new_session,
+        }
+        self._status, status = os.pipe()
+        self._lines = os.fdopen(self._status)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        streams = [nothing if end == -1 else end for end in given]
+        socket.send_fds(_forking(), [json.dumps(order).encode()], [status, *streams])
+        os.close(status)
+        os.close(nothing)
+        self._close_pipe_fds(*pipes)
+        self.pid = int(self._lines.readline())
+        self._child_created = True
+
+    def _internal_poll(self, *_, **__):
+        if self.returncode is None and select.select([self._status], [], [], 0)[0]:
+            self.returncode = int(self._lines.readline())
+            self._lines.close()
+        return self.returncode
+
+    def _wait(self, timeout):
+        if self.returncode is None and not select.select([self._status], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        return self._internal_poll()
+
+
+def run(command: list[Any], *, timeout: float, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, and give its texts and its exit status."""
+    with Program(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", **options) as program:
+        try:
+            out, errors = program.communicate(timeout=timeout)
+        finally:
+            program.kill()
+    return subprocess.CompletedProcess(command, program.returncode, out, errors)
+
+
+@functools.cache
+def _forking() -> socket.socket:
+    """Start the process that forks, once; it ends with this one."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
+    command = [sys.executable, __file__, str(theirs.fileno())]
+    process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=clean, start_new_session=True)
+    theirs.close()
+    atexit.register(process.wait)
+    atexit.register(ours.close)  # the last one is called first
+    return ours
+
+
+def serve(orders: socket.socket) -> dict[str, Any] | None:
+    """Fork for each order; gives the order in the fork, and nothing once there are no more."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the keepers need no one to wait for them
+    gc.collect()
+    gc.freeze()
+    while True:
+        message, given, _, _ = socket.recv_fds(orders, LONGEST_ORDER, 4)
+        if not message:
+            return None
+        if not os.fork():
+            status, *streams = given
+            keep(status)
+            for number, end in enumerate(streams):
+                os.dup2(end, number)
+            os.closerange(3, max(given) + 1)
+            return json.loads(message)
+        for end in given:
+            os.close(end)
+
+
+def keep(status: int) -> None:
+    """Fork the program, and return there; the keeper waits for its end and says how it ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    program = os.fork()
+    if not program:
+        return
+    for end in (0, 1, 2):
+        os.close(end)
+    os.write(status, f"{program}\n".encode())
+    _, ended = os.waitpid(program, 0)
+    os.write(status, f"{os.waitstatus_to_exitcode(ended)}\n".encode())
+    os._exit(0)
+
+
+def become(order: dict[str, Any]) -> None:
+    """Run what was ordered, in this process, as the interpreter would."""
+    if order["session"]:
+        os.setsid()
+        if os.isatty(0):
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    os.chdir(order["folder"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    sys.stdin, sys.stdout, sys.stderr = (
+        os.fdopen(number, mode, 1 if mode == "w" and (number == 2 or os.isatty(number)) else -1, "utf-8", closefd=False)
+        for number, mode in enumerate("rww")
+    )
+    arguments = order["arguments"]
+    if arguments[:2] == ["-W", "error"]:
+        warnings.simplefilter("error")
+        del arguments[:2]
+    match arguments:
+        case ["-c", code, *rest]:
+            sys.argv, sys.path[0] = ["-c", *rest], ""
+            main = sys.modules["__main__"] = types.ModuleType("__main__")
+            exec(compile(code, "<string>", "exec"), main.__dict__)  # noqa: S102 - as the interpreter does
+        case ["-m", module, *rest]:
+            sys.argv, sys.path[0] = [module, *rest], order["folder"]
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        case [path, *rest] if not path.startswith("-"):
+            sys.argv, sys.path[0] = [path, *rest], str(Path(path).resolve().parent)
+            runpy.run_path(path, run_name="__main__")
+        case _:
+            msg = f"no fork understands {arguments}: use subprocess"
+            raise ValueError(msg)
+
+
+if __name__ == "__main__":
+    for each in IMPORTED:
+        importlib.import_module(each)
+    ordered = serve(socket.socket(fileno=int(sys.argv[1])))
+    if ordered is not None:
+        become(ordered)
