@@ -232,9 +232,7 @@ def test_a_cut_is_in_the_events(start):
     assert "field-2" in cut.data["reason"]
 
 
-def test_a_list_that_waits_for_approval_in_the_middle_has_saved_as_many_calls_as_one_that_does_not(
-    start, until, surface
-):
+def test_a_list_saves_as_many_calls_with_an_approval_in_the_middle(start, until, surface):
     supervisor = start(
         app=[actions(write("field-1"), write("field-2"), write("field-3")), {"Status": "FINISH"}],
         servers=[surface],
@@ -312,7 +310,7 @@ class Closing(MemoryServer):
         return "closed"
 
 
-def test_a_list_whose_first_action_closes_the_window_is_cut_and_the_model_sees_what_was_done(start):
+def test_a_list_that_closes_its_window_is_cut_and_the_model_is_told(start):
     seen = []
 
     def app(request):
@@ -354,7 +352,7 @@ def test_a_pause_stops_an_action_that_is_just_being_announced(start, until):
     assert len(surface.deeds) == 1
 
 
-def test_a_server_that_takes_too_long_to_foretell_is_a_failure_that_the_model_sees(start, until):
+def test_a_forecast_that_takes_too_long_is_a_failure_that_the_model_sees(start, until):
     clock, surface, notes = VirtualClock(), Foretelling(), []
 
     def app(request):

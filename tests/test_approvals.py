@@ -132,7 +132,7 @@ def tried(act, *arguments, **named):
 # What is asked
 
 
-def test_an_approval_says_who_wants_to_do_exactly_what_where_why_and_until_when(start, asked):
+def test_an_approval_says_who_wants_what_where_why_and_until_when(start, asked):
     clock = VirtualClock(1000.0)
     supervisor = start(app=[answer(), FINISH], clock=clock, limits={"approval_seconds": 30}, **APPROVE)
     handle = supervisor.submit(alone())
@@ -293,7 +293,7 @@ def test_without_remember_each_is_asked_for(start):
     assert len(decide_each(handle)) == 2
 
 
-def test_a_remembered_approval_holds_for_the_same_tool_target_and_arguments(start):
+def test_a_remembered_approval_covers_the_same_tool_target_and_arguments(start):
     surface = Surface()
     handle = start(app=twice(action(), action(), action()), servers=[surface], **APPROVE).submit(alone())
     assert remember_the_first(handle) == 1
@@ -348,7 +348,7 @@ def test_a_remembered_approval_is_in_the_log_of_what_it_lets_run(start):
     assert waived == ["", "approved", "approved for the rest of the task"]
 
 
-def test_a_remembered_approval_does_not_hold_for_another_control_that_has_the_id_by_now(start):
+def test_a_remembered_approval_does_not_cover_another_control_with_the_id(start):
     surface = Surface()
 
     def decide(handle, request):
@@ -376,7 +376,7 @@ def test_a_remembered_approval_does_not_hold_for_another_control_that_has_the_id
     ],
     ids=["name", "kind", "gone", "disabled", "hidden"],
 )
-def test_what_is_not_the_same_any_more_is_not_touched_and_the_model_is_asked_anew(start, asked, by_now, why):
+def test_what_has_changed_is_not_touched_and_the_model_is_asked_again(start, asked, by_now, why):
     surface, requests = Surface(), []
     handle = start(app=told([answer(), FINISH], requests), servers=[surface], **APPROVE).submit(alone())
     request = asked(handle)
@@ -398,7 +398,7 @@ def test_if_one_of_several_approved_is_not_the_same_none_runs(start, asked):
     assert surface.deeds == []
 
 
-def test_on_a_target_that_is_gone_nothing_is_done_and_the_model_is_asked_anew(start, asked):
+def test_nothing_is_done_on_a_missing_target_and_the_model_is_asked_again(start, asked):
     surface = Surface()
     seen = []
 
@@ -497,7 +497,7 @@ def test_the_settings_say_what_happens_at_the_deadline(start, asked, agent, then
     assert (result.outcome, len(surface.deeds)) == (outcome, deeds)
 
 
-def test_one_action_that_must_not_be_repeated_is_enough_that_the_deadline_allows_nothing(start, asked):
+def test_one_unrepeatable_action_keeps_the_deadline_from_allowing_a_list(start, asked):
     listed = answer(action("a"), action("b", "append"))
     limits = {"at_approval_deadline": "allow"}
     request = asked(start(app=[listed, FINISH], limits=limits, **APPROVE).submit(alone()))
@@ -540,7 +540,7 @@ def test_what_the_deadline_allowed_is_not_logged_as_a_persons_approval(start, as
     assert moves(handle)[2] == ("CONFIRM", "CONTINUE", "system")
 
 
-def test_the_clocks_of_task_and_subtask_stand_still_while_a_person_is_asked(start, asked):
+def test_task_and_subtask_clocks_stand_still_while_a_person_is_asked(start, asked):
     clock = VirtualClock()
     limits = {"task_seconds": 60, "subtask_seconds": 60, "approval_seconds": 10_000}
     handle = start(app=[answer(), FINISH], clock=clock, limits=limits, **APPROVE).submit(alone())
@@ -630,7 +630,7 @@ def test_an_answer_after_the_deadline_gets_a_clear_error(start, asked):
 
 
 @pytest.mark.parametrize("_round", range(10))
-def test_an_answer_at_the_deadline_is_in_time_or_refused_and_nothing_between(start, asked, _round):
+def test_an_answer_at_the_deadline_is_either_in_time_or_refused(start, asked, _round):
     clock, surface = VirtualClock(), Surface()
     limits = {"approval_seconds": 30}
     handle = start(app=[answer(), FINISH], servers=[surface], clock=clock, limits=limits, **APPROVE).submit(alone())
@@ -818,7 +818,7 @@ def test_what_is_approved_while_the_task_is_paused_runs_after_the_pause(start, a
     assert surface.deeds == [DEED]
 
 
-def test_a_pause_between_the_approval_and_the_action_holds_exactly_that_action(start, asked, until):
+def test_a_pause_between_approval_and_action_holds_exactly_that_action(start, asked, until):
     surface = Surface()
     handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(alone())
     request = asked(handle)

@@ -108,7 +108,7 @@ def test_a_late_second_approval_of_one_round_approves_nothing_in_the_next(start,
     assert [path.name for path in tmp_path.iterdir()] == ["good.docx"]
 
 
-def test_a_second_answer_to_the_question_of_one_round_answers_nothing_in_the_next(start):
+def test_a_second_answer_to_one_rounds_question_is_refused_in_the_next(start):
     def host(request):
         asks = {"Status": "PENDING", "Questions": [f"may I do {request.request}?"]}
         return asks if request.step == 1 else FINISH
@@ -126,7 +126,7 @@ def test_a_second_answer_to_the_question_of_one_round_answers_nothing_in_the_nex
 # What the agent itself changes
 
 
-def test_what_the_agent_changes_after_an_approval_is_not_taken_for_somebody_elses(start, until, asked, paper):
+def test_an_agents_changes_after_an_approval_are_not_taken_for_others(start, until, asked, paper):
     called, let_go = threading.Event(), threading.Event()
 
     def app(request):
@@ -147,7 +147,7 @@ def test_what_the_agent_changes_after_an_approval_is_not_taken_for_somebody_else
     assert paper.texts == ["approved", "later"]
 
 
-def test_after_a_pause_in_the_middle_of_an_approved_list_the_rest_of_it_runs(start, until, asked, paper):
+def test_the_rest_of_an_approved_list_runs_after_a_pause_in_the_middle(start, until, asked, paper):
     paper.hold = "b"
     handle = start(app=[act("a", "b", "c", function="stamp", status="CONFIRM"), FINISH], servers=[paper]).submit(
         Task(**ALONE)
@@ -164,7 +164,7 @@ def test_after_a_pause_in_the_middle_of_an_approved_list_the_rest_of_it_runs(sta
     assert [event.name for event in handle.events()].count(EventName.APPROVAL_REQUESTED) == 1
 
 
-def test_what_was_approved_for_the_task_runs_again_when_the_model_asks_for_it_again(start, asked, paper):
+def test_an_action_approved_for_the_task_runs_again_without_a_question(start, asked, paper):
     again = act("x", status="CONFIRM")
     handle = start(app=[again, again, FINISH], servers=[paper]).submit(Task(**ALONE))
     handle.approve(asked(handle).id, remember=True)
@@ -202,7 +202,7 @@ class Window(MemoryServer):
 
 
 @pytest.mark.parametrize("fact", ["title", "process", "url"])
-def test_what_was_approved_for_one_window_is_not_done_in_another_that_has_its_id(start, asked, fact):
+def test_an_approval_for_one_window_does_not_cover_another_with_its_id(start, asked, fact):
     surface, notes = Window(), []
 
     def app(request):
@@ -279,7 +279,7 @@ def test_whose_target_stays_away_may_give_up(start, asked, until):
 # What a later rule denies
 
 
-def test_a_list_is_not_put_before_a_person_if_a_later_action_of_it_is_denied(start, paper):
+def test_a_list_is_not_put_before_a_person_if_a_later_action_is_denied(start, paper):
     both = {"Status": "CONTINUE", "Actions": [*act("a")["Actions"], *act("b", function="write")["Actions"]]}
     notes = []
     policy = [*APPROVE_APPENDS, {"verdict": "deny", "tool": "write", "reason": "never"}]
@@ -329,7 +329,7 @@ PAY = {"Status": "CONTINUE", "Function": "pay", "Args": {"text": "1"}}
 APPROVE_PAYMENTS = [{"verdict": "approve", "tool": "pay"}]
 
 
-def test_what_was_approved_for_the_rest_of_a_task_is_asked_again_in_another_window_of_the_program(start):
+def test_an_approval_for_the_task_is_asked_for_again_in_another_window(start):
     fields = {"kind": TargetKind.WINDOW, "address": "app/memo/one", "server": "memory"}
     windows = [Target(id=key, name=key, binds={"target": key}, **fields) for key in ("w1", "w2")]
     surface, asked = Titled(*windows), []
@@ -351,7 +351,7 @@ def test_what_was_approved_for_the_rest_of_a_task_is_asked_again_in_another_wind
     assert asked == ["w1", "w2"]
 
 
-def test_what_was_approved_for_the_rest_of_a_task_is_asked_again_once_the_window_is_another_one(start, asked):
+def test_an_approval_for_the_task_is_asked_for_again_after_a_new_title(start, asked):
     surface = Titled()
     surface.hold = "1"
     handle = start(app=[PAY, PAY, FINISH], servers=[surface], policy=APPROVE_PAYMENTS).submit(Task(**ALONE))
@@ -366,7 +366,7 @@ def test_what_was_approved_for_the_rest_of_a_task_is_asked_again_once_the_window
     assert handle.result(PATIENCE).outcome is Outcome.REJECTED
 
 
-def test_the_rest_of_an_approved_list_does_not_run_in_another_window_after_a_pause(start, asked, until):
+def test_an_approved_list_does_not_resume_in_another_window_after_a_pause(start, asked, until):
     surface = Titled()
     surface.hold = "1"
     pay = {"Status": "FINISH", "Actions": [{"Function": "pay", "Args": {"text": text}} for text in "123"]}

@@ -277,7 +277,7 @@ def in_terminal(module: str) -> bool:
     return part_of(module) in {"console", "command line"}
 
 
-def test_nobody_but_the_command_line_handles_signals_or_reads_the_standard_input():
+def test_only_the_command_line_handles_signals_or_reads_standard_input():
     against = [
         f"{module}:{node.lineno}"
         for module, tree in TREES.items()
@@ -336,7 +336,7 @@ assert threading.enumerate() == [threading.main_thread()]
 """
 
 
-def test_importing_everything_reads_no_settings_starts_no_thread_and_says_nothing(tmp_path):
+def test_imports_read_no_settings_start_no_thread_and_print_nothing(tmp_path):
     names = [name for name in MODULES if name != "callboard.__main__"]
     broken = {**os.environ, "CALLBOARD_LIMITS__STEPS": "not a number", "CALLBOARD_NO_SUCH_THING": "1"}
     ran = subprocess.run(

@@ -58,7 +58,7 @@ LIMITS = [("steps", 3), ("model_calls", 3), ("tokens", 30), ("cost", 0.75)]
 
 @pytest.mark.parametrize("node", ["task", "subtask"])
 @pytest.mark.parametrize(("kind", "limit"), LIMITS)
-def test_at_a_limit_the_work_ends_as_out_of_budget_and_nothing_more_is_called(start, node, kind, limit):
+def test_at_a_limit_work_ends_as_out_of_budget_with_no_further_call(start, node, kind, limit):
     model = Priced()
     supervisor = start(app=model, budget={node: {kind: limit}})
     result = on_the_window(supervisor).result(PATIENCE)
@@ -89,7 +89,7 @@ def test_the_next_step_has_its_own_budget_again(start):
     assert on_the_window(supervisor).result(PATIENCE).usage.model_calls == 3
 
 
-def test_a_subtask_that_ran_out_is_told_to_its_host_agent_and_the_next_has_a_budget_of_its_own(start):
+def test_a_subtask_out_of_budget_is_reported_and_the_next_has_its_own(start):
     seen = []
 
     def host(request):
@@ -163,14 +163,14 @@ def test_a_call_that_used_more_than_it_said_is_booked_as_it_was(start):
     assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 2)
 
 
-def test_a_model_that_says_nothing_beforehand_is_stopped_once_the_tokens_are_used_up(start):
+def test_a_model_without_an_estimate_is_stopped_when_tokens_are_used_up(start):
     model = FunctionModel(lambda request: ModelAnswer(content=busy(request), input_tokens=6, output_tokens=4, cost=0.0))
     result = on_the_window(start(app=model, budget={"task": {"tokens": 20}})).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 2
 
 
-def test_a_model_that_says_nothing_beforehand_is_stopped_once_the_money_is_used_up(start):
+def test_a_model_without_an_estimate_is_stopped_when_money_is_used_up(start):
     model = FunctionModel(lambda request: ModelAnswer(content=busy(request), cost=0.25))
     result = on_the_window(start(app=model, budget={"task": {"cost": 0.5}})).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
@@ -240,7 +240,7 @@ def test_a_call_of_unknown_price_uses_all_that_is_left_of_the_money(start):
 
 
 @pytest.mark.parametrize("budget", [{"task": {"model_calls": 3}}, {"task": {"cost": 1}, "unknown_price": "nothing"}])
-def test_without_a_limit_on_money_or_where_the_settings_say_so_a_price_need_not_be_known(start, budget):
+def test_an_unknown_price_is_allowed_without_a_money_limit_or_by_a_setting(start, budget):
     model = Priced(
         cost=None, expected=Expected(), answer=lambda r: work(r.call, "FINISH" if r.call == 3 else "CONTINUE")
     )
@@ -264,7 +264,7 @@ def nth_question(handle, number):
 
 @pytest.mark.parametrize("node", ["task", "subtask"])
 @pytest.mark.parametrize(("kind", "limit"), LIMITS)
-def test_where_the_settings_say_so_a_person_is_asked_and_go_on_gives_as_much_again(start, node, kind, limit):
+def test_at_a_limit_a_person_may_be_asked_and_go_on_gives_as_much_again(start, node, kind, limit):
     model = Priced(answer=lambda request: work(request.call, "FINISH" if request.call == 6 else "CONTINUE"))
     handle = on_the_window(start(app=model, budget=asking(**{node: {kind: limit}})))
     question = nth_question(handle, 1)
@@ -396,7 +396,7 @@ def test_the_calls_of_a_step_that_was_broken_off_to_ask_are_counted(start):
     assert handle.result(PATIENCE).usage.model_calls == 2
 
 
-def test_go_on_as_the_answer_to_a_models_own_question_reaches_the_model_and_grants_nothing(start):
+def test_go_on_as_the_answer_to_a_models_own_question_grants_nothing(start):
     seen = []
 
     def app(request):
@@ -494,7 +494,7 @@ def test_what_a_call_reserved_stays_spent_when_it_is_broken_off(start):
     assert [done.outcome for done in result.subtasks] == [Outcome.FAILED, Outcome.OUT_OF_BUDGET]
 
 
-def test_a_call_of_unknown_price_that_is_broken_off_uses_all_that_is_left_of_the_money(start):
+def test_an_interrupted_call_of_unknown_price_uses_all_remaining_money(start):
     broken_off = []
 
     async def mobile(_request):
@@ -519,7 +519,7 @@ def test_a_call_of_unknown_price_that_is_broken_off_uses_all_that_is_left_of_the
     assert (result.usage.cost, result.usage.unpriced_calls) == (0.1, 1)
 
 
-def test_one_go_on_counts_once_also_for_the_later_subtasks_of_the_same_agent(start):
+def test_one_go_on_counts_once_for_later_subtasks_of_the_same_agent_too(start):
     def host(request):
         return ASSIGN if len(request.subtasks) < 3 else FINISH
 

@@ -53,7 +53,7 @@ def test_cancel_in_the_middle_of_a_model_call_ends_at_once(start):
     assert model.cancelled.wait(PATIENCE)
 
 
-def test_cancel_in_the_middle_of_a_subtask_stops_both_agents_and_keeps_what_was_done(start):
+def test_cancel_during_a_subtask_stops_both_agents_and_keeps_what_was_done(start):
     model = _Endless()
 
     async def app(request):
@@ -510,7 +510,7 @@ def test_a_tool_in_a_thread_goes_on_but_its_commit_is_refused(start, tools, limi
 
 @pytest.mark.parametrize("name", ["block", "resist"])
 @pytest.mark.parametrize("how", list(STOPS)[:3])
-def test_the_target_of_what_can_not_be_stopped_is_leased_to_nobody_until_it_returns(start, until, tools, name, how):
+def test_the_target_of_an_unstoppable_call_is_not_leased_until_it_returns(start, until, tools, name, how):
     limits, stop = STOPS[how]
     clock = VirtualClock()
     supervisor = start(app=_calling(name), servers=[tools], clock=clock, limits=limits)
@@ -549,7 +549,7 @@ def test_the_files_that_a_stopped_command_had_written_are_in_the_result(start, t
     assert result.subtasks[0].made == (path,)
 
 
-def test_the_file_of_a_commit_that_is_too_slow_to_be_stopped_is_in_the_result(start, tools, tmp_path):
+def test_the_file_of_a_commit_too_slow_to_be_stopped_is_in_the_result(start, tools, tmp_path):
     path = tmp_path / "report.txt"
     answer = {"Status": "FINISH", "Function": "write_slowly", "Args": {"path": str(path)}}
     handle = _doing(start(app=[answer], servers=[tools]), tools)
@@ -574,7 +574,7 @@ def test_what_a_stopped_call_says_late_is_dropped_and_logged(start, tools):
     assert handle.result(0) == result
 
 
-def test_the_late_answer_of_a_model_that_ignores_its_cancel_is_dropped_and_logged(start):
+def test_the_answer_of_a_model_after_its_cancel_is_dropped_and_logged(start):
     asked, let_go, late = threading.Event(), threading.Event(), threading.Event()
 
     async def app(_request):

@@ -108,7 +108,7 @@ def test_a_task_deadline_cancels_what_runs_and_ends_as_timed_out(start):
     assert model.cancelled.wait(PATIENCE)
 
 
-def test_a_subtask_deadline_ends_the_subtask_alone_and_its_host_agent_goes_another_way(start):
+def test_a_subtask_deadline_ends_it_alone_and_its_host_agent_goes_on(start):
     clock, model = VirtualClock(), Endless()
     seen = []
 
@@ -170,7 +170,7 @@ def test_what_a_step_did_before_its_deadline_is_counted(start):
     assert (usage.steps, usage.model_calls, usage.commands) == (1, 1, 2)
 
 
-def test_the_files_of_the_command_that_a_step_deadline_breaks_off_are_in_the_result(start, tmp_path):
+def test_files_of_a_command_cut_off_by_a_step_deadline_are_in_the_result(start, tmp_path):
     clock, surface, path = VirtualClock(), Slow(), str(tmp_path / "report.txt")
     answer = {"Status": "CONTINUE", "Function": "save_and_wait", "Args": {"path": path}}
     supervisor = start(app=[answer], servers=[surface], clock=clock, limits={"step_seconds": 60})
@@ -272,7 +272,7 @@ def test_a_question_stops_the_clocks_of_its_own_task_only(start, until):
     assert not asking.done()
 
 
-def test_a_deadline_that_falls_while_a_question_is_on_its_way_wins_and_takes_the_question_away(start):
+def test_a_deadline_beats_a_question_on_its_way_and_takes_it_away(start):
     """The switchboard has the question in its hands when the clock strikes."""
     model = Endless()
 
@@ -312,7 +312,7 @@ def test_clocks_stand_still_in_a_pause(start, limit):
     assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
 
 
-def test_a_subtask_that_gets_its_target_in_a_pause_starts_with_a_clock_that_stands_still(start, until):
+def test_a_subtask_that_gets_its_target_in_a_pause_has_a_stopped_clock(start, until):
     clock, first_done, model = VirtualClock(), threading.Event(), Endless()
 
     async def app(request):
@@ -363,7 +363,7 @@ def test_a_deadline_after_the_end_changes_nothing(start):
 
 
 @pytest.mark.parametrize(("limit", "outcome"), [("model_seconds", Outcome.ERROR), ("step_seconds", Outcome.TIMED_OUT)])
-def test_a_clock_of_the_host_programs_own_moves_the_deadlines_of_models_and_steps(start, limit, outcome):
+def test_a_host_programs_own_clock_moves_model_and_step_deadlines(start, limit, outcome):
     clock, model = VirtualClock(), Endless()
     limits = {"step_seconds": 1e6, "model_seconds": 1e6, limit: 3600}
     handle = start(app=FunctionModel(model), clock=clock, limits=limits).submit(Task(request="x", target="memo:one"))

@@ -288,7 +288,7 @@ def played(folder: Path, host: Callable[..., Any], attendance: Attendance) -> tu
         return result, console.export_text()
 
 
-def test_what_is_asked_at_the_limit_of_a_budget_is_answered_with_stop_where_nobody_is(
+def test_with_no_input_a_question_at_a_budget_limit_is_answered_with_stop(
     folder: Callable[..., Path],
 ) -> None:
     place = folder(budget={"at_limit": "ask", "task": {"steps": 1}})

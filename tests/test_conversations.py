@@ -208,7 +208,7 @@ class Blocks:
         return append(request.task_id)
 
 
-def test_a_subtask_that_another_process_goes_on_with_knows_the_conversation(begin):
+def test_a_subtask_resumed_by_another_process_knows_the_conversation(begin):
     blocked = Blocks()
     first = begin(host=hosts, app=blocked)
     handle = first.submit(Task(id="t", request="one"))
@@ -234,7 +234,7 @@ class Drawer(MemoryServer):
         return path
 
 
-def test_what_a_conversation_made_is_known_to_a_subtask_that_another_process_goes_on_with(begin, tmp_path):
+def test_a_subtask_resumed_elsewhere_knows_what_its_conversation_made(begin, tmp_path):
     drawer, blocked, path = Drawer(MemoryServer.window()), Blocks(), str(tmp_path / "made.txt")
 
     def app(request):

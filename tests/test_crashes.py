@@ -87,9 +87,7 @@ ERRORS = [ValueError("a bug"), SystemExit(3), KeyboardInterrupt(), GeneratorExit
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("agent", [HostAgent, AppAgent])
-def test_an_exception_in_an_agents_handler_ends_its_task_as_an_error_where_none_is_started_anew(
-    start, monkeypatch, bystander, agent, error
-):
+def test_without_restarts_an_exception_in_a_handler_ends_the_task_in_error(start, monkeypatch, bystander, agent, error):
     original = Agent.receive
 
     def crash(self, message):
@@ -217,7 +215,7 @@ def append(text):
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("agent", [HostAgent, AppAgent])
 @pytest.mark.parametrize("message", [Assign, JobReturned, Step])
-def test_a_crashed_agent_is_started_anew_and_goes_on_without_asking_or_doing_anything_twice(
+def test_a_crashed_agent_is_restarted_and_asks_and_does_nothing_twice(
     start, monkeypatch, bystander, agent, error, message
 ):
     asked = []
@@ -242,7 +240,7 @@ def test_a_crashed_agent_is_started_anew_and_goes_on_without_asking_or_doing_any
     assert len(crashes) == 1
 
 
-def test_an_agent_that_crashes_too_often_is_given_up_with_all_its_crashes_as_causes(start, monkeypatch):
+def test_an_agent_that_crashes_too_often_ends_with_all_crashes_as_causes(start, monkeypatch):
     crashes = crash_at(
         monkeypatch, lambda self, got: isinstance(self, AppAgent) and isinstance(got, JobReturned | Step), times=99
     )
@@ -308,7 +306,7 @@ def test_a_deadline_ends_a_task_whose_agent_waits_to_be_started_anew(crashed):
 @pytest.mark.parametrize(
     ("target", "outcome"), [(None, Outcome.FINISHED), ("memo:one", Outcome.TIMED_OUT)], ids=["assigned", "alone"]
 )
-def test_a_subtasks_deadline_ends_it_although_its_agent_waits_to_be_started_anew(start, monkeypatch, target, outcome):
+def test_a_subtask_deadline_ends_it_while_its_agent_waits_for_a_restart(start, monkeypatch, target, outcome):
     clock, dead = VirtualClock(), threading.Event()
     crash_at(monkeypatch, lambda self, got: isinstance(self, AppAgent) and isinstance(got, Step))
     supervisor = start(
@@ -345,7 +343,7 @@ def test_a_pause_holds_for_an_agent_that_is_started_anew(crashed, until):
 ASK = {"Status": "PENDING", "Comment": "which one?"}
 
 
-def test_an_answer_reaches_the_agent_that_is_started_anew_although_hearing_it_was_a_crash(crashed, until):
+def test_an_answer_reaches_the_restarted_agent_that_crashed_on_it(crashed, until):
     notes = []
 
     def app(request):

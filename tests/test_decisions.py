@@ -137,7 +137,7 @@ def text_of(causes):
 # 1
 
 
-def test_row_01_a_failed_app_agent_returns_to_host_agent_continue_which_may_retry(start):
+def test_row_01_a_failed_app_agent_returns_to_its_host_which_may_retry(start):
     requests, host = recorded([ASSIGN, ASSIGN, FINISH])
     handle = start(host=host, app=[FAIL, FINISH]).submit(Task(request="write"))
     result = handle.result(PATIENCE)
@@ -174,7 +174,7 @@ def test_row_01_another_way_after_the_retries_is_allowed(start):
 # 2
 
 
-def test_row_02_an_app_agents_error_ends_the_round_with_the_whole_chain_of_causes(start):
+def test_row_02_an_app_agents_error_ends_the_round_with_all_its_causes(start):
     app = raising(RuntimeError("no model"), cause=OSError("the line is dead"))
     host = FunctionModel(lambda _: ASSIGN)
     handle = start(host=host, app=app).submit(Task(request="write"))
@@ -189,7 +189,7 @@ def test_row_02_an_app_agents_error_ends_the_round_with_the_whole_chain_of_cause
 # 3
 
 
-def test_row_03_in_follower_mode_a_finished_step_ends_its_round_and_the_next_begins(start):
+def test_row_03_in_follower_mode_a_finished_step_begins_the_next_round(start):
     surface = MemoryServer(MemoryServer.window("one"), MemoryServer.window("two"))
     plan = [PlanStep(request="a", target="memo:one"), PlanStep(request="b", target="memo:two")]
     app = FunctionModel(lambda request: write(request.request, "FINISH"))
@@ -226,7 +226,7 @@ def test_row_03_a_rejected_step_ends_the_task_as_rejected(start, until):
 # 4
 
 
-def test_row_04_a_rejected_confirm_of_an_app_agent_finishes_its_subtask_as_rejected(start, until):
+def test_row_04_a_rejected_confirm_finishes_an_app_subtask_as_rejected(start, until):
     requests, host = recorded([ASSIGN, FINISH])
     handle = start(host=host, app=[write(status="CONFIRM")]).submit(Task(request="write"))
     until(handle, EventName.APPROVAL_REQUESTED)
@@ -238,7 +238,7 @@ def test_row_04_a_rejected_confirm_of_an_app_agent_finishes_its_subtask_as_rejec
     assert [done.outcome for done in requests[1].subtasks] == [Outcome.REJECTED]
 
 
-def test_row_04_a_rejected_confirm_of_a_host_agent_fails_the_task_as_rejected(start, until):
+def test_row_04_a_rejected_confirm_of_a_host_fails_the_task_as_rejected(start, until):
     handle = start(host=[CONFIRM]).submit(Task(request="write"))
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.reject(handle.approvals()[0].id)
@@ -280,7 +280,7 @@ def test_row_05_a_rejected_action_never_runs(start, until):
     assert surface.deeds == []
 
 
-def test_row_05_an_approved_action_whose_control_is_gone_does_not_run_and_the_model_is_told(start, until):
+def test_row_05_an_approved_action_is_not_run_if_its_control_is_gone(start, until):
     surface = Surface(controls={"field-1": "", "field-2": ""})
     requests, app = recorded([write(status="CONFIRM"), FINISH])
     handle = start(app=app, servers=[surface]).submit(alone())
@@ -315,7 +315,7 @@ def test_row_06_screenshot_runs_all_four_phases_on_a_fresh_capture(start):
     assert surface.deeds == [("memo:one", "field-1", "hello")]
 
 
-def test_row_06_screenshot_annotates_only_the_named_controls_and_all_where_none_is_named(start):
+def test_row_06_screenshot_annotates_the_named_controls_or_all_if_none_is(start):
     names = ["field-1", "field-2", "field-3"]
     surface = Surface(controls=dict.fromkeys(names, ""))
     named = {**SCREENSHOT, "ControlReannotate": ["field-2", "field-3"]}
@@ -332,14 +332,14 @@ def test_row_06_screenshot_annotates_only_the_named_controls_and_all_where_none_
     ]
 
 
-def test_row_06_outside_of_screenshot_all_controls_are_annotated_whatever_is_named(start):
+def test_row_06_outside_of_screenshot_all_controls_are_annotated(start):
     surface = Surface(controls={"field-1": "", "field-2": ""})
     requests, app = recorded([{**CONTINUE, "ControlReannotate": ["field-2"]}, FINISH])
     assert start(app=app, servers=[surface]).submit(alone()).result(PATIENCE).ok
     assert [control.id for control in requests[1].observation.controls] == ["field-1", "field-2"]
 
 
-def test_row_06_screenshot_lasts_while_the_model_names_controls_up_to_the_limit(start):
+def test_row_06_screenshot_lasts_while_controls_are_named_up_to_the_limit(start):
     named = {**SCREENSHOT, "ControlReannotate": ["field-1"]}
     handle = start(app=[named, named, named, named, FINISH], limits={"reannotations": 3}).submit(alone())
     assert handle.result(PATIENCE).ok
@@ -352,7 +352,7 @@ def test_row_06_screenshot_lasts_while_the_model_names_controls_up_to_the_limit(
     ]
 
 
-def test_row_06_in_screenshot_the_model_is_offered_screenshot_continue_and_confirm(start):
+def test_row_06_screenshot_offers_screenshot_continue_and_confirm(start):
     requests, app = recorded([SCREENSHOT, CONTINUE, FINISH])
     assert start(app=app).submit(alone()).result(PATIENCE).ok
     assert (requests[1].status, requests[1].statuses) == ("SCREENSHOT", ("SCREENSHOT", "CONTINUE", "CONFIRM"))
@@ -372,7 +372,7 @@ def test_row_06_an_action_in_screenshot_can_need_approval_too(start, until):
 # 7
 
 
-def test_row_07_an_answer_leads_from_pending_to_continue_and_no_phase_runs_there(start, until):
+def test_row_07_an_answer_leads_from_pending_to_continue_without_a_phase(start, until):
     requests, app = recorded([PENDING, FINISH])
     handle = start(app=app).submit(alone())
     until(handle, EventName.QUESTION_ASKED)
@@ -397,7 +397,7 @@ def test_row_07_a_question_that_nobody_answers_in_time_fails_by_timeout(start, u
     assert moves(handle, agent)[1:] == [("PENDING", "FAIL", "timeout"), ("FAIL", "FINISH", "system")]
 
 
-def test_row_07_where_nobody_is_asked_the_agent_goes_on_at_once_and_its_model_is_told(start):
+def test_row_07_with_questions_off_an_agent_goes_on_and_its_model_is_told(start):
     requests, app = recorded([PENDING, FINISH])
     handle = start(app=app, system={"ask_question": False}).submit(alone())
     assert handle.result(PATIENCE).ok
@@ -496,7 +496,7 @@ def test_row_10_after_cleanup_the_target_goes_to_the_next_task(start):
 @pytest.mark.parametrize(
     ("kind", "target"), [("mobile", MemoryServer.device()), ("linux", MemoryServer.shell())], ids=["mobile", "linux"]
 )
-def test_row_11_an_exception_of_a_mobile_or_linux_agent_fails_it_with_the_reason_and_a_last_look(start, kind, target):
+def test_row_11_a_mobile_or_linux_exception_fails_it_after_a_last_look(start, kind, target):
     surface = Surface(target)
     handle = start(**{kind: raising(OSError("adb is gone"))}, servers=[surface]).submit(alone(target.id))
     result = handle.result(PATIENCE)
@@ -518,7 +518,7 @@ def test_row_12_an_app_agent_has_seven_states():
 # 13
 
 
-def test_row_13_a_second_assignment_to_an_application_reaches_the_same_actor(start):
+def test_row_13_a_second_assignment_to_an_application_reaches_its_actor(start):
     supervisor = start(app=lambda _: FINISH)
     supervisor.submit(alone()).result(PATIENCE)
     first = {ref.actor_urn for ref in pykka.ActorRegistry.get_by_class(AppAgent)}
@@ -528,7 +528,7 @@ def test_row_13_a_second_assignment_to_an_application_reaches_the_same_actor(sta
     assert supervisor.status().agents == ("app/memo/one",)
 
 
-def test_row_13_memory_goes_on_within_a_task_and_not_from_one_task_to_another(start):
+def test_row_13_memory_carries_over_within_a_task_but_not_between_tasks(start):
     requests: list[ModelRequest] = []
 
     def app(request):
@@ -572,7 +572,7 @@ def test_row_15_an_unknown_status_is_looked_up_as_the_none_state():
 
 
 @pytest.mark.parametrize("said", ["finish", " Finish ", "FINISHED", "done", "Completed", "success"])
-def test_row_15_the_case_and_known_aliases_of_a_status_are_repaired_at_once(start, said):
+def test_row_15_case_and_known_aliases_of_a_status_are_repaired_at_once(start, said):
     result = start(app=[{"Status": said}]).submit(alone()).result(PATIENCE)
     assert (result.outcome, result.usage.model_calls, result.usage.repairs) == (Outcome.FINISHED, 1, 0)
 
@@ -627,7 +627,7 @@ def test_row_17_delegate_to_app_is_read_as_assign(start):
 # 18
 
 
-def test_row_18_an_assignment_to_what_is_not_there_makes_no_agent_and_tells_the_valid_targets(start):
+def test_row_18_an_unknown_target_makes_no_agent_and_names_the_valid_ones(start):
     requests, host = recorded([{**ASSIGN, "ControlText": "excel"}, FINISH])
     handle = start(host=host).submit(Task(request="write"))
     result = handle.result(PATIENCE)
@@ -636,7 +636,7 @@ def test_row_18_an_assignment_to_what_is_not_there_makes_no_agent_and_tells_the_
     assert host_moves(handle) == [("CONTINUE", "FINISH", "model")]
 
 
-def test_row_18_an_assignment_to_nothing_but_what_is_not_there_ends_as_an_error(start):
+def test_row_18_assignments_to_nothing_but_unknown_targets_are_an_error(start):
     host = FunctionModel(lambda _: {**ASSIGN, "ControlText": "excel"})
     result = start(host=host, limits={"repairs": 1}).submit(Task(request="write")).result(PATIENCE)
     assert (result.outcome, host.calls) == (Outcome.ERROR, 2)
@@ -698,7 +698,7 @@ class SampleSurface(MemoryServer):
         return "tapped"
 
 
-def test_row_19_the_upper_case_samples_of_the_host_and_app_agents_are_understood_as_they_stand(start):
+def test_row_19_upper_case_host_and_app_samples_are_understood_verbatim(start):
     word = MemoryServer.window("document1", "word").model_copy(update={"name": "Microsoft Word - Document1"})
     surface = SampleSurface(word)
     app = [APP_SAMPLE, '{"Status": "CONTINUE"}', FINISH_SAMPLE]
@@ -712,7 +712,7 @@ def test_row_19_the_upper_case_samples_of_the_host_and_app_agents_are_understood
     assert moves(handle, "app/word/document1")[0] == ("CONTINUE", "SCREENSHOT", "model")
 
 
-def test_row_19_the_nested_lower_case_sample_of_the_mobile_agent_is_understood_as_it_stands(start):
+def test_row_19_a_nested_lower_case_mobile_sample_is_understood_verbatim(start):
     surface = SampleSurface(MemoryServer.device())
     handle = start(mobile=[MOBILE_SAMPLE, FINISH], servers=[surface]).submit(alone("emulator"))
     result = handle.result(PATIENCE)
@@ -734,7 +734,7 @@ def test_row_20_an_exception_inside_a_phase_is_an_error(start, kind):
     assert [cause.exception for cause in result.causes] == ["PhaseError", "ZeroDivisionError"]
 
 
-def test_row_20_past_the_restarts_an_exception_that_escapes_an_agents_handler_ends_subtask_and_round_as_an_error(start):
+def test_row_20_past_the_restarts_a_crash_ends_subtask_and_round_in_error(start):
     app, begun = endless_after()
     host = FunctionModel(lambda _: ASSIGN)
     handle = start(host=host, app=app, supervision=NEVER).submit(Task(request="write"))
@@ -748,7 +748,7 @@ def test_row_20_past_the_restarts_an_exception_that_escapes_an_agents_handler_en
     assert host_moves(handle)[-1] == ("ASSIGN", "FINISH", "system")
 
 
-def test_row_20_an_agent_whose_handler_an_exception_escapes_is_started_anew_and_its_subtask_goes_on(start, until):
+def test_row_20_an_agent_whose_handler_raises_is_restarted_and_resumes(start, until):
     begun, asked = threading.Event(), []
 
     async def app(request):
@@ -797,7 +797,7 @@ def test_row_20_after_a_crash_the_next_work_gets_a_new_agent(start):
     ("state", "answers"),
     [("CONTINUE", []), ("SCREENSHOT", [SCREENSHOT]), ("PENDING", [PENDING]), ("CONFIRM", [write(status="CONFIRM")])],
 )
-def test_row_21_a_cancel_fails_an_app_agent_in_any_state_by_the_system_and_cleans_up(start, until, state, answers):
+def test_row_21_a_cancel_fails_an_app_agent_in_any_state_and_cleans_up(start, until, state, answers):
     app, begun = endless_after(*answers)
     handle = start(app=app).submit(alone())
     if state in {"CONTINUE", "SCREENSHOT"}:
@@ -850,7 +850,7 @@ EITHER_FAILS = Outcome.TIMED_OUT, TIMEOUT_FAILS
         pytest.param("app", {"at_approval_deadline": "fail"}, EITHER_FAILS, id="app-fail"),
     ],
 )
-def test_row_21_an_approval_that_nobody_gives_in_time_counts_as_rejected_or_fails(start, until, kind, then, expected):
+def test_row_21_an_approval_past_its_deadline_counts_as_rejected_or_fails(start, until, kind, then, expected):
     clock = VirtualClock()
     supervisor = start(**{kind: [CONFIRM]}, clock=clock, limits={"approval_seconds": 30, **then})
     handle = supervisor.submit(alone() if kind == "app" else Task(request="write"))
@@ -864,7 +864,7 @@ def test_row_21_an_approval_that_nobody_gives_in_time_counts_as_rejected_or_fail
     assert text_of(result.causes) == "nobody decided on the approval in time"
 
 
-def test_row_21_an_approval_that_the_clock_may_give_runs_what_may_be_repeated(start, until):
+def test_row_21_the_clock_may_approve_what_may_be_repeated(start, until):
     clock, surface = VirtualClock(), Surface()
     limits = {"approval_seconds": 30, "at_approval_deadline": "allow"}
     handle = start(app=[write(status="CONFIRM"), FINISH], servers=[surface], clock=clock, limits=limits).submit(alone())
@@ -876,7 +876,7 @@ def test_row_21_an_approval_that_the_clock_may_give_runs_what_may_be_repeated(st
     assert app_moves(handle)[1] == ("CONFIRM", "CONTINUE", "system")
 
 
-def test_row_21_the_clock_never_gives_an_approval_for_what_must_not_be_repeated(start, until):
+def test_row_21_the_clock_never_approves_what_must_not_be_repeated(start, until):
     clock, surface = VirtualClock(), Surface()
     both = {
         "Status": "CONFIRM",
@@ -904,7 +904,7 @@ def test_row_21_the_clock_never_gives_an_approval_for_what_must_not_be_repeated(
     ],
     ids=["stop", "go-on", "nobody-answers"],
 )
-def test_row_21_at_the_limit_of_a_budget_a_person_may_be_asked_whether_to_go_on(start, until, kind, text, expected):
+def test_row_21_at_a_budget_limit_a_person_may_be_asked_to_go_on(start, until, kind, text, expected):
     clock, target = VirtualClock(), TARGETS.get(kind, MemoryServer.window())
     supervisor = start(
         **{kind: [CONTINUE, CONTINUE, FINISH]},
@@ -1112,7 +1112,7 @@ def test_row_22_what_is_denied_never_runs_without_confirm_either(start, kind, ta
 # 23
 
 
-def test_row_23_a_finish_does_not_hold_if_an_action_of_the_same_answer_failed(start):
+def test_row_23_a_finish_does_not_hold_if_an_action_of_its_answer_failed(start):
     requests, app = recorded([explode("FINISH"), FAIL])
     handle = start(app=app, servers=[Surface()]).submit(alone())
     assert handle.result(PATIENCE).outcome is Outcome.FAILED
@@ -1123,7 +1123,7 @@ def test_row_23_a_finish_does_not_hold_if_an_action_of_the_same_answer_failed(st
     )
 
 
-def test_row_23_an_assign_does_not_hold_if_an_action_of_the_same_answer_failed(start):
+def test_row_23_an_assign_does_not_hold_if_an_action_of_its_answer_failed(start):
     requests, host = recorded([{**ASSIGN, "Function": "ring"}, FINISH])
     handle = start(host=host, servers=[Surface()]).submit(Task(request="write"))
     assert handle.result(PATIENCE).subtasks == ()
@@ -1139,7 +1139,7 @@ def test_row_23_repeated_action_failures_fail(start):
     assert text_of(result.causes) == "repeated action failures: 3 in a row"
 
 
-def test_row_23_the_same_step_without_a_change_is_told_to_the_model_and_then_fails(start):
+def test_row_23_a_step_repeated_without_a_change_is_reported_then_fails(start):
     requests, app = recorded([write()] * 5)
     surface = Surface(controls={"field-1": "hello"})
     handle = start(app=app, servers=[surface], limits={"repeats": 3}).submit(alone())
@@ -1187,7 +1187,7 @@ def test_row_24_an_agent_works_alone_and_its_end_is_the_tasks_end(start, kind, s
 
 @pytest.mark.parametrize("kind", TARGETS)
 @pytest.mark.parametrize("said", [FINISH, FAIL])
-def test_row_24_under_a_host_agent_every_agents_finish_and_fail_return_to_its_continue(start, kind, said):
+def test_row_24_every_agents_finish_and_fail_return_to_its_hosts_continue(start, kind, said):
     target = TARGETS[kind]
     host = [{**ASSIGN, "ControlText": target.id}, FINISH]
     handle = start(host=host, **{kind: [said]}, servers=[Surface(target)]).submit(Task(request="write"))

@@ -92,7 +92,7 @@ async def _for_ever():
     await asyncio.Event().wait()
 
 
-def test_a_pause_that_comes_while_the_surface_is_looked_at_stops_the_action(start, slow):
+def test_a_pause_during_a_look_at_the_surface_stops_the_action(start, slow):
     slow.hold_looks = True
     one = {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "a"}}
     supervisor = start(app=[one, FINISH], servers=[slow])
@@ -116,7 +116,7 @@ def test_a_list_that_stops_on_a_failure_saved_the_calls_of_what_ran(start, slow)
     assert supervisor.submit(alone()).result(PATIENCE).usage.calls_saved == 2
 
 
-def test_of_a_list_that_the_model_wants_approved_the_denied_action_has_the_reason(start, slow):
+def test_in_a_list_to_be_approved_the_denied_action_has_the_reason(start, slow):
     rules = [{"verdict": "deny", "tool": "append", "reason": "no appends"}]
     told = []
 
@@ -192,7 +192,7 @@ def test_an_approval_does_not_overwrite_what_somebody_wrote_meanwhile(start, unt
     assert any("somebody else has changed it" in note for note in told)
 
 
-def test_an_application_whose_start_was_held_gets_its_subtask_in_the_new_window(start, until, tmp_path):
+def test_after_a_held_start_the_subtask_runs_in_the_new_window(start, until, tmp_path):
     host = [{"Status": "ASSIGN", "ControlText": "excel", "Current Sub-Task": "fill it"}, FINISH]
     rules = [{"verdict": "approve", "tool": "start_application"}]
 

@@ -9,7 +9,7 @@ from support import PATIENCE
 FINISH = {"Status": "FINISH"}
 
 
-def test_each_step_of_the_plan_is_a_round_and_needs_no_host_model_when_it_names_its_target(start):
+def test_a_plan_step_is_a_round_and_with_a_target_needs_no_host_model(start):
     surface = MemoryServer(MemoryServer.window("one"), MemoryServer.window("two"))
 
     def app(request):
@@ -44,7 +44,7 @@ def test_any_other_outcome_of_a_step_ends_the_task_with_it(start):
     assert any("no such thing" in cause.reason for cause in result.causes)
 
 
-def test_a_step_whose_target_is_not_there_when_its_round_begins_is_an_error(start):
+def test_a_step_whose_target_is_missing_when_its_round_begins_is_an_error(start):
     result = start().submit(Task(plan=[PlanStep(request="x", target="nowhere")])).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert any("memo:one" in cause.reason for cause in result.causes)

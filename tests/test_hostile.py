@@ -161,7 +161,7 @@ def test_what_can_not_be_written_down_is_refused_before_anything_is_done(start, 
     assert supervisor.submit(lone()).result(PATIENCE).ok
 
 
-def test_a_tool_whose_answer_can_not_be_written_down_fails_its_step_and_nothing_else(start, tmp_path):
+def test_a_tool_answer_that_can_not_be_written_down_fails_its_step_alone(start, tmp_path):
     class Odd(MemoryServer):
         @tool(effect=Effect.READ)
         def file_name(self, target: str) -> str:

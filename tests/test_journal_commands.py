@@ -163,7 +163,7 @@ def test_a_trial_of_the_policy_leaves_the_journal_alone(call: Call, here: Path, 
     assert list(here.iterdir()) == []
 
 
-def test_a_journal_that_breaks_while_a_task_runs_is_an_error_and_no_mistake_of_the_call(
+def test_a_journal_that_breaks_while_a_task_runs_is_not_a_usage_error(
     call: Call, here: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def host(_request: object) -> dict[str, Any]:
@@ -380,7 +380,7 @@ def test_all_tasks_that_are_not_over_go_on(call: Call, folder: Folder, working: 
     assert result.exit_code == 0
 
 
-def test_where_nobody_is_asked_a_task_that_waits_for_a_person_is_left_alone(call: Call, suspended: Folder) -> None:
+def test_without_a_terminal_a_task_that_waits_for_a_person_is_left_alone(call: Call, suspended: Folder) -> None:
     place = suspended(ASK, FINISH)
     result = call("resume", place)
     assert result.exit_code == USAGE

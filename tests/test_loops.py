@@ -71,7 +71,7 @@ def reasons(result):
 
 
 @pytest.mark.parametrize("repeats", [1, 2, 3, 5])
-def test_the_same_action_on_the_same_observation_is_told_after_repeats_and_fails_once_more(start, repeats):
+def test_an_action_repeated_on_one_observation_is_reported_and_then_fails(start, repeats):
     model = Model(READ)
     result = on_the_window(start(app=model, limits={"repeats": repeats})).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
@@ -232,7 +232,7 @@ def test_assigning_one_subtask_after_the_other_is_no_loop(start):
     assert supervisor.submit(Task(request="x")).result(PATIENCE).ok
 
 
-def test_assigning_the_same_subtask_again_and_again_is_a_loop_although_it_succeeds(start):
+def test_repeated_assignment_of_a_subtask_is_a_loop_even_if_it_succeeds(start):
     told = []
 
     def host(request):

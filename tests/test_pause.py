@@ -95,7 +95,7 @@ def test_resume_runs_what_was_held_once_and_does_not_ask_the_model_again(start, 
     assert model.calls == 1
 
 
-def test_a_pause_in_the_middle_of_an_action_list_stops_before_the_next_action(start, until, press):
+def test_a_pause_within_an_action_list_stops_before_the_next_action(start, until, press):
     answer = {"Status": "FINISH", "Actions": [{"Function": "press"}, append("a"), append("b")]}
     supervisor = start(app=[answer], servers=[press])
     handle = supervisor.submit(Task(request="x", target="memo:one"))
@@ -218,7 +218,7 @@ def test_a_paused_task_keeps_its_target(start, until, surface):
     assert texts(surface) == ["first", "second"]
 
 
-def test_a_task_paused_in_a_queue_gets_its_target_and_does_nothing_until_it_is_resumed(start, until, surface):
+def test_a_task_paused_in_a_queue_gets_its_target_and_waits_for_a_resume(start, until, surface):
     model = Held({"Status": "FINISH", **append("first")})
     asked = []
 
@@ -290,7 +290,7 @@ def test_an_action_approved_in_a_pause_runs_after_resume_once(start, until, surf
     assert texts(surface) == ["a"]
 
 
-def test_a_pause_in_the_middle_of_an_approved_list_needs_no_second_approval(start, until, press):
+def test_a_pause_within_an_approved_list_needs_no_second_approval(start, until, press):
     actions = [{"Function": "press"}, append("a")]
     supervisor = start(
         app=[{"Status": "CONTINUE", "Actions": actions}, FINISH],
@@ -329,7 +329,7 @@ def test_a_task_paused_in_its_last_model_call_can_be_cancelled(start, until):
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
-def test_a_host_agent_paused_in_its_last_model_call_goes_on_to_its_end_after_resume(start, until):
+def test_a_host_agent_paused_in_its_last_model_call_ends_after_a_resume(start, until):
     model = Held(FINISH)
     handle = start(host=FunctionModel(model)).submit(Task(request="x"))
     assert model.asked.wait(PATIENCE)

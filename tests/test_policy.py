@@ -306,7 +306,7 @@ def answers_of(*tools):
     [(False, ["look", "burn", "wipe", "mark", "something"]), (True, ["burn", "wipe", "something"])],
     ids=["unknown", "trusted"],
 )
-def test_the_default_asks_before_what_a_third_party_may_destroy_or_says_nothing_of(start, tmp_path, trusted, expected):
+def test_the_default_asks_before_destructive_or_unannotated_mcp_tools(start, tmp_path, trusted, expected):
     script = tmp_path / "theirs.py"
     script.write_text(THEIRS, encoding="utf-8")
     theirs = {"command": sys.executable, "args": [str(script)], "trusted": trusted}
@@ -366,7 +366,7 @@ def test_without_safe_guard_what_needs_approval_runs_unasked(start):
     assert verdicts(handle) == [("write", "approve", "safe_guard is off")]
 
 
-def test_without_safe_guard_a_wish_of_the_model_for_approval_is_no_question(start):
+def test_without_safe_guard_a_models_wish_for_approval_asks_no_question(start):
     surface = MemoryServer(MemoryServer.window())
     system = {"safe_guard": False}
     handle = start(app=[write(status="CONFIRM"), FINISH], servers=[surface], system=system).submit(alone())
@@ -404,7 +404,7 @@ def test_a_denial_goes_back_to_the_model_with_its_reason(start):
     assert notes == [(), ("write failed: denied: the books are closed",)]
 
 
-def test_a_denial_in_a_list_lets_what_stands_before_it_run_and_nothing_after(start):
+def test_a_denial_in_a_list_lets_earlier_actions_run_and_no_later_ones(start):
     surface, notes = MemoryServer(MemoryServer.window()), []
     several = [write("a"), write("b", function="append"), write("c")]
     actions = [{"function": a["Function"], "control_label": a["ControlLabel"], "arguments": a["Args"]} for a in several]
@@ -471,7 +471,7 @@ class Pondering(MemoryServer):
         return set()
 
 
-def test_a_server_that_takes_too_long_to_say_what_a_call_would_do_is_a_failure_that_the_model_sees(start, until):
+def test_a_hazard_check_that_takes_too_long_is_a_failure_the_model_sees(start, until):
     clock, surface, notes = VirtualClock(), Pondering(), []
     write = {"Status": "CONTINUE", "Function": "write", "Args": {"control_id": "field-1", "text": "x"}}
 

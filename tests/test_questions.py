@@ -134,7 +134,7 @@ def test_a_choice_is_answered_with_one_of_its_choices(start, asked):
 
 
 @pytest.mark.parametrize("texts", [("blue",), ("",), ("RED",), (), ("red", "green")])
-def test_an_answer_that_does_not_fit_is_refused_and_the_question_stays_open(start, asked, texts):
+def test_an_invalid_answer_is_refused_and_the_question_stays_open(start, asked, texts):
     handle = start(app=[ask(COLOURS), FINISH]).submit(alone())
     question = asked(handle)
     with pytest.raises(AnswerRefusedError):
@@ -246,7 +246,7 @@ def test_the_host_agent_goes_on_after_a_question_of_its_agent_timed_out(start, a
 
 
 @pytest.mark.parametrize("kind", ["host", "app"])
-def test_where_questions_are_switched_off_the_model_is_told_that_nobody_will_answer(start, kind):
+def test_with_questions_off_the_model_is_told_that_no_answer_will_come(start, kind):
     notes = []
     supervisor = start(**{kind: told([ask(), FINISH], notes)}, system={"ask_question": False})
     handle = supervisor.submit(alone() if kind == "app" else Task(request="plan"))
@@ -299,7 +299,7 @@ def test_of_many_answers_at_once_exactly_one_wins(start, asked):
 
 
 @pytest.mark.parametrize("_round", range(10))
-def test_an_answer_at_the_deadline_is_in_time_or_refused_and_nothing_between(start, asked, _round):
+def test_an_answer_at_the_deadline_is_either_in_time_or_refused(start, asked, _round):
     clock, barrier = VirtualClock(), threading.Barrier(2)
     handle = start(app=[ask(), FINISH], clock=clock, limits={"question_seconds": 30}).submit(alone())
     question = asked(handle)
@@ -408,7 +408,7 @@ def test_a_subtask_that_waits_for_an_answer_keeps_its_target(start, asked, until
     assert second.result(PATIENCE).ok
 
 
-def test_the_clocks_of_task_and_subtask_stand_still_while_a_person_is_asked(start, asked):
+def test_task_and_subtask_clocks_stand_still_while_a_person_is_asked(start, asked):
     clock = VirtualClock()
     limits = {"task_seconds": 60, "subtask_seconds": 60, "question_seconds": 10_000}
     handle = start(host=[ASSIGN, FINISH], app=[ask(), FINISH], clock=clock, limits=limits).submit(Task(request="x"))

@@ -172,7 +172,7 @@ def test_an_open_question_survives_and_can_be_answered(stage, until):
         handle.answer(question.id, "the other one")
 
 
-def test_an_open_approval_survives_and_exactly_the_approved_action_runs_once(stage, until):
+def test_an_open_approval_survives_and_the_approved_action_runs_once(stage, until):
     rules = [{"tool": "append", "verdict": "approve"}]
     first = stage.begin(app=[append("1", "FINISH")], policy=rules)
     until(first.submit(lone(id="t")), EventName.APPROVAL_REQUESTED)
@@ -446,7 +446,7 @@ def test_what_is_past_its_time_is_dropped_at_the_start_and_again_and_again(stage
 
 
 @pytest.mark.parametrize("host", [True, False])
-def test_a_task_that_is_cancelled_while_it_is_paused_ends_in_the_next_process(stage, until, host):
+def test_a_task_paused_before_a_restart_can_be_cancelled_after_it(stage, until, host):
     blocked = Blocks(1, [append("1")])
     first = stage.begin(app=blocked, host=[ASSIGN])
     handle = first.submit(Task(id="t", request="x") if host else lone(id="t"))
@@ -500,7 +500,7 @@ def test_the_conversation_of_a_follow_up_that_is_not_over_is_kept(stage):
     assert memories == [1]
 
 
-def test_the_same_key_while_the_first_one_ends_is_the_same_task_and_leaves_the_window_free(stage, monkeypatch):
+def test_a_key_reused_as_its_task_ends_is_that_task_and_holds_no_window(stage, monkeypatch):
     supervisor, found = stage.begin(app=lambda _request: FINISH), []
     looked, go, look = threading.Event(), threading.Event(), TargetLookup.targets
 
@@ -545,9 +545,7 @@ def wrong_start(start, path, stage, what):
 @pytest.mark.parametrize(
     ("what", "lacks"), [("model", "no model is set for app agents"), ("server", "no server is called 'memory'")]
 )
-def test_a_process_without_their_model_or_server_leaves_tasks_to_one_that_has_it(
-    start, begun, until, tmp_path, what, lacks
-):
+def test_a_process_without_a_tasks_model_or_server_leaves_it_to_another(start, begun, until, tmp_path, what, lacks):
     for left in ("abc", "ab"):
         wrong = wrong_start(start, tmp_path / "journal.db", begun, what)
         assert [(task.task_id, task.paused, task.lacks) for task in wrong.status().tasks] == [

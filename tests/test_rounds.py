@@ -93,7 +93,7 @@ def test_a_follow_up_reports_only_its_own_subtasks_and_output(start):
     assert (second.subtasks, second.output) == ((), None)
 
 
-def test_a_subtask_that_failed_before_may_be_tried_again_when_the_person_asks_again(start):
+def test_a_failed_subtask_may_be_tried_again_in_a_follow_up(start):
     app = FunctionModel(lambda request: FINISH if request.task_request == "again" else {"Status": "FAIL"})
 
     def host(request):
@@ -257,7 +257,7 @@ def test_a_conversation_that_goes_on_is_kept_even_past_the_limit(start):
     assert second.result(PATIENCE).ok
 
 
-def test_a_lone_agents_task_has_no_conversation_neither_while_it_runs_nor_after(start):
+def test_a_lone_agents_task_has_no_conversation_while_it_runs_or_after(start):
     model = Held()
     handle = start(app=FunctionModel(model)).submit(Task(request="first", target="memo:one"))
     assert model.asked.wait(PATIENCE)
@@ -295,7 +295,7 @@ def test_a_conversation_whose_host_agent_crashed_goes_on_with_its_memory(start, 
     assert seen == [[], ["one"]]
 
 
-def test_a_follow_up_that_waits_when_its_host_agent_crashes_begins_with_its_memory(start, monkeypatch, caplog):
+def test_a_follow_up_waiting_through_a_host_crash_begins_with_its_memory(start, monkeypatch, caplog):
     caplog.set_level(logging.CRITICAL, "pykka")
     original, asked, release, seen = Agent.receive, threading.Event(), threading.Event(), []
 

@@ -83,7 +83,7 @@ def test_a_secret_of_the_settings_is_there_for_all_tasks(start):
     assert PASSWORD not in repr(supervisor.settings)
 
 
-def test_a_secret_that_nobody_gave_fails_the_action_and_names_those_that_there_are(start):
+def test_a_missing_secret_fails_the_action_and_names_the_known_ones(start):
     notes = []
 
     def app(request):
@@ -95,7 +95,7 @@ def test_a_secret_that_nobody_gave_fails_the_action_and_names_those_that_there_a
     assert any("there is no secret 'password'; there are: pin" in note for note in notes)
 
 
-def test_a_tasks_own_secrets_do_not_survive_the_process_and_the_model_is_told(start, tmp_path, until):
+def test_a_tasks_secrets_do_not_survive_the_process_and_the_model_is_told(start, tmp_path, until):
     journal = {"path": tmp_path / "journal.db"}
     ask = {"Status": "PENDING", "Comment": "shall I?"}
     first = start(app=[ask], journal=journal)
@@ -142,7 +142,7 @@ def test_a_task_whose_secrets_were_lost_waits_until_they_are_given_again(start, 
     assert "${secret:password}" in seen[0]
 
 
-def test_a_secret_that_an_error_or_a_person_tells_is_kept_out_of_the_record(start, tmp_path, until):
+def test_a_secret_in_an_error_or_a_persons_answer_is_not_recorded(start, tmp_path, until):
     log, path = tmp_path / "log.json", tmp_path / "journal.db"
 
     def app(request):
@@ -175,7 +175,7 @@ def test_a_secret_is_veiled_however_it_is_written_in_a_text(secret, write):
 
 
 @pytest.mark.parametrize("secret", ["1234", "step", "true", "finished", 'a "quoted"\nline', "iVBORw0K"])
-def test_whatever_a_secret_looks_like_the_work_goes_on_and_its_texts_are_veiled(start, tmp_path, secret):
+def test_a_secret_of_any_form_is_redacted_and_does_not_stop_the_work(start, tmp_path, secret):
     class Pictured(MemoryServer):
         def observe(self, target):
             return (
@@ -209,9 +209,7 @@ AGAIN = {
 @pytest.mark.parametrize("kept", [True, False], ids=["file", "memory"])
 @pytest.mark.parametrize(("settings", "fields"), AGAIN.values(), ids=AGAIN)
 @pytest.mark.parametrize("named", [{"id": "t"}, {"key": f"log in with {PASSWORD}"}], ids=["id", "key"])
-def test_the_same_task_again_is_one_task_though_its_text_or_key_quotes_a_secret(
-    start, tmp_path, settings, fields, named, kept
-):
+def test_a_task_that_quotes_a_secret_submitted_again_is_the_same_task(start, tmp_path, settings, fields, named, kept):
     surface = MemoryServer(MemoryServer.window())
     journal = {"path": tmp_path / "journal.db" if kept else None}
     given = Task(request=f"log in with {PASSWORD}", target="memo:one", **named, **fields)
@@ -264,14 +262,14 @@ def test_a_key_is_found_again_when_it_has_become_a_secret(start, tmp_path):
     assert second.submit(given.model_copy(update={"id": new_task_id()})).task_id == given.id
 
 
-def test_another_task_of_the_same_id_is_refused_though_it_quotes_the_same_secret(start):
+def test_another_task_of_the_same_id_is_refused_despite_the_same_secret(start):
     supervisor = start(app=[FINISH])
     supervisor.submit(task(id="t")).result(PATIENCE)
     with pytest.raises(TaskRefusedError, match="for another task"):
         supervisor.submit(task(id="t", labels={"password": PASSWORD}))
 
 
-def test_a_secret_that_is_part_of_another_one_or_of_its_name_leaves_nothing_of_it():
+def test_a_secret_within_another_or_within_its_name_is_fully_redacted():
     secrets = Secrets({})
     values = {"pin": "4711", "account": "DE4711-0815", "4711": "secret:account"}
     given = Task(id="t", request="x", secrets={name: SecretStr(value) for name, value in values.items()})
@@ -308,7 +306,7 @@ def test_the_same_task_again_does_not_resume_what_a_person_paused(start, tmp_pat
     assert [text for _, _, text in surface.deeds] == [PASSWORD]
 
 
-def test_secrets_that_are_given_again_let_a_task_go_on_that_lacks_nothing_else(start, tmp_path, until):
+def test_secrets_given_again_let_a_task_resume_that_lacks_nothing_else(start, tmp_path, until):
     surface, journal = MemoryServer(MemoryServer.window()), {"path": tmp_path / "journal.db"}
     first = start(app=[{"Status": "PENDING", "Comment": "shall I?"}], servers=[surface], journal=journal)
     until(first.submit(task(id="t")), EventName.QUESTION_ASKED)

@@ -79,7 +79,7 @@ def test_one_that_is_over_is_not_done_again(start, journal):
     assert len(surface.deeds) == 2
 
 
-def test_what_is_refused_only_when_it_is_taken_is_told_with_the_handles_of_the_others(start, journal):
+def test_a_task_refused_at_intake_is_reported_with_the_others_handles(start, journal):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=lambda _: WRITE, servers=[surface], **journal)
     other = Task(request="write something else", target="memo:one", id="order-17")
@@ -92,7 +92,7 @@ def test_what_is_refused_only_when_it_is_taken_is_told_with_the_handles_of_the_o
     assert len(surface.deeds) == 2
 
 
-def test_a_follow_up_of_a_conversation_that_is_not_there_costs_the_others_nothing(start):
+def test_a_follow_up_of_an_unknown_conversation_costs_the_others_nothing(start):
     supervisor = start(host=lambda _: {"Status": "FINISH"})
     lost = Task(request="and now?", session="nowhere")
     with pytest.raises(NotAllTakenError) as refused:

@@ -235,7 +235,7 @@ def test_what_was_done_is_in_the_result_of_work_that_hung_too_often(start, journ
     assert (result.usage.steps, result.usage.model_calls) == (2, 2)
 
 
-def test_a_cancel_of_work_that_waits_for_a_target_which_hangs_keeps_what_it_had_done(start, journal):
+def test_a_cancel_of_work_that_waits_for_a_hung_target_keeps_what_was_done(start, journal):
     clock, surface, crashed = VirtualClock(), Stubborn(), threading.Event()
     supervisor = start(
         app=[append("1"), {"Status": "FINISH", "Function": "resist"}],
@@ -260,7 +260,7 @@ def test_a_cancel_of_work_that_waits_for_a_target_which_hangs_keeps_what_it_had_
     assert supervisor.submit(lone()).result(PATIENCE) is not None
 
 
-def test_a_history_that_can_not_be_folded_ends_the_work_with_its_causes_alone(start, crashes, journal, monkeypatch):
+def test_a_history_that_can_not_be_folded_ends_the_work_with_its_causes(start, crashes, journal, monkeypatch):
     crashes(step_done(2), 1)
 
     def break_down(*_args):
@@ -284,7 +284,7 @@ def test_a_crash_in_one_application_never_disturbs_another(start, crashes):
     assert all(handle.result(PATIENCE).ok for handle in good)
 
 
-def test_a_cancel_while_a_crashed_agent_waits_for_its_restart_ends_the_task(start, crashes, until):
+def test_a_cancel_while_an_agent_waits_for_its_restart_ends_the_task(start, crashes, until):
     crashes(step_done(1), 1)
     supervisor = start(app=[append("1"), FINISH], supervision={"backoff": 1000.0, "max_backoff": 1000.0})
     handle = supervisor.submit(lone())
@@ -313,9 +313,7 @@ def waiting_for_its_restart(start, crashes, until, task, **given):
     return supervisor, handle
 
 
-def test_a_cancel_while_a_crashed_agent_waits_for_its_restart_keeps_what_it_had_done(
-    start, crashes, until, journal, tmp_path
-):
+def test_a_cancel_while_an_agent_waits_for_its_restart_keeps_what_was_done(start, crashes, until, journal, tmp_path):
     surface = Files(tmp_path)
     given = {"app": [save("a"), save("b"), FINISH], "servers": [surface], "journal": journal}
     supervisor, handle = waiting_for_its_restart(start, crashes, until, lone(), **given)
@@ -330,7 +328,7 @@ def test_a_cancel_while_a_crashed_agent_waits_for_its_restart_keeps_what_it_had_
     assert supervisor.submit(lone()).result(PATIENCE) is not None
 
 
-def test_a_host_agent_hears_what_a_subtask_had_done_whose_time_was_up_before_its_restart(start, crashes, until):
+def test_a_host_hears_what_a_subtask_did_that_timed_out_before_a_restart(start, crashes, until):
     clock = VirtualClock()
     given = {"host": [ASSIGN, FINISH], "app": [append("1"), append("2"), FINISH], "clock": clock}
     _, handle = waiting_for_its_restart(
@@ -372,7 +370,7 @@ class Stubborn(MemoryServer):
         return "late"
 
 
-def test_a_job_that_hangs_loses_its_right_and_its_subtask_goes_on_once_it_has_ended(start, journal):
+def test_a_hung_jobs_actions_are_refused_and_its_subtask_resumes_later(start, journal):
     clock, surface = VirtualClock(), Stubborn()
     answers = [{"Status": "FINISH", "Function": "resist"}]
     supervisor = start(
@@ -402,7 +400,7 @@ def test_a_job_that_hangs_loses_its_right_and_its_subtask_goes_on_once_it_has_en
     assert surface.deeds == []
 
 
-def test_a_blocked_loop_is_reported_with_its_stack_and_when_it_is_free_again(start):
+def test_a_blocked_loop_is_reported_with_its_stack_and_when_it_is_freed(start):
     go = threading.Event()
 
     async def blocks_here(request):
@@ -528,7 +526,7 @@ def crash_blackboard(supervisor):
     end()
 
 
-def test_a_blackboard_that_is_made_anew_has_conversations_that_ended_and_those_that_go_on(start, caplog, journal):
+def test_a_rebuilt_blackboard_has_ended_and_running_conversations(start, caplog, journal):
     caplog.set_level(logging.CRITICAL, "pykka")
     go, reached = threading.Event(), threading.Event()
 
@@ -554,7 +552,7 @@ def test_a_blackboard_that_is_made_anew_has_conversations_that_ended_and_those_t
     assert [len(supervisor.blackboard(name).requests) for name in "abcd"] == [3, 0, 1, 1]
 
 
-def test_a_blackboard_that_is_made_anew_has_lone_tasks_that_ended_where_a_file_keeps_them(start, caplog, tmp_path):
+def test_a_rebuilt_blackboard_has_ended_lone_tasks_if_a_file_keeps_them(start, caplog, tmp_path):
     caplog.set_level(logging.CRITICAL, "pykka")
     supervisor = start(app=lambda _: FINISH, journal={"path": tmp_path / "journal.db"}, blackboard={"tasks": 2})
     for name in "abc":
@@ -565,7 +563,7 @@ def test_a_blackboard_that_is_made_anew_has_lone_tasks_that_ended_where_a_file_k
     assert [len(board.requests) for board in before] == [0, 1, 1]
 
 
-def test_a_blackboard_that_is_made_anew_has_the_conversation_that_another_process_began(start, caplog, tmp_path):
+def test_a_rebuilt_blackboard_has_a_conversation_of_another_process(start, caplog, tmp_path):
     caplog.set_level(logging.CRITICAL, "pykka")
     journal = {"path": tmp_path / "journal.db"}
     reached, go = threading.Event(), threading.Event()
@@ -600,7 +598,7 @@ def test_a_blackboard_that_is_made_anew_has_the_conversation_that_another_proces
         pytest.param("_ask", id="before it has the tasks"),
     ],
 )
-def test_a_journal_that_breaks_while_the_supervisor_starts_fails_the_start_and_leaves_nothing(
+def test_a_journal_that_breaks_at_the_start_fails_it_and_leaves_nothing(
     start, until, tmp_path, monkeypatch, caplog, place
 ):
     caplog.set_level(logging.CRITICAL)
@@ -632,7 +630,7 @@ def test_a_journal_that_breaks_while_the_supervisor_starts_fails_the_start_and_l
     assert handle.result(PATIENCE).ok
 
 
-def test_a_journal_that_can_not_write_closes_the_intake_and_stops_agents_before_their_next_action(start, tmp_path):
+def test_a_journal_that_can_not_write_closes_the_intake_and_stops_agents(start, tmp_path):
     path, surface = tmp_path / "journal.db", MemoryServer(MemoryServer.window())
     deleted, reached = threading.Event(), threading.Event()
 

@@ -47,7 +47,7 @@ def test_a_task_runs_to_its_result(start):
     assert result.causes == ()
 
 
-def test_the_events_of_a_task_begin_with_its_submission_and_end_with_its_end(start):
+def test_a_tasks_events_begin_with_its_submission_and_end_with_its_end(start):
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
     handle = supervisor.submit(Task(request="say hello"))
     events = list(handle.events())
@@ -256,7 +256,7 @@ def test_who_asks_while_a_task_is_being_refused_is_not_given_it(start, monkeypat
 
 
 @pytest.mark.parametrize("name", [{"key": "order-17"}, {"id": "order-17"}])
-def test_a_task_that_was_taken_and_ended_while_its_target_was_looked_for_is_the_same_one(start, monkeypatch, name):
+def test_a_task_submitted_again_during_its_target_lookup_is_the_same_one(start, monkeypatch, name):
     surface, first = MemoryServer(MemoryServer.window()), []
     supervisor = start(app=[WRITE], servers=[surface])
 
@@ -320,7 +320,7 @@ def test_nobody_looks_for_targets_after_stop(start):
     assert (looks, set(threading.enumerate()) - before) == ([], set())
 
 
-def test_nobody_looks_for_targets_after_the_host_program_stopped_all_actors(start):
+def test_no_target_is_looked_up_after_all_actors_were_stopped(start):
     surface = MemoryServer(MemoryServer.window())
     looks = []
     surface.targets = lambda: looks.append(1)
@@ -332,7 +332,7 @@ def test_nobody_looks_for_targets_after_the_host_program_stopped_all_actors(star
     assert looks == []
 
 
-def test_a_target_that_is_looked_for_while_the_supervisor_stops_is_not_said_to_be_unknown(start):
+def test_a_target_lookup_during_a_stop_does_not_call_the_target_unknown(start):
     asked, go, refused = threading.Event(), threading.Event(), queue.Queue()
 
     class Slow(MemoryServer):
@@ -357,7 +357,7 @@ def test_a_target_that_is_looked_for_while_the_supervisor_stops_is_not_said_to_b
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_a_function_that_does_not_return_is_named_by_the_stop_of_its_supervisor_alone(start, tmp_path, kept):
+def test_a_hanging_function_is_named_by_its_own_supervisors_stop_alone(start, tmp_path, kept):
     asked, release = threading.Event(), threading.Event()
 
     def app(_request):
@@ -445,7 +445,7 @@ def test_several_supervisors_live_side_by_side(start):
     assert two.submit(Task(id="t", request="x")).result(PATIENCE).ok
 
 
-def test_waiting_handles_get_an_error_when_the_host_program_stops_all_actors(start):
+def test_waiting_handles_get_an_error_when_all_actors_are_stopped(start):
     asked = threading.Event()
 
     async def host(_request):
@@ -499,7 +499,7 @@ def test_nothing_is_done_any_more_when_the_host_program_stopped_all_actors(start
     assert supervisor.stop() == ()
 
 
-def test_a_blocking_call_from_one_of_our_threads_is_refused_instead_of_waiting_for_ever(start):
+def test_a_blocking_call_from_one_of_our_threads_is_refused_at_once(start):
     refused: list[BaseException] = []
 
     async def host(_request):
@@ -646,7 +646,7 @@ def test_a_server_that_is_down_does_not_hide_the_targets_of_the_others(start):
     assert "no answer" in str(refused.value.__cause__)
 
 
-def test_a_server_that_hangs_holds_up_the_caller_no_longer_than_a_tool_call(start):
+def test_a_hanging_server_delays_the_caller_no_longer_than_a_tool_call(start):
     release = threading.Event()
     servers = [_Down(release.wait), MemoryServer(MemoryServer.window())]
     supervisor = start(servers=servers, limits={"command_seconds": 0.05})

@@ -186,7 +186,7 @@ def test_a_remembered_approval_is_not_asked_again(terminal, tmp_path):
     assert screen.shown.count("wants an approval") == 1
 
 
-def test_a_question_is_answered_part_by_part_and_a_wrong_choice_is_asked_again(terminal):
+def test_a_question_is_answered_in_parts_and_a_wrong_choice_asked_again(terminal):
     final = {"Status": "FINISH", "Comment": "noted: ${observation.notes.0} / ${observation.notes.1}"}
     screen = terminal(WHICH, final)
     screen.until("Answer 1 of 2")

@@ -232,7 +232,7 @@ async def test_a_command_under_a_void_lease_changes_nothing(run, command, lease,
     assert (tricky.calls, result.artifacts) == ([], ())
 
 
-async def test_a_blocking_tool_fails_at_its_timeout_and_its_late_commit_is_refused(run, command, tricky, lease):
+async def test_a_blocking_tool_times_out_and_its_late_commit_is_refused(run, command, tricky, lease):
     (result,) = await run(command("saves_late", 0.05, path="/w/a.docx"))
     assert tricky.begun.is_set()
     assert not tricky.returned.is_set()
@@ -263,7 +263,7 @@ async def test_a_cancel_is_no_result_and_reaches_the_tool(run, command, tricky):
     assert tricky.calls == []
 
 
-async def test_a_coroutine_tool_runs_on_the_event_loop_and_any_other_on_its_targets_lane(run, command):
+async def test_coroutine_tools_run_on_the_loop_and_others_on_their_targets_lane(run, command):
     results = await run(command("where"), command("where_else"))
     assert [result.value for result in results] == [
         threading.current_thread().name,

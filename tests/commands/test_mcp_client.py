@@ -166,7 +166,7 @@ async def test_a_call_that_takes_too_long_fails_and_the_server_is_told(over_stdi
         assert await session.call("add", {"a": 1, "b": 1}) == {"result": 2}
 
 
-async def test_a_cancel_in_the_middle_of_a_call_reaches_the_server_and_the_session_lives_on(server, line):
+async def test_a_cancel_in_a_call_reaches_the_server_and_the_session_survives(server, line):
     async with opened(server) as session:
         calling = asyncio.create_task(session.call("hang", {"port": line.port}))
         assert await asyncio.to_thread(line.read) == "begun"
@@ -199,7 +199,7 @@ UNUSED = "http://127.0.0.1:9/mcp"
         pytest.param({"url": UNUSED}, id="no-listener"),
     ],
 )
-async def test_a_server_that_can_not_be_started_is_a_settings_error_that_names_it_and_says_why(broken):
+async def test_a_server_that_fails_to_start_is_a_settings_error_with_the_cause(broken):
     session = McpSession("notes", McpServer.model_validate(broken), Settings.load())
     with pytest.raises(SettingsError, match=r"mcpServers\.notes: no connection: \S") as failure:
         await session.open()
@@ -209,7 +209,7 @@ async def test_a_server_that_can_not_be_started_is_a_settings_error_that_names_i
 SILENT = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"], "start_seconds": 0.2}
 
 
-async def test_a_server_that_does_not_answer_in_time_is_a_settings_error_that_says_so():
+async def test_a_server_that_answers_too_late_is_a_settings_error_that_says_so():
     session = McpSession("notes", McpServer.model_validate(SILENT), Settings.load())
     with pytest.raises(SettingsError, match=r"mcpServers\.notes: no connection: .*0\.2 s"):
         await session.open()
@@ -254,7 +254,7 @@ anyio.run(main)
 """
 
 
-def test_a_schema_that_is_none_is_a_problem_of_the_call_and_not_an_exception():
+def test_an_invalid_schema_is_a_problem_of_the_call_and_not_an_exception():
     assert schema_problem({"type": "objekt"}, {}) is not None
 
 

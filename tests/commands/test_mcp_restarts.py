@@ -109,7 +109,7 @@ async def test_where_nothing_is_restarted_it_stays_away(over_stdio):
             await session.call("words", {})
 
 
-async def test_a_server_that_can_not_be_started_again_says_why_and_is_tried_again(notes, tmp_path):
+async def test_a_failed_server_restart_says_why_and_the_next_call_tries_again(notes, tmp_path):
     program = tmp_path / "notes.py"
     program.write_text(notes.read_text(encoding="utf-8"), encoding="utf-8")
     async with opened({"command": sys.executable, "args": [str(program)], "start_seconds": 20}) as session:

@@ -70,7 +70,7 @@ def test_a_denied_tool_of_a_third_party_never_runs(start, over_http, line):
     assert line.silent
 
 
-def test_a_cancel_in_the_middle_of_a_call_ends_the_task_and_tells_the_server(start, server, line):
+def test_a_cancel_during_a_call_ends_the_task_and_tells_the_server(start, server, line):
     def answer(request):
         return call("hang", port=line.port) if request.request == "hang" else call("add", a=1, b=1)
 
@@ -103,9 +103,7 @@ def test_a_program_is_gone_after_stop_in_the_middle_of_a_call(start, over_stdio,
 
 
 @pytest.mark.parametrize("broken", [{"command": "no-such-program-anywhere"}, {"url": UNUSED}], ids=["stdio", "http"])
-def test_a_server_that_can_not_start_is_named_and_what_was_started_before_it_is_gone(
-    over_stdio, is_gone, tmp_path, broken
-):
+def test_a_failed_server_start_names_it_and_stops_the_servers_before_it(over_stdio, is_gone, tmp_path, broken):
     pid = tmp_path / "pid"
     notes = {**over_stdio, "env": {"NOTES_PID": str(pid)}}
     settings = Settings.load(mcpServers={"notes": notes, "broken": broken}, log={"format": "off"})

@@ -141,7 +141,7 @@ def test_every_event_has_its_level(name):
     assert written(event(name))[0]["level"] == LEVELS.get(name, "info")
 
 
-def test_what_somebody_has_to_do_something_about_is_seen_where_only_errors_are_written():
+def test_only_events_that_a_person_must_act_on_are_logged_as_errors():
     assert {name.value for name, level in LEVELS.items() if level == "error"} == {
         "agent.crashed",
         "journal.failed",
@@ -311,7 +311,7 @@ def seqs(text: str) -> list[int]:
     return [json.loads(line)["seq"] for line in text.splitlines()]
 
 
-def test_a_stream_that_nobody_drains_delays_neither_the_writer_nor_the_file(stuck, tmp_path):
+def test_a_blocked_stream_delays_neither_the_writer_nor_the_file(stuck, tmp_path):
     with open_log_and_pipe(tmp_path / "events.log", stuck, format="json") as (log, lines):
         for seq in range(1, 6):
             log.write(event(seq=seq))
@@ -373,7 +373,7 @@ def test_a_full_disk_is_told_and_raises_nothing():
     assert threads_of_logs() == []
 
 
-def test_a_log_whose_lines_were_all_written_says_so_as_often_as_it_is_asked(tmp_path):
+def test_closing_a_fully_written_log_succeeds_each_time(tmp_path):
     log = EventLog(Settings(log=LogSettings(file=tmp_path / "events.log", format="off")))
     log.write(event())
     assert log.close()

@@ -116,7 +116,7 @@ def test_a_plain_list_of_rules_is_the_rules_and_keeps_the_defaults(write):
     assert plain.defaults is True
 
 
-def test_the_default_policy_asks_for_every_hazard_after_the_operators_rules(write):
+def test_the_default_asks_for_every_hazard_after_the_operators_rules(write):
     own, default = Settings.load(write("policy: [{verdict: allow, hazards: [launches]}]")).policy.all_rules
     assert own == PolicyRule(verdict=Verdict.ALLOW, hazards=(Hazard.LAUNCHES,))
     assert (default.verdict, set(default.hazards)) == (Verdict.APPROVE, set(Hazard))

@@ -25,7 +25,7 @@ def given(tmp_path):
 
 
 @pytest.mark.parametrize("tool", CALLS)
-def test_what_stands_in_cells_because_of_the_same_call_is_not_overwritten_by_it(start, tmp_path, given, tool):
+def test_a_call_repeated_on_the_cells_that_it_wrote_needs_no_approval(start, tmp_path, given, tool):
     Workbook().save(tmp_path / "book.xlsx")
 
     def app(request):
@@ -39,7 +39,7 @@ def test_what_stands_in_cells_because_of_the_same_call_is_not_overwritten_by_it(
 
 
 @pytest.mark.parametrize("tool", CALLS)
-def test_what_stands_in_cells_because_of_a_call_before_a_crash_is_not_written_again(start, tmp_path, given, tool):
+def test_cells_written_by_a_call_before_a_crash_are_not_written_again(start, tmp_path, given, tool):
     Workbook().save(tmp_path / "book.xlsx")
 
     def app(request):
@@ -64,9 +64,7 @@ NAMES_ITSELF = {
 
 @pytest.mark.parametrize("named", [True, False], ids=["with its name", "by its id"])
 @pytest.mark.parametrize("tool", NAMES_ITSELF)
-def test_what_changed_the_name_of_its_own_control_before_a_crash_is_known_to_be_done(
-    start, tmp_path, given, tool, named
-):
+def test_a_call_that_renamed_its_own_control_before_a_crash_is_known_done(start, tmp_path, given, tool, named):
     document = Document()
     document.add_paragraph("one")
     document.add_table(1, 1).cell(0, 0).text = "one"

@@ -68,7 +68,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize(("kind", "nth"), PLACES)
-def test_a_full_disk_stops_the_work_and_with_room_again_it_goes_on_without_repeating(begin, done, kind, nth):
+def test_a_full_disk_stops_the_work_which_later_resumes_without_repeating(begin, done, kind, nth):
     at_failure = []
 
     def full():
@@ -133,9 +133,7 @@ def file(monkeypatch):
 @pytest.mark.parametrize(
     ("pragma", "why"), [("max_page_count = 1", "full"), ("query_only = ON", "readonly")], ids=["full", "read-only"]
 )
-def test_a_file_that_sqlite_itself_can_not_write_any_more_stops_the_work_and_loses_no_task(
-    begin, done, file, pragma, why
-):
+def test_when_sqlite_can_not_write_the_work_stops_and_no_task_is_lost(begin, done, file, pragma, why):
     with Faults() as faults:
         faults.before("intent", lambda: file()._connection.execute(f"PRAGMA {pragma}"), nth=2)
         broken = begin()
@@ -173,7 +171,7 @@ def deleted(begin, done, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["-wal", ".lock"])
-def test_a_file_beside_a_journal_that_is_deleted_in_use_stops_the_work_and_loses_no_task(begin, done, deleted, suffix):
+def test_deleting_a_file_beside_the_journal_stops_work_but_loses_no_task(begin, done, deleted, suffix):
     deleted(suffix)
     again = begin()
     assert [handle.task_id for handle in again.pending()] == ["t"]
@@ -181,7 +179,7 @@ def test_a_file_beside_a_journal_that_is_deleted_in_use_stops_the_work_and_loses
     assert done() == TEXTS
 
 
-def test_a_journal_that_is_deleted_in_use_is_missed_by_the_next_process_too(begin, deleted, tmp_path):
+def test_a_journal_deleted_in_use_is_missed_by_the_next_process_too(begin, deleted, tmp_path):
     deleted("")
     with pytest.raises(JournalError, match=r"is gone or empty, but rows of it are left in .*-wal: put it back"):
         begin()

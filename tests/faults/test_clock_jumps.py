@@ -94,7 +94,7 @@ def test_in_the_middle_of_the_work_a_jump_uses_up_no_time_of_a_task(begin, surfa
 
 
 @pytest.mark.parametrize("jump", [-DAY, DAY], ids=["a day back", "a day ahead"])
-def test_a_task_that_saw_a_jump_goes_on_in_the_next_process_with_the_time_that_is_left(begin, surface, until, jump):
+def test_a_task_resumes_with_its_remaining_time_after_a_clock_jump(begin, surface, until, jump):
     def asking(request):
         return {"Status": "PENDING", "Questions": ["which?"]} if request.step == 2 else append(request)
 
@@ -111,7 +111,7 @@ def test_a_task_that_saw_a_jump_goes_on_in_the_next_process_with_the_time_that_i
     assert [text for _, _, text in surface.deeds] == ["1", "3"]
 
 
-def test_what_a_task_waited_for_its_target_is_no_work_in_the_next_process_either(start, tmp_path, until):
+def test_time_queued_for_a_target_is_not_work_in_the_next_process_either(start, tmp_path, until):
     going_on, let_go = threading.Event(), threading.Event()
 
     def app(request):

@@ -22,7 +22,7 @@ def rows_of(path):
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.6, 0.97], ids=lambda kept: f"{kept:.0%} of it is left")
-def test_a_log_that_is_cut_short_loses_its_last_rows_alone_and_the_work_goes_on(trials, kept):
+def test_a_truncated_log_loses_only_its_last_rows_and_the_work_resumes(trials, kept):
     found = {}
 
     def cut(folder):

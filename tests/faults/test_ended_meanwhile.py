@@ -175,7 +175,7 @@ class Append(Model):
         return ModelAnswer(content=content, cost=0.5)
 
 
-def test_what_a_subtask_paid_counts_for_its_task_though_nobody_went_on_with_it(start, tmp_path):
+def test_the_cost_of_a_subtask_that_was_not_resumed_counts_for_its_task(start, tmp_path):
     surface = MemoryServer(MemoryServer.window())
     given = {
         "host": Host(),

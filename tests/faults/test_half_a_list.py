@@ -26,7 +26,7 @@ def app(request):
 
 @pytest.mark.parametrize("nth", [1, 2])
 @pytest.mark.parametrize("kind", ["intent", "foreseen", "command_result"])
-def test_what_was_held_by_a_pause_is_not_taken_for_changed_by_others_after_a_crash(start, tmp_path, until, kind, nth):
+def test_after_a_pause_and_a_crash_own_edits_are_not_taken_for_others(start, tmp_path, until, kind, nth):
     Document().save(str(tmp_path / "one.docx"))
     begun, paused = threading.Event(), threading.Event()
 

@@ -154,9 +154,7 @@ def test_a_program_that_is_killed_at_any_time_loses_and_repeats_nothing(trials, 
 
 
 @pytest.mark.parametrize("size", [60_000, 150_000, 300_000])
-def test_a_program_that_finds_no_room_to_write_goes_on_when_there_is_and_loses_and_repeats_nothing(
-    trials, size, report
-):
+def test_a_program_out_of_space_resumes_and_loses_and_repeats_nothing(trials, size, report):
     figures = next(trials.together([[{"file_size": size}, {"kills": [("before", "task_result", 1)]}]]))
     report("no room", figures)
     assert figures.problems == [], "\n".join(figures.problems)
@@ -178,7 +176,7 @@ def forgetful_lives(chance):
     return task, lives
 
 
-def test_without_intents_the_same_program_repeats_actions_each_time_and_the_checker_says_so(trials, kills, report):
+def test_without_intents_actions_are_repeated_and_the_checker_reports_it(trials, kills, report):
     chance, left = random.Random(kills), max(3, kills // 6)  # noqa: S311 - no secret is made of it
     while left > 0:
         task, lives = forgetful_lives(chance)
@@ -190,9 +188,7 @@ def test_without_intents_the_same_program_repeats_actions_each_time_and_the_chec
 
 
 @pytest.mark.parametrize(("task", "deed"), [("plan", 1), ("plan", 3), ("memo", 3)])
-def test_without_what_actions_answered_the_same_program_comes_to_something_else_and_the_checker_says_so(
-    trials, task, deed
-):
+def test_without_kept_answers_the_result_differs_as_the_checker_reports(trials, task, deed):
     figures = trials.begin("deaf", [{"kills": [("after", "deed", deed)]}], tasks=[task], mutant="deaf").result()
     assert (figures.kills, figures.done, figures.repeated) == (1, 1, 0)
     assert any("it was done before a crash" in problem for problem in figures.problems)

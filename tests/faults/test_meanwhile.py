@@ -103,7 +103,7 @@ def broken_off(start, tmp_path, book, monkeypatch):
         assert_replays(tmp_path / "journal.db")
 
 
-def test_an_answer_from_before_the_crash_is_not_applied_to_what_somebody_else_wrote(broken_off, book, until):
+def test_an_answer_from_before_the_crash_does_not_overwrite_others_edits(broken_off, book, until):
     handle = broken_off("before it was decided", 1)
     assert handle.result(PATIENCE).ok
     assert until(handle, EventName.LIST_CUT).data["ran"] == 0
@@ -118,7 +118,7 @@ def test_an_answer_from_before_the_crash_is_not_asked_for_again(broken_off, book
 
 
 @pytest.mark.parametrize("nth", [1, 2])
-def test_what_was_deleted_meanwhile_is_not_acted_on_and_the_model_sees_that_it_is_gone(broken_off, book, until, nth):
+def test_a_file_deleted_meanwhile_is_left_alone_and_the_model_is_told(broken_off, book, until, nth):
     handle = broken_off("before it was foreseen", nth, meanwhile=None)
     assert handle.result(PATIENCE).ok
     cut = until(handle, EventName.LIST_CUT)
@@ -127,7 +127,7 @@ def test_what_was_deleted_meanwhile_is_not_acted_on_and_the_model_sees_that_it_i
 
 
 @pytest.mark.parametrize("nth", [1, 2])
-def test_before_a_call_foresaw_anything_the_list_is_cut_and_the_model_decides_anew(broken_off, book, until, nth):
+def test_the_list_is_cut_before_a_call_that_had_foreseen_nothing_yet(broken_off, book, until, nth):
     handle = broken_off("before it was foreseen", nth)
     assert handle.result(PATIENCE).ok
     assert until(handle, EventName.LIST_CUT).data["ran"] == nth - 1

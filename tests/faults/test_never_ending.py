@@ -41,7 +41,7 @@ print(*supervisor.stop(timeout=0.2), sep="\\n")
 """
 
 
-def test_a_tool_that_never_returns_is_named_by_stop_and_keeps_no_process_alive(tmp_path, start, until):
+def test_stop_names_a_tool_that_never_returns_and_the_process_can_exit(tmp_path, start, until):
     path = tmp_path / "journal.db"
     ended = forks.run([sys.executable, "-c", HANGING, str(path)], timeout=PATIENCE)
     assert ended.returncode == 0, ended.stderr
@@ -64,9 +64,7 @@ def release():
     event.set()
 
 
-def test_a_tool_that_never_returns_costs_no_task_but_those_on_its_target_and_these_go_on_in_the_next_process(
-    tmp_path, start, release
-):
+def test_a_hanging_tool_holds_up_only_tasks_on_its_target_until_a_restart(tmp_path, start, release):
     entered = threading.Event()
 
     class Hanging(MemoryServer):
@@ -102,7 +100,7 @@ def test_a_tool_that_never_returns_costs_no_task_but_those_on_its_target_and_the
     assert surface.deeds == [("memo:one", "field-1", "behind")]
 
 
-def test_a_model_that_answers_after_the_cancel_changes_nothing_in_this_process_or_the_next(tmp_path, start):
+def test_an_answer_after_the_cancel_changes_nothing_now_or_after_a_restart(tmp_path, start):
     asked, release, said = threading.Event(), threading.Event(), threading.Event()
     surface = MemoryServer(MemoryServer.window())
 
@@ -133,9 +131,7 @@ def test_a_model_that_answers_after_the_cancel_changes_nothing_in_this_process_o
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_an_agent_that_raises_systemexit_again_and_again_ends_alone_and_the_next_process_knows(
-    tmp_path, start, monkeypatch, caplog
-):
+def test_repeated_systemexit_ends_its_agent_alone_also_after_a_restart(tmp_path, start, monkeypatch, caplog):
     caplog.set_level("CRITICAL", "pykka")
     surface = MemoryServer(MemoryServer.window("one"), MemoryServer.window("two"))
     receive = Agent.receive

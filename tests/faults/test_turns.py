@@ -48,7 +48,7 @@ def begin(start, tmp_path, surface, remembered):
 
 @pytest.mark.parametrize("task", HOSTS)
 @pytest.mark.parametrize("restarts", [0, 1, 2])
-def test_what_waited_for_a_target_waits_in_the_next_process_for_who_had_begun_there(
+def test_after_a_restart_a_queued_task_waits_for_the_one_that_had_begun(
     begin, until, surface, remembered, task, restarts
 ):
     def answer(supervisor, name):
@@ -75,7 +75,7 @@ def test_what_waited_for_a_target_waits_in_the_next_process_for_who_had_begun_th
     assert [known for name, _, known in remembered if name == task] == list(range(2 * len(first) + 2))
 
 
-def test_an_agent_that_is_started_anew_for_one_task_gets_the_memory_of_others_with_their_next_work(
+def test_a_restarted_agent_gets_other_tasks_memory_with_their_next_work(
     begin, until, surface, remembered, monkeypatch, caplog
 ):
     caplog.set_level("CRITICAL", "pykka")

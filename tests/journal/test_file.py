@@ -122,7 +122,7 @@ def test_a_name_that_can_not_be_written_is_refused(opened, a_row):
         journal.write([a_row(Answer(id="a", task_id="t"), run="\udc80")])
 
 
-def test_a_value_that_is_too_deep_to_be_read_again_is_refused_before_it_is_written(opened, a_row):
+def test_a_value_too_deep_to_be_read_back_is_refused_before_it_is_written(opened, a_row):
     journal, value, refused = opened(), None, []
     for depth in range(1, 253):
         value = [value]
@@ -180,7 +180,7 @@ def plan_of(journal, query):
 
 
 @pytest.mark.parametrize("query", [_READ, _READ_BUT_EVENTS, _EVENTS, _RESULT])
-def test_rows_are_found_and_ordered_by_an_index_however_long_the_history_is(opened, query):
+def test_rows_are_found_and_ordered_by_an_index_without_a_scan(opened, query):
     assert [step.partition(" ")[0] for step in plan_of(opened(), query)] == ["SEARCH"]
 
 
@@ -246,7 +246,7 @@ def test_a_commit_of_nothing_does_nothing(opened, everything, place):
     assert everything(place.parent) == before
 
 
-def test_tasks_without_a_result_are_unfinished_in_the_order_of_their_submission(opened, a_task, a_result):
+def test_tasks_without_a_result_are_unfinished_in_order_of_submission(opened, a_task, a_result):
     journal = opened()
     written(journal, a_task("z"), a_task("a"), a_task("m"), a_result("a"))
     assert journal.unfinished() == ("z", "m")
@@ -290,7 +290,7 @@ def test_a_conversation_has_its_first_task_and_those_that_go_on_with_it(opened, 
     assert journal.session_tasks("one") == ("one", "two", "three")
 
 
-def test_the_names_of_a_new_journal_and_of_its_folder_are_on_the_disk_when_it_is_open(opened, synced):
+def test_opening_a_new_journal_syncs_its_name_and_that_of_its_folder(opened, synced):
     opened()
     assert synced == ["folder", "folder"]
 
@@ -310,7 +310,7 @@ def test_closing_twice_is_closing_once(opened):
     journal.close()
 
 
-def test_full_durability_waits_for_the_disk_and_that_of_the_process_does_not(opened, tmp_path):
+def test_only_full_durability_waits_for_the_disk(opened, tmp_path):
     found = {
         how: opened(tmp_path / how, durability=how)._connection.execute("PRAGMA synchronous").fetchone()[0]
         for how in ("full", "process")

@@ -128,7 +128,7 @@ def test_a_picture_that_is_lost_or_damaged_loses_no_message(kept, place, damage)
     assert next(journal.rows("t")).message == Captured(observation=seen(None))
 
 
-def test_a_picture_that_was_cut_short_is_written_anew_when_it_is_seen_again(kept, place, files):
+def test_a_truncated_picture_is_written_again_when_it_is_seen_again(kept, place, files):
     journal = kept(WITH_PICTURES[0])
     (place.with_name(f"{place.name}.pictures") / files()[0]).write_bytes(b"cut")
     journal.close()
@@ -154,7 +154,7 @@ def test_a_digest_is_never_a_path(opened, a_row, place, tmp_path):
     assert next(journal.rows("t")).message == Captured(observation=seen(None))
 
 
-def test_a_picture_and_its_folders_are_on_the_disk_before_the_row_is_committed(opened, a_row, synced):
+def test_a_picture_and_its_folders_are_synced_before_the_row_is_committed(opened, a_row, synced):
     journal = opened()
     synced.clear()
     journal._connection.set_trace_callback(lambda statement: synced.append(statement.split()[0]))

@@ -250,9 +250,7 @@ def test_what_a_killed_process_left_is_read_where_nothing_may_be_written(left, o
     assert everything(open_folder) == before
 
 
-def test_what_must_be_mended_before_it_can_be_read_is_read_from_a_copy_that_does_not_stay(
-    left, everything, tmp_path, monkeypatch
-):
+def test_a_journal_that_needs_repair_is_read_from_a_temporary_copy(left, everything, tmp_path, monkeypatch):
     path = left(left_half_undone)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -137,7 +137,7 @@ def settings_in(journal):
     return [row.message.sections["limits"]["steps"] for row in journal.rows("")]
 
 
-def test_rows_of_no_task_from_before_the_oldest_task_go_first_when_all_is_too_large(journal, place, a_row, days_ago):
+def test_old_rows_without_a_task_are_dropped_first_over_the_size_limit(journal, place, a_row, days_ago):
     big = Captured(observation=Observation(text="x" * 800_000))
     journal.write([a_row(big, task="", at=days_ago(400)), a_row(big, task="", at=days_ago(0))])
     journal.commit()
@@ -186,7 +186,7 @@ def test_a_start_with_a_wrong_clock_forgets_nothing(lives, wrong):
     assert lives(2) == ["a", "b", "c", "d"]
 
 
-def test_what_ended_in_a_process_with_a_wrong_clock_goes_too_and_what_ended_before_it(lives):
+def test_tasks_that_ended_under_or_before_a_wrong_clock_expire_too(lives):
     for day, task in (0, "a"), (-20_000, "b"), (1, "c"), (60, "d"), (2, "e"):
         lives(day, task)
     kept = [lives(day + 0.5) for day in range(3, 40)]
@@ -195,7 +195,7 @@ def test_what_ended_in_a_process_with_a_wrong_clock_goes_too_and_what_ended_befo
     assert sum("e" in each for each in kept) == 29
 
 
-def test_time_in_which_nobody_worked_counts_no_more_than_a_quarter_of_the_days(lives):
+def test_time_between_processes_counts_at_most_a_quarter_of_the_days(lives):
     assert lives(0, "a") == ["a"]
     assert lives(7, "b") == ["a", "b"]
     assert lives(100) == ["a", "b"]

@@ -72,7 +72,7 @@ def test_a_migration_that_fails_changes_nothing(closed):
     check(closed)
 
 
-def test_an_older_journal_is_known_to_a_newer_version_and_read_only_after_its_migration(closed, monkeypatch):
+def test_an_older_journal_is_recognized_but_not_read_before_its_migration(closed, monkeypatch):
     check(closed, (*MIGRATIONS, SECOND))
     monkeypatch.setattr("callboard.actors.journal._reader.MIGRATIONS", (*MIGRATIONS, SECOND))
     with pytest.raises(JournalError, match="has tables of the older version 1"):

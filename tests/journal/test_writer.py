@@ -209,7 +209,7 @@ def test_a_wake_after_the_end_is_no_error(office, say):
     assert [ids(commit) for commit in office.file.commits] == [["one"]]
 
 
-def test_lazy_rows_of_which_one_can_not_be_written_down_are_kept_but_for_that_one(office, say, caplog):
+def test_only_the_lazy_row_that_can_not_be_written_down_is_left_out(office, say, caplog):
     office.file.refuse = {"bad"}
     office.keep_lazily(say("one"), say("bad"), say("three"))
     office.keep(say("needed"))
@@ -267,7 +267,7 @@ def test_all_of_a_group_whose_commit_fails_is_told_so(office, say, tmp_path):
 
 
 @pytest.mark.parametrize("where", ["write", "commit"])
-def test_what_would_leave_the_process_breaks_the_journal_and_ends_no_thread(office, say, where):
+def test_a_systemexit_breaks_the_journal_but_ends_no_thread(office, say, where):
     setattr(office.file, f"fail_{where}", SystemExit(3))
     office.keep(say("lost"))
     office.settled()
@@ -287,7 +287,7 @@ def test_what_follows_and_would_leave_the_process_costs_the_others_nothing(offic
     assert "what followed a row of the journal failed" in caplog.messages
 
 
-async def test_a_coroutine_and_a_thread_that_wait_for_rows_hear_that_they_can_not_be_kept(office, say, tmp_path):
+async def test_waiting_coroutines_and_threads_hear_that_rows_can_not_be_kept(office, say, tmp_path):
     office.file.fail_commit = JournalError(tmp_path, "can't be written")
     with pytest.raises(JournalError, match="can't be written"):
         await office.journal.keep(say("one"))
@@ -389,7 +389,7 @@ def test_a_pruning_that_comes_too_late_is_no_error(ending, caplog):
     assert caplog.messages == []
 
 
-def test_who_saw_the_writer_alive_just_before_its_end_is_answered_holding_no_lock(office, say):
+def test_a_caller_racing_with_the_writers_end_is_answered_without_a_lock(office, say):
     assert office.journal.close(PATIENCE)
     office.journal._writer.actor_stopped.clear()  # what a thread saw that was held up since
     found = queue.SimpleQueue()

@@ -74,7 +74,7 @@ def test_a_denied_action_is_not_done_whatever_the_model_was_told(obey, surface):
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-def test_an_action_that_needs_approval_waits_for_a_person_whatever_the_model_was_told(obey, until, surface):
+def test_an_action_that_needs_approval_waits_whatever_the_model_was_told(obey, until, surface):
     surface = surface()
     handle = obey(surface, policy=[{"verdict": "approve", "tool": "append"}])
     until(handle, EventName.APPROVAL_REQUESTED)

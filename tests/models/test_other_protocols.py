@@ -472,7 +472,7 @@ async def test_arguments_of_any_form_are_never_made_empty_ones(provider, asked):
     assert (provider.protocol.schema(sent) is None) is isinstance(provider.protocol, Anthropic)
 
 
-async def test_a_schema_that_a_provider_refuses_as_too_complex_is_sent_as_that_of_a_tool(provider, asked):
+async def test_a_schema_refused_as_too_complex_is_sent_as_that_of_a_tool(provider, asked):
     provider.fails(400, "Schema is too complex.")
     provider.calls(answer(Result="by the tool"))
     given = await asked({"retries": 0})
@@ -494,14 +494,14 @@ def test_an_answer_with_more_actions_than_are_taken_at_a_time_goes_back(run, pro
 
 
 @pytest.mark.parametrize(("output", "told"), [("native", False), ("tool", True), ("prompted", True)])
-async def test_how_many_actions_are_taken_is_told_where_no_strict_mode_bounds_them(provider, asked, output, told):
+async def test_the_prompt_states_the_action_limit_unless_strict_mode_bounds_it(provider, asked, output, told):
     (provider.calls if output == "tool" else provider.says)(answer())
     await asked({"actions": 1, "output": output}, tools=(READ,))
     rest = provider.protocol.prompt(provider.requests[0])[1]
     assert ("Put at most 1 action into it." in rest) is told
 
 
-async def test_who_wants_the_strict_mode_alone_is_told_that_the_schema_was_refused(provider, asked):
+async def test_with_strict_mode_only_a_refused_schema_is_an_error(provider, asked):
     provider.fails(400, "Schema is too complex.")
     with pytest.raises(ModelError, match="Schema is too complex"):
         await asked({"output": "native"})
@@ -556,7 +556,7 @@ def test_a_provider_that_asks_for_too_long_a_wait_is_given_up(run, provider):
 
 
 @pytest.mark.parametrize("status", [500, 503, 529])
-def test_an_error_of_the_providers_is_repeated_as_often_as_the_settings_say(run, provider, status):
+def test_a_provider_error_is_retried_as_often_as_the_settings_say(run, provider, status):
     provider.fails(status, "out of order")
     result = run(retries=2).result(PATIENCE)
     assert (result.outcome, len(provider.requests)) == (Outcome.ERROR, 3)
@@ -631,7 +631,7 @@ def test_a_cancel_in_the_middle_of_a_call_ends_the_task(run, provider):
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
-def test_a_fallback_of_another_protocol_is_asked_where_the_first_choice_gives_no_answer(run, provider, make_other):
+def test_a_fallback_of_another_protocol_is_asked_when_the_first_fails(run, provider, make_other):
     other = next(kind() for kind in (Anthropic, Google) if kind.kind != provider.protocol.kind)
     second = make_other(other)
     provider.fails(500, "broken")

@@ -110,7 +110,7 @@ def test_what_can_be_passed_on_is_told_and_offered(live, provider):
     assert REFERENCE in json.dumps(second["response_format"])
 
 
-def test_a_reference_that_leads_nowhere_goes_back_with_those_that_there_are(live, provider, sheet):
+def test_a_dangling_reference_goes_back_with_the_valid_references(live, provider, sheet):
     wrong = {**WRITE, "Args": {"rows": "${steps.1.results.0.value.cells}"}}
     assert live(READ, wrong, WRITE, FINISH).submit(lone()).result(PATIENCE).ok
     assert [text for _, _, text in sheet.deeds] == [json.dumps(ROWS)]

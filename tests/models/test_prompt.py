@@ -448,7 +448,7 @@ def test_what_comes_next_is_said_only_where_that_is_beyond_doubt(asks, request_)
     assert "Next is" not in text
 
 
-def test_a_tool_that_makes_one_of_several_things_in_its_name_is_named_for_that(asks):
+def test_a_tool_with_two_things_in_its_name_is_named_for_the_one_it_makes(asks):
     row = dataclasses.replace(INSERT, name="add_table_row")
     seen = Observation(controls=(Control(id="table-1", name="Sales", kind="table"),))
     assert "Not called yet: add_table_row." in hint(asks, "Add a row to the table", seen=seen, more=(row,))

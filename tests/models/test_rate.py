@@ -49,7 +49,7 @@ async def test_without_a_limit_nothing_is_kept_of_a_call(limit):
     assert not unlimited._began
 
 
-async def test_one_call_more_than_a_minute_takes_waits_until_the_first_is_a_minute_ago(limit, time):
+async def test_a_call_over_the_rate_waits_until_the_first_is_a_minute_old(limit, time):
     slow = limit(per_minute=2)
     for _ in range(2):
         await slow.begin()

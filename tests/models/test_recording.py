@@ -260,7 +260,7 @@ def test_when_a_document_was_written_makes_no_other_request(asks, tmp_path):
     assert Sight(one, tmp_path).fingerprint == Sight(other, tmp_path).fingerprint
 
 
-def test_the_folder_of_the_run_makes_no_other_request_and_is_not_in_the_file(asks, file, tmp_path):
+def test_the_folder_of_the_run_changes_no_request_and_is_not_in_the_file(asks, file, tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     here = asks(request=f"open {one}/a.docx, not {one}s")
     answering(file, one, saying({"Comment": f"opened {one}/a.docx"}), here)
@@ -278,7 +278,7 @@ def test_a_text_that_reads_like_the_runs_folder_stays_that_text(asks, file, tmp_
     assert played(file, tmp_path, request, By.ORDER) == {"Comment": f"{text} is not {tmp_path}/x", text: ""}
 
 
-def test_a_request_with_the_folder_is_another_than_one_that_only_reads_like_it(asks, file, tmp_path):
+def test_a_request_with_the_folder_differs_from_one_with_its_placeholder(asks, file, tmp_path):
     answering(file, tmp_path, saying({}), asks(request=f"open {tmp_path}/x"))
     refused(file, tmp_path, asks(request="open ${base}/x"))
 
@@ -368,7 +368,7 @@ def test_a_model_that_took_too_long_took_too_long_again(asks, file, tmp_path):
 
 
 @pytest.mark.parametrize("by", By)
-def test_two_tasks_at_one_address_get_their_own_answers_and_the_last_one_is_given_again(asks, file, tmp_path, by):
+def test_two_tasks_at_one_address_get_their_own_answers_then_a_repeat(asks, file, tmp_path, by):
     answering(file, tmp_path, saying("first", "second"), asks(), asks())
     model = RecordedModel.load(file, tmp_path, by)
     said = [asyncio.run(model.answer(asks())).content for _ in range(3)]

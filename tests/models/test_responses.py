@@ -187,7 +187,7 @@ def test_an_answer_without_a_function_has_no_action(nothing):
     assert read_response(APP, {"Actions": nothing}).decided_actions() == ()
 
 
-def test_the_control_beside_a_host_agents_action_names_a_target_and_no_control():
+def test_the_control_beside_a_host_agents_action_is_read_as_a_target():
     response = read_response(HOST, {"Function": "open", "ControlLabel": "0", "ControlText": "Word"})
     assert response.decided_actions() == (Action(tool="open"),)
 

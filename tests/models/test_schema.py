@@ -118,7 +118,7 @@ def test_controls_are_not_enumerated_where_that_would_be_too_long(asks, count, l
     assert action_of(schema)["properties"]["ControlText"] == {"type": "string"}
 
 
-def test_the_control_stands_beside_the_arguments_and_what_is_optional_may_be_null(asks):
+def test_the_control_is_beside_the_arguments_and_optional_ones_may_be_null(asks):
     form = action_of(answer_schema(asked(asks)))
     assert list(form["properties"]) == ["Function", "ControlText", "Args"]
     assert form["properties"]["Function"]["enum"] == ["write"]

@@ -180,7 +180,7 @@ def test_an_answer_that_is_sent_back_ends_the_step_and_tells_why(asks):
     assert "answer 1 of night.yaml can't be used: 'NEXT' is not legal now" in told
 
 
-def test_an_agent_that_the_script_does_not_know_is_named_with_those_it_knows(asks):
+def test_an_agent_unknown_to_the_script_is_named_with_the_known_ones(asks):
     told = refused({"host": [], "linux/a": []}, asks())
     assert told == f"{APP}, step 2: night.yaml has no answers for this agent; it has some for host, linux/a"
 

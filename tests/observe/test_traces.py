@@ -342,7 +342,7 @@ def test_an_exporter_that_fails_stops_nothing(start, spans, caplog):
 # Ends and beginnings
 
 
-def test_a_task_that_is_suspended_ends_its_trace_and_begins_another_where_it_goes_on(start, until, spans, tmp_path):
+def test_a_suspended_task_ends_its_trace_and_begins_another_on_resume(start, until, spans, tmp_path):
     journal = {"path": tmp_path / "journal.db"}
     waiting = {"Status": "PENDING", "Questions": [{"text": "go on?"}]}
     with start(observe=TRACES, journal=journal, app=[waiting]) as supervisor:
@@ -446,7 +446,7 @@ EVERY = [
 
 @settings(max_examples=200)
 @given(chosen=st.lists(st.sampled_from(EVERY), max_size=25))
-def test_whatever_is_missing_or_comes_late_every_span_ends_and_nothing_fails(spans, chosen):
+def test_every_span_ends_whatever_events_are_missing_or_late(spans, chosen):
     spans.exporter.clear()
     traces = Traces(spans.provider)
     see_all(traces, [*chosen, event(EventName.SUPERVISOR_STOPPED, task_id="", run_id="", agent="", at=AT + 3, left=[])])

@@ -100,7 +100,7 @@ async def test_actions_run_in_order(stage):
     assert here.surface.deeds == [("memo:one", "field-1", "a"), ("memo:one", "field-1", "more")]
 
 
-async def test_after_one_bad_command_the_earlier_ones_stand_and_the_later_are_skipped(stage):
+async def test_after_a_failed_command_earlier_ones_stand_and_later_are_skipped(stage):
     here = stage(answer(write("a"), EXPLODE, APPEND, READ))
     done = await acted(here)
     assert statuses(done) == [("write", SUCCESS), ("explode", FAILURE), ("append", SKIPPED), ("read", SKIPPED)]
@@ -203,7 +203,7 @@ async def test_what_was_denied_does_not_count_as_sent(stage):
     assert done.usage.commands == 0
 
 
-async def test_actions_before_one_that_needs_approval_run_and_the_rest_is_held_whole(stage):
+async def test_actions_before_one_that_needs_approval_run_and_the_rest_is_held(stage):
     here = stage(answer(write("a"), APPEND, READ), policy=[{"verdict": "approve", "tool": "append", "reason": "ask"}])
     done = await acted(here)
     assert statuses(done) == [("write", SUCCESS)]
@@ -239,7 +239,7 @@ async def test_each_verdict_is_told(stage):
     assert json.loads(told[0]["arguments"]) == {"control_id": "field-1", "text": "a"}
 
 
-async def test_the_default_asks_for_what_is_hazardous_and_the_verdict_names_the_hazards(stage):
+async def test_the_default_asks_before_hazards_and_the_verdict_names_them(stage):
     here = stage(answer(WIPE), surface=Restless)
     done = await acted(here)
     why = "the default asks before what may do harm (wipe deletes, leaves)"
@@ -260,7 +260,7 @@ async def test_without_the_default_what_is_hazardous_runs(stage, policy):
     assert statuses(await acted(stage(answer(WIPE), policy=policy, surface=Restless))) == [("wipe", SUCCESS)]
 
 
-async def test_where_approvals_are_switched_off_the_verdict_says_that_it_was_waived(stage):
+async def test_with_approvals_switched_off_the_verdict_says_it_was_waived(stage):
     here = stage(answer(write("a")), policy=APPROVE_ALL, system={"safe_guard": False})
     assert statuses(await acted(here)) == [("write", SUCCESS)]
     [told] = here.events(EventName.POLICY_DECIDED)
@@ -340,7 +340,7 @@ async def test_a_pause_holds_all_actions_that_did_not_run_yet(stage):
     assert here.surface.deeds == [("memo:one", "field-1", "a")]
 
 
-async def test_after_a_pause_exactly_the_held_actions_run_and_the_policy_is_asked(stage):
+async def test_after_a_pause_only_the_held_actions_run_and_the_policy_is_asked(stage):
     here = stage(answer(HALT, write("a"), APPEND), policy=[{"verdict": "approve", "tool": "append"}], surface=Restless)
     here.surface.lease = here.lease
     run = await held(here)
@@ -378,7 +378,7 @@ async def test_if_a_control_of_one_held_action_is_gone_none_of_them_runs(stage):
     assert (done.usage.commands, done.usage.cuts) == (0, 1)
 
 
-async def test_if_one_held_action_takes_away_the_control_of_a_later_one_the_list_is_cut_there(stage):
+async def test_a_held_action_that_removes_a_later_ones_control_cuts_the_list(stage):
     here = stage(answer(write("a"), VANISH, AT_2, APPEND, status="CONFIRM"), controls=TWO, surface=Restless)
     done = await here.pipeline.process_resume(await held(here))
     assert statuses(done) == [("write", SUCCESS), ("vanish", SUCCESS), ("write", SKIPPED), ("append", SKIPPED)]
@@ -391,7 +391,7 @@ async def test_after_a_failed_held_action_the_later_are_skipped(stage):
     assert statuses(done) == [("explode", FAILURE), ("append", SKIPPED)]
 
 
-async def test_an_approved_action_runs_without_another_verdict_that_wants_approval(stage):
+async def test_an_approved_action_runs_without_asking_for_approval_again(stage):
     here = stage(answer(write("a")), policy=[{"verdict": "approve"}])
     run = await held(here)
     assert run.held == (Action(tool="write", arguments=write("a")["arguments"], control=ControlRef(id="field-1")),)

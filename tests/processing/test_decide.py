@@ -221,7 +221,7 @@ async def test_a_timeout_of_the_models_own_keeps_its_words(stage):
 # The plan
 
 
-async def test_a_plan_is_read_from_a_list_or_one_line_and_blank_lines_are_left_out(stage):
+async def test_a_plan_is_read_from_a_list_or_one_line_without_blank_lines(stage):
     assert (await decided(stage([{**FINISH, "Plan": ["a", " ", "b"]}]))).plan == ("a", "b")
     assert (await decided(stage([{**FINISH, "Plan": "a"}]))).plan == ("a",)
 

@@ -73,7 +73,7 @@ def test_a_model_sees_all_earlier_steps_of_its_task(start):
     assert memories == [[], [(1, ["a"])], [(1, ["a"]), (2, ["b"])]]
 
 
-def test_an_app_agent_that_is_reused_by_two_tasks_sees_nothing_of_the_other(start):
+def test_an_app_agent_reused_by_two_tasks_sees_nothing_of_the_other(start):
     memories = {"first": [], "second": []}
 
     def app(request):
@@ -113,7 +113,7 @@ def test_a_host_agent_sees_what_its_subtasks_left(start):
 # What an agent sees
 
 
-async def test_an_agent_of_a_target_sees_its_controls_and_the_remarks_of_the_system(stage):
+async def test_an_agent_of_a_target_sees_its_controls_and_the_systems_notes(stage):
     here = stage([FINISH])
     done = await here.pipeline.process(here.run(notes=("mind the gap",)))
     observation = done.record.observation
@@ -130,7 +130,7 @@ async def test_a_host_agent_sees_the_targets_and_no_controls(stage):
     assert observation.controls == ()
 
 
-def test_a_server_that_can_not_be_listed_does_not_hide_the_others_and_is_told(start):
+def test_a_server_that_can_not_be_listed_is_reported_and_hides_no_other(start):
     class Broken(MemoryServer):
         def targets(self):
             msg = "no network"

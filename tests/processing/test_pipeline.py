@@ -103,7 +103,7 @@ async def test_a_step_that_ran_gives_its_record_what_is_held_and_what_it_used(st
 
 
 @pytest.mark.parametrize("phase", Phase)
-async def test_a_phase_that_raises_fails_the_step_and_is_named_and_no_later_one_runs(stage, phase):
+async def test_a_phase_that_raises_fails_the_step_and_skips_the_later_phases(stage, phase):
     here, phases = stage(), Phases(phase, OSError("disk full"))
     failed = await with_phases(here, phases).process(here.run())
     assert isinstance(failed, StepFailed)
@@ -222,7 +222,7 @@ async def test_what_was_decided_on_within_the_budget_may_still_be_resumed(stage)
     assert done.record.resumed
 
 
-async def test_at_the_limit_of_a_budget_a_person_is_asked_where_the_settings_say_so(stage):
+async def test_at_a_budget_limit_a_person_is_asked_if_the_settings_say_so(stage):
     budget = {"subtask": {"model_calls": 0}, "at_limit": "ask"}
     here = stage([CONTINUES], budget=budget, limits={"question_seconds": 60})
     asked = await here.pipeline.process(here.run(job=3))
@@ -296,9 +296,7 @@ async def test_an_approval_is_asked_for_with_what_the_agent_sees_and_holds(stage
         ("allow", ("write", "append"), AtDeadline.DENY),
     ],
 )
-async def test_an_approval_says_what_its_deadline_does_and_never_allows_what_must_not_be_repeated(
-    stage, said, tools, then
-):
+async def test_an_approvals_deadline_allows_only_what_may_be_repeated(stage, said, tools, then):
     here = stage(limits={"at_approval_deadline": said})
     held = tuple(Action(tool=name) for name in tools)
     asked = await here.pipeline.process_confirmation(here.run("CONFIRM", held=held, held_by=Held.POLICY))

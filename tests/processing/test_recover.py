@@ -186,7 +186,7 @@ async def test_what_nobody_can_tell_is_put_before_a_person_and_nothing_is_done(l
     assert here.surface.deeds == []
 
 
-async def test_what_may_be_repeated_is_put_before_a_person_too_where_it_was_about_to_write_and_nobody_can_tell(left):
+async def test_an_unknown_outcome_of_a_repeatable_write_is_asked_of_a_person(left):
     here, run = left(Probe.UNKNOWN, actions=[action("a", "write")], foreseen=(NOTE,))
     asked = await here.pipeline.process_recovered(run)
     assert isinstance(asked, Question)
@@ -320,7 +320,7 @@ async def test_what_needs_an_approval_waits_for_it(left):
 
 
 @pytest.mark.parametrize(("resumed", "steps"), [(False, 1), (True, 0)])
-async def test_a_step_that_was_broken_off_counts_as_one_and_what_was_resumed_as_none(left, resumed, steps):
+async def test_an_interrupted_step_counts_as_one_and_a_resumed_one_as_none(left, resumed, steps):
     here, run = left(step={"resumed": resumed})
     said = await here.pipeline.process_recovered(run)
     assert (said.usage.steps, said.usage.model_calls) == (steps, 0)
@@ -351,7 +351,7 @@ async def test_a_surface_that_somebody_else_changed_meanwhile_gets_nothing(left,
     assert [event.data["ran"] for event in here.events(EventName.LIST_CUT)] == [0]
 
 
-async def test_what_stands_behind_a_read_does_not_overwrite_what_somebody_else_wrote(left):
+async def test_an_action_after_a_read_does_not_overwrite_others_changes(left):
     read = Action(tool="read", arguments={"control_id": "field-1"})
     here, run = left(actions=[read, action("a", "write")])
     change(here)
@@ -377,9 +377,7 @@ async def test_a_surface_that_may_change_by_itself_is_gone_on_with(left):
 
 @pytest.mark.parametrize("name", ["append", "write"])
 @pytest.mark.parametrize(("looks", "texts"), [(Probe.DONE, ["b", "c"]), (Probe.UNKNOWN, []), (Probe.NOT_DONE, [])])
-async def test_in_the_middle_of_a_list_the_rest_is_run_if_the_surface_is_as_the_last_one_left_it(
-    left, name, looks, texts
-):
+async def test_the_rest_of_a_list_runs_if_the_surface_is_as_the_list_left_it(left, name, looks, texts):
     here, run = left(actions=[action(text, name) for text in TEXTS], results=(done(0),), known=RAN)
     here.surface.left = looks
     change(here)
@@ -388,7 +386,7 @@ async def test_in_the_middle_of_a_list_the_rest_is_run_if_the_surface_is_as_the_
     assert len(said.record.results) == 3
 
 
-async def test_in_the_middle_of_a_list_nothing_is_run_where_nobody_can_tell_how_the_last_one_left_the_surface(left):
+async def test_the_rest_of_a_list_is_skipped_if_the_surface_it_left_is_unknown(left):
     here, run = left(actions=[action(text, "write") for text in TEXTS], results=(done(0),))
     change(here)
     said = await here.pipeline.process_recovered(run)
@@ -396,7 +394,7 @@ async def test_in_the_middle_of_a_list_nothing_is_run_where_nobody_can_tell_how_
     assert [result.status for result in said.record.results[1:]] == [ResultStatus.SKIPPED] * 2
 
 
-async def test_a_surface_that_is_as_it_was_right_before_what_was_not_done_is_gone_on_with(left):
+async def test_a_list_resumes_on_a_surface_as_it_was_before_the_undone_action(left):
     here, run = left(Probe.NOT_DONE, results=(done(0),), intent=intent(1, "b"))
     change(here)
     before = here.surface.observe(WINDOW).fingerprint
@@ -406,7 +404,7 @@ async def test_a_surface_that_is_as_it_was_right_before_what_was_not_done_is_gon
     assert here.surface.texts == ["b", "c"]
 
 
-async def test_after_what_a_person_says_was_done_nothing_is_run_on_a_surface_that_somebody_else_changed(left):
+async def test_after_a_person_says_done_nothing_runs_on_a_surface_others_changed(left):
     actions = [action(text, "write") for text in TEXTS]
     here, run = left(Probe.UNKNOWN, actions=actions, foreseen=(NOTE,), said=Probe.DONE)
     change(here)
@@ -416,7 +414,7 @@ async def test_after_what_a_person_says_was_done_nothing_is_run_on_a_surface_tha
     assert statuses == [ResultStatus.SUCCESS, ResultStatus.SKIPPED, ResultStatus.SKIPPED]
 
 
-async def test_what_a_person_says_was_not_done_is_not_done_on_a_surface_that_somebody_else_changed(left):
+async def test_after_a_person_says_not_done_it_is_not_done_on_a_changed_surface(left):
     actions = [action(text, "write") for text in TEXTS]
     here, run = left(Probe.UNKNOWN, actions=actions, foreseen=(NOTE,), said=Probe.NOT_DONE)
     change(here)

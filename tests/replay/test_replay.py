@@ -206,7 +206,7 @@ def test_a_cancel_in_the_middle_of_a_model_call(record):
     assert went_the_same_way(record) is Outcome.CANCELLED
 
 
-def test_an_answer_that_came_after_the_cancel_and_before_its_agent_heard_of_it(record):
+def test_an_answer_between_a_cancel_and_its_delivery_replays_the_same(record):
     reached, go, heard = threading.Event(), threading.Event(), threading.Event()
 
     def model(request):

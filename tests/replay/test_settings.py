@@ -153,7 +153,7 @@ def test_the_fixture_needs_no_settings(record):
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["settings in the journal", "none"])
-def test_the_command_takes_the_settings_of_the_folder_only_for_an_old_journal(record, tmp_path, monkeypatch, old):
+def test_the_command_takes_the_folders_settings_only_for_an_old_journal(record, tmp_path, monkeypatch, old):
     record.run(lone(), app=[append("1"), FINISH])
     if old:
         forget_settings(record)

@@ -140,7 +140,7 @@ def test_the_target_is_freed_when_the_tool_returns_and_the_next_task_runs(superv
     assert supervisor.status().abandoned == ()
 
 
-def test_a_task_that_waits_for_an_abandoned_target_can_be_cancelled_and_never_runs(supervisor, button):
+def test_a_cancelled_task_queued_for_an_abandoned_target_never_runs(supervisor, button):
     press(supervisor, button)
     second = supervisor.submit(Task(request="second", target="memo:one"))
     second.cancel()
@@ -151,7 +151,7 @@ def test_a_task_that_waits_for_an_abandoned_target_can_be_cancelled_and_never_ru
     assert button.deeds == [("memo:one", "field-1", "third")]
 
 
-def test_the_model_sees_that_its_tool_took_too_long_and_the_target_stays_abandoned(start, button):
+def test_the_model_sees_a_tools_timeout_and_the_target_stays_abandoned(start, button):
     told = []
 
     def app(request):

@@ -183,7 +183,7 @@ def test_agents_have_no_thread_of_their_own(stage):
 WORK = Assign(task_id="task-1", run_id="task-1/1", address=ONE, number=1, request="work", token=3)
 
 
-def test_what_comes_for_one_who_is_expected_waits_until_it_is_started_with_its_history(stage):
+def test_messages_to_an_expected_child_wait_for_its_start_with_history(stage):
     stage.children.expect(ONE)
     for task in ("task-8", "task-9"):
         stage.children.sender(ONE, Cancel(task_id=task))()
@@ -197,7 +197,7 @@ def test_what_comes_for_one_who_is_expected_waits_until_it_is_started_with_its_h
     assert [event.task_id for event in seen] == ["task-1", "task-8", "task-9"]
 
 
-def test_what_came_while_the_history_was_read_and_stands_in_it_is_not_told_again(stage):
+def test_messages_that_the_history_already_has_are_not_delivered_again(stage):
     stage.children.expect(ONE)
     read, later = Cancel(task_id="task-1"), Cancel(task_id="task-1", reason="once more")
     for message in (read, STALE, later):
@@ -208,7 +208,7 @@ def test_what_came_while_the_history_was_read_and_stands_in_it_is_not_told_again
     assert stage.until(EventName.STATE_CHANGED).data["source"] == "FAIL"
 
 
-def test_what_was_sent_while_one_was_expected_reaches_who_lives_there_when_it_comes(stage):
+def test_a_message_sent_to_an_expected_child_reaches_it_after_its_start(stage):
     stage.children.expect(ONE)
     stage.children.sender(ONE, STALE)()
     stage.children.start_with(ONE, Continue(WORK, ()))
@@ -217,7 +217,7 @@ def test_what_was_sent_while_one_was_expected_reaches_who_lives_there_when_it_co
     assert stage.until(EventName.MESSAGE_STALE).task_id == "task-9"
 
 
-def test_what_was_sent_to_one_who_died_before_it_was_started_is_lost_in_silence(stage):
+def test_a_message_to_a_child_removed_before_its_start_is_dropped(stage):
     stage.children.expect(ONE)
     stage.children.remove(ONE)
     stage.children.deliver(Deliver(ONE, STALE))

@@ -96,7 +96,7 @@ def test_a_dropped_watch_never_goes_off(bench, stopped):
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans(), st.sampled_from(["asked", "paused"]))))
-def test_whatever_stops_it_a_watch_goes_off_after_exactly_its_seconds_of_work(turns):
+def test_a_watch_goes_off_after_exactly_its_seconds_of_work_despite_stops(turns):
     bench = Bench()
     bench.watches.start("task-1", 20, "task-1")
     used, reasons = 0, set()

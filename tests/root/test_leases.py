@@ -91,14 +91,14 @@ def test_an_abandoned_target_is_named_until_it_is_given_back(book):
     assert book.free(second.token) == (None, None)
 
 
-def test_a_call_that_is_stuck_after_its_target_was_given_back_abandons_nothing(book):
+def test_a_call_stuck_after_its_target_was_freed_abandons_nothing(book):
     granted, _ = book.request(assign(1))
     book.free(granted.token)
     assert book.abandon(granted.token) is None
     assert book.abandoned == ()
 
 
-def test_what_is_withdrawn_is_not_granted_and_what_waits_behind_it_moves_up(book):
+def test_a_withdrawn_request_is_not_granted_and_later_ones_move_up(book):
     first, _ = book.request(assign(1))
     book.request(assign(2))
     book.request(assign(3))
@@ -114,7 +114,7 @@ def test_nothing_is_kept_of_a_target_that_nobody_uses(book):
 
 
 @given(st.lists(st.tuples(st.sampled_from(["request", "free", "withdraw", "abandon"]), st.sampled_from([ONE, TWO]))))
-def test_whatever_happens_each_target_has_one_lease_at_most_and_its_queue_keeps_its_order(turns):
+def test_each_target_has_at_most_one_lease_and_its_queue_keeps_its_order(turns):
     leases = Leases()
     book = LeaseBook(leases)
     holder, stuck = {}, set()

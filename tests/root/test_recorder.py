@@ -252,7 +252,7 @@ def test_a_stopped_blackboard_has_read_all_that_was_kept_before(record, keep):
     assert len(reading.result(0).requests) == 1
 
 
-def test_a_blackboard_that_died_says_nothing_and_is_made_anew_from_the_journal(record, keep, stream, posted, caplog):
+def test_a_dead_blackboard_is_silent_and_is_rebuilt_from_the_journal(record, keep, stream, posted, caplog):
     caplog.set_level("CRITICAL", "pykka")
     recorder, feed = record(), stream.open()
     keep("task-1", task(), round_of())

@@ -195,7 +195,7 @@ def test_the_ending_of_a_round_that_nobody_acted_on_is_said_again(past):
 # Stops and pauses
 
 
-def test_a_cancel_of_the_task_is_what_stops_it_and_takes_away_what_was_asked(past):
+def test_a_cancel_stops_the_task_and_withdraws_what_was_asked(past):
     cancel = Cancel(task_id="t", reason="enough")
     found = past(round_of(), question(), cancel)
     assert (found.record.stopping, found.asks) == (cancel, {})
@@ -213,7 +213,7 @@ def test_a_pause_lasts_until_the_resume():
     assert not past_of([*begun, pause, resume], NOW).record.paused
 
 
-def test_the_word_of_the_pause_to_a_run_that_begins_in_it_pauses_nothing_more():
+def test_a_pause_passed_on_to_a_run_does_not_pause_the_task_again():
     rows = [Pause(task_id="t"), Resume(task_id="t")]
     told = Row(103.0, "t", "t/1", Pause(task_id="t"))
     found = past_of([Row(100.0, "t", "", TASK), *(whole(row) for row in rows), told], NOW)
@@ -313,7 +313,7 @@ def spent(*rows):
     return past_of([Row(0.0, "t", "", TASK), *made], NOW)
 
 
-def test_the_time_of_a_task_and_of_its_runs_is_what_passed_between_its_rows():
+def test_the_time_of_a_task_and_its_runs_is_the_time_between_their_rows():
     found = spent((10.0, round_of()), (25.0, step()))
     assert found.worked == {"t": 25.0, "t/0": 15.0}
     assert found.record.started == NOW - 25

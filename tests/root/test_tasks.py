@@ -62,7 +62,7 @@ def test_a_task_is_on_the_books_until_it_is_closed(book):
     assert (book.records, book.ended) == ((), 1)
 
 
-def test_a_follow_up_belongs_to_the_conversation_that_it_goes_on_with_even_when_both_are_over(book):
+def test_a_follow_up_belongs_to_its_conversation_even_after_both_end(book):
     first = book.open(HOSTED, None, 0.0)
     second = book.open(Task(id="task-2", request="more", session="task-1"), None, 0.0)
     assert (first.session, second.session) == ("task-1", "task-1")
@@ -77,7 +77,7 @@ def ended(book, *task_ids, session=None):
         book.close(book.open(Task(id=task_id, request="work", session=session), None, 0.0))
 
 
-def test_conversations_that_run_are_named_whole_and_after_them_those_that_ended_last(book):
+def test_running_conversations_are_named_whole_and_then_the_latest_ended(book):
     ended(book, "old", "a")
     ended(book, "r-2", session="r")
     ended(book, "b")

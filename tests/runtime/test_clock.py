@@ -47,7 +47,7 @@ def test_a_cancelled_alarm_never_goes_off(clock):
     assert heard == []
 
 
-def test_an_alarm_that_is_due_before_the_one_that_is_waited_for_goes_off_first(machine):
+def test_an_alarm_due_before_the_awaited_one_goes_off_first(machine):
     heard: queue.Queue[str] = queue.Queue()
     late = machine.after(60, lambda: heard.put("late"))
     time.sleep(0.05)  # the clock waits for it
@@ -63,7 +63,7 @@ def test_an_alarm_behind_the_one_that_is_waited_for_goes_off_after_it(machine):
     assert [heard.get(timeout=PATIENCE), heard.get(timeout=PATIENCE)] == ["first", "second"]
 
 
-def test_an_alarm_that_another_one_sets_goes_off_in_the_same_move_if_it_falls_due(clock):
+def test_an_alarm_set_by_another_one_goes_off_in_the_same_move_if_due(clock):
     heard = []
     clock.after(1, lambda: clock.after(1, lambda: heard.append(clock.now())))
     clock.advance(5)
@@ -80,7 +80,7 @@ def test_an_alarm_may_cancel_another_one_that_is_due_with_it(clock):
 
 
 @given(st.lists(st.integers(0, 20)), st.lists(st.integers(0, 10)))
-def test_alarms_go_off_in_the_order_of_their_deadlines_and_those_of_one_deadline_as_they_were_set(seconds, moves):
+def test_alarms_go_off_by_deadline_and_then_in_the_order_they_were_set(seconds, moves):
     clock = VirtualClock()
     heard = []
     for number, due in enumerate(seconds):
@@ -92,7 +92,7 @@ def test_alarms_go_off_in_the_order_of_their_deadlines_and_those_of_one_deadline
     assert heard == (expected if moves else [])
 
 
-def test_the_machines_clock_calls_back_on_its_own_thread_which_is_one_of_ours(machine):
+def test_the_machines_clock_calls_back_on_a_thread_that_counts_as_ours(machine):
     told = queue.SimpleQueue()
 
     def ring():
@@ -105,7 +105,7 @@ def test_the_machines_clock_calls_back_on_its_own_thread_which_is_one_of_ours(ma
     assert told.get(timeout=PATIENCE) == "test-clock"
 
 
-def test_the_machines_clock_wakes_for_a_deadline_that_is_nearer_than_the_one_it_waits_for(machine):
+def test_the_machines_clock_wakes_for_a_deadline_before_the_awaited_one(machine):
     told = queue.SimpleQueue()
     machine.after(3600, lambda: told.put("late"))
     machine.after(0.01, lambda: told.put("early"))

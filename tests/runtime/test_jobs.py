@@ -158,7 +158,7 @@ def test_a_cancelled_job_says_nothing(jobs, lease, word):
     assert word.silent
 
 
-def test_a_job_that_outlives_its_cancel_has_its_word_for_whoever_knows_that_it_is_late(jobs, lease, word):
+def test_a_job_that_outlives_its_cancel_still_delivers_its_result(jobs, lease, word):
     work = Waiting(WORD)
     jobs.start(lease, work, word)
     assert work.begun.wait(PATIENCE)
@@ -237,7 +237,7 @@ def test_a_lease_is_idle_only_when_all_of_its_jobs_have_ended(loop, jobs, lease,
     assert idle.told == ["idle"]
 
 
-def test_a_lease_is_stuck_and_not_idle_until_a_blocking_call_that_outlives_its_job_returns(jobs, lease, word, block):
+def test_a_lease_is_stuck_until_a_call_that_outlives_its_job_returns(jobs, lease, word, block):
     call = block("one")
     jobs.cancel(lease.token)
     idle = Idle(jobs, lease.token)
@@ -296,7 +296,7 @@ def test_two_blocking_calls_of_one_lease_make_it_stuck_once(loop, jobs, lease, b
     assert idle.told == ["stuck", "idle"]
 
 
-def test_a_job_that_goes_on_without_its_blocking_call_speaks_at_once_and_keeps_the_lease(jobs, lanes, lease, word):
+def test_a_job_that_abandons_its_call_reports_at_once_and_keeps_the_lease(jobs, lanes, lease, word):
     call = Blocking()
 
     async def give_up():
@@ -356,7 +356,7 @@ def test_of_a_job_the_place_where_it_waits_can_be_seen(jobs, lease, word):
     assert jobs.stack(lease.token) == ""
 
 
-def test_of_a_job_that_waits_for_a_blocking_call_the_calls_place_can_be_seen(jobs, lease, block):
+def test_a_job_waiting_for_a_blocking_call_shows_the_stack_of_the_call(jobs, lease, block):
     block("one")
     suspended(jobs)
     assert "in __call__" in jobs.stack(lease.token)

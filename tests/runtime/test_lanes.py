@@ -84,7 +84,7 @@ def test_what_a_call_raises_goes_to_its_future_and_the_lane_lives_on(lanes):
 
 
 @pytest.mark.parametrize("how", [SystemExit, KeyboardInterrupt, GeneratorExit])
-def test_a_call_that_wants_to_leave_the_process_is_an_ordinary_error_and_the_lane_lives_on(lanes, how):
+def test_a_call_that_tries_to_exit_is_an_ordinary_error_for_its_lane(lanes, how):
     def leave():
         raise how
 
@@ -211,7 +211,7 @@ async def test_closed_lanes_take_no_call_and_start_no_thread():
     assert (ran, names & {"callboard-lane-used", "callboard-lane-new"}) == ([], set())
 
 
-def test_lanes_that_are_closed_while_many_call_start_none_behind_the_closing():
+def test_lanes_closed_during_many_calls_start_no_thread_afterwards():
     lanes, started = Lanes(), threading.Barrier(5)
 
     def call_on():

@@ -125,7 +125,7 @@ def test_nothing_commits_after_void_has_returned(lease, deed, what):
         pytest.fail("the body ran")
 
 
-def test_a_commit_within_a_commit_of_the_same_call_does_not_wait_for_itself(deed):
+def test_a_nested_commit_of_the_same_call_does_not_wait_for_itself(deed):
     def commit_twice():
         with deed.committing(), deed.committing():
             return True

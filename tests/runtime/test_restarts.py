@@ -50,7 +50,7 @@ def test_one_crash_more_than_the_intensity_within_the_period_is_the_end(restarts
     assert [delay is None for delay in delays] == [False] * intensity + [True]
 
 
-def test_a_child_that_was_given_up_stays_given_up_while_its_crashes_are_recent(restarts, clock):
+def test_a_child_that_was_given_up_stays_so_while_its_crashes_are_recent(restarts, clock):
     crash_in_a_row(restarts, clock, 4)
     assert crash_in_a_row(restarts, clock, 5) == [None] * 5
 
@@ -101,7 +101,7 @@ def test_a_quiet_period_begins_when_the_child_is_back_not_when_it_crashed(restar
     assert [str(error) for error in restarts.causes("app/memo")] == ["first", "second"]
 
 
-def test_delays_that_are_longer_than_the_period_do_not_hide_a_child_that_only_crashes(restarts, clock):
+def test_delays_over_the_period_do_not_hide_a_child_that_only_crashes(restarts, clock):
     delays = crash_in_a_row(restarts, clock, 4, spec(backoff=100, max_backoff=1000))
     assert delays == [100, 200, 400, None]
 
@@ -177,9 +177,7 @@ def test_children_that_are_sound_again_are_not_kept(restarts, clock):
     jitter=st.floats(0, 1),
     chance=st.floats(0, 1),
 )
-def test_it_is_given_up_exactly_when_the_crashes_of_a_period_are_more_than_the_intensity(
-    intensity, lives, jitter, chance
-):
+def test_a_child_is_given_up_exactly_when_crashes_exceed_the_intensity(intensity, lives, jitter, chance):
     clock = VirtualClock()
     restarts = Restarts(clock, lambda: chance)
     mine = spec(intensity=intensity, jitter=jitter, period=60)

@@ -73,7 +73,7 @@ def test_all_actors_run_on_the_one_thread(scheduler, start):
     assert scheduler.thread.daemon
 
 
-def test_messages_are_handled_in_the_order_in_which_they_were_sent_whoever_gets_them(start, seen):
+def test_messages_to_all_actors_are_handled_in_the_order_of_sending(start, seen):
     actors = [start() for _ in range(3)]
     for number in range(30):
         actors[number % 3].tell(number)
@@ -123,7 +123,7 @@ def test_a_hook_that_wants_to_leave_the_process_ends_its_actor_alone(scheduler, 
 
 
 @pytest.mark.parametrize("hook", ["on_failure", "on_stop"])
-def test_an_actor_whose_end_fails_is_out_of_pykkas_list_and_the_others_go_on(scheduler, seen, start, caplog, hook):
+def test_an_actor_whose_end_fails_is_unregistered_and_the_others_go_on(scheduler, seen, start, caplog, hook):
     caplog.set_level("CRITICAL", "pykka")
     one = type("Leaving", (Player,), {hook: lambda *_: leave()}).start(scheduler, seen)
     if hook == "on_stop":
@@ -198,7 +198,7 @@ def test_it_ends_after_what_was_sent_before(seen):
     assert scheduler.busy == 0
 
 
-def test_after_its_end_its_actors_are_dead_and_who_asks_or_stops_one_is_answered(seen):
+def test_after_its_end_its_actors_are_dead_and_keep_no_caller_waiting(seen):
     scheduler = Scheduler("ending-actors")
     scheduler.start()
     actor, late = (Player.start(scheduler, seen) for _ in range(2))

@@ -231,7 +231,7 @@ def test_a_subscriber_that_wants_to_leave_the_process_gets_the_next_event(stream
     assert [got.get(timeout=PATIENCE), got.get(timeout=PATIENCE)] == [1, 2]
 
 
-def test_a_subscriber_that_does_not_return_is_not_waited_for_longer_than_wanted(stream):
+def test_a_hanging_subscriber_is_waited_for_no_longer_than_the_timeout(stream):
     begun, let_go = threading.Event(), threading.Event()
 
     def block(_event: Event) -> None:

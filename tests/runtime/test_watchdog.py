@@ -231,7 +231,7 @@ def test_a_watchdog_can_be_stopped_twice(loop, watch):
     assert dog.stop(PATIENCE)
 
 
-def test_a_watchdogs_thread_is_one_of_ours_and_never_keeps_the_process_alive(loop, held, watch):
+def test_a_watchdogs_thread_is_one_of_ours_and_a_daemon(loop, held, watch):
     seen = queue.SimpleQueue()
 
     def report(*_):
@@ -259,7 +259,7 @@ def test_a_thread_that_does_not_run_has_no_stack():
     assert (before, stack_of(thread)) == ("", "")
 
 
-def test_a_thread_that_has_ended_is_not_taken_for_the_one_that_has_its_number_now():
+def test_an_ended_thread_is_not_taken_for_one_that_reuses_its_number():
     thread = threading.Thread(target=lambda: None)
     thread.start()
     thread.join(PATIENCE)
@@ -305,7 +305,7 @@ class Busy:
         self.busy = 0.0
 
 
-def test_a_thread_that_is_busy_for_too_long_is_told_of_once_and_when_it_goes_on(held, reports, watch):
+def test_a_thread_busy_for_too_long_is_reported_once_and_when_it_goes_on(held, reports, watch):
     thread = threading.Thread(target=held.waits_for_the_printer, name="test-busy")
     thread.start()
     assert held.begun.wait(PATIENCE)

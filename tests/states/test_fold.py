@@ -428,7 +428,7 @@ def test_a_run_that_waits_for_a_person_still_waits_under_a_new_lease():
     assert answered.notes == ("asked 'which?', a person answered 'x'",)
 
 
-def test_a_pause_after_a_crash_does_not_take_an_approval_that_a_clock_gave_for_the_word_on_a_doubt():
+def test_an_approval_by_a_clock_is_not_taken_for_the_answer_to_a_doubt():
     held = step("CONFIRM", held=(Action(tool="write"),), held_by=Held.MODEL)
     asking = folded(WORK, (held, 1))
     request = ApprovalRequest(
@@ -485,14 +485,14 @@ def test_an_intent_that_is_tried_anew_takes_the_place_of_the_first():
     assert run.unfinished == Unfinished(decided=DECIDED, intent=again)
 
 
-def test_what_a_call_foresaw_when_it_had_its_result_already_leaves_no_doubt():
+def test_a_foreseen_change_after_the_calls_result_leaves_no_doubt():
     late = result().model_copy(update={"status": ResultStatus.FAILURE, "error": "it took longer than 60 s"})
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (late, 1), (FORESEEN, 1))
     assert run.unfinished == Unfinished(decided=DECIDED, results=(late,))
     assert run.unfinished.doubt is None
 
 
-def test_a_surface_is_known_by_the_last_action_of_which_something_was_foreseen():
+def test_a_surface_is_known_by_the_last_action_with_a_foreseen_outcome():
     expected = Intent(call_id="t/1.1.1", tool="write", expected="after it")
     second, third = (result().model_copy(update={"call_id": f"t/1.1.{number}"}) for number in (1, 2))
     begun = (WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), (result(), 1), (expected, 1))

@@ -127,7 +127,7 @@ def test_each_state_says_who_has_the_next_word(kind, status, run):
 
 
 @EVERY_STATE
-async def test_handling_asks_level_2_for_what_the_state_is_about_and_returns_its_message(kind, status, run, make):
+async def test_handling_a_state_asks_level_2_and_returns_its_message(kind, status, run, make):
     asked, *_ = EXPECTED[kind, status]
     level2 = Level2()
     context = run(
@@ -154,7 +154,7 @@ APPROVED = ApprovalAnswer(id="ask", task_id="t", approved=True)
     ],
 )
 @pytest.mark.parametrize("kind", AgentKind)
-async def test_in_continue_held_actions_are_asked_for_or_run_before_the_next_step(kind, held_by, answer, asked, run):
+async def test_in_continue_held_actions_are_asked_for_or_run_before_a_new_step(kind, held_by, answer, asked, run):
     level2 = Level2()
     context = run(address=ADDRESSES[kind], held=(Action(tool="write"),), held_by=held_by, answer=answer)
     await MACHINES[kind].get_state("CONTINUE").handle(level2, context)

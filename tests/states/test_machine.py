@@ -141,7 +141,7 @@ def test_an_unknown_status_gives_the_none_state_and_is_not_remembered(manager):
     assert type(manager.get_state("CONTINUE")) is late
 
 
-def test_registering_the_none_state_makes_it_the_answer_for_what_is_unknown(manager):
+def test_a_registered_none_state_is_the_answer_for_unknown_states(manager):
     class Other(NoneState):
         __slots__ = ()
 

@@ -94,7 +94,7 @@ def test_a_cancel_leads_to_fail_by_the_system_from_every_state_at_work(kind, sta
 
 
 @pytest.mark.parametrize(("kind", "status"), [pair for pair in STATES if pair not in CLEANING + FINAL])
-def test_an_exception_leads_to_error_by_the_system_or_to_fail_where_there_is_no_error(kind, status, run):
+def test_an_exception_leads_to_error_or_to_fail_where_there_is_no_error(kind, status, run):
     context = run(status, address=ADDRESSES[kind]).apply(FAILED)
     expected = ("FAIL", Outcome.FAILED) if kind in {MOBILE, LINUX} else ("ERROR", Outcome.ERROR)
     move = decide(kind, context)
@@ -103,9 +103,7 @@ def test_an_exception_leads_to_error_by_the_system_or_to_fail_where_there_is_no_
 
 @pytest.mark.parametrize("failed", [SPENT, LATE])
 @pytest.mark.parametrize(("kind", "status"), WORKING + ASKING)
-def test_a_step_whose_time_or_budget_is_used_up_leads_to_fail_by_the_system_with_that_outcome(
-    kind, status, failed, run
-):
+def test_a_step_out_of_time_or_budget_leads_to_fail_with_that_outcome(kind, status, failed, run):
     context = run(status, address=ADDRESSES[kind]).apply(failed)
     assert decide(kind, context) == Move("FAIL", By.SYSTEM, failed.outcome)
 
@@ -145,20 +143,20 @@ MEANT = {"FINISH": Outcome.FINISHED, "FAIL": Outcome.FAILED, "ERROR": Outcome.ER
 @pytest.mark.parametrize(
     ("kind", "said"), [(kind, said) for kind in AgentKind for said in MACHINES[kind].offered("CONTINUE")]
 )
-def test_in_continue_the_models_status_is_followed_with_the_outcome_that_it_means(kind, said, run, make):
+def test_in_continue_the_models_status_is_followed_with_its_outcome(kind, said, run, make):
     context = run(address=ADDRESSES[kind]).apply(make.step(said, "success"))
     assert ending(decide(kind, context)) == (said, By.MODEL, MEANT.get(said))
 
 
 @pytest.mark.parametrize(("kind", "status"), [pair for pair in WORKING if pair[0] in {HOST, APP}])
-def test_what_the_policy_holds_leads_to_confirm_by_the_system_whatever_the_model_said(kind, status, run, make):
+def test_what_the_policy_holds_leads_to_confirm_whatever_the_model_said(kind, status, run, make):
     for said in MACHINES[kind].offered(status):
         context = run(status, address=ADDRESSES[kind]).apply(make.step(said, held=1, by_policy="rule 1"))
         assert decide(kind, context) == Move("CONFIRM", By.SYSTEM)
 
 
 @pytest.mark.parametrize("kind", [MOBILE, LINUX])
-def test_without_confirm_what_the_policy_holds_stays_where_it_is_whatever_the_model_said(kind, run, make):
+def test_without_confirm_what_the_policy_holds_stays_whatever_was_said(kind, run, make):
     for said in MACHINES[kind].offered("CONTINUE"):
         context = run(address=ADDRESSES[kind]).apply(make.step(said, held=1, by_policy="rule 1"))
         assert decide(kind, context) is None
@@ -182,7 +180,7 @@ def test_without_confirm_an_approval_is_waited_for_in_continue(kind, message, ex
 
 
 @pytest.mark.parametrize("kind", [MOBILE, LINUX])
-def test_without_confirm_the_models_status_is_followed_once_the_approved_actions_ran(kind, run, make):
+def test_without_confirm_the_status_is_followed_after_approved_actions_ran(kind, run, make):
     held = run(address=ADDRESSES[kind]).apply(make.step("FINISH", held=1, by_policy="rule 1"))
     ran = held.apply(REQUEST).apply(APPROVED).apply(make.step("FINISH", "success"))
     assert ending(decide(kind, ran)) == ("FINISH", By.MODEL, Outcome.FINISHED)
@@ -229,7 +227,7 @@ NO_PROGRESS = Move("FAIL", By.SYSTEM, Outcome.FAILED, "no progress: the same 3 t
 
 
 @pytest.mark.parametrize(("kind", "status"), WORKING)
-def test_the_same_step_again_after_the_model_was_told_leads_to_fail_by_the_system(kind, status, run, make):
+def test_the_same_step_again_after_the_model_was_told_leads_to_fail(kind, status, run, make):
     told = run(status, address=ADDRESSES[kind], limits={"repeats": 2})
     for _ in range(2):
         told = told.apply(make.step("CONTINUE", "success"))
@@ -238,7 +236,7 @@ def test_the_same_step_again_after_the_model_was_told_leads_to_fail_by_the_syste
 
 
 @pytest.mark.parametrize("kind", [HOST, APP])
-def test_the_same_approved_step_again_after_the_model_was_told_leads_to_fail_by_the_system(kind, run, make):
+def test_the_same_approved_step_after_the_model_was_told_leads_to_fail(kind, run, make):
     told = run("CONFIRM", address=ADDRESSES[kind], limits={"repeats": 2}, answer=APPROVED)
     for _ in range(2):
         told = told.apply(make.step("CONTINUE", "success"))

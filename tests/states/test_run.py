@@ -70,7 +70,7 @@ def test_a_run_begins_in_the_initial_status_with_nothing_done(run, make):
     assert begun == Run(assign=assign, limits=Limits(), status="CONTINUE", subtasks=assign.subtasks)
 
 
-def test_memory_plan_and_calls_go_on_in_the_next_assignment_of_the_same_task(run, make):
+def test_memory_plan_and_calls_carry_over_to_a_tasks_next_assignment(run, make):
     before = run().apply(make.step("FINISH", "success", plan=("next",)))
     begun = Run.begin(run(assign={"run_id": "t/2", "number": 2}).assign, Limits(), "CONTINUE", before)
     assert (begun.memory, begun.plan, begun.asked) == (before.memory, ("next",), 1)
@@ -383,7 +383,7 @@ def test_only_the_end_of_the_assigned_subtask_is_expected(run, make):
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_a_cancel_is_expected_until_the_work_is_archived_and_the_outcome_stays(outcome, run):
+def test_a_cancel_is_expected_until_archiving_and_the_outcome_stays(outcome, run):
     assert run().expects(Cancel(task_id="t"))
     cleaning = run("FAIL", outcome=outcome, job=3)
     assert cleaning.expects(Cancel(task_id="t"))

@@ -120,7 +120,7 @@ def test_the_check_lets_through_exactly_the_expected_moves(agent, source, target
 
 
 @pytest.mark.parametrize(("agent", "source", "target", "by"), MOVES)
-def test_an_agent_makes_exactly_the_expected_moves_and_an_illegal_one_changes_nothing(agent, source, target, by):
+def test_an_agent_makes_only_expected_moves_and_others_change_nothing(agent, source, target, by):
     actor, stream = agent_in(agent, source)
     feed = stream.open()
     before = actor._run
@@ -168,7 +168,7 @@ OFFERED = {
 @pytest.mark.parametrize(
     ("agent", "status"), [(agent, status) for agent, (_, statuses) in EXPECTED.items() for status in statuses]
 )
-def test_a_model_is_offered_what_it_may_choose_and_nothing_where_it_is_not_asked(agent, status):
+def test_a_model_is_offered_its_choices_and_none_where_it_is_not_asked(agent, status):
     machine = machine_of(agent)
     assert machine.offered(status) == OFFERED.get((agent, status), ())
 

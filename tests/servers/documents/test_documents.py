@@ -31,7 +31,7 @@ def test_the_applications_that_can_be_started_are_targets(server: DocumentServer
     assert server.targets() == tuple(applications)
 
 
-def test_starting_an_application_makes_an_untitled_document_with_the_next_number(call: Call) -> None:
+def test_starting_an_application_makes_a_document_with_the_next_number(call: Call) -> None:
     made = [call("start_application", name=name).id for name in ("word", "Word", "Excel")]
     assert made == ["Document1.docx", "Document2.docx", "Workbook1.xlsx"]
     with pytest.raises(ToolError, match="there are: word, excel"):
@@ -74,7 +74,7 @@ def test_an_application_that_is_not_started_can_not_be_observed(server: Document
         server.observe(call("list_applications")[0])
 
 
-def test_tool_names_are_unique_within_an_application_and_app_tools_are_bound_to_a_document(
+def test_tool_names_are_unique_per_app_and_app_tools_take_a_document(
     server: DocumentServer,
 ) -> None:
     for root in ("word", "excel"):

@@ -98,7 +98,7 @@ def in_sheet(xml: bytes) -> Callable[[dict[str, bytes]], None]:
         (changed(workbook(), rewritten("xl/workbook.xml", b"schemas.openxmlformats.org/", STRICT)), "Strict"),
     ],
 )  # fmt: skip
-def test_a_damaged_or_protected_file_gives_a_clear_error_and_stays_as_it_is(
+def test_a_damaged_or_protected_file_gives_a_clear_error_and_is_unchanged(
     workspace: Path, call: Call, data: bytes, why: str
 ) -> None:
     path = workspace / "book.xlsx"
@@ -188,7 +188,7 @@ def test_damage_anywhere_gives_a_clear_error_or_none(
         (rewritten("xl/charts/chart1.xml", b"<plotVisOnly", EXTENSION), "charts made by"),
     ],
 )  # fmt: skip
-def test_a_workbook_with_parts_that_openpyxl_would_lose_is_read_but_not_written(
+def test_a_workbook_with_parts_that_openpyxl_loses_is_read_but_not_written(
     workspace: Path, call: Call, change: Callable[[dict[str, bytes]], None], what: str
 ) -> None:
     path = workspace / "book.xlsx"
@@ -245,7 +245,7 @@ def test_a_note_is_kept_with_its_text(workspace: Path, call: Call) -> None:
     assert openpyxl.load_workbook(path).active["A1"].comment.text == "why one?"
 
 
-def test_a_document_with_parts_that_python_docx_would_lose_is_read_but_not_written(workspace: Path, call: Call) -> None:
+def test_a_document_with_parts_python_docx_loses_is_read_but_not_written(workspace: Path, call: Call) -> None:
     path = workspace / "a.docx"
     data = changed(letter(), with_part("word/orphan.xml"))
     path.write_bytes(data)

@@ -71,7 +71,7 @@ def test_the_tree_puts_everything_below_its_heading(sales: Path, call: Call) -> 
     assert [node["id"] for node in tree["children"][0]["children"][1]["children"]] == ["table-1"]
 
 
-def test_a_long_document_shows_some_controls_and_says_how_many_are_left_out(workspace: Path, call: Call) -> None:
+def test_a_long_document_shows_some_controls_and_says_how_many_it_omits(workspace: Path, call: Call) -> None:
     document = docx.Document()
     for number in range(410):
         document.add_paragraph(f"line {number}")
@@ -117,7 +117,7 @@ def test_a_table_is_read_as_text_where_that_is_wanted(sales: Path, call: Call) -
     assert (read["rows"], read["row_count"], read["left_out"]) == ([SALES[1]], 3, 1)
 
 
-def test_an_ambiguous_number_stays_text_and_is_named_until_the_separator_is_given(workspace: Path, call: Call) -> None:
+def test_an_ambiguous_number_is_reported_as_text_without_a_separator(workspace: Path, call: Call) -> None:
     call("create_document", path="a.docx")
     call("insert_table", "a.docx", header=["Paid"], rows=[["1.200"], ["850"]])
     read = call("read_table", "a.docx", control_id="table-1")
