@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,8 +33,8 @@ def model_of(answers: Answers) -> Model:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take the size of the fault tests."""
-    parser.addoption("--kills", type=int, default=12, help="how often a program is killed at random times (default 12)")
+    """Add the size of the long kill campaign."""
+    parser.addoption("--kills", type=int, default=250, help="how often the slow campaign kills a program (default 250)")
 
 
 @pytest.fixture
@@ -53,6 +54,18 @@ def start() -> Iterator[Callable[..., Supervisor]]:
             return running.enter_context(Supervisor.start(settings, models=models, servers=surfaces, clock=clock))
 
         yield begin
+
+
+@pytest.fixture
+def begin(start: Callable[..., Supervisor], tmp_path: Path) -> Callable[..., Supervisor]:
+    """Start supervisors on one journal, by default with one window in memory that outlives each of them."""
+    surface = MemoryServer(MemoryServer.window())
+
+    def on_journal(**given: Any) -> Supervisor:
+        journal = {"path": tmp_path / "journal.db", **given.pop("journal", {})}
+        return start(**{"servers": [surface], "journal": journal, **given})
+
+    return on_journal
 
 
 @pytest.fixture

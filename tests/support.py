@@ -1,9 +1,57 @@
-"""Names that tests in several folders share."""
+"""Names that tests in several folders share: waits, models' answers, tasks."""
 
 from __future__ import annotations
+
+from typing import Any
+
+from callboard import Task
 
 PATIENCE = 60
 """Seconds to wait for something that must happen; a wait ends as soon as it does, so more costs nothing."""
 
 HELD = 3 * PATIENCE
 """Seconds for which a double blocks its caller unless a test releases it: longer than any test waits for the caller."""
+
+FINISH = {"Status": "FINISH"}
+ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+
+
+def lone(target: str = "memo:one", *, request: str = "x", **fields: Any) -> Task:
+    """Make a task for one agent alone, by default on the window of a `MemoryServer`."""
+    return Task(request=request, target=target, **fields)
+
+
+def action(function: str, control: str = "", **arguments: Any) -> dict[str, Any]:
+    """Make one action of an answer's list."""
+    return {"Function": function, "Args": arguments} | ({"ControlLabel": control} if control else {})
+
+
+def call(function: str, status: str = "CONTINUE", **arguments: Any) -> dict[str, Any]:
+    """Make an answer with one action."""
+    return {"Status": status, **action(function, **arguments)}
+
+
+def append(text: str, status: str = "CONTINUE") -> dict[str, Any]:
+    """Make an answer that appends to the first field."""
+    return call("append", status, control_id="field-1", text=text)
+
+
+def write(text: str = "hello", status: str = "CONTINUE", function: str = "write", **more: Any) -> dict[str, Any]:
+    """Make an answer that writes into the first field."""
+    return {"Status": status, **action(function, "field-1", text=text), **more}
+
+
+def full_answer(status: str = "FINISH", *actions: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Make an answer with all keys, as providers with strict output give it."""
+    return {
+        "Observation": "A field.",
+        "Thought": "I do it.",
+        "Plan": [],
+        "Actions": list(actions),
+        "ControlReannotate": [],
+        "Status": status,
+        "Questions": [],
+        "Result": None,
+        "Comment": "Done.",
+        **more,
+    }

@@ -9,17 +9,17 @@ import pytest
 from callboard import EventName, Outcome, Task, ToolError, tool
 from callboard.messages import Control, Effect, Observation, ResultStatus
 from callboard.testing import MemoryServer, VirtualClock
-from support import HELD, PATIENCE
+from support import HELD, PATIENCE, action, lone
 
 FAIL = {"Status": "FAIL"}
 
 
-def write(control, text="x"):
-    return {"Function": "write", "ControlLabel": control, "Args": {"text": text}}
-
-
 def actions(*given, status="FINISH"):
     return {"Status": status, "Actions": list(given)}
+
+
+def fill(control, text="x"):
+    return action("write", control, text=text)
 
 
 class Moody(MemoryServer):
@@ -57,10 +57,6 @@ def surface():
     return MemoryServer(MemoryServer.window(), controls={"field-1": "", "field-2": "", "field-3": ""})
 
 
-def on_the_window(supervisor):
-    return supervisor.submit(Task(request="x", target="memo:one"))
-
-
 def written(surface):
     return [control for _, control, _ in surface.deeds]
 
@@ -73,11 +69,11 @@ def run(start, surface, *answers, **settings):
         requests.append(request)
         return answers[request.call - 1]
 
-    return on_the_window(start(app=app, servers=[surface], **settings)).result(PATIENCE), requests
+    return start(app=app, servers=[surface], **settings).submit(lone()).result(PATIENCE), requests
 
 
 def test_all_actions_of_an_answer_run_in_order_with_one_model_call(start, surface):
-    result, _ = run(start, surface, actions(write("field-2"), write("field-1"), write("field-3")))
+    result, _ = run(start, surface, actions(fill("field-2"), fill("field-1"), fill("field-3")))
     assert result.outcome is Outcome.FINISHED
     assert written(surface) == ["field-2", "field-1", "field-3"]
     assert result.usage.model_calls == 1
@@ -86,7 +82,12 @@ def test_all_actions_of_an_answer_run_in_order_with_one_model_call(start, surfac
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_the_first_action_whose_control_no_longer_holds_cuts_the_list(start, change):
     surface = Moody(**change)
-    _, requests = run(start, surface, actions(write("field-1"), write("field-2"), write("field-3")), FAIL)
+    _, requests = run(
+        start,
+        surface,
+        actions(fill("field-1"), fill("field-2"), fill("field-3")),
+        FAIL,
+    )
     assert written(surface) == ["field-1"]
     statuses = [result.status for result in requests[1].memory[0].results]
     assert statuses == [ResultStatus.SUCCESS, ResultStatus.SKIPPED, ResultStatus.SKIPPED]
@@ -94,7 +95,7 @@ def test_the_first_action_whose_control_no_longer_holds_cuts_the_list(start, cha
 
 def test_without_a_change_nothing_is_cut(start):
     surface = Moody()
-    result, _ = run(start, surface, actions(write("field-1"), write("field-2"), write("field-3")))
+    result, _ = run(start, surface, actions(fill("field-1"), fill("field-2"), fill("field-3")))
     assert written(surface) == ["field-1", "field-2", "field-3"]
     assert result.usage.cuts == 0
 
@@ -108,7 +109,12 @@ def test_a_control_that_is_gone_cuts_the_list(start):
             return "closed"
 
     surface = Vanishing(MemoryServer.window(), controls={"field-1": "", "field-2": ""})
-    _, requests = run(start, surface, actions({"Function": "close"}, write("field-2"), write("field-1")), FAIL)
+    _, requests = run(
+        start,
+        surface,
+        actions({"Function": "close"}, fill("field-2"), fill("field-1")),
+        FAIL,
+    )
     assert surface.deeds == []
     assert "gone" in requests[1].memory[0].results[1].error
 
@@ -120,10 +126,10 @@ def test_the_first_action_is_checked_too(start):
     def app(request):
         if request.call == 1:
             surface.remove("memo:one", "field-1")
-            return actions(write("field-1"), write("field-2"))
+            return actions(fill("field-1"), fill("field-2"))
         return FAIL
 
-    on_the_window(start(app=app, servers=[surface])).result(PATIENCE)
+    start(app=app, servers=[surface]).submit(lone()).result(PATIENCE)
     assert surface.deeds == []
 
 
@@ -135,7 +141,7 @@ def test_a_control_that_was_disabled_or_hidden_all_along_is_not_acted_on(start, 
             return seen.model_copy(update={"controls": tuple(c.model_copy(update=control) for c in seen.controls)})
 
     surface = Grey(MemoryServer.window())
-    _, requests = run(start, surface, actions(write("field-1")), FAIL)
+    _, requests = run(start, surface, actions(fill("field-1")), FAIL)
     assert surface.deeds == []
     assert requests[1].memory[0].results[0].status is ResultStatus.SKIPPED
 
@@ -143,20 +149,25 @@ def test_a_control_that_was_disabled_or_hidden_all_along_is_not_acted_on(start, 
 def test_a_control_that_is_named_among_the_arguments_alone_is_checked_too(start):
     surface = Moody(name="another")
     second = {"Function": "write", "Args": {"control_id": "field-2", "text": "x"}}
-    run(start, surface, actions(write("field-1"), second), FAIL)
+    run(start, surface, actions(fill("field-1"), second), FAIL)
     assert written(surface) == ["field-1"]
 
 
 def test_a_control_that_only_says_something_else_is_still_the_same(start):
     surface = Moody(detail={"text": "new"})
-    result, _ = run(start, surface, actions(write("field-1"), write("field-2")))
+    result, _ = run(start, surface, actions(fill("field-1"), fill("field-2")))
     assert result.ok
     assert written(surface) == ["field-1", "field-2"]
 
 
 def test_the_model_sees_what_was_done_and_why_the_rest_was_not(start):
     surface = Moody(enabled=False)
-    _, requests = run(start, surface, actions(write("field-1", "a"), write("field-2"), write("field-3")), FAIL)
+    _, requests = run(
+        start,
+        surface,
+        actions(fill("field-1", "a"), fill("field-2"), fill("field-3")),
+        FAIL,
+    )
     first, second, third = requests[1].memory[0].results
     assert (first.status, first.value) == (ResultStatus.SUCCESS, "a")
     assert "disabled" in second.error
@@ -171,10 +182,13 @@ def test_a_claim_holds_only_when_the_whole_list_ran(start, until, status):
 
     def app(request):
         requests.append(request.status)
-        return [actions(write("field-1"), write("field-2"), status=status), FAIL][request.call - 1]
+        return [
+            actions(fill("field-1"), fill("field-2"), status=status),
+            FAIL,
+        ][request.call - 1]
 
     supervisor = start(app=app, servers=[surface])
-    handle = on_the_window(supervisor)
+    handle = supervisor.submit(lone())
     if status == "CONFIRM":
         until(handle, EventName.APPROVAL_REQUESTED)
         handle.approve(handle.approvals()[0].id)
@@ -184,19 +198,24 @@ def test_a_claim_holds_only_when_the_whole_list_ran(start, until, status):
 
 
 def test_after_a_cut_finish_does_not_hold_and_the_model_is_told_so(start):
-    _, requests = run(start, Moody(visible=False), actions(write("field-1"), write("field-2")), FAIL)
+    _, requests = run(
+        start,
+        Moody(visible=False),
+        actions(fill("field-1"), fill("field-2")),
+        FAIL,
+    )
     assert any("FINISH does not hold" in note for note in requests[1].observation.notes)
 
 
 def test_a_cut_is_no_failed_action(start):
-    answers = [actions(write("field-1"), write("field-2")), FAIL]
+    answers = [actions(fill("field-1"), fill("field-2")), FAIL]
     _, requests = run(start, Moody(visible=False), *answers, limits={"action_failures": 1})
     assert len(requests) == 2
 
 
 def test_a_failed_action_stops_the_list_and_is_no_cut(start):
     surface = Moody()
-    answer = actions(write("field-1"), {"Function": "break_down"}, write("field-2"))
+    answer = actions(fill("field-1"), {"Function": "break_down"}, fill("field-2"))
     result, requests = run(start, surface, answer, FAIL)
     statuses = [done.status for done in requests[1].memory[0].results]
     assert statuses == [ResultStatus.SUCCESS, ResultStatus.FAILURE, ResultStatus.SKIPPED]
@@ -204,28 +223,46 @@ def test_a_failed_action_stops_the_list_and_is_no_cut(start):
 
 
 def test_the_saved_calls_are_counted_one_for_each_action_after_the_first(start, surface):
-    answers = [actions(write("field-1"), write("field-2"), write("field-3"), status="CONTINUE")] * 1
-    result, _ = run(start, surface, *answers, actions(write("field-1")))
+    answers = [
+        actions(
+            fill("field-1"),
+            fill("field-2"),
+            fill("field-3"),
+            status="CONTINUE",
+        )
+    ] * 1
+    result, _ = run(start, surface, *answers, actions(fill("field-1")))
     assert result.usage.calls_saved == 2
 
 
 def test_what_was_not_run_saved_nothing(start):
-    result, _ = run(start, Moody(visible=False), actions(write("field-1"), write("field-2"), write("field-3")), FAIL)
+    result, _ = run(
+        start,
+        Moody(visible=False),
+        actions(fill("field-1"), fill("field-2"), fill("field-3")),
+        FAIL,
+    )
     assert (result.usage.calls_saved, result.usage.cuts) == (0, 1)
 
 
 def test_cuts_and_saved_calls_of_all_subtasks_are_in_the_tasks_usage(start):
     surface = Moody(visible=False)
     assign = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
-    app = [actions(write("field-1"), write("field-3"), write("field-2")), {"Status": "FINISH"}]
+    app = [
+        actions(fill("field-1"), fill("field-3"), fill("field-2")),
+        {"Status": "FINISH"},
+    ]
     supervisor = start(host=[assign, {"Status": "FINISH"}], app=app, servers=[surface])
     usage = supervisor.submit(Task(request="x")).result(PATIENCE).usage
     assert (usage.calls_saved, usage.cuts) == (1, 1)
 
 
 def test_a_cut_is_in_the_events(start):
-    supervisor = start(app=[actions(write("field-1"), write("field-2")), FAIL], servers=[Moody(kind="button")])
-    handle = on_the_window(supervisor)
+    supervisor = start(
+        app=[actions(fill("field-1"), fill("field-2")), FAIL],
+        servers=[Moody(kind="button")],
+    )
+    handle = supervisor.submit(lone())
     handle.result(PATIENCE)
     (cut,) = (event for event in handle.events() if event.name is EventName.LIST_CUT)
     assert cut.data["ran"] == 1
@@ -234,11 +271,14 @@ def test_a_cut_is_in_the_events(start):
 
 def test_a_list_saves_as_many_calls_with_an_approval_in_the_middle(start, until, surface):
     supervisor = start(
-        app=[actions(write("field-1"), write("field-2"), write("field-3")), {"Status": "FINISH"}],
+        app=[
+            actions(fill("field-1"), fill("field-2"), fill("field-3")),
+            {"Status": "FINISH"},
+        ],
         servers=[surface],
         policy=[{"verdict": "approve", "arguments": {"control_id": "field-2"}}],
     )
-    handle = on_the_window(supervisor)
+    handle = supervisor.submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     assert written(surface) == ["field-1"]
     handle.approve(handle.approvals()[0].id)
@@ -248,8 +288,14 @@ def test_a_list_saves_as_many_calls_with_an_approval_in_the_middle(start, until,
 
 
 def test_held_actions_are_checked_against_the_surface_after_the_approval(start, until, surface):
-    supervisor = start(app=[actions(write("field-1"), write("field-2"), status="CONFIRM"), FAIL], servers=[surface])
-    handle = on_the_window(supervisor)
+    supervisor = start(
+        app=[
+            actions(fill("field-1"), fill("field-2"), status="CONFIRM"),
+            FAIL,
+        ],
+        servers=[surface],
+    )
+    handle = supervisor.submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     surface.remove("memo:one", "field-1")
     handle.approve(handle.approvals()[0].id)
@@ -270,8 +316,8 @@ def test_a_cancel_in_the_middle_of_a_list_stops_before_the_next_action(start):
             return target
 
     surface = Press(MemoryServer.window())
-    supervisor = start(app=[actions({"Function": "press"}, write("field-1"))], servers=[surface])
-    handle = on_the_window(supervisor)
+    supervisor = start(app=[actions({"Function": "press"}, fill("field-1"))], servers=[surface])
+    handle = supervisor.submit(lone())
     assert begun.wait(PATIENCE)
     handle.cancel()
     let_go.set()
@@ -315,9 +361,9 @@ def test_a_list_that_closes_its_window_is_cut_and_the_model_is_told(start):
 
     def app(request):
         seen.append(request.observation.notes)
-        return actions({"Function": "close_window"}, write("field-1")) if request.call == 1 else {"Status": "FINISH"}
+        return actions({"Function": "close_window"}, fill("field-1")) if request.call == 1 else {"Status": "FINISH"}
 
-    result = on_the_window(start(app=app, servers=[Closing()])).result(PATIENCE)
+    result = start(app=app, servers=[Closing()]).submit(lone()).result(PATIENCE)
     assert result.ok, result.causes
     assert result.usage.cuts == 1
     assert any("memo:one is gone" in note for note in seen[1])
@@ -341,7 +387,7 @@ APPEND = {"Function": "append", "Args": {"control_id": "field-1", "text": "x"}}
 
 def test_a_pause_stops_an_action_that_is_just_being_announced(start, until):
     surface = Foretelling()
-    handle = on_the_window(start(app=[actions(APPEND)], servers=[surface]))
+    handle = start(app=[actions(APPEND)], servers=[surface]).submit(lone())
     assert surface.asked.wait(PATIENCE)
     handle.pause()
     surface.let_go.set()
@@ -359,7 +405,7 @@ def test_a_forecast_that_takes_too_long_is_a_failure_that_the_model_sees(start, 
         notes.extend(request.observation.notes)
         return actions(APPEND, status="CONTINUE") if request.call == 1 else {"Status": "FINISH"}
 
-    handle = on_the_window(start(app=app, servers=[surface], clock=clock, limits={"command_seconds": 60}))
+    handle = start(app=app, servers=[surface], clock=clock, limits={"command_seconds": 60}).submit(lone())
     assert surface.asked.wait(PATIENCE)
     clock.advance(61)
     until(handle, EventName.STEP_ENDED, results=["failure"])

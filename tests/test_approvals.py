@@ -19,18 +19,13 @@ from callboard.messages import (
     WouldDeadlockError,
 )
 from callboard.testing import MemoryServer, VirtualClock
-from support import HELD, PATIENCE
+from support import FINISH, HELD, PATIENCE, lone
 
 APPROVE = {"policy": [{"verdict": "approve", "tool": "write", "reason": "writes need a nod"}]}
-FINISH = {"Status": "FINISH"}
 CONFIRM = {"Status": "CONFIRM", "Comment": "may I?"}
 PICTURE = b"\x89PNG a picture"
 WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
 DEED = ("memo:one", "field-1", "hello")
-
-
-def alone(target="memo:one", **more):
-    return Task(request="write", target=target, **more)
 
 
 def action(text="hello", function="write", field="field-1"):
@@ -135,7 +130,7 @@ def tried(act, *arguments, **named):
 def test_an_approval_says_who_wants_what_where_why_and_until_when(start, asked):
     clock = VirtualClock(1000.0)
     supervisor = start(app=[answer(), FINISH], clock=clock, limits={"approval_seconds": 30}, **APPROVE)
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
     request = asked(handle)
     assert (request.task_id, request.run_id, request.address) == (handle.task_id, f"{handle.task_id}/1", "app/memo/one")
     assert request.target.id == "memo:one"
@@ -146,7 +141,7 @@ def test_an_approval_says_who_wants_what_where_why_and_until_when(start, asked):
 
 
 def test_an_approval_that_the_model_asks_for_says_what_the_model_said(start, asked):
-    request = asked(start(app=[answer(status="CONFIRM", Comment="may I?"), FINISH]).submit(alone()))
+    request = asked(start(app=[answer(status="CONFIRM", Comment="may I?"), FINISH]).submit(lone()))
     assert request.reason == "may I?"
 
 
@@ -157,14 +152,14 @@ def test_an_approval_shows_what_the_agent_sees_when_it_asks(start, asked):
         surface.type("typed while the model was thinking")
         return answer()
 
-    request = asked(start(app=app, servers=[surface], **APPROVE).submit(alone()))
+    request = asked(start(app=app, servers=[surface], **APPROVE).submit(lone()))
     (control,) = request.observation.controls
     assert control.detail == {"text": "typed while the model was thinking"}
     assert request.observation.picture == PICTURE
 
 
 def test_an_approval_is_an_event_without_the_picture(start, asked, until):
-    handle = start(app=[answer(), FINISH], servers=[Surface()], **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], servers=[Surface()], **APPROVE).submit(lone())
     request = asked(handle)
     told = until(handle, EventName.APPROVAL_REQUESTED).data["request"]
     assert (told["id"], told["reason"], told["address"]) == (request.id, request.reason, request.address)
@@ -175,14 +170,14 @@ def test_an_approval_is_an_event_without_the_picture(start, asked, until):
 def test_the_supervisor_lists_the_approvals_of_all_tasks(start, asked):
     windows = MemoryServer.window("one"), MemoryServer.window("two")
     supervisor = start(app=FunctionModel(lambda _: answer()), servers=[Surface(*windows)], **APPROVE)
-    waiting = {asked(supervisor.submit(alone(window.id))).id for window in windows}
+    waiting = {asked(supervisor.submit(lone(window.id))).id for window in windows}
     assert {request.id for request in supervisor.status().approvals} == waiting
 
 
 def test_only_what_was_not_run_is_asked_about(start, asked):
     surface = Surface(controls={"field-1": "", "field-2": ""})
     listed = answer(action("first", "append"), action("second"), action("third", "append", "field-2"))
-    handle = start(app=[listed, FINISH], servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=[listed, FINISH], servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
     assert [wanted.arguments["text"] for wanted in request.actions] == ["second", "third"]
     assert [text for _, _, text in surface.deeds] == ["first"]
@@ -198,7 +193,7 @@ def test_only_what_was_not_run_is_asked_about(start, asked):
 @pytest.mark.parametrize("says", ["approve", "reject"])
 def test_every_agent_asks(start, asked, kind, target, says):
     surface = Surface(target)
-    handle = start(**{kind: [answer(), FINISH]}, servers=[surface], **APPROVE).submit(alone(target.id))
+    handle = start(**{kind: [answer(), FINISH]}, servers=[surface], **APPROVE).submit(lone(target.id))
     request = asked(handle)
     assert surface.deeds == []
     getattr(handle, says)(request.id)
@@ -210,7 +205,7 @@ def test_every_agent_asks(start, asked, kind, target, says):
 
 
 def test_a_thread_of_the_host_program_may_answer(start, asked):
-    handle = start(app=[answer(), FINISH], **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], **APPROVE).submit(lone())
     thread = threading.Thread(target=handle.approve, args=(asked(handle).id,))
     thread.start()
     thread.join(PATIENCE)
@@ -219,7 +214,7 @@ def test_a_thread_of_the_host_program_may_answer(start, asked):
 
 def test_a_callback_may_answer(start):
     supervisor = start(app=[answer(), FINISH], **APPROVE)
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
 
     def decide(event):
         if event.name is EventName.APPROVAL_REQUESTED:
@@ -230,7 +225,7 @@ def test_a_callback_may_answer(start):
 
 
 async def test_a_coroutine_may_answer(start):
-    handle = start(app=[answer(), FINISH], **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], **APPROVE).submit(lone())
     async for event in handle:
         if event.name is EventName.APPROVAL_REQUESTED:
             await asyncio.to_thread(handle.approve, event.data["request"]["id"])
@@ -245,7 +240,7 @@ def test_a_thread_that_the_answer_needs_is_refused_instead_of_blocked(start, ask
         return FINISH
 
     supervisor = start(host=FunctionModel(host), app=[answer(), FINISH], **APPROVE)
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
     request = asked(handle)
     assert supervisor.submit(Task(request="approve it")).result(PATIENCE).ok
     assert [type(error) for error in said] == [WouldDeadlockError]
@@ -256,7 +251,7 @@ def test_a_thread_that_the_answer_needs_is_refused_instead_of_blocked(start, ask
 @pytest.mark.parametrize("says", ["approve", "reject"])
 def test_the_record_says_who_decided(start, asked, says):
     supervisor = start(app=[answer(), FINISH], **APPROVE)
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
     getattr(handle, says)(asked(handle).id, by="ada")
     handle.result(PATIENCE)
     (told,) = events_of(handle, EventName.APPROVAL_ANSWERED)
@@ -265,7 +260,7 @@ def test_the_record_says_who_decided(start, asked, says):
 
 
 def test_a_rejection_tells_who_rejected_and_why(start, asked):
-    handle = start(app=[answer()], **APPROVE).submit(alone())
+    handle = start(app=[answer()], **APPROVE).submit(lone())
     handle.reject(asked(handle).id, "the books are closed", by="ada")
     assert handle.result(PATIENCE).causes[0].reason == "rejected by ada: the books are closed"
 
@@ -289,13 +284,13 @@ def remember_the_first(handle):
 
 
 def test_without_remember_each_is_asked_for(start):
-    handle = start(app=twice(action(), action()), **APPROVE).submit(alone())
+    handle = start(app=twice(action(), action()), **APPROVE).submit(lone())
     assert len(decide_each(handle)) == 2
 
 
 def test_a_remembered_approval_covers_the_same_tool_target_and_arguments(start):
     surface = Surface()
-    handle = start(app=twice(action(), action(), action()), servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=twice(action(), action(), action()), servers=[surface], **APPROVE).submit(lone())
     assert remember_the_first(handle) == 1
     assert surface.deeds == [DEED] * 3
 
@@ -308,7 +303,7 @@ def test_a_remembered_approval_covers_the_same_tool_target_and_arguments(start):
 def test_a_remembered_approval_does_not_hold_for_anything_else(start, other):
     surface = Surface(controls={"field-1": "", "field-2": ""})
     policy = [{"verdict": "approve"}]
-    handle = start(app=twice(action(), other), servers=[surface], policy=policy).submit(alone())
+    handle = start(app=twice(action(), other), servers=[surface], policy=policy).submit(lone())
     assert remember_the_first(handle) == 2
 
 
@@ -331,18 +326,18 @@ def test_a_remembered_approval_holds_for_a_later_subtask_of_the_same_task(start)
 def test_a_remembered_approval_does_not_hold_for_the_next_task(start):
     app = FunctionModel(lambda request: FINISH if request.memory else answer())
     supervisor = start(app=app, **APPROVE)
-    assert [remember_the_first(supervisor.submit(alone())) for _ in range(2)] == [1, 1]
+    assert [remember_the_first(supervisor.submit(lone())) for _ in range(2)] == [1, 1]
 
 
 def test_a_remembered_approval_is_for_what_the_model_itself_asks_about_too(start):
-    handle = start(app=[answer(status="CONFIRM"), answer(status="CONFIRM"), FINISH]).submit(alone())
+    handle = start(app=[answer(status="CONFIRM"), answer(status="CONFIRM"), FINISH]).submit(lone())
     assert remember_the_first(handle) == 1
     waived = [event.data["waived"] for event in events_of(handle, EventName.POLICY_DECIDED)]
     assert waived == ["", "", "", ""]
 
 
 def test_a_remembered_approval_is_in_the_log_of_what_it_lets_run(start):
-    handle = start(app=twice(action(), action()), **APPROVE).submit(alone())
+    handle = start(app=twice(action(), action()), **APPROVE).submit(lone())
     remember_the_first(handle)
     waived = [event.data["waived"] for event in events_of(handle, EventName.POLICY_DECIDED)]
     assert waived == ["", "approved", "approved for the rest of the task"]
@@ -358,7 +353,7 @@ def test_a_remembered_approval_does_not_cover_another_control_with_the_id(start)
     def app(request):
         return FINISH if len(request.memory) == 4 else answer()
 
-    handle = start(app=app, servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=app, servers=[surface], **APPROVE).submit(lone())
     assert len(decide_each(handle, decide)) == 2
 
 
@@ -378,7 +373,7 @@ def test_a_remembered_approval_does_not_cover_another_control_with_the_id(start)
 )
 def test_what_has_changed_is_not_touched_and_the_model_is_asked_again(start, asked, by_now, why):
     surface, requests = Surface(), []
-    handle = start(app=told([answer(), FINISH], requests), servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=told([answer(), FINISH], requests), servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
     surface.seen_as = by_now
     handle.approve(request.id)
@@ -390,7 +385,7 @@ def test_what_has_changed_is_not_touched_and_the_model_is_asked_again(start, ask
 def test_if_one_of_several_approved_is_not_the_same_none_runs(start, asked):
     surface = Surface(controls={"field-2": "", "field-1": ""})
     listed = answer(action("fine", field="field-2"), action("changed"))
-    handle = start(app=[listed, FINISH], servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=[listed, FINISH], servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
     surface.seen_as = {"enabled": False}
     handle.approve(request.id)
@@ -406,7 +401,7 @@ def test_nothing_is_done_on_a_missing_target_and_the_model_is_asked_again(start,
         seen.append(request.observation.notes)
         return answer() if request.call == 1 else {"Status": "FAIL", "Comment": "the window is gone"}
 
-    handle = start(app=app, servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=app, servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
     surface.remove("memo:one")
     handle.approve(request.id)
@@ -419,7 +414,7 @@ def test_nothing_is_done_on_a_missing_target_and_the_model_is_asked_again(start,
 
 def test_what_changed_beside_the_approved_action_is_no_reason_to_ask_again(start, asked):
     surface = Surface(controls={"field-1": "", "field-2": ""})
-    handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
     surface.remove("memo:one", "field-2")
     handle.approve(request.id)
@@ -430,7 +425,7 @@ def test_what_changed_beside_the_approved_action_is_no_reason_to_ask_again(start
 def test_exactly_the_approved_action_runs_once_and_without_the_model(start, asked):
     surface = Surface()
     app = FunctionModel(lambda request: FINISH if request.memory else answer())
-    handle = start(app=app, servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=app, servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
     calls = app.calls
     handle.approve(request.id)
@@ -488,7 +483,7 @@ def test_the_settings_say_what_happens_at_the_deadline(start, asked, agent, then
         clock=clock,
         limits={"approval_seconds": 30, "at_approval_deadline": at_deadline},
         policy=[{"verdict": "approve"}],
-    ).submit(alone(target.id))
+    ).submit(lone(target.id))
     asked(handle)
     clock.advance(29)
     assert len(handle.approvals()) == 1
@@ -500,7 +495,7 @@ def test_the_settings_say_what_happens_at_the_deadline(start, asked, agent, then
 def test_one_unrepeatable_action_keeps_the_deadline_from_allowing_a_list(start, asked):
     listed = answer(action("a"), action("b", "append"))
     limits = {"at_approval_deadline": "allow"}
-    request = asked(start(app=[listed, FINISH], limits=limits, **APPROVE).submit(alone()))
+    request = asked(start(app=[listed, FINISH], limits=limits, **APPROVE).submit(lone()))
     assert request.at_deadline is AtDeadline.DENY
 
 
@@ -509,7 +504,7 @@ def test_nobody_decided_in_time_is_the_cause(start, asked, at_deadline):
     clock = VirtualClock()
     limits = {"at_approval_deadline": at_deadline}
     supervisor = start(app=[answer()], clock=clock, limits=limits, **APPROVE)
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
     asked(handle)
     clock.advance(supervisor.settings.limits.approval_seconds)
     assert handle.result(PATIENCE).causes[0].reason == "nobody decided on the approval in time"
@@ -531,7 +526,7 @@ def test_the_deadline_of_a_host_agents_approval(start, asked, at_deadline, outco
 def test_what_the_deadline_allowed_is_not_logged_as_a_persons_approval(start, asked):
     clock = VirtualClock()
     limits = {"approval_seconds": 30, "at_approval_deadline": "allow"}
-    handle = start(app=[answer(), FINISH], clock=clock, limits=limits, **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], clock=clock, limits=limits, **APPROVE).submit(lone())
     asked(handle)
     clock.advance(30)
     assert handle.result(PATIENCE).ok
@@ -543,7 +538,7 @@ def test_what_the_deadline_allowed_is_not_logged_as_a_persons_approval(start, as
 def test_task_and_subtask_clocks_stand_still_while_a_person_is_asked(start, asked):
     clock = VirtualClock()
     limits = {"task_seconds": 60, "subtask_seconds": 60, "approval_seconds": 10_000}
-    handle = start(app=[answer(), FINISH], clock=clock, limits=limits, **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], clock=clock, limits=limits, **APPROVE).submit(lone())
     request = asked(handle)
     clock.advance(9_999)
     assert not handle.done()
@@ -561,7 +556,7 @@ def test_the_clocks_go_on_after_the_answer(start, asked):
         return await asyncio.Event().wait()
 
     limits = {"task_seconds": 60, "approval_seconds": 10_000, "model_seconds": 3600}
-    handle = start(app=FunctionModel(app), clock=clock, limits=limits, **APPROVE).submit(alone())
+    handle = start(app=FunctionModel(app), clock=clock, limits=limits, **APPROVE).submit(lone())
     request = asked(handle)
     clock.advance(1000)
     handle.approve(request.id)
@@ -577,7 +572,7 @@ def test_the_clocks_go_on_after_the_answer(start, asked):
 
 def test_of_two_answers_the_first_wins_and_the_second_gets_a_clear_error(start, asked):
     surface = Surface()
-    handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
     handle.approve(request.id, by="ada")
     with pytest.raises(NotWaitingError, match="is not open"):
@@ -589,7 +584,7 @@ def test_of_two_answers_the_first_wins_and_the_second_gets_a_clear_error(start, 
 @pytest.mark.parametrize("_round", range(5))
 def test_of_many_answers_at_once_exactly_one_wins(start, asked, _round):
     surface = Surface()
-    handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(lone())
     request, barrier, said = asked(handle), threading.Barrier(10), []
 
     def decide(number):
@@ -610,7 +605,7 @@ def test_of_many_answers_at_once_exactly_one_wins(start, asked, _round):
 
 def test_an_answer_just_before_the_deadline_counts(start, asked):
     clock = VirtualClock()
-    handle = start(app=[answer(), FINISH], clock=clock, limits={"approval_seconds": 30}, **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], clock=clock, limits={"approval_seconds": 30}, **APPROVE).submit(lone())
     request = asked(handle)
     clock.advance(29.999)
     handle.approve(request.id)
@@ -621,7 +616,7 @@ def test_an_answer_just_before_the_deadline_counts(start, asked):
 def test_an_answer_after_the_deadline_gets_a_clear_error(start, asked):
     clock, surface = VirtualClock(), Surface()
     limits = {"approval_seconds": 30}
-    handle = start(app=[answer()], servers=[surface], clock=clock, limits=limits, **APPROVE).submit(alone())
+    handle = start(app=[answer()], servers=[surface], clock=clock, limits=limits, **APPROVE).submit(lone())
     request = asked(handle)
     clock.advance(30)
     with pytest.raises(NotWaitingError, match="reached its deadline"):
@@ -633,7 +628,7 @@ def test_an_answer_after_the_deadline_gets_a_clear_error(start, asked):
 def test_an_answer_at_the_deadline_is_either_in_time_or_refused(start, asked, _round):
     clock, surface = VirtualClock(), Surface()
     limits = {"approval_seconds": 30}
-    handle = start(app=[answer(), FINISH], servers=[surface], clock=clock, limits=limits, **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], servers=[surface], clock=clock, limits=limits, **APPROVE).submit(lone())
     request, barrier = asked(handle), threading.Barrier(2)
 
     def pass_the_deadline():
@@ -656,7 +651,7 @@ def test_an_answer_at_the_deadline_is_either_in_time_or_refused(start, asked, _r
 
 def test_an_approval_after_a_cancel_gets_a_clear_error(start, asked):
     surface = Surface()
-    handle = start(app=[answer()], servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=[answer()], servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
     handle.cancel()
     with pytest.raises(NotWaitingError, match="was cancelled"):
@@ -668,7 +663,7 @@ def test_an_approval_after_a_cancel_gets_a_clear_error(start, asked):
 @pytest.mark.parametrize("hold", ["hold_looks", "hold_calls"])
 def test_a_cancel_while_the_approval_is_on_its_way_stops_the_action(start, asked, hold):
     surface = Surface()
-    handle = start(app=[answer()], servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=[answer()], servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
     getattr(surface, hold).set()
     handle.approve(request.id)
@@ -682,7 +677,7 @@ def test_a_cancel_while_the_approval_is_on_its_way_stops_the_action(start, asked
 @pytest.mark.parametrize("_round", range(10))
 def test_a_cancel_at_the_time_of_an_approval_ends_as_cancelled_or_finished(start, asked, _round):
     surface = Surface()
-    handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(lone())
     request, barrier, said = asked(handle), threading.Barrier(2), []
 
     def approve():
@@ -703,7 +698,7 @@ def test_a_cancel_at_the_time_of_an_approval_ends_as_cancelled_or_finished(start
 
 
 def test_an_approval_after_the_end_gets_a_clear_error(start, asked):
-    handle = start(app=[answer(), FINISH], **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], **APPROVE).submit(lone())
     request = asked(handle)
     handle.approve(request.id)
     assert handle.result(PATIENCE).ok
@@ -714,7 +709,7 @@ def test_an_approval_after_the_end_gets_a_clear_error(start, asked):
 def test_an_approval_after_the_supervisor_stopped_gets_a_clear_error(start, asked):
     surface = Surface()
     supervisor = start(app=[answer()], servers=[surface], **APPROVE)
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
     request = asked(handle)
     supervisor.stop()
     with pytest.raises(SupervisorStoppedError):
@@ -726,7 +721,7 @@ def test_an_approval_belongs_to_its_task(start, asked):
     windows = MemoryServer.window("one"), MemoryServer.window("two")
     app = FunctionModel(lambda _: answer())
     supervisor = start(app=app, servers=[Surface(*windows)], **APPROVE)
-    one, two = (supervisor.submit(alone(window.id)) for window in windows)
+    one, two = (supervisor.submit(lone(window.id)) for window in windows)
     request = asked(one)
     with pytest.raises(NotWaitingError):
         two.approve(request.id)
@@ -734,7 +729,7 @@ def test_an_approval_belongs_to_its_task(start, asked):
 
 
 def test_an_approval_is_not_answered_as_a_question(start, asked):
-    handle = start(app=[answer(), FINISH], **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], **APPROVE).submit(lone())
     request = asked(handle)
     with pytest.raises(AnswerRefusedError, match="approve or reject"):
         handle.answer(request.id, "yes")
@@ -743,7 +738,7 @@ def test_an_approval_is_not_answered_as_a_question(start, asked):
 
 
 def test_the_answer_is_written_down_before_the_agent_hears_of_it(start, asked):
-    handle = start(app=[answer(), FINISH], **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], **APPROVE).submit(lone())
     handle.approve(asked(handle).id)
     assert handle.result(PATIENCE).ok
     (answered,) = events_of(handle, EventName.APPROVAL_ANSWERED)
@@ -754,7 +749,7 @@ def test_the_answer_is_written_down_before_the_agent_hears_of_it(start, asked):
 def test_an_approval_is_in_the_log_with_the_person(start, asked, tmp_path):
     log = tmp_path / "callboard.log"
     supervisor = start(app=[answer(), FINISH], log={"file": str(log), "format": "off"}, **APPROVE)
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
     handle.approve(asked(handle).id, by="ada")
     handle.result(PATIENCE)
     supervisor.stop()
@@ -775,7 +770,7 @@ def test_a_subtask_that_waits_for_an_approval_keeps_its_target(start, asked, unt
         return FINISH if request.memory else answer()
 
     supervisor = start(app=app, servers=[surface], **APPROVE)
-    first = supervisor.submit(alone())
+    first = supervisor.submit(lone())
     request = asked(first)
     second = supervisor.submit(Task(request="second", target="memo:one"))
     until(second, EventName.SUBTASK_QUEUED)
@@ -788,7 +783,7 @@ def test_a_subtask_that_waits_for_an_approval_keeps_its_target(start, asked, unt
 
 def test_a_rejected_subtask_gives_its_target_back(start, asked):
     supervisor = start(app=FunctionModel(lambda r: answer() if r.request == "write" else FINISH), **APPROVE)
-    first = supervisor.submit(alone())
+    first = supervisor.submit(lone(request="write"))
     request = asked(first)
     second = supervisor.submit(Task(request="second", target="memo:one"))
     first.reject(request.id)
@@ -799,15 +794,15 @@ def test_other_tasks_go_on_while_one_waits(start, asked):
     windows = MemoryServer.window("one"), MemoryServer.window("two")
     app = FunctionModel(lambda request: answer() if request.target.id == "memo:one" else FINISH)
     supervisor = start(app=app, servers=[Surface(*windows)], **APPROVE)
-    waiting = supervisor.submit(alone("memo:one"))
+    waiting = supervisor.submit(lone("memo:one"))
     asked(waiting)
-    assert supervisor.submit(alone("memo:two")).result(PATIENCE).ok
+    assert supervisor.submit(lone("memo:two")).result(PATIENCE).ok
     assert not waiting.done()
 
 
 def test_what_is_approved_while_the_task_is_paused_runs_after_the_pause(start, asked, until):
     surface = Surface()
-    handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
     handle.pause()
     handle.approve(request.id)
@@ -820,7 +815,7 @@ def test_what_is_approved_while_the_task_is_paused_runs_after_the_pause(start, a
 
 def test_a_pause_between_approval_and_action_holds_exactly_that_action(start, asked, until):
     surface = Surface()
-    handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(alone())
+    handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
     surface.hold_looks.set()
     handle.approve(request.id)
@@ -841,7 +836,7 @@ def test_what_was_approved_runs_although_no_step_is_left_in_the_budget(start, as
     clock, surface = VirtualClock(), Surface()
     budget = {"task": {"steps": 1}, "at_limit": "ask"}
     supervisor = start(app=[answer()], servers=[surface], clock=clock, budget=budget, **APPROVE)
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
     handle.approve(asked(handle).id)
     until(handle, EventName.QUESTION_ASKED)
     (question,) = handle.questions()
@@ -864,7 +859,7 @@ def test_a_tool_of_the_host_program_is_approved_like_any_other(start, asked):
     surface = Doors(MemoryServer.window())
     unlock = {"Status": "FINISH", "Function": "unlock", "Args": {"door": "front"}}
     policy = [{"verdict": "approve", "tool": "unlock", "arguments": {"door": "re:front|back"}}]
-    handle = start(app=[unlock, FINISH], servers=[surface], policy=policy).submit(alone())
+    handle = start(app=[unlock, FINISH], servers=[surface], policy=policy).submit(lone())
     handle.approve(asked(handle).id)
     assert handle.result(PATIENCE).ok
     assert surface.deeds == [("house", "front", "unlocked")]

@@ -9,9 +9,8 @@ import pytest
 from callboard import EventName, Outcome, PlanStep, Task, tool
 from callboard.messages import Effect, NotWaitingError, Target, TargetKind
 from callboard.testing import MemoryServer
-from support import HELD, PATIENCE
+from support import FINISH, HELD, PATIENCE
 
-FINISH = {"Status": "FINISH"}
 APPROVE_APPENDS = [{"verdict": "approve", "tool": "append"}]
 ALONE = {"request": "x", "target": "memo:one"}
 

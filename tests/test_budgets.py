@@ -16,10 +16,7 @@ from callboard.actors.runtime import Budgets
 from callboard.config import BudgetSettings
 from callboard.messages import OutOfBudgetError
 from callboard.testing import MemoryServer, VirtualClock
-from support import PATIENCE
-
-FINISH = {"Status": "FINISH"}
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+from support import ASSIGN, FINISH, PATIENCE, lone
 
 
 def work(number, status="CONTINUE"):
@@ -48,10 +45,6 @@ class Priced(Model):
         return ModelAnswer(content=content, input_tokens=self.tokens, output_tokens=0, cost=self.cost)
 
 
-def on_the_window(supervisor, request="x"):
-    return supervisor.submit(Task(request=request, target="memo:one"))
-
-
 LIMITS = [("steps", 3), ("model_calls", 3), ("tokens", 30), ("cost", 0.75)]
 """Each lets three calls of a `Priced` model pass."""
 
@@ -61,7 +54,7 @@ LIMITS = [("steps", 3), ("model_calls", 3), ("tokens", 30), ("cost", 0.75)]
 def test_at_a_limit_work_ends_as_out_of_budget_with_no_further_call(start, node, kind, limit):
     model = Priced()
     supervisor = start(app=model, budget={node: {kind: limit}})
-    result = on_the_window(supervisor).result(PATIENCE)
+    result = supervisor.submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 3
     assert kind.replace("_", " ") in " ".join(cause.reason for cause in result.causes)
@@ -71,14 +64,14 @@ def test_at_a_limit_work_ends_as_out_of_budget_with_no_further_call(start, node,
 @pytest.mark.parametrize(("kind", "limit"), LIMITS)
 def test_what_fits_exactly_is_not_stopped(start, kind, limit):
     model = Priced(answer=lambda request: work(request.call, "FINISH" if request.call == 3 else "CONTINUE"))
-    assert on_the_window(start(app=model, budget={"task": {kind: limit}})).result(PATIENCE).ok
+    assert start(app=model, budget={"task": {kind: limit}}).submit(lone()).result(PATIENCE).ok
 
 
 @pytest.mark.parametrize(("kind", "limit"), [("model_calls", 2), ("tokens", 20), ("cost", 0.5)])
 def test_a_step_has_a_budget_of_its_own_that_its_repairs_use_up(start, kind, limit):
     model = Priced(answer=lambda _request: {"Status": "NONSENSE"})
     supervisor = start(app=model, budget={"step": {kind: limit}}, limits={"repairs": 10})
-    result = on_the_window(supervisor).result(PATIENCE)
+    result = supervisor.submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 2
     assert result.usage.model_calls == 2
@@ -86,7 +79,7 @@ def test_a_step_has_a_budget_of_its_own_that_its_repairs_use_up(start, kind, lim
 
 def test_the_next_step_has_its_own_budget_again(start):
     supervisor = start(app=[work(1), work(2), FINISH], budget={"step": {"model_calls": 1}})
-    assert on_the_window(supervisor).result(PATIENCE).usage.model_calls == 3
+    assert supervisor.submit(lone()).result(PATIENCE).usage.model_calls == 3
 
 
 def test_a_subtask_out_of_budget_is_reported_and_the_next_has_its_own(start):
@@ -124,7 +117,7 @@ def test_a_task_and_its_subtasks_share_the_tasks_budget(start):
 
 def test_tasks_do_not_share_their_budgets(start):
     supervisor = start(app=[work(1), FINISH], budget={"task": {"model_calls": 2}})
-    assert all(on_the_window(supervisor).result(PATIENCE).ok for _ in range(3))
+    assert all(supervisor.submit(lone()).result(PATIENCE).ok for _ in range(3))
 
 
 def test_rounds_have_a_budget(start):
@@ -145,13 +138,13 @@ def test_a_budget_of_nothing_calls_nothing(start):
 
 def test_a_call_that_may_become_too_large_is_not_made(start):
     model = Priced(tokens=10, expected=Expected(tokens=100))
-    result = on_the_window(start(app=model, budget={"task": {"tokens": 99}})).result(PATIENCE)
+    result = start(app=model, budget={"task": {"tokens": 99}}).submit(lone()).result(PATIENCE)
     assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 0)
 
 
 def test_what_was_reserved_but_not_used_is_given_back(start):
     model = Priced(tokens=10, expected=Expected(tokens=60))
-    result = on_the_window(start(app=model, budget={"task": {"tokens": 100}})).result(PATIENCE)
+    result = start(app=model, budget={"task": {"tokens": 100}}).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 5
     assert result.usage.input_tokens == 50
@@ -159,33 +152,33 @@ def test_what_was_reserved_but_not_used_is_given_back(start):
 
 def test_a_call_that_used_more_than_it_said_is_booked_as_it_was(start):
     model = Priced(tokens=70, expected=Expected(tokens=10))
-    result = on_the_window(start(app=model, budget={"task": {"tokens": 100}})).result(PATIENCE)
+    result = start(app=model, budget={"task": {"tokens": 100}}).submit(lone()).result(PATIENCE)
     assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 2)
 
 
 def test_a_model_without_an_estimate_is_stopped_when_tokens_are_used_up(start):
     model = FunctionModel(lambda request: ModelAnswer(content=busy(request), input_tokens=6, output_tokens=4, cost=0.0))
-    result = on_the_window(start(app=model, budget={"task": {"tokens": 20}})).result(PATIENCE)
+    result = start(app=model, budget={"task": {"tokens": 20}}).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 2
 
 
 def test_a_model_without_an_estimate_is_stopped_when_money_is_used_up(start):
     model = FunctionModel(lambda request: ModelAnswer(content=busy(request), cost=0.25))
-    result = on_the_window(start(app=model, budget={"task": {"cost": 0.5}})).result(PATIENCE)
+    result = start(app=model, budget={"task": {"cost": 0.5}}).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert model.calls == 2
 
 
 def test_without_any_money_models_that_cost_nothing_can_be_asked(start):
     model = FunctionModel(lambda _request: ModelAnswer(content=FINISH, cost=0.0))
-    assert on_the_window(start(app=model, budget={"task": {"cost": 0}})).result(PATIENCE).ok
+    assert start(app=model, budget={"task": {"cost": 0}}).submit(lone()).result(PATIENCE).ok
 
 
 def test_money_is_counted_without_the_errors_of_binary_fractions(start):
     model = Priced(cost=0.1)
     assert (
-        on_the_window(start(app=model, budget={"task": {"cost": 0.3}})).result(PATIENCE).outcome
+        start(app=model, budget={"task": {"cost": 0.3}}).submit(lone()).result(PATIENCE).outcome
         is Outcome.OUT_OF_BUDGET
     )
     assert model.calls == 3
@@ -207,14 +200,14 @@ def test_a_call_that_failed_gives_back_what_was_reserved(start):
 
     model = Priced(tokens=60, answer=answer)
     supervisor = start(app=model, host=host, budget={"task": {"tokens": 100}})
-    assert on_the_window(supervisor).result(PATIENCE).outcome is Outcome.ERROR
-    assert on_the_window(supervisor).result(PATIENCE).ok
+    assert supervisor.submit(lone()).result(PATIENCE).outcome is Outcome.ERROR
+    assert supervisor.submit(lone()).result(PATIENCE).ok
 
 
 def test_what_was_done_before_the_limit_is_in_the_result(start):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=busy, servers=[surface], budget={"task": {"model_calls": 2}})
-    result = on_the_window(supervisor).result(PATIENCE)
+    result = supervisor.submit(lone()).result(PATIENCE)
     assert [text for _, _, text in surface.deeds] == ["1", "2"]
     assert result.usage.commands == 2
 
@@ -223,7 +216,7 @@ def test_an_approved_action_needs_no_second_step_of_the_budget(start, until):
     supervisor = start(
         app=[work(1, "FINISH")], policy=[{"verdict": "approve", "tool": "*"}], budget={"task": {"steps": 1}}
     )
-    handle = on_the_window(supervisor)
+    handle = supervisor.submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id)
     result = handle.result(PATIENCE)
@@ -233,7 +226,7 @@ def test_an_approved_action_needs_no_second_step_of_the_budget(start, until):
 
 def test_a_call_of_unknown_price_uses_all_that_is_left_of_the_money(start):
     model = Priced(cost=None, expected=Expected())
-    result = on_the_window(start(app=model, budget={"task": {"cost": 100}})).result(PATIENCE)
+    result = start(app=model, budget={"task": {"cost": 100}}).submit(lone()).result(PATIENCE)
     assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 1)
     assert "a call of unknown price counts as all that was left" in result.causes[-1].reason
     assert (result.usage.cost, result.usage.unpriced_calls) == (0, 1)
@@ -244,7 +237,7 @@ def test_an_unknown_price_is_allowed_without_a_money_limit_or_by_a_setting(start
     model = Priced(
         cost=None, expected=Expected(), answer=lambda r: work(r.call, "FINISH" if r.call == 3 else "CONTINUE")
     )
-    assert on_the_window(start(app=model, budget=budget)).result(PATIENCE).ok
+    assert start(app=model, budget=budget).submit(lone()).result(PATIENCE).ok
 
 
 # At the limit a person may be asked
@@ -266,7 +259,7 @@ def nth_question(handle, number):
 @pytest.mark.parametrize(("kind", "limit"), LIMITS)
 def test_at_a_limit_a_person_may_be_asked_and_go_on_gives_as_much_again(start, node, kind, limit):
     model = Priced(answer=lambda request: work(request.call, "FINISH" if request.call == 6 else "CONTINUE"))
-    handle = on_the_window(start(app=model, budget=asking(**{node: {kind: limit}})))
+    handle = start(app=model, budget=asking(**{node: {kind: limit}})).submit(lone())
     question = nth_question(handle, 1)
     assert question.questions[0].choices == ("go on", "stop")
     assert kind.replace("_", " ") in question.questions[0].text
@@ -280,7 +273,7 @@ def test_a_step_at_its_limit_goes_on_with_as_much_again(start):
     answers = [{"Status": "NONSENSE"}, {"Status": "NONSENSE"}, FINISH]
     calls = itertools.count()
     supervisor = start(app=lambda _request: answers[next(calls)], budget=asking(step={"model_calls": 1}))
-    handle = on_the_window(supervisor)
+    handle = supervisor.submit(lone())
     handle.answer(nth_question(handle, 1).id, "go on")
     result = handle.result(PATIENCE)
     assert result.ok
@@ -289,7 +282,7 @@ def test_a_step_at_its_limit_goes_on_with_as_much_again(start):
 
 def test_the_limit_is_asked_about_again_when_it_is_reached_again(start):
     model = Priced()
-    handle = on_the_window(start(app=model, budget=asking(task={"model_calls": 2})))
+    handle = start(app=model, budget=asking(task={"model_calls": 2})).submit(lone())
     for number in (1, 2, 3):
         question = nth_question(handle, number)
         assert model.calls == 2 * number
@@ -302,7 +295,7 @@ def test_the_limit_is_asked_about_again_when_it_is_reached_again(start):
 def test_go_on_at_one_limit_gives_no_more_of_anything_else(start):
     budget = asking(subtask={"steps": 2}, task={"model_calls": 3})
     model = Priced()
-    handle = on_the_window(start(app=model, budget=budget))
+    handle = start(app=model, budget=budget).submit(lone())
     first = nth_question(handle, 1)
     assert "subtask" in first.questions[0].text
     handle.answer(first.id, "go on")
@@ -345,7 +338,7 @@ def test_a_round_that_a_person_refused_is_not_counted(start):
 
 def test_stop_ends_the_work_as_out_of_budget(start):
     model = Priced()
-    handle = on_the_window(start(app=model, budget=asking(task={"steps": 2})))
+    handle = start(app=model, budget=asking(task={"steps": 2})).submit(lone())
     handle.answer(nth_question(handle, 1).id, "stop")
     result = handle.result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
@@ -355,7 +348,7 @@ def test_stop_ends_the_work_as_out_of_budget(start):
 
 def test_nobodys_answer_ends_the_work_as_out_of_budget(start):
     clock = VirtualClock()
-    handle = on_the_window(start(app=busy, clock=clock, budget=asking(task={"steps": 2})))
+    handle = start(app=busy, clock=clock, budget=asking(task={"steps": 2})).submit(lone())
     nth_question(handle, 1)
     clock.advance(3600)
     assert handle.result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
@@ -363,7 +356,7 @@ def test_nobodys_answer_ends_the_work_as_out_of_budget(start):
 
 def test_nobody_is_asked_where_questions_are_switched_off(start):
     supervisor = start(app=busy, budget=asking(task={"steps": 2}), system={"ask_question": False})
-    assert on_the_window(supervisor).result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
+    assert supervisor.submit(lone()).result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
 
 
 def test_a_host_agent_asks_at_its_limit_too(start):
@@ -391,7 +384,7 @@ def test_the_calls_of_a_step_that_was_broken_off_to_ask_are_counted(start):
     answers = [{"Status": "NONSENSE"}, FINISH]
     calls = itertools.count()
     supervisor = start(app=lambda _request: answers[next(calls)], budget=asking(task={"model_calls": 1}))
-    handle = on_the_window(supervisor)
+    handle = supervisor.submit(lone())
     handle.answer(nth_question(handle, 1).id, "go on")
     assert handle.result(PATIENCE).usage.model_calls == 2
 
@@ -404,7 +397,7 @@ def test_go_on_as_the_answer_to_a_models_own_question_grants_nothing(start):
         return {"Status": "PENDING", "Comment": "There is a draft. Go on?"} if request.call == 1 else busy(request)
 
     supervisor = start(app=app, budget={"task": {"model_calls": 4}})
-    handle = on_the_window(supervisor)
+    handle = supervisor.submit(lone())
     handle.answer(nth_question(handle, 1).id, "go on")
     result = handle.result(PATIENCE)
     assert any("go on" in note for note in seen)
@@ -412,7 +405,7 @@ def test_go_on_as_the_answer_to_a_models_own_question_grants_nothing(start):
 
 
 def test_a_task_can_be_cancelled_while_it_asks_whether_to_go_on(start):
-    handle = on_the_window(start(app=busy, budget=asking(task={"steps": 1})))
+    handle = start(app=busy, budget=asking(task={"steps": 1})).submit(lone())
     nth_question(handle, 1)
     handle.cancel()
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED

@@ -18,11 +18,9 @@ from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.actors.runtime import committing
 from callboard.messages import Effect, LeaseVoidError, NotWaitingError
 from callboard.testing import MemoryServer, VirtualClock
-from support import HELD, PATIENCE
+from support import ASSIGN, FINISH, HELD, PATIENCE
 
-FINISH = {"Status": "FINISH"}
 WRITE = {"Status": "FINISH", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "hello"}}
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
 
 
 class _Endless:

@@ -12,12 +12,10 @@ from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.actors.runtime import committing
 from callboard.messages import Effect
 from callboard.testing import MemoryServer, VirtualClock
-from support import PATIENCE
+from support import ASSIGN, FINISH, PATIENCE
 
-FINISH = {"Status": "FINISH"}
 ASK = {"Status": "PENDING", "Comment": "which one?"}
 CONFIRM = {"Status": "CONFIRM", "Function": "write", "Args": {"control_id": "field-1", "text": "x"}}
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
 QUESTION_SECONDS = 1234.0
 
 

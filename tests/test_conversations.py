@@ -17,27 +17,13 @@ from callboard.actors.replay import replay_journal
 from callboard.actors.runtime import committing
 from callboard.messages import Assign, Effect, TaskRefusedError
 from callboard.testing import MemoryServer
-from support import HELD, PATIENCE
-
-FINISH = {"Status": "FINISH"}
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
-
-
-def append(text, status="FINISH"):
-    return {"Status": status, "Function": "append", "Args": {"control_id": "field-1", "text": text}}
+from support import ASSIGN, FINISH, HELD, PATIENCE, append
 
 
 def hosts(request):
     """Assign one subtask for each request."""
     mine = [done for done in request.subtasks if done.run_id.startswith(request.task_id)]
     return FINISH if mine else ASSIGN
-
-
-@pytest.fixture
-def begin(start, tmp_path):
-    """Start a supervisor on the journal of this test, and on its one surface."""
-    surface = MemoryServer(MemoryServer.window())
-    return lambda **given: start(**{"servers": [surface], "journal": {"path": tmp_path / "journal.db"}, **given})
 
 
 def test_a_conversation_that_ended_in_another_process_is_gone_on_with(begin):
@@ -66,7 +52,7 @@ def test_a_task_that_names_its_session_is_such_a_follow_up(begin):
 
 
 def test_what_subtasks_left_in_another_process_is_known_to_host_and_agents(begin):
-    with begin(host=hosts, app=[append("1")]) as first:
+    with begin(host=hosts, app=[append("1", "FINISH")]) as first:
         assert first.submit(Task(id="t", request="one")).result(PATIENCE).ok
     seen = {}
 
@@ -76,7 +62,7 @@ def test_what_subtasks_left_in_another_process_is_known_to_host_and_agents(begin
 
     def app(request):
         seen["app"] = [(done.run_id, done.output) for done in request.subtasks]
-        return append("2")
+        return append("2", "FINISH")
 
     handle = begin(host=host, app=app).handle("t").follow_up("two", id="u")
     result = handle.result(PATIENCE)
@@ -85,10 +71,10 @@ def test_what_subtasks_left_in_another_process_is_known_to_host_and_agents(begin
 
 
 def test_the_blackboard_has_the_whole_conversation_again(begin):
-    with begin(host=hosts, app=[append("1")]) as first:
+    with begin(host=hosts, app=[append("1", "FINISH")]) as first:
         first.submit(Task(id="t", request="one")).result(PATIENCE)
         before = first.blackboard("t")
-    second = begin(host=hosts, app=[append("2")])
+    second = begin(host=hosts, app=[append("2", "FINISH")])
     second.handle("t").follow_up("two", id="u").result(PATIENCE)
     after = second.blackboard("u")
     assert after == second.blackboard("t")
@@ -100,7 +86,7 @@ def test_the_blackboard_has_the_whole_conversation_again(begin):
 
 
 def test_a_conversation_past_the_limit_is_gone_on_with_from_the_journal(begin):
-    supervisor = begin(host=hosts, app=lambda request: append(request.task_id), limits={"sessions": 0})
+    supervisor = begin(host=hosts, app=lambda request: append(request.task_id, "FINISH"), limits={"sessions": 0})
     first = supervisor.submit(Task(id="t", request="one"))
     first.result(PATIENCE)
     assert not [agent for agent in supervisor.status().agents if agent.startswith("host/")]
@@ -132,19 +118,22 @@ def test_a_conversation_that_was_dropped_is_refused(begin):
 
 
 def test_a_follow_up_in_another_process_may_follow_a_plan(begin):
-    with begin(host=hosts, app=[append("1")]) as first:
+    with begin(host=hosts, app=[append("1", "FINISH")]) as first:
         first.submit(Task(id="t", request="one")).result(PATIENCE)
     plan = [PlanStep(request=text, target="memo:one") for text in ("2", "3")]
     result = (
-        begin(app=lambda request: append(request.request)).handle("t").follow_up("both", plan=plan).result(PATIENCE)
+        begin(app=lambda request: append(request.request, "FINISH"))
+        .handle("t")
+        .follow_up("both", plan=plan)
+        .result(PATIENCE)
     )
     assert (result.outcome, [done.number for done in result.subtasks]) == (Outcome.FINISHED, [2, 3])
 
 
 def test_a_follow_up_in_another_process_is_replayed(begin):
-    with begin(host=hosts, app=[append("1")]) as first:
+    with begin(host=hosts, app=[append("1", "FINISH")]) as first:
         first.submit(Task(id="t", request="one")).result(PATIENCE)
-    with begin(host=hosts, app=[append("2")]) as second:
+    with begin(host=hosts, app=[append("2", "FINISH")]) as second:
         second.handle("t").follow_up("two", id="u").result(PATIENCE)
         path = second.settings.journal.path
     done = replay_journal(path, "u")
@@ -205,7 +194,7 @@ class Blocks:
         if request.task_id == "u" and not self.go.is_set():
             self.reached.set()
             self.go.wait(HELD)
-        return append(request.task_id)
+        return append(request.task_id, "FINISH")
 
 
 def test_a_subtask_resumed_by_another_process_knows_the_conversation(begin):

@@ -27,10 +27,8 @@ from callboard.messages import (
     SupervisorStoppedError,
 )
 from callboard.testing import MemoryServer, VirtualClock
-from support import PATIENCE
+from support import ASSIGN, FINISH, PATIENCE, append
 
-FINISH = {"Status": "FINISH"}
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
 NEVER = {"intensity": 0}
 """Nobody is started anew: the first crash is the end."""
 AT_ONCE = {"backoff": 0, "max_backoff": 0}
@@ -206,10 +204,6 @@ def crash_at(monkeypatch, which, error=None, times=1):
 
     monkeypatch.setattr(Agent, "receive", receive)
     return crashes
-
-
-def append(text):
-    return {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": text}}
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)

@@ -15,11 +15,10 @@ from callboard.actors.processing import MACHINES
 from callboard.actors.states import By, HostAgentStateManager
 from callboard.messages import AgentKind, Control, Effect, Observation, Target
 from callboard.testing import MemoryServer, VirtualClock
-from support import HELD, PATIENCE
+from support import FINISH, HELD, PATIENCE, lone, write
 
 WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write"}
-FINISH = {"Status": "FINISH"}
 FAIL = {"Status": "FAIL", "Comment": "no such field"}
 CONTINUE = {"Status": "CONTINUE"}
 PENDING = {"Status": "PENDING", "Questions": ["which file?"]}
@@ -28,14 +27,6 @@ SCREENSHOT = {"Status": "SCREENSHOT"}
 APPROVE_WRITES = [{"verdict": "approve", "tool": "write", "reason": "writes need a nod"}]
 NEVER = {"intensity": 0}
 """Supervision that starts nobody anew."""
-
-
-def alone(target="memo:one"):
-    return Task(request="write", target=target)
-
-
-def write(text="hello", status="CONTINUE", **more):
-    return {"Status": status, "ControlLabel": "field-1", "Function": "write", "Args": {"text": text}, **more}
 
 
 def explode(status="CONTINUE"):
@@ -252,7 +243,7 @@ def test_row_04_a_rejected_confirm_of_a_host_fails_the_task_as_rejected(start, u
 def test_row_05_an_action_waits_for_its_approval_and_then_exactly_it_runs(start, until):
     surface = Surface()
     app = [write("exactly this", "CONFIRM"), FINISH]
-    handle = start(app=app, servers=[surface]).submit(alone())
+    handle = start(app=app, servers=[surface]).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     assert surface.deeds == []
     asked = handle.approvals()[0]
@@ -273,7 +264,7 @@ def test_row_05_an_action_waits_for_its_approval_and_then_exactly_it_runs(start,
 
 def test_row_05_a_rejected_action_never_runs(start, until):
     surface = Surface()
-    handle = start(app=[write(status="CONFIRM")], servers=[surface]).submit(alone())
+    handle = start(app=[write(status="CONFIRM")], servers=[surface]).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.reject(handle.approvals()[0].id)
     assert handle.result(PATIENCE).outcome is Outcome.REJECTED
@@ -283,7 +274,7 @@ def test_row_05_a_rejected_action_never_runs(start, until):
 def test_row_05_an_approved_action_is_not_run_if_its_control_is_gone(start, until):
     surface = Surface(controls={"field-1": "", "field-2": ""})
     requests, app = recorded([write(status="CONFIRM"), FINISH])
-    handle = start(app=app, servers=[surface]).submit(alone())
+    handle = start(app=app, servers=[surface]).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     surface.remove("memo:one", "field-1")
     handle.approve(handle.approvals()[0].id)
@@ -306,7 +297,7 @@ def test_row_06_screenshot_runs_all_four_phases_on_a_fresh_capture(start):
         looks.append(surface.looks["memo:one"])
         return [SCREENSHOT, write(), FINISH][request.call - 1]
 
-    handle = start(app=app, servers=[surface]).submit(alone())
+    handle = start(app=app, servers=[surface]).submit(lone())
     assert handle.result(PATIENCE).ok
     assert phases(handle, "SCREENSHOT") == ["data_collection", "llm_interaction", "action_execution", "memory_update"]
     before_the_action, after_it = 1, 2  # its control is looked for; then two equal looks say that all is quiet
@@ -321,7 +312,7 @@ def test_row_06_screenshot_annotates_the_named_controls_or_all_if_none_is(start)
     named = {**SCREENSHOT, "ControlReannotate": ["field-2", "field-3"]}
     unnamed = {**SCREENSHOT, "ControlReannotate": []}
     requests, app = recorded([named, CONTINUE, unnamed, CONTINUE, FINISH])
-    assert start(app=app, servers=[surface]).submit(alone()).result(PATIENCE).ok
+    assert start(app=app, servers=[surface]).submit(lone()).result(PATIENCE).ok
     seen = [(request.status, [control.id for control in request.observation.controls]) for request in requests]
     assert seen == [
         ("CONTINUE", names),
@@ -335,13 +326,13 @@ def test_row_06_screenshot_annotates_the_named_controls_or_all_if_none_is(start)
 def test_row_06_outside_of_screenshot_all_controls_are_annotated(start):
     surface = Surface(controls={"field-1": "", "field-2": ""})
     requests, app = recorded([{**CONTINUE, "ControlReannotate": ["field-2"]}, FINISH])
-    assert start(app=app, servers=[surface]).submit(alone()).result(PATIENCE).ok
+    assert start(app=app, servers=[surface]).submit(lone()).result(PATIENCE).ok
     assert [control.id for control in requests[1].observation.controls] == ["field-1", "field-2"]
 
 
 def test_row_06_screenshot_lasts_while_controls_are_named_up_to_the_limit(start):
     named = {**SCREENSHOT, "ControlReannotate": ["field-1"]}
-    handle = start(app=[named, named, named, named, FINISH], limits={"reannotations": 3}).submit(alone())
+    handle = start(app=[named, named, named, named, FINISH], limits={"reannotations": 3}).submit(lone())
     assert handle.result(PATIENCE).ok
     assert app_moves(handle) == [
         ("CONTINUE", "SCREENSHOT", "model"),
@@ -354,13 +345,13 @@ def test_row_06_screenshot_lasts_while_controls_are_named_up_to_the_limit(start)
 
 def test_row_06_screenshot_offers_screenshot_continue_and_confirm(start):
     requests, app = recorded([SCREENSHOT, CONTINUE, FINISH])
-    assert start(app=app).submit(alone()).result(PATIENCE).ok
+    assert start(app=app).submit(lone()).result(PATIENCE).ok
     assert (requests[1].status, requests[1].statuses) == ("SCREENSHOT", ("SCREENSHOT", "CONTINUE", "CONFIRM"))
 
 
 def test_row_06_an_action_in_screenshot_can_need_approval_too(start, until):
     surface = Surface()
-    handle = start(app=[SCREENSHOT, write(), FINISH], servers=[surface], policy=APPROVE_WRITES).submit(alone())
+    handle = start(app=[SCREENSHOT, write(), FINISH], servers=[surface], policy=APPROVE_WRITES).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     assert surface.deeds == []
     handle.approve(handle.approvals()[0].id)
@@ -374,7 +365,7 @@ def test_row_06_an_action_in_screenshot_can_need_approval_too(start, until):
 
 def test_row_07_an_answer_leads_from_pending_to_continue_without_a_phase(start, until):
     requests, app = recorded([PENDING, FINISH])
-    handle = start(app=app).submit(alone())
+    handle = start(app=app).submit(lone())
     until(handle, EventName.QUESTION_ASKED)
     handle.answer(handle.questions()[0].id, "the blue one")
     assert handle.result(PATIENCE).ok
@@ -387,7 +378,7 @@ def test_row_07_an_answer_leads_from_pending_to_continue_without_a_phase(start, 
 def test_row_07_a_question_that_nobody_answers_in_time_fails_by_timeout(start, until, kind):
     clock = VirtualClock()
     supervisor = start(**{kind: [PENDING]}, clock=clock, limits={"question_seconds": 30})
-    handle = supervisor.submit(alone() if kind == "app" else Task(request="write"))
+    handle = supervisor.submit(lone() if kind == "app" else Task(request="write"))
     until(handle, EventName.QUESTION_ASKED)
     clock.advance(29)
     assert not handle.done()
@@ -399,7 +390,7 @@ def test_row_07_a_question_that_nobody_answers_in_time_fails_by_timeout(start, u
 
 def test_row_07_with_questions_off_an_agent_goes_on_and_its_model_is_told(start):
     requests, app = recorded([PENDING, FINISH])
-    handle = start(app=app, system={"ask_question": False}).submit(alone())
+    handle = start(app=app, system={"ask_question": False}).submit(lone())
     assert handle.result(PATIENCE).ok
     assert app_moves(handle)[1] == ("PENDING", "CONTINUE", "system")
     assert requests[1].observation.notes == ("nobody will answer questions: decide yourself, or say FAIL",)
@@ -433,14 +424,14 @@ def test_row_09_an_exception_in_screenshot_is_an_error(start):
         surface.blind.set()
         return SCREENSHOT
 
-    handle = start(app=app, servers=[surface]).submit(alone())
+    handle = start(app=app, servers=[surface]).submit(lone())
     assert handle.result(PATIENCE).outcome is Outcome.ERROR
     assert app_moves(handle)[1:] == [("SCREENSHOT", "ERROR", "system"), ("ERROR", "FINISH", "system")]
 
 
 def test_row_09_an_exception_in_confirm_is_an_error(start, until):
     surface = Surface()
-    handle = start(app=[write(status="CONFIRM")], servers=[surface]).submit(alone())
+    handle = start(app=[write(status="CONFIRM")], servers=[surface]).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     surface.blind.set()
     handle.approve(handle.approvals()[0].id)
@@ -451,7 +442,7 @@ def test_row_09_an_exception_in_confirm_is_an_error(start, until):
 
 
 def test_row_09_an_app_agents_model_may_say_error_itself(start):
-    handle = start(app=[{"Status": "ERROR", "Comment": "the window is broken"}]).submit(alone())
+    handle = start(app=[{"Status": "ERROR", "Comment": "the window is broken"}]).submit(lone())
     result = handle.result(PATIENCE)
     assert (result.outcome, text_of(result.causes)) == (Outcome.ERROR, "the window is broken")
     assert app_moves(handle) == [("CONTINUE", "ERROR", "model"), ("ERROR", "FINISH", "system")]
@@ -463,7 +454,7 @@ def test_row_09_an_app_agents_model_may_say_error_itself(start):
 @pytest.mark.parametrize(("said", "outcome"), [("FAIL", Outcome.FAILED), ("ERROR", Outcome.ERROR)])
 def test_row_10_cleanup_looks_once_more_and_the_outcome_stays(start, said, outcome):
     surface = Surface()
-    handle = start(app=[{"Status": said}], servers=[surface]).submit(alone())
+    handle = start(app=[{"Status": said}], servers=[surface]).submit(lone())
     assert handle.result(PATIENCE).outcome is outcome
     assert app_moves(handle)[-1] == (said, "FINISH", "system")
     assert phases(handle, said) == ["data_collection"]
@@ -477,7 +468,7 @@ def test_row_10_a_last_look_that_fails_does_not_change_the_outcome(start):
         surface.blind.set()
         return FAIL
 
-    handle = start(app=app, servers=[surface]).submit(alone())
+    handle = start(app=app, servers=[surface]).submit(lone())
     result = handle.result(PATIENCE)
     assert (result.outcome, text_of(result.causes)) == (Outcome.FAILED, "no such field")
     assert app_moves(handle)[-1] == ("FAIL", "FINISH", "system")
@@ -485,7 +476,7 @@ def test_row_10_a_last_look_that_fails_does_not_change_the_outcome(start):
 
 def test_row_10_after_cleanup_the_target_goes_to_the_next_task(start):
     supervisor = start(app=lambda request: FAIL if request.request == "write" else FINISH)
-    first = supervisor.submit(alone())
+    first = supervisor.submit(lone(request="write"))
     second = supervisor.submit(Task(request="then this", target="memo:one"))
     assert (first.result(PATIENCE).outcome, second.result(PATIENCE).outcome) == (Outcome.FAILED, Outcome.FINISHED)
 
@@ -498,7 +489,7 @@ def test_row_10_after_cleanup_the_target_goes_to_the_next_task(start):
 )
 def test_row_11_a_mobile_or_linux_exception_fails_it_after_a_last_look(start, kind, target):
     surface = Surface(target)
-    handle = start(**{kind: raising(OSError("adb is gone"))}, servers=[surface]).submit(alone(target.id))
+    handle = start(**{kind: raising(OSError("adb is gone"))}, servers=[surface]).submit(lone(target.id))
     result = handle.result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert moves(handle, target.address) == [("CONTINUE", "FAIL", "system"), ("FAIL", "FINISH", "system")]
@@ -520,9 +511,9 @@ def test_row_12_an_app_agent_has_seven_states():
 
 def test_row_13_a_second_assignment_to_an_application_reaches_its_actor(start):
     supervisor = start(app=lambda _: FINISH)
-    supervisor.submit(alone()).result(PATIENCE)
+    supervisor.submit(lone()).result(PATIENCE)
     first = {ref.actor_urn for ref in pykka.ActorRegistry.get_by_class(AppAgent)}
-    supervisor.submit(alone()).result(PATIENCE)
+    supervisor.submit(lone()).result(PATIENCE)
     assert {ref.actor_urn for ref in pykka.ActorRegistry.get_by_class(AppAgent)} == first
     assert len(first) == 1
     assert supervisor.status().agents == ("app/memo/one",)
@@ -573,13 +564,13 @@ def test_row_15_an_unknown_status_is_looked_up_as_the_none_state():
 
 @pytest.mark.parametrize("said", ["finish", " Finish ", "FINISHED", "done", "Completed", "success"])
 def test_row_15_case_and_known_aliases_of_a_status_are_repaired_at_once(start, said):
-    result = start(app=[{"Status": said}]).submit(alone()).result(PATIENCE)
+    result = start(app=[{"Status": said}]).submit(lone()).result(PATIENCE)
     assert (result.outcome, result.usage.model_calls, result.usage.repairs) == (Outcome.FINISHED, 1, 0)
 
 
 def test_row_15_any_other_status_is_sent_back_with_the_reason(start):
     requests, app = recorded([{"Status": "ALMOST"}, FINISH])
-    result = start(app=app).submit(alone()).result(PATIENCE)
+    result = start(app=app).submit(lone()).result(PATIENCE)
     assert (result.outcome, result.usage.model_calls, result.usage.repairs) == (Outcome.FINISHED, 2, 1)
     assert requests[1].reasons == (
         "Status: 'ALMOST' is not legal now; legal are: CONTINUE, SCREENSHOT, FINISH, FAIL, PENDING, CONFIRM, ERROR",
@@ -588,7 +579,7 @@ def test_row_15_any_other_status_is_sent_back_with_the_reason(start):
 
 def test_row_15_after_all_repairs_an_unusable_answer_is_an_error(start):
     app = FunctionModel(lambda _: {"Status": "ALMOST"})
-    handle = start(app=app, limits={"repairs": 2}).submit(alone())
+    handle = start(app=app, limits={"repairs": 2}).submit(lone())
     result = handle.result(PATIENCE)
     assert (result.outcome, app.calls) == (Outcome.ERROR, 3)
     assert "(after 2 repairs)" in text_of(result.causes)
@@ -602,7 +593,7 @@ def test_row_15_after_all_repairs_an_unusable_answer_is_an_error(start):
 def test_row_16_out_of_steps_is_an_outcome_of_its_own(start, kind):
     model = FunctionModel(lambda _: CONTINUE)
     supervisor = start(**{kind: model}, limits={"steps": 3})
-    result = supervisor.submit(alone() if kind == "app" else Task(request="write")).result(PATIENCE)
+    result = supervisor.submit(lone() if kind == "app" else Task(request="write")).result(PATIENCE)
     assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 3)
     assert text_of(result.causes) == "the limit of 3 steps was reached"
 
@@ -714,7 +705,7 @@ def test_row_19_upper_case_host_and_app_samples_are_understood_verbatim(start):
 
 def test_row_19_a_nested_lower_case_mobile_sample_is_understood_verbatim(start):
     surface = SampleSurface(MemoryServer.device())
-    handle = start(mobile=[MOBILE_SAMPLE, FINISH], servers=[surface]).submit(alone("emulator"))
+    handle = start(mobile=[MOBILE_SAMPLE, FINISH], servers=[surface]).submit(lone("emulator"))
     result = handle.result(PATIENCE)
     assert (result.outcome, result.usage.repairs) == (Outcome.FINISHED, 0)
     assert surface.deeds == [("emulator", "5", "Search")]
@@ -728,7 +719,7 @@ def test_row_19_a_nested_lower_case_mobile_sample_is_understood_verbatim(start):
 @pytest.mark.parametrize("kind", ["host", "app"])
 def test_row_20_an_exception_inside_a_phase_is_an_error(start, kind):
     supervisor = start(**{kind: raising(ZeroDivisionError("by zero"))})
-    handle = supervisor.submit(alone() if kind == "app" else Task(request="write"))
+    handle = supervisor.submit(lone() if kind == "app" else Task(request="write"))
     result = handle.result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert [cause.exception for cause in result.causes] == ["PhaseError", "ZeroDivisionError"]
@@ -799,7 +790,7 @@ def test_row_20_after_a_crash_the_next_work_gets_a_new_agent(start):
 )
 def test_row_21_a_cancel_fails_an_app_agent_in_any_state_and_cleans_up(start, until, state, answers):
     app, begun = endless_after(*answers)
-    handle = start(app=app).submit(alone())
+    handle = start(app=app).submit(lone())
     if state in {"CONTINUE", "SCREENSHOT"}:
         assert begun.wait(PATIENCE)
     else:
@@ -825,7 +816,7 @@ def test_row_21_a_cancel_fails_a_host_agent_that_waits_for_its_subtask(start):
 def test_row_21_a_tasks_deadline_fails_it_as_timed_out(start):
     clock = VirtualClock()
     app, begun = endless_after()
-    handle = start(app=app, clock=clock, limits={"task_seconds": 60}).submit(alone())
+    handle = start(app=app, clock=clock, limits={"task_seconds": 60}).submit(lone())
     assert begun.wait(PATIENCE)
     clock.advance(60)
     result = handle.result(PATIENCE)
@@ -853,7 +844,7 @@ EITHER_FAILS = Outcome.TIMED_OUT, TIMEOUT_FAILS
 def test_row_21_an_approval_past_its_deadline_counts_as_rejected_or_fails(start, until, kind, then, expected):
     clock = VirtualClock()
     supervisor = start(**{kind: [CONFIRM]}, clock=clock, limits={"approval_seconds": 30, **then})
-    handle = supervisor.submit(alone() if kind == "app" else Task(request="write"))
+    handle = supervisor.submit(lone() if kind == "app" else Task(request="write"))
     until(handle, EventName.APPROVAL_REQUESTED)
     clock.advance(29)
     assert not handle.done()
@@ -867,7 +858,7 @@ def test_row_21_an_approval_past_its_deadline_counts_as_rejected_or_fails(start,
 def test_row_21_the_clock_may_approve_what_may_be_repeated(start, until):
     clock, surface = VirtualClock(), Surface()
     limits = {"approval_seconds": 30, "at_approval_deadline": "allow"}
-    handle = start(app=[write(status="CONFIRM"), FINISH], servers=[surface], clock=clock, limits=limits).submit(alone())
+    handle = start(app=[write(status="CONFIRM"), FINISH], servers=[surface], clock=clock, limits=limits).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     assert surface.deeds == []
     clock.advance(30)
@@ -886,7 +877,7 @@ def test_row_21_the_clock_never_approves_what_must_not_be_repeated(start, until)
         ],
     }
     limits = {"approval_seconds": 30, "at_approval_deadline": "allow"}
-    handle = start(app=[both], servers=[surface], clock=clock, limits=limits).submit(alone())
+    handle = start(app=[both], servers=[surface], clock=clock, limits=limits).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     clock.advance(30)
     assert handle.result(PATIENCE).outcome is Outcome.REJECTED
@@ -913,7 +904,7 @@ def test_row_21_at_a_budget_limit_a_person_may_be_asked_to_go_on(start, until, k
         budget={"subtask": {"steps": 2}, "at_limit": "ask"},
         limits={"question_seconds": 30},
     )
-    handle = supervisor.submit(Task(request="write") if kind == "host" else alone(target.id))
+    handle = supervisor.submit(Task(request="write") if kind == "host" else lone(target.id))
     until(handle, EventName.QUESTION_ASKED)
     asked = handle.questions()[0]
     assert asked.questions[0].choices == ("go on", "stop")
@@ -933,7 +924,7 @@ def test_row_21_at_the_limit_of_a_budget_the_work_ends_as_out_of_budget(start, k
     target = TARGETS.get(kind, MemoryServer.window())
     model = FunctionModel(lambda _: CONTINUE)
     supervisor = start(**{kind: model}, servers=[Surface(target)], budget={"subtask": {"model_calls": 2}})
-    handle = supervisor.submit(Task(request="write") if kind == "host" else alone(target.id))
+    handle = supervisor.submit(Task(request="write") if kind == "host" else lone(target.id))
     result = handle.result(PATIENCE)
     assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 2)
     assert "has used its 2 model calls" in text_of(result.causes)
@@ -944,7 +935,7 @@ def test_row_21_at_the_limit_of_a_budget_the_work_ends_as_out_of_budget(start, k
 def test_row_21_the_first_outcome_stays_when_a_deadline_follows_a_cancel(start):
     clock = VirtualClock()
     app, begun = endless_after()
-    handle = start(app=app, clock=clock, limits={"task_seconds": 60}).submit(alone())
+    handle = start(app=app, clock=clock, limits={"task_seconds": 60}).submit(lone())
     assert begun.wait(PATIENCE)
     handle.cancel()
     clock.advance(60)
@@ -961,7 +952,7 @@ def test_row_21_a_cancel_does_not_wait_for_a_last_look_that_hangs(start):
                 release.wait(HELD)
             return super().observe(target)
 
-    handle = start(app=[FAIL], servers=[Stuck()]).submit(alone())
+    handle = start(app=[FAIL], servers=[Stuck()]).submit(lone())
     assert looking.wait(PATIENCE)
     handle.cancel()
     try:
@@ -973,13 +964,13 @@ def test_row_21_a_cancel_does_not_wait_for_a_last_look_that_hangs(start):
 def test_row_21_a_tools_timeout_is_a_failed_result_that_the_model_sees(start):
     requests, app = recorded([{"Status": "CONTINUE", "Function": "hang"}, FINISH])
     supervisor = start(app=app, servers=[Surface()], limits={"command_seconds": 0.3})
-    assert supervisor.submit(alone()).result(PATIENCE).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
     assert requests[1].observation.notes[0].startswith("hang failed: took longer than 0.3 s")
 
 
 def test_row_21_a_models_timeout_is_an_error(start):
     app, _ = endless_after()
-    handle = start(app=app, limits={"model_seconds": 0.02}).submit(alone())
+    handle = start(app=app, limits={"model_seconds": 0.02}).submit(lone())
     result = handle.result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert "ModelTimeoutError" in [cause.exception for cause in result.causes]
@@ -994,7 +985,7 @@ def test_row_21_a_models_timeout_is_an_error(start):
 def test_row_22_confirm_is_entered_by_the_model_or_by_the_policy(start, until, state, said, by):
     before = [SCREENSHOT] if state == "SCREENSHOT" else []
     policy = APPROVE_WRITES if by == "system" else []
-    handle = start(app=[*before, write(status=said), FINISH], policy=policy).submit(alone())
+    handle = start(app=[*before, write(status=said), FINISH], policy=policy).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id)
     assert handle.result(PATIENCE).ok
@@ -1015,7 +1006,7 @@ def test_row_22_a_host_agents_own_actions_can_need_approval_too(start, until):
 @pytest.mark.parametrize("said", ["CONTINUE", "FINISH", "FAIL", "PENDING"])
 def test_row_22_the_policy_wants_its_approval_whatever_the_model_says(start, until, said):
     surface = Surface()
-    handle = start(app=[write(status=said), FINISH], servers=[surface], policy=APPROVE_WRITES).submit(alone())
+    handle = start(app=[write(status=said), FINISH], servers=[surface], policy=APPROVE_WRITES).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     asked = handle.approvals()[0]
     assert (asked.reason, surface.deeds) == ("writes need a nod", [])
@@ -1027,7 +1018,7 @@ def test_row_22_the_policy_wants_its_approval_whatever_the_model_says(start, unt
 def test_row_22_where_approvals_are_switched_off_what_would_need_one_runs(start):
     surface = Surface()
     supervisor = start(app=[write(), FINISH], servers=[surface], policy=APPROVE_WRITES, system={"safe_guard": False})
-    assert supervisor.submit(alone()).result(PATIENCE).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
     assert len(surface.deeds) == 1
 
 
@@ -1038,7 +1029,7 @@ def test_row_22_what_is_denied_never_runs_and_the_model_is_told(start, safe_guar
     requests, app = recorded([write(status=said), FINISH])
     policy = [{"verdict": "deny", "tool": "write", "reason": "read only"}]
     supervisor = start(app=app, servers=[surface], policy=policy, system={"safe_guard": safe_guard})
-    assert supervisor.submit(alone()).result(PATIENCE).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
     assert surface.deeds == []
     assert requests[1].observation.notes[0] == "write failed: denied: read only"
 
@@ -1054,7 +1045,7 @@ def test_row_22_a_list_that_has_a_denied_action_is_not_put_before_a_person(start
     }
     requests, app = recorded([both, FINISH])
     policy = [*APPROVE_WRITES, {"verdict": "deny", "tool": "append", "reason": "write once"}]
-    handle = start(app=app, servers=[surface], policy=policy).submit(alone())
+    handle = start(app=app, servers=[surface], policy=policy).submit(lone())
     assert handle.result(PATIENCE).ok
     assert EventName.APPROVAL_REQUESTED not in [event.name for event in handle.events()]
     assert surface.deeds == []
@@ -1069,7 +1060,7 @@ def test_row_22_a_list_that_has_a_denied_action_is_not_put_before_a_person(start
 def test_row_22_an_agent_that_has_no_confirm_asks_from_continue(start, until, kind, target, approved):
     surface = Surface(target)
     supervisor = start(**{kind: [write(status="FINISH")]}, servers=[surface], policy=APPROVE_WRITES)
-    handle = supervisor.submit(alone(target.id))
+    handle = supervisor.submit(lone(target.id))
     until(handle, EventName.APPROVAL_REQUESTED)
     asked = handle.approvals()[0]
     assert (asked.reason, asked.address, surface.deeds) == ("writes need a nod", target.address, [])
@@ -1091,7 +1082,7 @@ def test_row_22_an_agent_that_has_no_confirm_fails_by_timeout(start, until, kind
     clock, surface = VirtualClock(), Surface(target)
     limits = {"approval_seconds": 30, "at_approval_deadline": then}
     supervisor = start(**{kind: [write()]}, servers=[surface], policy=APPROVE_WRITES, clock=clock, limits=limits)
-    handle = supervisor.submit(alone(target.id))
+    handle = supervisor.submit(lone(target.id))
     until(handle, EventName.APPROVAL_REQUESTED)
     clock.advance(30)
     assert handle.result(PATIENCE).outcome is outcome
@@ -1104,7 +1095,7 @@ def test_row_22_what_is_denied_never_runs_without_confirm_either(start, kind, ta
     surface = Surface(target)
     requests, model = recorded([write(), FINISH])
     policy = [{"verdict": "deny", "tool": "write", "reason": "read only"}]
-    assert start(**{kind: model}, servers=[surface], policy=policy).submit(alone(target.id)).result(PATIENCE).ok
+    assert start(**{kind: model}, servers=[surface], policy=policy).submit(lone(target.id)).result(PATIENCE).ok
     assert surface.deeds == []
     assert requests[1].observation.notes[0] == "write failed: denied: read only"
 
@@ -1114,7 +1105,7 @@ def test_row_22_what_is_denied_never_runs_without_confirm_either(start, kind, ta
 
 def test_row_23_a_finish_does_not_hold_if_an_action_of_its_answer_failed(start):
     requests, app = recorded([explode("FINISH"), FAIL])
-    handle = start(app=app, servers=[Surface()]).submit(alone())
+    handle = start(app=app, servers=[Surface()]).submit(lone())
     assert handle.result(PATIENCE).outcome is Outcome.FAILED
     assert app_moves(handle)[0] == ("CONTINUE", "CONTINUE", "system")
     assert requests[1].observation.notes == (
@@ -1133,7 +1124,7 @@ def test_row_23_an_assign_does_not_hold_if_an_action_of_its_answer_failed(start)
 
 def test_row_23_repeated_action_failures_fail(start):
     app = FunctionModel(lambda _: explode())
-    handle = start(app=app, servers=[Surface()], limits={"action_failures": 3}).submit(alone())
+    handle = start(app=app, servers=[Surface()], limits={"action_failures": 3}).submit(lone())
     result = handle.result(PATIENCE)
     assert (result.outcome, app.calls) == (Outcome.FAILED, 3)
     assert text_of(result.causes) == "repeated action failures: 3 in a row"
@@ -1142,7 +1133,7 @@ def test_row_23_repeated_action_failures_fail(start):
 def test_row_23_a_step_repeated_without_a_change_is_reported_then_fails(start):
     requests, app = recorded([write()] * 5)
     surface = Surface(controls={"field-1": "hello"})
-    handle = start(app=app, servers=[surface], limits={"repeats": 3}).submit(alone())
+    handle = start(app=app, servers=[surface], limits={"repeats": 3}).submit(lone())
     result = handle.result(PATIENCE)
     assert (result.outcome, len(requests)) == (Outcome.FAILED, 4)
     assert text_of(result.causes) == "no progress: the same 4 times, and nothing changed"
@@ -1157,7 +1148,7 @@ def test_row_23_repeated_failures_of_approved_actions_fail_too(start):
     policy = [{"verdict": "approve", "tool": "explode"}]
     limits = {"action_failures": 2, "steps": 12}
     supervisor = start(app=lambda _: explode(), servers=[surface], policy=policy, limits=limits)
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
     asked = 0
     for event in handle.events():
         if event.name is EventName.APPROVAL_REQUESTED:
@@ -1180,7 +1171,7 @@ TARGETS = {
 @pytest.mark.parametrize(("said", "outcome"), [(FINISH, Outcome.FINISHED), (FAIL, Outcome.FAILED)])
 def test_row_24_an_agent_works_alone_and_its_end_is_the_tasks_end(start, kind, said, outcome):
     target = TARGETS[kind]
-    handle = start(**{kind: [said]}, servers=[Surface(target)]).submit(alone(target.id))
+    handle = start(**{kind: [said]}, servers=[Surface(target)]).submit(lone(target.id))
     assert handle.result(PATIENCE).outcome is outcome
     assert {event.agent for event in handle.events() if event.name is EventName.STATE_CHANGED} == {target.address}
 

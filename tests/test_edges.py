@@ -13,13 +13,7 @@ import pytest
 from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.messages import Effect
 from callboard.testing import MemoryServer
-from support import HELD, PATIENCE
-
-FINISH = {"Status": "FINISH"}
-
-
-def call(function, **arguments):
-    return {"function": function, "arguments": {"control_id": "field-1", **arguments}}
+from support import FINISH, HELD, PATIENCE, action, lone
 
 
 def actions(*calls, status="CONTINUE"):
@@ -57,13 +51,9 @@ def slow():
     surface.look_on.set()
 
 
-def alone(**fields):
-    return Task(request="x", target="memo:one", **fields)
-
-
 def test_a_cancel_keeps_what_the_step_that_it_broke_off_had_done(start, slow):
-    supervisor = start(app=[actions(call("write", text="a"), call("hang"))], servers=[slow])
-    handle = supervisor.submit(alone())
+    supervisor = start(app=[actions(action("write", "field-1", text="a"), action("hang", "field-1"))], servers=[slow])
+    handle = supervisor.submit(lone())
     assert slow.begun.wait(PATIENCE)
     handle.cancel()
     (subtask,) = handle.result(PATIENCE).subtasks
@@ -96,7 +86,7 @@ def test_a_pause_during_a_look_at_the_surface_stops_the_action(start, slow):
     slow.hold_looks = True
     one = {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "a"}}
     supervisor = start(app=[one, FINISH], servers=[slow])
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
     assert slow.looked.wait(PATIENCE)
     assert handle.pause()
     slow.look_on.set()
@@ -108,12 +98,12 @@ def test_a_pause_during_a_look_at_the_surface_stops_the_action(start, slow):
 
 
 def test_a_list_that_stops_on_a_failure_saved_the_calls_of_what_ran(start, slow):
-    three = [call("write", text=text) for text in "abc"]
+    three = [action("write", "field-1", text=text) for text in "abc"]
     bad = {"function": "write", "arguments": {"control_id": "field-1", "text": "d"}}
     rules = [{"verdict": "deny", "tool": "append"}]
     deny = {**bad, "function": "append"}
     supervisor = start(app=[actions(*three, deny), FINISH], servers=[slow], policy=rules)
-    assert supervisor.submit(alone()).result(PATIENCE).usage.calls_saved == 2
+    assert supervisor.submit(lone()).result(PATIENCE).usage.calls_saved == 2
 
 
 def test_in_a_list_to_be_approved_the_denied_action_has_the_reason(start, slow):
@@ -124,9 +114,9 @@ def test_in_a_list_to_be_approved_the_denied_action_has_the_reason(start, slow):
         told.extend(request.observation.notes)
         if request.memory:
             return FINISH
-        return actions(call("write", text="a"), call("append", text="b"), status="CONFIRM")
+        return actions(action("write", "field-1", text="a"), action("append", "field-1", text="b"), status="CONFIRM")
 
-    handle = start(app=app, servers=[slow], policy=rules).submit(alone())
+    handle = start(app=app, servers=[slow], policy=rules).submit(lone())
     assert handle.result(PATIENCE).ok
     assert "append failed: denied: no appends" in told
     assert any(note.startswith("write was not run") for note in told)
@@ -156,7 +146,7 @@ def test_a_tool_is_never_called_under_a_lease_that_is_void(start):
 
     surface = Plain()
     supervisor = start(app=FunctionModel(app), servers=[surface])
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
     assert asked.wait(PATIENCE)
     handle.cancel()
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
@@ -216,7 +206,7 @@ def test_an_approval_costs_no_step(start, until):
         policy=[{"verdict": "approve", "tool": "write"}],
         limits={"steps": 2},
     )
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id)
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from callboard import EventName, Outcome, PlanStep, Task
 from callboard.testing import MemoryServer
-from support import PATIENCE
-
-FINISH = {"Status": "FINISH"}
+from support import FINISH, PATIENCE
 
 
 def test_a_plan_step_is_a_round_and_with_a_target_needs_no_host_model(start):

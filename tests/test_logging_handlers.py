@@ -16,9 +16,7 @@ from callboard.actors.blackboard import Blackboard, Kept
 from callboard.actors.runtime import EventLoop, SystemClock, Watchdog
 from callboard.messages import SupervisorStoppedError
 from callboard.testing import MemoryServer
-from support import PATIENCE
-
-FINISH = {"Status": "FINISH"}
+from support import FINISH, PATIENCE
 
 
 class Down(logging.Handler):

@@ -9,9 +9,8 @@ import pytest
 from callboard import EventName, Outcome, Task, tool
 from callboard.messages import Effect
 from callboard.testing import MemoryServer
-from support import PATIENCE
+from support import FINISH, PATIENCE, lone
 
-FINISH = {"Status": "FINISH"}
 READ = {"Status": "CONTINUE", "Function": "read", "Args": {"control_id": "field-1"}}
 TOLD = "you did the same"
 
@@ -62,10 +61,6 @@ class Deaf(MemoryServer):
 RING = {"Status": "CONTINUE", "Function": "ring"}
 
 
-def on_the_window(supervisor):
-    return supervisor.submit(Task(request="x", target="memo:one"))
-
-
 def reasons(result):
     return " ".join(cause.reason for cause in result.causes)
 
@@ -73,7 +68,7 @@ def reasons(result):
 @pytest.mark.parametrize("repeats", [1, 2, 3, 5])
 def test_an_action_repeated_on_one_observation_is_reported_and_then_fails(start, repeats):
     model = Model(READ)
-    result = on_the_window(start(app=model, limits={"repeats": repeats})).result(PATIENCE)
+    result = start(app=model, limits={"repeats": repeats}).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert model.told == [repeats + 1]
     assert result.usage.steps == repeats + 1
@@ -82,47 +77,47 @@ def test_an_action_repeated_on_one_observation_is_reported_and_then_fails(start,
 
 def test_the_default_is_three(start):
     model = Model(READ)
-    assert on_the_window(start(app=model)).result(PATIENCE).usage.steps == 4
+    assert start(app=model).submit(lone()).result(PATIENCE).usage.steps == 4
     assert model.told == [4]
 
 
 def test_a_model_that_listens_goes_on(start):
     answers = [READ] * 3 + [FINISH]
-    assert on_the_window(start(app=answers)).result(PATIENCE).ok
+    assert start(app=answers).submit(lone()).result(PATIENCE).ok
 
 
 def test_a_step_without_an_action_is_a_repeat_too(start):
     model = Model({"Status": "CONTINUE", "Thought": "hm"})
-    assert on_the_window(start(app=model)).result(PATIENCE).outcome is Outcome.FAILED
+    assert start(app=model).submit(lone()).result(PATIENCE).outcome is Outcome.FAILED
 
 
 def test_other_words_for_the_same_action_change_nothing(start):
     model = Model(*({**READ, "Thought": f"{number}", "Comment": f"try {number}"} for number in range(10)))
-    assert on_the_window(start(app=model)).result(PATIENCE).usage.steps == 4
+    assert start(app=model).submit(lone()).result(PATIENCE).usage.steps == 4
 
 
 def test_the_same_action_on_a_surface_that_changes_is_no_loop(start):
     append = {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": "."}}
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=[*[append] * 10, FINISH], servers=[surface], limits={"repeats": 1})
-    assert on_the_window(supervisor).result(PATIENCE).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
     assert len(surface.deeds) == 10
 
 
 def test_waiting_for_a_surface_that_changes_by_itself_is_no_loop(start):
     supervisor = start(app=[*[READ] * 10, FINISH], servers=[Ticking()], limits={"repeats": 1})
-    assert on_the_window(supervisor).result(PATIENCE).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
 
 
 def test_other_arguments_are_another_action(start):
     rings = [{**RING, "Args": {"how": how}} for how in ("softly", "loudly")]
     supervisor = start(app=[*rings, FINISH], servers=[Deaf()], limits={"repeats": 1})
-    assert on_the_window(supervisor).result(PATIENCE).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
 
 
 def test_actions_that_take_turns_without_a_change_are_a_loop(start):
     model = Model(*({**RING, "Args": {"how": how}} for how in ("softly", "loudly")))
-    result = on_the_window(start(app=model, servers=[Deaf()])).result(PATIENCE)
+    result = start(app=model, servers=[Deaf()]).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert result.usage.steps == 7
 
@@ -130,14 +125,14 @@ def test_actions_that_take_turns_without_a_change_are_a_loop(start):
 def test_states_that_take_turns_without_a_change_are_a_loop(start):
     answers = [{"Status": "SCREENSHOT", "ControlReannotate": ["field-1"]}, {"Status": "CONTINUE"}]
     model = Model(*answers)
-    result = on_the_window(start(app=model)).result(PATIENCE)
+    result = start(app=model).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert "no progress" in reasons(result)
     assert model.told
 
 
 def test_the_same_question_again_and_again_is_a_loop(start):
-    handle = on_the_window(start(app=Model({"Status": "PENDING", "Comment": "which one?"})))
+    handle = start(app=Model({"Status": "PENDING", "Comment": "which one?"})).submit(lone())
     for event in handle.events():
         if event.name is EventName.QUESTION_ASKED:
             handle.answer(handle.questions()[0].id, "the red one")
@@ -185,7 +180,7 @@ def test_two_questions_between_two_actions_are_no_loop(start):
 
 def test_the_same_approved_action_again_and_again_is_a_loop(start):
     supervisor = start(app=Model(RING), servers=[Deaf()], policy=[{"verdict": "approve", "tool": "ring"}])
-    handle = on_the_window(supervisor)
+    handle = supervisor.submit(lone())
     for event in handle.events():
         if event.name is EventName.APPROVAL_REQUESTED:
             handle.approve(handle.approvals()[0].id)
@@ -283,7 +278,7 @@ def test_the_subtask_fails_alone_and_its_host_agent_hears_why(start):
 
 
 def test_a_loop_is_in_the_events_with_its_count(start):
-    handle = on_the_window(start(app=Model(READ)))
+    handle = start(app=Model(READ)).submit(lone())
     handle.result(PATIENCE)
     noticed = [event.data["count"] for event in handle.events() if event.name is EventName.LOOP_NOTICED]
     assert noticed == [3, 4]

@@ -7,9 +7,8 @@ import threading
 
 from callboard import EventName, FunctionModel, Outcome, Task
 from callboard.testing import MemoryServer
-from support import PATIENCE
+from support import FINISH, PATIENCE
 
-FINISH = {"Status": "FINISH"}
 APPEND = {"Status": "FINISH", "ControlLabel": "field-1", "Function": "append", "Args": {"text": "."}}
 
 

@@ -10,14 +10,7 @@ import pytest
 from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.messages import Effect
 from callboard.testing import MemoryServer
-from support import HELD, PATIENCE
-
-FINISH = {"Status": "FINISH"}
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
-
-
-def append(text):
-    return {"Function": "append", "Args": {"control_id": "field-1", "text": text}}
+from support import ASSIGN, FINISH, HELD, PATIENCE, action, append
 
 
 class Held:
@@ -78,7 +71,7 @@ def paused_in_its_model_call(supervisor, model, until):
 
 
 def test_a_model_call_that_runs_is_finished_but_its_action_does_not_run(start, until, surface):
-    model = Held({"Status": "FINISH", **append("a")})
+    model = Held(append("a", "FINISH"))
     supervisor = start(app=FunctionModel(model), servers=[surface])
     handle = paused_in_its_model_call(supervisor, model, until)
     assert surface.deeds == []
@@ -86,7 +79,7 @@ def test_a_model_call_that_runs_is_finished_but_its_action_does_not_run(start, u
 
 
 def test_resume_runs_what_was_held_once_and_does_not_ask_the_model_again(start, until, surface):
-    model = Held({"Status": "FINISH", **append("a")})
+    model = Held(append("a", "FINISH"))
     supervisor = start(app=FunctionModel(model), servers=[surface])
     handle = paused_in_its_model_call(supervisor, model, until)
     assert handle.resume()
@@ -96,7 +89,14 @@ def test_resume_runs_what_was_held_once_and_does_not_ask_the_model_again(start, 
 
 
 def test_a_pause_within_an_action_list_stops_before_the_next_action(start, until, press):
-    answer = {"Status": "FINISH", "Actions": [{"Function": "press"}, append("a"), append("b")]}
+    answer = {
+        "Status": "FINISH",
+        "Actions": [
+            {"Function": "press"},
+            action("append", "field-1", text="a"),
+            action("append", "field-1", text="b"),
+        ],
+    }
     supervisor = start(app=[answer], servers=[press])
     handle = supervisor.submit(Task(request="x", target="memo:one"))
     assert press.begun.wait(PATIENCE)
@@ -191,10 +191,10 @@ def test_status_and_events_tell_of_a_pause(start):
 
 
 def test_a_pause_of_one_task_leaves_others_alone(start, until, surface):
-    model = Held({"Status": "FINISH", **append("held")})
+    model = Held(append("held", "FINISH"))
 
     async def app(request):
-        return {"Status": "FINISH", **append("other")} if request.request == "other" else await model(request)
+        return append("other", "FINISH") if request.request == "other" else await model(request)
 
     supervisor = start(app=FunctionModel(app), servers=[surface])
     handle = paused_in_its_model_call(supervisor, model, until)
@@ -204,10 +204,10 @@ def test_a_pause_of_one_task_leaves_others_alone(start, until, surface):
 
 
 def test_a_paused_task_keeps_its_target(start, until, surface):
-    model = Held({"Status": "FINISH", **append("first")})
+    model = Held(append("first", "FINISH"))
 
     async def app(request):
-        return {"Status": "FINISH", **append("second")} if request.request == "second" else await model(request)
+        return append("second", "FINISH") if request.request == "second" else await model(request)
 
     supervisor = start(app=FunctionModel(app), servers=[surface])
     first = paused_in_its_model_call(supervisor, model, until)
@@ -219,14 +219,14 @@ def test_a_paused_task_keeps_its_target(start, until, surface):
 
 
 def test_a_task_paused_in_a_queue_gets_its_target_and_waits_for_a_resume(start, until, surface):
-    model = Held({"Status": "FINISH", **append("first")})
+    model = Held(append("first", "FINISH"))
     asked = []
 
     async def app(request):
         if request.request == "first":
             return await model(request)
         asked.append(request.request)
-        return {"Status": "FINISH", **append("second")}
+        return append("second", "FINISH")
 
     supervisor = start(app=FunctionModel(app), servers=[surface])
     first = supervisor.submit(Task(request="first", target="memo:one"))
@@ -243,7 +243,7 @@ def test_a_task_paused_in_a_queue_gets_its_target_and_waits_for_a_resume(start, 
 
 
 def test_a_pause_holds_the_subtask_and_its_host_agent(start, until, surface):
-    model = Held({"Status": "FINISH", **append("a")})
+    model = Held(append("a", "FINISH"))
     hosts = [ASSIGN, FINISH]
     supervisor = start(host=hosts, app=FunctionModel(model), servers=[surface])
     handle = supervisor.submit(Task(request="x"))
@@ -277,7 +277,7 @@ def test_an_answer_in_a_pause_is_kept_and_used_after_resume(start, until):
 
 
 def test_an_action_approved_in_a_pause_runs_after_resume_once(start, until, surface):
-    supervisor = start(app=[{"Status": "CONFIRM", **append("a")}, FINISH], servers=[surface])
+    supervisor = start(app=[append("a", "CONFIRM"), FINISH], servers=[surface])
     handle = supervisor.submit(Task(request="x", target="memo:one"))
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.pause()
@@ -291,7 +291,7 @@ def test_an_action_approved_in_a_pause_runs_after_resume_once(start, until, surf
 
 
 def test_a_pause_within_an_approved_list_needs_no_second_approval(start, until, press):
-    actions = [{"Function": "press"}, append("a")]
+    actions = [{"Function": "press"}, action("append", "field-1", text="a")]
     supervisor = start(
         app=[{"Status": "CONTINUE", "Actions": actions}, FINISH],
         servers=[press],
@@ -312,7 +312,7 @@ def test_a_pause_within_an_approved_list_needs_no_second_approval(start, until, 
 
 
 def test_a_paused_task_can_be_cancelled_and_its_held_action_never_runs(start, until, surface):
-    model = Held({"Status": "FINISH", **append("a")})
+    model = Held(append("a", "FINISH"))
     supervisor = start(app=FunctionModel(model), servers=[surface])
     handle = paused_in_its_model_call(supervisor, model, until)
     assert handle.cancel()
@@ -341,7 +341,7 @@ def test_a_host_agent_paused_in_its_last_model_call_ends_after_a_resume(start, u
 
 
 def test_a_supervisor_with_a_paused_task_stops(start, until):
-    model = Held({"Status": "FINISH", **append("a")})
+    model = Held(append("a", "FINISH"))
     supervisor = start(app=FunctionModel(model))
     handle = paused_in_its_model_call(supervisor, model, until)
     assert supervisor.stop() == ()
@@ -393,7 +393,7 @@ def test_pauses_are_no_repeated_steps_and_no_steps_of_the_budget(start):
 
 
 def test_a_pause_takes_no_further_step_until_resume(start, until):
-    model = Held({"Status": "FINISH", **append("a")})
+    model = Held(append("a", "FINISH"))
     supervisor = start(app=FunctionModel(model))
     for _ in range(20):
         model.asked.clear()
@@ -408,7 +408,10 @@ def test_pauses_and_resumes_at_any_moment_lose_and_double_nothing(start, surface
         number = request.call * 2
         return {
             "Status": "CONTINUE" if request.call < 25 else "FINISH",
-            "Actions": [append(f"{number - 1}"), append(f"{number}")],
+            "Actions": [
+                action("append", "field-1", text=f"{number - 1}"),
+                action("append", "field-1", text=f"{number}"),
+            ],
         }
 
     supervisor = start(app=app, servers=[surface], limits={"steps": 1000})

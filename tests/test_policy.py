@@ -14,9 +14,8 @@ import pytest
 from callboard import EventName, Outcome, Task, tool
 from callboard.messages import AgentKind, Effect, Hazard, NotWaitingError
 from callboard.testing import MemoryServer, VirtualClock
-from support import HELD, PATIENCE
+from support import FINISH, HELD, PATIENCE, call, lone, write
 
-FINISH = {"Status": "FINISH"}
 READ = {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "read"}
 THEIRS = '''
 """A third-party MCP server whose tools say of themselves what they like."""
@@ -59,18 +58,6 @@ def something() -> str:
 
 server.run("stdio")
 '''
-
-
-def alone(target="memo:one"):
-    return Task(request="write", target=target)
-
-
-def write(text="hello", status="CONTINUE", function="write"):
-    return {"Status": status, "ControlLabel": "field-1", "Function": function, "Args": {"text": text}}
-
-
-def call(function, status="CONTINUE", **arguments):
-    return {"Status": status, "Function": function, "Args": arguments}
 
 
 def told(answers, notes):
@@ -145,7 +132,7 @@ def dangerous(hazard, target=None):
 def test_a_rule_matches_when_all_that_it_names_matches(start, rule, matches):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=[write(), FINISH], servers=[surface], policy=[{"verdict": "deny", **rule}])
-    assert supervisor.submit(alone()).result(PATIENCE).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
     assert surface.deeds == ([] if matches else [("memo:one", "field-1", "hello")])
 
 
@@ -160,7 +147,7 @@ def test_an_argument_that_is_no_text_is_matched_as_json(start):
     surface = Heater(MemoryServer.window())
     policy = [{"verdict": "deny", "tool": "heat", "arguments": {"degrees": "re:[3-9][0-9]", "rooms": '*"bath"*'}}]
     answers = [call("heat", degrees=30, rooms=["bath"]), call("heat", degrees=20, rooms=["bath"]), FINISH]
-    assert start(app=answers, servers=[surface], policy=policy).submit(alone()).result(PATIENCE).ok
+    assert start(app=answers, servers=[surface], policy=policy).submit(lone()).result(PATIENCE).ok
     assert surface.deeds == [("house", "bath", "20")]
 
 
@@ -168,13 +155,13 @@ def test_an_argument_that_is_no_text_is_matched_as_json(start):
 def test_the_first_rule_that_matches_decides(start, verdict):
     rules = [{"verdict": "deny", "tool": "read"}, {"verdict": verdict, "tool": "w*"}]
     rules += [{"verdict": later, "tool": "write"} for later in ("deny", "approve", "allow") if later != verdict]
-    handle = start(app=[write(), FINISH], policy=rules).submit(alone())
+    handle = start(app=[write(), FINISH], policy=rules).submit(lone())
     assert asked_for(handle) == (["write"] if verdict == "approve" else [])
     assert verdicts(handle)[0] == ("write", verdict, "")
 
 
 def test_what_no_rule_matches_is_allowed(start):
-    handle = start(app=[write(), FINISH], policy=[{"verdict": "deny", "tool": "append"}]).submit(alone())
+    handle = start(app=[write(), FINISH], policy=[{"verdict": "deny", "tool": "append"}]).submit(lone())
     assert handle.result(PATIENCE).ok
     assert verdicts(handle) == [("write", "allow", "")]
 
@@ -185,7 +172,7 @@ def test_what_no_rule_matches_is_allowed(start):
 @pytest.mark.parametrize("hazard", Hazard)
 def test_the_default_asks_before_what_may_do_harm(start, until, hazard):
     surface = dangerous(hazard)
-    handle = start(app=[call("danger"), FINISH], servers=[surface]).submit(alone())
+    handle = start(app=[call("danger"), FINISH], servers=[surface]).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     (asked,) = handle.approvals()
     assert (surface.deeds, hazard.value in asked.reason) == ([], True)
@@ -197,7 +184,7 @@ def test_the_default_asks_before_what_may_do_harm(start, until, hazard):
 @pytest.mark.parametrize("function", ["read", "write", "append"])
 def test_the_default_does_not_ask_before_what_has_no_hazard(start, function):
     arguments = {} if function == "read" else {"text": "x"}
-    handle = start(app=[call(function, control_id="field-1", **arguments), FINISH]).submit(alone())
+    handle = start(app=[call(function, control_id="field-1", **arguments), FINISH]).submit(lone())
     assert handle.result(PATIENCE).ok
     assert verdicts(handle) == [(function, "allow", "")]
 
@@ -205,14 +192,14 @@ def test_the_default_does_not_ask_before_what_has_no_hazard(start, function):
 def test_the_operators_rules_come_before_the_default(start):
     surface = dangerous(Hazard.SENDS)
     rules = [{"verdict": "allow", "tool": "danger"}]
-    assert start(app=[call("danger", "FINISH")], servers=[surface], policy=rules).submit(alone()).result(PATIENCE).ok
+    assert start(app=[call("danger", "FINISH")], servers=[surface], policy=rules).submit(lone()).result(PATIENCE).ok
     assert len(surface.deeds) == 1
 
 
 def test_the_default_can_be_switched_off(start):
     surface = dangerous(Hazard.SPENDS)
     policy = {"defaults": False}
-    assert start(app=[call("danger", "FINISH")], servers=[surface], policy=policy).submit(alone()).result(PATIENCE).ok
+    assert start(app=[call("danger", "FINISH")], servers=[surface], policy=policy).submit(lone()).result(PATIENCE).ok
     assert len(surface.deeds) == 1
 
 
@@ -244,7 +231,7 @@ def cell_of(workspace, name, cell):
 
 
 def test_overwriting_what_the_task_did_not_make_asks(start, until, workspace):
-    handle = start(app=[cells("A1", 2), FINISH], **on_documents(workspace)).submit(alone("theirs.xlsx"))
+    handle = start(app=[cells("A1", 2), FINISH], **on_documents(workspace)).submit(lone("theirs.xlsx"))
     until(handle, EventName.APPROVAL_REQUESTED)
     (asked,) = handle.approvals()
     assert "overwrites" in asked.reason
@@ -255,7 +242,7 @@ def test_overwriting_what_the_task_did_not_make_asks(start, until, workspace):
 
 
 def test_adding_to_what_the_task_did_not_make_does_not_ask(start, workspace):
-    handle = start(app=[cells("B5", 2), FINISH], **on_documents(workspace)).submit(alone("theirs.xlsx"))
+    handle = start(app=[cells("B5", 2), FINISH], **on_documents(workspace)).submit(lone("theirs.xlsx"))
     assert handle.result(PATIENCE).ok
     assert asked_for(handle) == []
     assert cell_of(workspace, "theirs.xlsx", "B5") == 2
@@ -284,7 +271,7 @@ def test_what_one_task_made_is_not_made_by_the_next(start, until, workspace):
 
     supervisor = start(host=host, app=app, **on_documents(workspace))
     assert supervisor.submit(Task(request="make")).result(PATIENCE).ok
-    handle = supervisor.submit(alone("ours.xlsx"))
+    handle = supervisor.submit(lone("ours.xlsx"))
     assert until(handle, EventName.APPROVAL_REQUESTED)
     handle.cancel()
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
@@ -311,7 +298,7 @@ def test_the_default_asks_before_destructive_or_unannotated_mcp_tools(start, tmp
     script.write_text(THEIRS, encoding="utf-8")
     theirs = {"command": sys.executable, "args": [str(script)], "trusted": trusted}
     answers = answers_of("look", "burn", "wipe", "mark", "something")
-    handle = start(app=answers, mcpServers={"theirs": theirs}).submit(alone())
+    handle = start(app=answers, mcpServers={"theirs": theirs}).submit(lone())
     assert asked_for(handle) == [f"theirs.{name}" for name in expected]
     assert handle.result(PATIENCE).ok
 
@@ -322,7 +309,7 @@ def test_the_default_asks_before_destructive_or_unannotated_mcp_tools(start, tmp
 @pytest.mark.parametrize("answer", [write(status="CONFIRM"), {**READ, "Status": "CONFIRM"}, {"Status": "CONFIRM"}])
 def test_the_model_may_ask_for_approval_of_anything(start, until, answer):
     policy = [{"verdict": "allow"}]
-    handle = start(app=[{**answer, "Comment": "may I?"}, FINISH], policy=policy).submit(alone())
+    handle = start(app=[{**answer, "Comment": "may I?"}, FINISH], policy=policy).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     (asked,) = handle.approvals()
     assert asked.reason == "may I?"
@@ -336,7 +323,7 @@ def test_the_model_never_lowers_a_denial(start, status):
     answers = [write(status=status), FINISH, FINISH]
     policy = [{"verdict": "deny", "tool": "write"}]
     system = {"ask_question": False}
-    start(app=answers, servers=[surface], policy=policy, system=system).submit(alone()).result(PATIENCE)
+    start(app=answers, servers=[surface], policy=policy, system=system).submit(lone()).result(PATIENCE)
     assert surface.deeds == []
 
 
@@ -344,7 +331,7 @@ def test_the_model_never_lowers_a_denial(start, status):
 def test_the_model_never_lowers_what_needs_approval(start, until, status):
     surface = MemoryServer(MemoryServer.window())
     policy = [{"verdict": "approve", "tool": "write"}]
-    handle = start(app=[write(status=status), FINISH], servers=[surface], policy=policy).submit(alone())
+    handle = start(app=[write(status=status), FINISH], servers=[surface], policy=policy).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     assert surface.deeds == []
     handle.reject(handle.approvals()[0].id)
@@ -359,7 +346,7 @@ def test_without_safe_guard_what_needs_approval_runs_unasked(start):
     surface = MemoryServer(MemoryServer.window())
     policy = [{"verdict": "approve", "tool": "write"}]
     system = {"safe_guard": False}
-    handle = start(app=[write(), FINISH], servers=[surface], policy=policy, system=system).submit(alone())
+    handle = start(app=[write(), FINISH], servers=[surface], policy=policy, system=system).submit(lone())
     assert asked_for(handle) == []
     assert handle.result(PATIENCE).ok
     assert len(surface.deeds) == 1
@@ -369,7 +356,7 @@ def test_without_safe_guard_what_needs_approval_runs_unasked(start):
 def test_without_safe_guard_a_models_wish_for_approval_asks_no_question(start):
     surface = MemoryServer(MemoryServer.window())
     system = {"safe_guard": False}
-    handle = start(app=[write(status="CONFIRM"), FINISH], servers=[surface], system=system).submit(alone())
+    handle = start(app=[write(status="CONFIRM"), FINISH], servers=[surface], system=system).submit(lone())
     assert asked_for(handle) == []
     assert handle.result(PATIENCE).ok
     assert len(surface.deeds) == 1
@@ -378,7 +365,7 @@ def test_without_safe_guard_a_models_wish_for_approval_asks_no_question(start):
 def test_without_safe_guard_the_log_does_not_say_that_anybody_approved(start):
     policy = [{"verdict": "approve", "tool": "write"}]
     system = {"safe_guard": False}
-    handle = start(app=[write(status="CONFIRM"), FINISH], policy=policy, system=system).submit(alone())
+    handle = start(app=[write(status="CONFIRM"), FINISH], policy=policy, system=system).submit(lone())
     assert handle.result(PATIENCE).ok
     assert {waived for _, _, waived in verdicts(handle)} == {"safe_guard is off"}
 
@@ -388,7 +375,7 @@ def test_without_safe_guard_a_denial_holds(start, status):
     surface = MemoryServer(MemoryServer.window())
     policy = [{"verdict": "deny", "tool": "write"}]
     system = {"safe_guard": False}
-    start(app=[write(status=status), FINISH], servers=[surface], policy=policy, system=system).submit(alone()).result(
+    start(app=[write(status=status), FINISH], servers=[surface], policy=policy, system=system).submit(lone()).result(
         PATIENCE
     )
     assert surface.deeds == []
@@ -400,7 +387,7 @@ def test_without_safe_guard_a_denial_holds(start, status):
 def test_a_denial_goes_back_to_the_model_with_its_reason(start):
     notes = []
     policy = [{"verdict": "deny", "tool": "write", "reason": "the books are closed"}]
-    assert start(app=told([write(), FINISH], notes), policy=policy).submit(alone()).result(PATIENCE).ok
+    assert start(app=told([write(), FINISH], notes), policy=policy).submit(lone()).result(PATIENCE).ok
     assert notes == [(), ("write failed: denied: the books are closed",)]
 
 
@@ -410,14 +397,14 @@ def test_a_denial_in_a_list_lets_earlier_actions_run_and_no_later_ones(start):
     actions = [{"function": a["Function"], "control_label": a["ControlLabel"], "arguments": a["Args"]} for a in several]
     answers = [{"Status": "CONTINUE", "Actions": actions}, FINISH]
     policy = [{"verdict": "deny", "tool": "append"}]
-    assert start(app=told(answers, notes), servers=[surface], policy=policy).submit(alone()).result(PATIENCE).ok
+    assert start(app=told(answers, notes), servers=[surface], policy=policy).submit(lone()).result(PATIENCE).ok
     assert surface.deeds == [("memo:one", "field-1", "a")]
     assert [note.partition(":")[0] for note in notes[1]] == ["append failed", "write was not run"]
 
 
 def test_a_person_is_not_asked_about_what_is_denied(start):
     policy = [{"verdict": "deny", "tool": "write"}, {"verdict": "approve"}]
-    handle = start(app=[write(status="CONFIRM"), FINISH], policy=policy).submit(alone())
+    handle = start(app=[write(status="CONFIRM"), FINISH], policy=policy).submit(lone())
     assert handle.result(PATIENCE).ok
     assert asked_for(handle) == []
     with pytest.raises(NotWaitingError):
@@ -430,7 +417,7 @@ def test_a_person_is_not_asked_about_what_is_denied(start):
 @pytest.mark.parametrize("verdict", ["allow", "approve", "deny"])
 def test_every_verdict_is_an_event_with_its_rule(start, verdict):
     policy = [{"verdict": "deny", "tool": "append"}, {"verdict": verdict, "tool": "write"}]
-    handle = start(app=[write(), FINISH], policy=policy).submit(alone())
+    handle = start(app=[write(), FINISH], policy=policy).submit(lone())
     asked_for(handle)
     event = next(event for event in handle.events() if event.name is EventName.POLICY_DECIDED)
     assert (event.task_id, event.agent, event.step) == (handle.task_id, "app/memo/one", 1)
@@ -443,7 +430,7 @@ def test_every_verdict_is_in_the_log_file(start, tmp_path):
     policy = [{"verdict": "deny", "tool": "append", "reason": "no"}, {"verdict": "approve", "tool": "write"}]
     answers = [READ, write(), write(function="append"), FINISH]
     supervisor = start(app=answers, policy=policy, log={"file": str(log), "format": "off"})
-    asked_for(supervisor.submit(alone()))
+    asked_for(supervisor.submit(lone()))
     supervisor.stop()
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     decided = [(line["tool"], line["verdict"]) for line in lines if line["event"] == "policy.decided"]
@@ -452,7 +439,7 @@ def test_every_verdict_is_in_the_log_file(start, tmp_path):
 
 def test_a_verdict_that_an_approval_waives_says_so(start):
     policy = [{"verdict": "approve", "tool": "write"}]
-    handle = start(app=[write(), FINISH], policy=policy).submit(alone())
+    handle = start(app=[write(), FINISH], policy=policy).submit(lone())
     asked_for(handle)
     assert verdicts(handle) == [("write", "approve", ""), ("write", "approve", "approved")]
 

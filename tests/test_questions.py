@@ -11,15 +11,10 @@ from hypothesis import strategies as st
 from callboard import EventName, FunctionModel, Outcome, Task
 from callboard.messages import AnswerRefusedError, NotWaitingError, SupervisorStoppedError
 from callboard.testing import MemoryServer, VirtualClock
-from support import HELD, PATIENCE
+from support import FINISH, HELD, PATIENCE, lone
 
-FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write"}
 COLOURS = {"Question": "which colour?", "choices": ["red", "green"]}
-
-
-def alone(target="memo:one", request="ask"):
-    return Task(request=request, target=target)
 
 
 def ask(*questions):
@@ -71,7 +66,7 @@ def tried(act, *arguments):
 
 def test_a_question_says_who_asks_what_and_until_when(start, asked):
     clock = VirtualClock(1000.0)
-    handle = start(app=[ask(COLOURS), FINISH], clock=clock, limits={"question_seconds": 30}).submit(alone())
+    handle = start(app=[ask(COLOURS), FINISH], clock=clock, limits={"question_seconds": 30}).submit(lone())
     question = asked(handle)
     assert (question.task_id, question.address, question.deadline) == (handle.task_id, "app/memo/one", 1030.0)
     (only,) = question.questions
@@ -79,7 +74,7 @@ def test_a_question_says_who_asks_what_and_until_when(start, asked):
 
 
 def test_a_question_is_an_event(start, asked, until):
-    handle = start(app=[ask(), FINISH]).submit(alone())
+    handle = start(app=[ask(), FINISH]).submit(lone())
     question = asked(handle)
     told = until(handle, EventName.QUESTION_ASKED).data["request"]
     assert (told["id"], told["questions"]) == (question.id, [{"text": "which file?"}])
@@ -87,7 +82,7 @@ def test_a_question_is_an_event(start, asked, until):
 
 def test_an_answer_in_free_text_reaches_the_model(start, asked):
     notes = []
-    handle = start(app=told([ask(), FINISH], notes)).submit(alone())
+    handle = start(app=told([ask(), FINISH], notes)).submit(lone())
     handle.answer(asked(handle).id, "sales.docx")
     assert handle.result(PATIENCE).ok
     assert notes[1] == ("asked 'which file?', a person answered 'sales.docx'",)
@@ -106,7 +101,7 @@ def test_any_text_is_an_answer_and_the_model_gets_exactly_that(start):
 
     @given(st.text())
     def any_text(text):
-        handle = supervisor.submit(alone())
+        handle = supervisor.submit(lone())
         assert waiting.acquire(timeout=PATIENCE)
         handle.answer(handle.questions()[0].id, text)
         assert handle.result(PATIENCE).ok
@@ -119,7 +114,7 @@ def test_any_text_is_an_answer_and_the_model_gets_exactly_that(start):
 def test_the_words_of_the_budgets_question_are_nothing_special_elsewhere(start, asked, text):
     notes = []
     budget = {"task": {"steps": 2}}
-    handle = start(app=told([ask("And now?"), {"Status": "CONTINUE"}, FINISH], notes), budget=budget).submit(alone())
+    handle = start(app=told([ask("And now?"), {"Status": "CONTINUE"}, FINISH], notes), budget=budget).submit(lone())
     handle.answer(asked(handle).id, text)
     assert handle.result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
     assert notes[1] == (f"asked 'And now?', a person answered {text!r}",)
@@ -127,7 +122,7 @@ def test_the_words_of_the_budgets_question_are_nothing_special_elsewhere(start, 
 
 def test_a_choice_is_answered_with_one_of_its_choices(start, asked):
     notes = []
-    handle = start(app=told([ask(COLOURS), FINISH], notes)).submit(alone())
+    handle = start(app=told([ask(COLOURS), FINISH], notes)).submit(lone())
     handle.answer(asked(handle).id, "green")
     assert handle.result(PATIENCE).ok
     assert notes[1] == ("asked 'which colour?', a person answered 'green'",)
@@ -135,7 +130,7 @@ def test_a_choice_is_answered_with_one_of_its_choices(start, asked):
 
 @pytest.mark.parametrize("texts", [("blue",), ("",), ("RED",), (), ("red", "green")])
 def test_an_invalid_answer_is_refused_and_the_question_stays_open(start, asked, texts):
-    handle = start(app=[ask(COLOURS), FINISH]).submit(alone())
+    handle = start(app=[ask(COLOURS), FINISH]).submit(lone())
     question = asked(handle)
     with pytest.raises(AnswerRefusedError):
         handle.answer(question.id, *texts)
@@ -145,14 +140,14 @@ def test_an_invalid_answer_is_refused_and_the_question_stays_open(start, asked, 
 
 
 def test_a_refused_answer_names_the_choices(start, asked):
-    handle = start(app=[ask(COLOURS), FINISH]).submit(alone())
+    handle = start(app=[ask(COLOURS), FINISH]).submit(lone())
     with pytest.raises(AnswerRefusedError, match="choose one of: red, green"):
         handle.answer(asked(handle).id, "blue")
 
 
 def test_several_questions_at_once_are_answered_together_in_order(start, asked):
     notes = []
-    handle = start(app=told([ask("which file?", COLOURS), FINISH], notes)).submit(alone())
+    handle = start(app=told([ask("which file?", COLOURS), FINISH], notes)).submit(lone())
     question = asked(handle)
     assert [each.text for each in question.questions] == ["which file?", "which colour?"]
     with pytest.raises(AnswerRefusedError, match="asks 2 questions, and got 1"):
@@ -169,7 +164,7 @@ def test_several_tasks_ask_at_once_and_are_answered_in_any_order(start, asked):
     windows = [MemoryServer.window(str(number)) for number in range(3)]
     app = FunctionModel(lambda request: FINISH if request.memory else ask(f"what about {request.target.id}?"))
     supervisor = start(app=app, servers=[MemoryServer(*windows)])
-    handles = [supervisor.submit(alone(window.id)) for window in windows]
+    handles = [supervisor.submit(lone(window.id)) for window in windows]
     questions = [asked(handle) for handle in handles]
     assert {open_.id for open_ in supervisor.status().questions} == {question.id for question in questions}
     for handle, question in reversed(list(zip(handles, questions, strict=True))):
@@ -179,7 +174,7 @@ def test_several_tasks_ask_at_once_and_are_answered_in_any_order(start, asked):
 
 def test_one_task_may_ask_again(start):
     notes = []
-    handle = start(app=told([ask("one?"), ask("two?"), FINISH], notes)).submit(alone())
+    handle = start(app=told([ask("one?"), ask("two?"), FINISH], notes)).submit(lone())
     for event in handle.events():
         if event.name is EventName.QUESTION_ASKED:
             handle.answer(event.data["request"]["id"], event.data["request"]["questions"][0]["text"].upper())
@@ -188,7 +183,7 @@ def test_one_task_may_ask_again(start):
 
 
 def test_a_question_without_words_asks_with_the_models_comment(start, asked):
-    handle = start(app=[{"Status": "PENDING", "Comment": "no table found"}, FINISH]).submit(alone())
+    handle = start(app=[{"Status": "PENDING", "Comment": "no table found"}, FINISH]).submit(lone())
     assert asked(handle).questions[0].text == "no table found"
 
 
@@ -203,7 +198,7 @@ def test_a_host_agent_asks_too(start, asked):
 
 def test_the_record_says_who_answered(start, asked):
     supervisor = start(app=[ask(), FINISH])
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
     handle.answer(asked(handle).id, "sales.docx", by="ada")
     assert handle.result(PATIENCE).ok
     (answered,) = events_of(handle, EventName.QUESTION_ANSWERED)
@@ -212,7 +207,7 @@ def test_the_record_says_who_answered(start, asked):
 
 
 def test_an_answer_may_come_from_any_thread(start, asked):
-    handle = start(app=[ask(), FINISH]).submit(alone())
+    handle = start(app=[ask(), FINISH]).submit(lone())
     thread = threading.Thread(target=handle.answer, args=(asked(handle).id, "sales.docx"))
     thread.start()
     thread.join(PATIENCE)
@@ -224,7 +219,7 @@ def test_an_answer_may_come_from_any_thread(start, asked):
 
 def test_a_question_that_nobody_answers_in_time_fails_as_timed_out(start, asked):
     clock = VirtualClock()
-    handle = start(app=[ask()], clock=clock, limits={"question_seconds": 30}).submit(alone())
+    handle = start(app=[ask()], clock=clock, limits={"question_seconds": 30}).submit(lone())
     asked(handle)
     clock.advance(29)
     assert len(handle.questions()) == 1
@@ -249,7 +244,7 @@ def test_the_host_agent_goes_on_after_a_question_of_its_agent_timed_out(start, a
 def test_with_questions_off_the_model_is_told_that_no_answer_will_come(start, kind):
     notes = []
     supervisor = start(**{kind: told([ask(), FINISH], notes)}, system={"ask_question": False})
-    handle = supervisor.submit(alone() if kind == "app" else Task(request="plan"))
+    handle = supervisor.submit(lone() if kind == "app" else Task(request="plan"))
     assert handle.result(PATIENCE).ok
     assert notes[1] == ("nobody will answer questions: decide yourself, or say FAIL",)
     assert events_of(handle, EventName.QUESTION_ASKED) == []
@@ -259,7 +254,7 @@ def test_with_questions_off_the_model_is_told_that_no_answer_will_come(start, ki
 
 def test_a_model_that_only_asks_is_stopped_where_nobody_answers(start):
     supervisor = start(app=lambda _: ask(), system={"ask_question": False})
-    result = supervisor.submit(alone()).result(PATIENCE)
+    result = supervisor.submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert "no progress" in result.causes[0].reason
 
@@ -269,7 +264,7 @@ def test_a_model_that_only_asks_is_stopped_where_nobody_answers(start):
 
 def test_of_two_answers_the_first_wins_and_the_second_gets_a_clear_error(start, asked):
     notes = []
-    handle = start(app=told([ask(), FINISH], notes)).submit(alone())
+    handle = start(app=told([ask(), FINISH], notes)).submit(lone())
     question = asked(handle)
     handle.answer(question.id, "one")
     with pytest.raises(NotWaitingError, match="it was answered"):
@@ -280,7 +275,7 @@ def test_of_two_answers_the_first_wins_and_the_second_gets_a_clear_error(start, 
 
 def test_of_many_answers_at_once_exactly_one_wins(start, asked):
     notes, said, barrier = [], [], threading.Barrier(10)
-    handle = start(app=told([ask(), FINISH], notes)).submit(alone())
+    handle = start(app=told([ask(), FINISH], notes)).submit(lone())
     question = asked(handle)
 
     def answer(number):
@@ -301,7 +296,7 @@ def test_of_many_answers_at_once_exactly_one_wins(start, asked):
 @pytest.mark.parametrize("_round", range(10))
 def test_an_answer_at_the_deadline_is_either_in_time_or_refused(start, asked, _round):
     clock, barrier = VirtualClock(), threading.Barrier(2)
-    handle = start(app=[ask(), FINISH], clock=clock, limits={"question_seconds": 30}).submit(alone())
+    handle = start(app=[ask(), FINISH], clock=clock, limits={"question_seconds": 30}).submit(lone())
     question = asked(handle)
 
     def pass_the_deadline():
@@ -320,7 +315,7 @@ def test_an_answer_at_the_deadline_is_either_in_time_or_refused(start, asked, _r
 
 def test_an_answer_after_the_deadline_gets_a_clear_error(start, asked):
     clock = VirtualClock()
-    handle = start(app=[ask()], clock=clock, limits={"question_seconds": 30}).submit(alone())
+    handle = start(app=[ask()], clock=clock, limits={"question_seconds": 30}).submit(lone())
     question = asked(handle)
     clock.advance(30)
     with pytest.raises(NotWaitingError, match="reached its deadline"):
@@ -329,7 +324,7 @@ def test_an_answer_after_the_deadline_gets_a_clear_error(start, asked):
 
 
 def test_an_answer_after_a_cancel_gets_a_clear_error(start, asked):
-    handle = start(app=[ask()]).submit(alone())
+    handle = start(app=[ask()]).submit(lone())
     question = asked(handle)
     handle.cancel()
     with pytest.raises(NotWaitingError, match="was cancelled"):
@@ -351,7 +346,7 @@ def test_a_cancel_while_the_answer_is_on_its_way_ends_the_task(start, asked, unt
             return super().observe(target)
 
     app, surface = FunctionModel(lambda _: ask()), Slow(MemoryServer.window())
-    handle = start(app=app, servers=[surface]).submit(alone())
+    handle = start(app=app, servers=[surface]).submit(lone())
     question = asked(handle)
     surface.answered = True
     handle.answer(question.id, "this one")
@@ -365,7 +360,7 @@ def test_a_cancel_while_the_answer_is_on_its_way_ends_the_task(start, asked, unt
 
 @pytest.mark.parametrize("act", ["approve", "reject"])
 def test_a_question_is_not_decided_on_like_an_approval(start, asked, act):
-    handle = start(app=[ask(), FINISH]).submit(alone())
+    handle = start(app=[ask(), FINISH]).submit(lone())
     question = asked(handle)
     with pytest.raises(AnswerRefusedError, match="is a question"):
         getattr(handle, act)(question.id)
@@ -376,7 +371,7 @@ def test_a_question_is_not_decided_on_like_an_approval(start, asked, act):
 def test_a_question_belongs_to_its_task(start, asked):
     windows = MemoryServer.window("one"), MemoryServer.window("two")
     supervisor = start(app=FunctionModel(lambda _: ask()), servers=[MemoryServer(*windows)])
-    one, two = (supervisor.submit(alone(window.id)) for window in windows)
+    one, two = (supervisor.submit(lone(window.id)) for window in windows)
     question = asked(one)
     with pytest.raises(NotWaitingError):
         two.answer(question.id, "yes")
@@ -385,7 +380,7 @@ def test_a_question_belongs_to_its_task(start, asked):
 
 def test_an_answer_after_the_supervisor_stopped_gets_a_clear_error(start, asked):
     supervisor = start(app=[ask()])
-    handle = supervisor.submit(alone())
+    handle = supervisor.submit(lone())
     question = asked(handle)
     supervisor.stop()
     with pytest.raises(SupervisorStoppedError):
@@ -398,9 +393,9 @@ def test_an_answer_after_the_supervisor_stopped_gets_a_clear_error(start, asked)
 def test_a_subtask_that_waits_for_an_answer_keeps_its_target(start, asked, until):
     app = FunctionModel(lambda request: FINISH if request.memory or request.request == "second" else ask())
     supervisor = start(app=app)
-    first = supervisor.submit(alone())
+    first = supervisor.submit(lone())
     question = asked(first)
-    second = supervisor.submit(alone(request="second"))
+    second = supervisor.submit(lone(request="second"))
     until(second, EventName.SUBTASK_QUEUED)
     assert not second.done()
     first.answer(question.id, "sales.docx")
@@ -420,7 +415,7 @@ def test_task_and_subtask_clocks_stand_still_while_a_person_is_asked(start, aske
 
 def test_an_answer_while_the_task_is_paused_is_used_after_the_pause(start, asked, until):
     app = FunctionModel(lambda request: FINISH if request.memory else ask())
-    handle = start(app=app).submit(alone())
+    handle = start(app=app).submit(lone())
     question = asked(handle)
     handle.pause()
     handle.answer(question.id, "sales.docx")
@@ -431,7 +426,7 @@ def test_an_answer_while_the_task_is_paused_is_used_after_the_pause(start, asked
 
 
 def test_an_answer_is_written_down_before_the_agent_hears_of_it(start, asked):
-    handle = start(app=[ask(), FINISH]).submit(alone())
+    handle = start(app=[ask(), FINISH]).submit(lone())
     handle.answer(asked(handle).id, "sales.docx")
     assert handle.result(PATIENCE).ok
     (answered,) = events_of(handle, EventName.QUESTION_ANSWERED)

@@ -18,19 +18,9 @@ from callboard.messages import (
     UnknownTaskError,
 )
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
-from support import HELD, PATIENCE
+from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
 
-FINISH = {"Status": "FINISH"}
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
 ASK = {"Status": "PENDING", "Comment": "which one?"}
-
-
-def append(text, status="CONTINUE"):
-    return {"Status": status, "Function": "append", "Args": {"control_id": "field-1", "text": text}}
-
-
-def lone(**fields):
-    return Task(request="x", target="memo:one", **fields)
 
 
 class Stage:

@@ -12,10 +12,7 @@ from callboard import EventName, FunctionModel, Outcome, PlanStep, Task
 from callboard.actors.agent import Agent, JobReturned
 from callboard.messages import Assign, TaskRefusedError
 from callboard.testing import MemoryServer, VirtualClock
-from support import HELD, PATIENCE
-
-FINISH = {"Status": "FINISH"}
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+from support import ASSIGN, FINISH, HELD, PATIENCE
 
 
 class Held:

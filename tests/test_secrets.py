@@ -12,7 +12,7 @@ from callboard.actors.commands import Secrets
 from callboard.messages import Effect, Observation, TaskRefusedError
 from callboard.messages._task import new_task_id
 from callboard.testing import MemoryServer
-from support import PATIENCE
+from support import FINISH, PATIENCE
 
 PASSWORD = "correct horse battery"  # noqa: S105 - a test's
 LOGIN = {
@@ -20,7 +20,6 @@ LOGIN = {
     "Function": "append",
     "Args": {"control_id": "field-1", "text": "${secret:password}"},
 }
-FINISH = {"Status": "FINISH"}
 
 
 def task(**fields):

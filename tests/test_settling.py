@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task
 from callboard.testing import FunctionModel, MemoryServer
-from support import PATIENCE
+from support import FINISH, PATIENCE
 
-FINISH = {"Status": "FINISH"}
 WRITE = {"Status": "CONTINUE", "Function": "write", "Args": {"control_id": "field-1", "text": "x"}}
 
 

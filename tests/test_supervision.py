@@ -19,19 +19,9 @@ from callboard.actors.journal import JournalFile
 from callboard.actors.runtime import EventStream, committing
 from callboard.messages import Effect, JournalError, LeaseVoidError, Pause, StepDone, SubtaskEnded
 from callboard.testing import Faults, MemoryServer, VirtualClock, assert_replays, disk_full
-from support import HELD, PATIENCE
+from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
 
-FINISH = {"Status": "FINISH"}
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
 NO_WAIT = {"backoff": 0.0, "max_backoff": 0.0}
-
-
-def append(text, status="CONTINUE"):
-    return {"Status": status, "Function": "append", "Args": {"control_id": "field-1", "text": text}}
-
-
-def lone(**fields):
-    return Task(request="x", target="memo:one", **fields)
 
 
 @pytest.fixture(params=["memory", "file"])

@@ -18,6 +18,7 @@ from benchmarks.record import Appended, Emitted, taped
 from callboard.messages import EventName, Task, TaskResult
 from support import PATIENCE
 
+SLOW = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -28,7 +29,7 @@ def run(tmp_path):
     def run(*options):
         file = tmp_path / "answers.json"
         command = [sys.executable, "-m", "benchmarks", "--quick", "--offline", "--json", str(file), *options]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=5 * PATIENCE, check=False)
         assert done.returncode == 0, done.stderr
         answers = json.loads(file.read_text("utf-8"))
         assert answers["how"].keys() == answers["parts"].keys()
@@ -37,13 +38,18 @@ def run(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("part", FIGURES)
+SHORT = "stops"
+"""The part that is run each time; the others take minutes."""
+
+
+@pytest.mark.parametrize("part", [pytest.param(part, marks=() if part == SHORT else SLOW) for part in FIGURES])
 def test_every_part_beside_the_job_gives_figures(run, part):
     answers, said = run("--only", part)
     assert set(answers) == {part}
     assert part == "waits" or "| median (quartiles) |" in said
 
 
+@SLOW
 def test_the_job_is_done_raw_and_by_every_variant(run):
     measured, said = run("--only", "job", "--tasks", "2", "--no-peers")
     answers = measured["job"]
@@ -73,6 +79,7 @@ def test_every_peer_does_the_job(peer):
     assert answers[f"{peer}@2"][0]["seconds"] > 0
 
 
+@SLOW
 def test_the_report_and_the_plot_are_written_into_the_documents(run, tmp_path):
     document = shutil.copy(ROOT / "docs" / "benchmarks.md", tmp_path)
     run("--only", "job", "--tasks", "1", "2", "--no-peers", "--write", "--docs", str(tmp_path))
@@ -80,6 +87,7 @@ def test_the_report_and_the_plot_are_written_into_the_documents(run, tmp_path):
     assert ET.parse(tmp_path / "benchmarks.svg").getroot().tag.endswith("svg")  # noqa: S314 - our own
 
 
+@SLOW
 def test_a_part_that_is_left_out_may_come_from_an_earlier_run(run, tmp_path):
     earlier = tmp_path / "earlier.json"
     job = {"J@1": [{"seconds": 0.001, "cpu": 0.001, "round": 0}]}

@@ -9,7 +9,7 @@ import pytest
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task
 from callboard.messages import SettingsError
-from support import PATIENCE
+from support import PATIENCE, lone
 
 SECRET = "xyzzy-4711"  # noqa: S105 - a test's
 UNUSED = "http://127.0.0.1:9/mcp"
@@ -22,13 +22,9 @@ def call(tool, status="FINISH", **arguments):
 ALLOWED = [{"verdict": "allow", "tool": "notes.*"}]
 
 
-def on_the_window(request="work"):
-    return Task(request=request, target="memo:one")
-
-
 def test_an_agent_works_with_a_third_party_tool(start, server):
     supervisor = start(app=[call("add", a=2, b=3)], mcpServers={"notes": server}, policy=ALLOWED)
-    result = supervisor.submit(on_the_window()).result(PATIENCE)
+    result = supervisor.submit(lone()).result(PATIENCE)
     assert (result.outcome, result.output) == (Outcome.FINISHED, {"result": 5})
 
 
@@ -40,7 +36,7 @@ def test_a_tools_error_text_reaches_the_model(start, over_http):
         return call("lock", "CONTINUE") if request.call == 1 else {"Status": "FAIL"}
 
     supervisor = start(app=answer, mcpServers={"notes": over_http}, policy=ALLOWED)
-    assert supervisor.submit(on_the_window()).result(PATIENCE).outcome is Outcome.FAILED
+    assert supervisor.submit(lone()).result(PATIENCE).outcome is Outcome.FAILED
     assert any("notes.lock failed: " in note and "the shelf is locked" in note for note in notes)
 
 
@@ -57,7 +53,7 @@ def test_a_tool_is_offered_only_to_the_kinds_of_agent_that_are_named(start, over
 
     supervisor = start(host=host, app=app, mcpServers={"notes": {**over_http, "agents": ["host"]}})
     supervisor.submit(Task(request="plan")).result(PATIENCE)
-    supervisor.submit(on_the_window()).result(PATIENCE)
+    supervisor.submit(lone()).result(PATIENCE)
     assert "notes.add" in offered["host"]
     assert not any(name.startswith("notes.") for name in offered["app"])
 
@@ -66,7 +62,7 @@ def test_a_denied_tool_of_a_third_party_never_runs(start, over_http, line):
     answers = [call("hang", "CONTINUE", port=line.port), {"Status": "FAIL"}]
     policy = [{"verdict": "deny", "tool": "notes.*", "reason": "not today"}]
     supervisor = start(app=answers, mcpServers={"notes": over_http}, policy=policy)
-    assert supervisor.submit(on_the_window()).result(PATIENCE).outcome is Outcome.FAILED
+    assert supervisor.submit(lone()).result(PATIENCE).outcome is Outcome.FAILED
     assert line.silent
 
 
@@ -75,17 +71,17 @@ def test_a_cancel_during_a_call_ends_the_task_and_tells_the_server(start, server
         return call("hang", port=line.port) if request.request == "hang" else call("add", a=1, b=1)
 
     supervisor = start(app=answer, mcpServers={"notes": server}, policy=ALLOWED)
-    handle = supervisor.submit(on_the_window("hang"))
+    handle = supervisor.submit(lone(request="hang"))
     assert line.read() == "begun"
     assert handle.cancel("enough")
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     assert line.read() == "left"
-    assert supervisor.submit(on_the_window("add")).result(PATIENCE).output == {"result": 2}
+    assert supervisor.submit(lone(request="add")).result(PATIENCE).output == {"result": 2}
 
 
 def test_a_program_is_gone_after_stop(start, over_stdio, is_gone):
     supervisor = start(app=[call("pid")], mcpServers={"notes": over_stdio}, policy=ALLOWED)
-    pid = supervisor.submit(on_the_window()).result(PATIENCE).output["result"]
+    pid = supervisor.submit(lone()).result(PATIENCE).output["result"]
     assert not is_gone(pid)
     assert supervisor.stop() == ()
     assert is_gone(pid)
@@ -95,7 +91,7 @@ def test_a_program_is_gone_after_stop_in_the_middle_of_a_call(start, over_stdio,
     env = {"NOTES_PID": str(tmp_path / "pid")}
     notes = {**over_stdio, "env": env}
     supervisor = start(app=[call("hang", port=line.port)], mcpServers={"notes": notes}, policy=ALLOWED)
-    handle = supervisor.submit(on_the_window())
+    handle = supervisor.submit(lone())
     assert line.read() == "begun"
     assert supervisor.stop() == ()
     assert handle.result(0).outcome is Outcome.CANCELLED
@@ -122,7 +118,7 @@ def test_a_secret_does_not_reach_the_log(start, over_stdio, tmp_path):
     )
     ended = queue.SimpleQueue()
     supervisor.subscribe(lambda event: ended.put(event) if event.name is EventName.COMMAND_ENDED else None)
-    supervisor.submit(on_the_window()).result(PATIENCE)
+    supervisor.submit(lone()).result(PATIENCE)
     assert SECRET in ended.get(timeout=PATIENCE).data["error"]
     supervisor.stop()
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]

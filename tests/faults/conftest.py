@@ -32,6 +32,7 @@ script, world, checker, program = map(beside, ("script", "world", "checker", "pr
 
 AT_ONCE = 2
 MOST_LIVES = 12
+SHORT_CAMPAIGN = 6
 
 FIGURES: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
 
@@ -167,10 +168,10 @@ def trials(tmp_path_factory) -> Iterator[Trials]:
     running.close()
 
 
-@pytest.fixture
+@pytest.fixture(params=["short", pytest.param("long", marks=(pytest.mark.slow, pytest.mark.timeout(7200)))])
 def kills(request) -> int:
-    """Tell how often programs are to be killed at random times: `--kills`."""
-    return int(request.config.getoption("kills"))
+    """Give the number of kills of a campaign: a few, or in the slow tests as many as ``--kills`` says."""
+    return SHORT_CAMPAIGN if request.param == "short" else int(request.config.getoption("kills"))
 
 
 @pytest.fixture

@@ -13,11 +13,9 @@ from callboard.actors.journal import JournalFile
 from callboard.actors.root._tasks import TaskRecord
 from callboard.messages import JournalError, SupervisorStoppedError, UnknownTaskError
 from callboard.testing import Faults, MemoryServer, disk_full
-from support import PATIENCE
+from support import ASSIGN, FINISH, PATIENCE
 
 TEXTS = ["one", "two", "three", "four"]
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
-FINISH = {"Status": "FINISH"}
 
 
 def host(request):
@@ -37,11 +35,10 @@ def surface():
 
 
 @pytest.fixture
-def begin(start, tmp_path, surface):
-    """Start a supervisor on the journal of a test; the second one goes on with what the first one left."""
-    return lambda **given: start(
-        host=host, app=app, servers=[surface], journal={"path": tmp_path / "kept" / "journal.db"}, **given
-    )
+def begin(begin, tmp_path, surface):
+    """Start supervisors with models, one after the other, on a journal in a folder of its own."""
+    path = tmp_path / "kept" / "journal.db"
+    return lambda **given: begin(host=host, app=app, servers=[surface], journal={"path": path}, **given)
 
 
 @pytest.fixture

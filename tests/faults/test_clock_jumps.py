@@ -10,10 +10,9 @@ import pytest
 from callboard import EventName, Outcome, Task
 from callboard.actors.runtime import SystemClock
 from callboard.testing import Faults, MemoryServer, VirtualClock
-from support import HELD, PATIENCE
+from support import FINISH, HELD, PATIENCE, append
 
 DAY = 86_400.0
-FINISH = {"Status": "FINISH"}
 
 
 class Jumping(SystemClock):
@@ -33,22 +32,13 @@ def surface():
 
 
 @pytest.fixture
-def begin(start, tmp_path, surface):
-    """Start a supervisor on the journal of a test, with a clock that is so many seconds ahead."""
-
-    def on(ahead, app, **given):
-        return start(
-            app=app, servers=[surface], journal={"path": tmp_path / "journal.db"}, clock=Jumping(ahead), **given
-        )
-
-    return on
+def begin(begin, surface):
+    """Start supervisors with clocks that are some seconds ahead."""
+    return lambda ahead, app, **given: begin(app=app, servers=[surface], clock=Jumping(ahead), **given)
 
 
-def append(request):
-    if request.step > 3:
-        return FINISH
-    args = {"control_id": "field-1", "text": str(request.step)}
-    return {"Status": "CONTINUE", "Function": "append", "Args": args}
+def append_thrice(request):
+    return append(str(request.step)) if request.step <= 3 else FINISH
 
 
 TIGHT = {"limits": {"task_seconds": 60.0, "subtask_seconds": 60.0, "step_seconds": 60.0}}
@@ -59,7 +49,7 @@ def test_between_two_processes_a_jump_uses_up_no_time_of_a_task(begin, surface, 
     waiting = {"Status": "PENDING", "Questions": ["which?"]}
 
     def asking(request):
-        return waiting if request.step == 1 else append(request)
+        return waiting if request.step == 1 else append_thrice(request)
 
     first = begin(0.0, asking, **TIGHT)
     handle = first.submit(Task(id="t", request="do it", target="memo:one"))
@@ -78,7 +68,7 @@ def test_between_two_processes_a_jump_uses_up_no_time_of_a_task(begin, surface, 
 
 @pytest.mark.parametrize("jump", [-DAY, DAY], ids=["a day back", "a day ahead"])
 def test_in_the_middle_of_the_work_a_jump_uses_up_no_time_of_a_task(begin, surface, jump):
-    first, reached = begin(0.0, append, **TIGHT), []
+    first, reached = begin(0.0, append_thrice, **TIGHT), []
 
     def jumped():
         first._clock.ahead += jump
@@ -96,7 +86,7 @@ def test_in_the_middle_of_the_work_a_jump_uses_up_no_time_of_a_task(begin, surfa
 @pytest.mark.parametrize("jump", [-DAY, DAY], ids=["a day back", "a day ahead"])
 def test_a_task_resumes_with_its_remaining_time_after_a_clock_jump(begin, surface, until, jump):
     def asking(request):
-        return {"Status": "PENDING", "Questions": ["which?"]} if request.step == 2 else append(request)
+        return {"Status": "PENDING", "Questions": ["which?"]} if request.step == 2 else append_thrice(request)
 
     first = begin(0.0, asking, **TIGHT)
     with Faults() as faults:

@@ -35,16 +35,11 @@ class Paid(Model):
 
 
 @pytest.fixture
-def begin(start, tmp_path):
-    """Start a supervisor on the folder of the book; one after the other."""
-
-    def make(**given):
-        journal = {"path": tmp_path / "journal.db", **given.pop("journal", {})}
-        allowed = [{"verdict": "allow", "tool": "*"}]
-        given = {"documents": {"workspace": tmp_path}, "policy": allowed, **given}
-        return start(app=Paid(), servers=[], journal=journal, **given)
-
-    yield make
+def begin(begin, tmp_path):
+    """Start supervisors on the folder of the book, one after the other; the journal replays at the end."""
+    allowed = [{"verdict": "allow", "tool": "*"}]
+    section = {"documents": {"workspace": tmp_path}, "policy": allowed}
+    yield lambda **given: begin(**{"app": Paid(), "servers": [], **section, **given})
     assert_replays(tmp_path / "journal.db")
 
 

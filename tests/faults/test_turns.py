@@ -8,16 +8,10 @@ from callboard import EventName, Task
 from callboard.actors.agent import Agent
 from callboard.messages import Answer
 from callboard.testing import MemoryServer
-from support import PATIENCE
+from support import ASSIGN, FINISH, PATIENCE, append
 
-FINISH = {"Status": "FINISH"}
 WAIT = {"Status": "PENDING", "Questions": ["go on?"]}
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
 HOSTS = {"queued": [WAIT, ASSIGN], "twice": [ASSIGN, WAIT, ASSIGN]}
-
-
-def append(text):
-    return {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": text}}
 
 
 @pytest.fixture
@@ -32,7 +26,7 @@ def remembered():
 
 
 @pytest.fixture
-def begin(start, tmp_path, surface, remembered):
+def begin(begin, surface, remembered):
     def host(request):
         script = HOSTS[request.task_id]
         return script[len(request.memory)] if len(request.memory) < len(script) else FINISH
@@ -43,7 +37,7 @@ def begin(start, tmp_path, surface, remembered):
             return [append("begun 1 "), WAIT, append("begun 2 "), FINISH][len(request.memory)]
         return append(f"{request.run_id} ") if request.step == 1 else FINISH
 
-    return lambda: start(host=host, app=app, servers=[surface], journal={"path": tmp_path / "journal.db"})
+    return lambda: begin(host=host, app=app, servers=[surface])
 
 
 @pytest.mark.parametrize("task", HOSTS)

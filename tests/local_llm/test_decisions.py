@@ -36,6 +36,7 @@ def decided(handle):
     return events[0].data["status"]
 
 
+@pytest.mark.slow
 def test_a_host_assigns_to_the_target_that_has_what_is_needed(begin, tmp_path):
     shutil.copytree(WORKSPACE, tmp_path / "workspace")
     (tmp_path / "workspace" / "letters").mkdir()
@@ -48,6 +49,7 @@ def test_a_host_assigns_to_the_target_that_has_what_is_needed(begin, tmp_path):
     assert [done.address for done in handle.result(0).subtasks] == ["app/word/sales.docx"]
 
 
+@pytest.mark.slow
 def test_an_app_agent_calls_the_right_tool_on_the_right_control(begin):
     surface = MemoryServer(MemoryServer.window(), controls={"First name": "", "City": "", "Phone": ""})
     handle = begin(servers=[surface]).submit(Task(request="Write Lisbon into the field City", target="memo:one"))
@@ -55,6 +57,7 @@ def test_an_app_agent_calls_the_right_tool_on_the_right_control(begin):
     assert surface.deeds == [("memo:one", "City", "Lisbon")]
 
 
+@pytest.mark.slow
 def test_an_app_agent_reads_the_table_that_is_meant(begin, tmp_path):
     shutil.copytree(WORKSPACE, tmp_path / "workspace")
     supervisor = begin(documents={"workspace": tmp_path / "workspace"})
@@ -64,6 +67,7 @@ def test_an_app_agent_reads_the_table_that_is_meant(begin, tmp_path):
     assert (read["tool"], read["status"]) == ("read_table", "success")
 
 
+@pytest.mark.slow
 def test_a_mobile_agent_touches_the_right_control(begin):
     surface = MemoryServer(MemoryServer.device(), controls={"Search": "", "Message": "", "Send": "Send"})
     handle = begin(servers=[surface]).submit(Task(request="Type the word hello into Message", target="emulator"))

@@ -25,6 +25,8 @@ from callboard.messages import (
     Target,
     TargetKind,
 )
+from callboard.testing import MemoryServer
+from support import lone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -217,3 +219,27 @@ def make_provider() -> Iterator[Callable[[], LocalProvider]]:
 def provider(make_provider: Callable[[], LocalProvider]) -> LocalProvider:
     """A provider on this machine."""
     return make_provider()
+
+
+@pytest.fixture
+def on_window(start):
+    """Submit a task on ``memo:one`` to a supervisor with these settings."""
+
+    def submit(surface=None, request="write hello", **sections):
+        supervisor = start(servers=[surface or MemoryServer(MemoryServer.window())], **sections)
+        return supervisor.submit(lone(request=request))
+
+    return submit
+
+
+@pytest.fixture
+def run(on_window, provider):
+    """Run a task with the provider's model; other keywords are the provider's settings."""
+
+    def submit(request="write hello", *, surface=None, more=None, record=None, **options):
+        sections = {name: options.pop(name) for name in ("limits", "budget", "clock") if name in options}
+        models = {"app": "local:small"} | ({} if record is None else {"record": str(record)})
+        providers = {"local": {"url": provider.url, **options}, **(more or {})}
+        return on_window(surface, request, models=models, providers=providers, **sections)
+
+    return submit

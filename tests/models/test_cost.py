@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 
 import pytest
@@ -12,68 +13,55 @@ from callboard.actors.models._connection import Connection
 from callboard.config import Provider
 from callboard.messages import AgentKind, ModelError, Usage
 from callboard.testing import MemoryServer, VirtualClock
-from support import PATIENCE
+from support import FINISH, PATIENCE
 
-FINISH = {"Status": "FINISH"}
 PRICED = {"input_price": 1000, "output_price": 1000}
 
 
 @pytest.fixture
-def begin(start, provider):
-    """Start a task with the provider's model; keywords are the provider's settings."""
-
-    def run(clock=None, budget=None, limits=None, **options):
-        supervisor = start(
-            servers=[MemoryServer(MemoryServer.window())],
-            models={"app": "local:small"},
-            providers={"local": {"url": provider.url, "retries": 0, **options}},
-            budget=budget or {},
-            limits=limits or {},
-            clock=clock,
-        )
-        return supervisor.submit(Task(request="write", target="memo:one"))
-
-    return run
+def run(run):
+    """Run a task without retries."""
+    return functools.partial(run, retries=0)
 
 
 def took(usage):
     return usage.input_tokens, usage.output_tokens, round(usage.cost, 6), usage.unpriced_calls
 
 
-def test_a_refusal_that_the_provider_counted_is_paid_for(begin, provider):
+def test_a_refusal_that_the_provider_counted_is_paid_for(run, provider):
     provider.refuses("no")
-    handle = begin(**PRICED)
+    handle = run(**PRICED)
     assert took(handle.result(PATIENCE).usage) == (700, 30, 0.73, 0)
     failed = next(event.data for event in handle.events() if event.name is EventName.MODEL_FAILED)
     assert (failed["input_tokens"], failed["output_tokens"], failed["cost"]) == (700, 30, 0.73)
 
 
-def test_a_refusal_before_a_fallbacks_answer_is_paid_for(begin, provider):
+def test_a_refusal_before_a_fallbacks_answer_is_paid_for(run, provider):
     provider.refuses("no")
     provider.says(FINISH)
-    handle = begin(fallbacks=["local:large"], **PRICED)
+    handle = run(fallbacks=["local:large"], **PRICED)
     result = handle.result(PATIENCE)
     assert (result.outcome, took(result.usage)) == (Outcome.FINISHED, (1400, 60, 1.46, 0))
     answered = next(event.data for event in handle.events() if event.name is EventName.MODEL_ANSWERED)
     assert (answered["input_tokens"], answered["cost"]) == (1400, 1.46)
 
 
-def test_refusals_of_all_are_paid_for(begin, provider):
+def test_refusals_of_all_are_paid_for(run, provider):
     provider.refuses("no")
-    assert took(begin(fallbacks=["local:large"], **PRICED).result(PATIENCE).usage) == (1400, 60, 1.46, 0)
+    assert took(run(fallbacks=["local:large"], **PRICED).result(PATIENCE).usage) == (1400, 60, 1.46, 0)
 
 
-def test_an_error_before_a_fallbacks_answer_is_a_call_of_unknown_price(begin, provider):
+def test_an_error_before_a_fallbacks_answer_is_a_call_of_unknown_price(run, provider):
     provider.fails(500)
     provider.says(FINISH)
-    assert took(begin(fallbacks=["local:large"], **PRICED).result(PATIENCE).usage) == (700, 30, 0.73, 1)
+    assert took(run(fallbacks=["local:large"], **PRICED).result(PATIENCE).usage) == (700, 30, 0.73, 1)
 
 
 @pytest.mark.parametrize(("price", "unpriced"), [(1000, 1), (0, 0), (None, 1)], ids=["priced", "free", "unpriced"])
-def test_a_call_of_which_nobody_knows_what_it_took_is_of_unknown_price(begin, provider, price, unpriced):
+def test_a_call_of_which_nobody_knows_what_it_took_is_of_unknown_price(run, provider, price, unpriced):
     provider.hangs()
     clock = VirtualClock()
-    handle = begin(clock, limits={"model_seconds": 30}, input_price=price, output_price=price)
+    handle = run(clock=clock, limits={"model_seconds": 30}, input_price=price, output_price=price)
     assert provider.asked.wait(PATIENCE)
     clock.advance(31)
     assert took(handle.result(PATIENCE).usage) == (0, 0, 0, unpriced)
@@ -82,12 +70,12 @@ def test_a_call_of_which_nobody_knows_what_it_took_is_of_unknown_price(begin, pr
 @pytest.mark.parametrize(
     ("order", "outcome"), [("refuses", Outcome.FINISHED), ("cuts", Outcome.OUT_OF_BUDGET)], ids=["known", "unknown"]
 )
-def test_what_was_reserved_stays_spent_where_nobody_knows_better(begin, provider, order, outcome):
+def test_what_was_reserved_stays_spent_where_nobody_knows_better(run, provider, order, outcome):
     """A call may cost about 7: what went on before the first answer leaves, or does not leave, enough for a second."""
     getattr(provider, order)(*["no"] if order == "refuses" else [])
     provider.says("no JSON")
     provider.says(FINISH)
-    result = begin(budget={"task": {"cost": 10}}, max_tokens=5000, fallbacks=["local:large"], **PRICED).result(PATIENCE)
+    result = run(budget={"task": {"cost": 10}}, max_tokens=5000, fallbacks=["local:large"], **PRICED).result(PATIENCE)
     assert result.outcome is outcome, result.causes
 
 

@@ -12,43 +12,7 @@ from callboard.actors.models import _live, named_models
 from callboard.actors.models._rate import RateLimit
 from callboard.messages import AgentKind, ModelError, Observation, SettingsError
 from callboard.testing import MemoryServer, VirtualClock
-from support import PATIENCE
-
-
-def answer(status="FINISH", *actions, **more):
-    return {
-        "Observation": "A field.",
-        "Thought": "I do it.",
-        "Plan": [],
-        "Actions": list(actions),
-        "ControlReannotate": [],
-        "Status": status,
-        "Questions": [],
-        "Result": None,
-        "Comment": "Done.",
-        **more,
-    }
-
-
-def write(text, control="field-1"):
-    return {"Function": "write", "ControlText": control, "Args": {"text": text}}
-
-
-@pytest.fixture
-def run(start, provider):
-    """Run a task on ``memo:one`` with the provider's model; keywords are the provider's settings."""
-
-    def begin(request="write hello", surface=None, limits=None, clock=None, more=None, record=None, **options):
-        supervisor = start(
-            servers=[surface or MemoryServer(MemoryServer.window())],
-            models={"app": "local:small", **({} if record is None else {"record": str(record)})},
-            providers={"local": {"url": provider.url, **options}, **(more or {})},
-            limits=limits or {},
-            clock=clock,
-        )
-        return supervisor.submit(Task(request=request, target="memo:one"))
-
-    return begin
+from support import PATIENCE, action, full_answer
 
 
 @pytest.fixture(autouse=True)
@@ -66,8 +30,8 @@ def reasons(handle):
 
 
 def test_a_model_of_a_provider_does_a_task(run, provider):
-    provider.says(answer("CONTINUE", write("hello")))
-    provider.says(answer("FINISH", Result="it is written"))
+    provider.says(full_answer("CONTINUE", action("write", "field-1", text="hello")))
+    provider.says(full_answer("FINISH", Result="it is written"))
     surface = MemoryServer(MemoryServer.window())
     result = run(surface=surface).result(PATIENCE)
     assert (result.outcome, result.output) == (Outcome.FINISHED, "it is written")
@@ -76,7 +40,7 @@ def test_a_model_of_a_provider_does_a_task(run, provider):
 
 
 def test_who_says_finish_and_plans_more_is_asked_once_again(run, provider):
-    for said in (answer(Plan=["Write hello", " ", "Save it"]), answer(Plan=["Save it"], Result="done")):
+    for said in (full_answer(Plan=["Write hello", " ", "Save it"]), full_answer(Plan=["Save it"], Result="done")):
         provider.says(said)
     handle = run()
     assert handle.result(PATIENCE).output == "done"
@@ -86,15 +50,15 @@ def test_who_says_finish_and_plans_more_is_asked_once_again(run, provider):
 
 @pytest.mark.parametrize("plan", [[], [""], [" ", "\n"], None])
 def test_a_plan_of_nothing_may_stand_with_finish(run, provider, plan):
-    provider.says(answer(Plan=plan))
+    provider.says(full_answer(Plan=plan))
     handle = run()
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED
     assert reasons(handle) == []
 
 
 def test_a_small_model_gets_a_short_prompt(run, provider):
-    provider.says(answer("CONTINUE", write("hello")))
-    provider.says(answer())
+    provider.says(full_answer("CONTINUE", action("write", "field-1", text="hello")))
+    provider.says(full_answer())
     run(short=True).result(PATIENCE)
     _, second = (request["messages"][1]["content"] for request in provider.requests)
     assert "I do it." not in second  # what it thought
@@ -102,7 +66,7 @@ def test_a_small_model_gets_a_short_prompt(run, provider):
 
 
 def test_what_is_sent_is_the_prompt_and_the_schema_of_this_step(run, provider):
-    provider.says(answer())
+    provider.says(full_answer())
     run("write hello", max_tokens=500, temperature=0.0, headers={"X-Team": "night"}).result(PATIENCE)
     sent = provider.requests[0]
     assert (sent["model"], sent["temperature"]) == ("small", 0.0)
@@ -135,7 +99,7 @@ def test_a_headers_value_that_a_provider_quotes_is_shown_nowhere(run, provider):
 
 def test_a_call_that_came_too_fast_is_repeated_when_the_provider_says(run, provider):
     provider.fails(429, retry_after_ms="20")
-    provider.says(answer())
+    provider.says(full_answer())
     assert run().result(PATIENCE).outcome is Outcome.FINISHED
     assert len(provider.requests) == 2
 
@@ -179,7 +143,7 @@ def test_a_call_that_can_never_be_answered_is_not_repeated(run, provider, status
 
 def test_a_connection_that_is_cut_is_repeated(run, provider):
     provider.cuts()
-    provider.says(answer())
+    provider.says(full_answer())
     assert run().result(PATIENCE).outcome is Outcome.FINISHED
 
 
@@ -198,14 +162,14 @@ def test_what_is_no_completion_is_an_error_of_the_task(run, provider):
 
 @pytest.mark.parametrize("failure", ["says", "fails"], ids=["another protocol", "not found"])
 def test_a_server_without_responses_is_told_how_to_be_asked(run, provider, failure):
-    getattr(provider, failure)(answer() if failure == "says" else 404)
+    getattr(provider, failure)(full_answer() if failure == "says" else 404)
     result = run(kind="openai", api_key="sk-very-secret").result(PATIENCE)
     assert "; it was asked by /responses: set providers.local.kind to openai-chat" in causes(result)
     assert ("what came can't be read (TypeError" in causes(result)) == (failure == "says")
 
 
 def test_a_server_without_responses_can_be_asked_as_it_knows(run, provider):
-    provider.says(answer())
+    provider.says(full_answer())
     assert run(kind="openai-chat", api_key="sk-very-secret").result(PATIENCE).outcome is Outcome.FINISHED
 
 
@@ -222,16 +186,16 @@ def test_a_refusal_is_an_error_that_says_so(run, provider):
         ('{"Status": ', "the answer is no JSON"),
         ("I have finished.", "the answer is no JSON"),
         ('<think>Perhaps {"Status": "FAIL"}, but', "its thoughts have no end"),
-        (json.dumps(answer("PERHAPS")), "Status: 'PERHAPS' is not legal now"),
-        (json.dumps(answer("CONTINUE", write("x", "field-7"))), "there is no control 'field-7'"),
-        (json.dumps(answer("CONTINUE", {"Function": "erase", "Args": {}})), "there is no tool 'erase'"),
-        (json.dumps(answer("CONTINUE", {"Function": "write", "ControlText": "field-1", "Args": {}})), "text: "),
+        (json.dumps(full_answer("PERHAPS")), "Status: 'PERHAPS' is not legal now"),
+        (json.dumps(full_answer("CONTINUE", action("write", "field-7", text="x"))), "there is no control 'field-7'"),
+        (json.dumps(full_answer("CONTINUE", {"Function": "erase", "Args": {}})), "there is no tool 'erase'"),
+        (json.dumps(full_answer("CONTINUE", {"Function": "write", "ControlText": "field-1", "Args": {}})), "text: "),
     ],
     ids=["cut", "words", "thoughts", "status", "control", "tool", "arguments"],
 )
 def test_an_answer_that_can_not_be_used_goes_back_with_the_reason(run, provider, said, why):
     provider.says(said)
-    provider.says(answer())
+    provider.says(full_answer())
     handle = run()
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED
     assert [why in reason for reason in reasons(handle)] == [True]
@@ -242,11 +206,13 @@ CUT = "the answer was cut at max_tokens 20: say less, or have providers.local.ma
 
 
 @pytest.mark.parametrize(
-    "said", [json.dumps(answer())[:60], "{}", f"{json.dumps(answer())} or rather"], ids=["half", "empty", "whole"]
+    "said",
+    [json.dumps(full_answer())[:60], "{}", f"{json.dumps(full_answer())} or rather"],
+    ids=["half", "empty", "whole"],
 )
 def test_an_answer_that_was_cut_goes_back_with_that_for_a_reason(run, provider, said):
     provider.stops_short(said)
-    provider.says(answer())
+    provider.says(full_answer())
     handle = run(max_tokens=20)
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED
     assert reasons(handle) == [CUT]
@@ -267,8 +233,8 @@ def test_a_model_that_thinks_until_it_is_cut_gave_no_answer(run, provider, messa
 
 
 def test_a_cut_answer_is_as_invalid_when_it_is_played_back(run, provider, start, tmp_path):
-    provider.stops_short(f"{json.dumps(answer())} or rather")
-    provider.says(answer())
+    provider.stops_short(f"{json.dumps(full_answer())} or rather")
+    provider.says(full_answer())
     file = tmp_path / "calls.jsonl"
     assert run(record=file, max_tokens=20).result(PATIENCE).outcome is Outcome.FINISHED
     again = start(servers=[MemoryServer(MemoryServer.window())], models={"app": f"recorded:{file}"})
@@ -283,7 +249,7 @@ def test_a_cut_answer_is_as_invalid_when_it_is_played_back(run, provider, start,
     ids=["block", "words", "thoughts", "twice the same"],
 )
 def test_text_around_an_answer_is_taken_off(run, provider, around):
-    provider.says(around.replace("{}", json.dumps(answer())).replace("{{", "{").replace("}}", "}"))
+    provider.says(around.replace("{}", json.dumps(full_answer())).replace("{{", "{").replace("}}", "}"))
     handle = run()
     assert (handle.result(PATIENCE).outcome, reasons(handle)) == (Outcome.FINISHED, [])
 
@@ -312,7 +278,7 @@ def test_a_slow_model_is_given_up_when_its_time_is_over(run, provider):
 def test_a_fallback_is_asked_where_the_first_choice_gives_no_answer(run, provider, make_provider):
     second = make_provider()
     provider.fails(500)
-    second.says(answer(Result="from the second"))
+    second.says(full_answer(Result="from the second"))
     handle = run(retries=0, fallbacks=["other:large"], more={"other": {"url": second.url}})
     assert handle.result(PATIENCE).output == "from the second"
     answered = next(event for event in handle.events() if event.name is EventName.MODEL_ANSWERED)
@@ -322,7 +288,7 @@ def test_a_fallback_is_asked_where_the_first_choice_gives_no_answer(run, provide
 def test_a_fallback_is_asked_where_the_first_choice_takes_too_long(run, provider, make_provider):
     second = make_provider()
     provider.hangs()
-    second.says(answer(Result="from the second"))
+    second.says(full_answer(Result="from the second"))
     handle = run(seconds=1, fallbacks=["other:large"], more={"other": {"url": second.url}})
     assert handle.result(PATIENCE).output == "from the second"
     assert provider.left.wait(PATIENCE)
@@ -338,7 +304,7 @@ def test_where_no_model_answers_each_says_why(run, provider, make_provider):
 
 def test_agents_share_what_a_provider_answers_at_a_time(start, provider):
     provider.hangs()
-    provider.says(answer())
+    provider.says(full_answer())
     windows = [MemoryServer.window(name) for name in ("one", "two")]
     supervisor = start(
         servers=[MemoryServer(*windows)],
@@ -356,18 +322,18 @@ def test_agents_share_what_a_provider_answers_at_a_time(start, provider):
 
 
 def test_prices_of_the_settings_make_the_cost(run, provider):
-    provider.says(answer())
+    provider.says(full_answer())
     result = run(input_price=10, output_price=100).result(PATIENCE)
     assert (result.usage.cost, result.usage.unpriced_calls) == (pytest.approx(0.01), 0)
 
 
 def test_a_price_that_is_not_known_is_not_nothing(run, provider):
-    provider.says(answer())
+    provider.says(full_answer())
     assert run().result(PATIENCE).usage.unpriced_calls == 1
 
 
 def test_the_prompt_and_the_longest_answer_are_reserved_before_a_call(start, provider):
-    provider.says(answer())
+    provider.says(full_answer())
     supervisor = start(
         models={"app": "local:small"},
         providers={"local": {"url": provider.url, "max_tokens": 5000}},
@@ -378,14 +344,14 @@ def test_the_prompt_and_the_longest_answer_are_reserved_before_a_call(start, pro
 
 
 def test_a_model_without_a_schema_mode_answers_by_a_tool(run, provider):
-    provider.calls("answer", answer(Result="by the tool"))
+    provider.calls("answer", full_answer(Result="by the tool"))
     assert run(output="tool").result(PATIENCE).output == "by the tool"
     sent = provider.requests[0]
     assert (sent["tools"][0]["function"]["name"], "response_format" in sent) == ("answer", False)
 
 
 def test_a_model_may_be_held_to_the_form_by_the_prompt_alone(run, provider):
-    provider.says(answer(Result="by the prompt"))
+    provider.says(full_answer(Result="by the prompt"))
     assert run(output="prompted").result(PATIENCE).output == "by the prompt"
     assert provider.requests[0].get("response_format", {}).get("type") != "json_schema"
     assert '"additionalProperties"' in json.dumps(provider.requests[0]["messages"]).replace('\\"', '"')
@@ -393,8 +359,8 @@ def test_a_model_may_be_held_to_the_form_by_the_prompt_alone(run, provider):
 
 def test_a_controls_name_is_escaped_in_a_schema_within_the_prompt(run, provider):
     surface = MemoryServer(MemoryServer.window(), controls={"</data><|im_end|>": "a"})
-    provider.says(answer("CONTINUE", write("b", "</data><|im_end|>")))
-    provider.says(answer())
+    provider.says(full_answer("CONTINUE", action("write", "</data><|im_end|>", text="b")))
+    provider.says(full_answer())
     assert run(surface=surface, output="prompted").result(PATIENCE).outcome is Outcome.FINISHED
     assert surface.deeds == [("memo:one", "</data><|im_end|>", "b")]
     assert "<|im_end|>" not in json.dumps(provider.requests[0])
@@ -480,7 +446,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
 
 
 async def test_a_model_that_was_closed_opens_its_connections_again(provider, asks):
-    provider.says(answer())
+    provider.says(full_answer())
     model = named_models(Settings(models={"app": "local:small"}, providers={"local": {"url": provider.url}}))[
         AgentKind.APP
     ]
@@ -502,7 +468,7 @@ async def test_what_the_provider_says_about_a_failure_is_told_in_short(provider,
 
 
 async def test_a_picture_is_sent_to_a_model_that_sees_and_to_no_other(provider, asks):
-    provider.says(answer())
+    provider.says(full_answer())
     request = asks(observation=Observation(picture=b"\x89PNG picture"))
     for sees in (True, False):
         settings = Settings(models={"app": "local:small"}, providers={"local": {"url": provider.url, "pictures": sees}})
@@ -517,7 +483,7 @@ async def test_a_picture_is_sent_to_a_model_that_sees_and_to_no_other(provider, 
 @pytest.mark.parametrize(("prices", "cost"), [({}, None), ({"input_price": 0, "output_price": 0}, 0.0)])
 async def test_what_a_server_does_not_count_is_estimated_and_has_no_list_price(provider, asks, prices, cost):
     provider.usage = None
-    provider.says(answer())
+    provider.says(full_answer())
     model = named_models(Settings(models={"app": "local:small"}, providers={"local": {"url": provider.url, **prices}}))[
         AgentKind.APP
     ]

@@ -7,8 +7,7 @@ import pytest
 from callboard.actors.models import FunctionModel, ModelAnswer, ScriptedModel, named_models
 from callboard.config import Models, Settings
 from callboard.messages import AgentKind, SettingsError
-
-FINISH = {"Status": "FINISH"}
+from support import FINISH
 
 
 async def test_a_plain_function_answers(asks):

@@ -17,7 +17,7 @@ from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, T
 from callboard.actors.models import ToolInfo, _live, named_models
 from callboard.messages import AgentKind, Effect, ModelError, Observation
 from callboard.testing import MemoryServer
-from support import HELD, PATIENCE
+from support import HELD, PATIENCE, action, full_answer
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
 KEY = "sk-very-secret"
@@ -293,18 +293,13 @@ def settings(provider):
 
 
 @pytest.fixture
-def run(start, provider, settings):
+def run(on_window, provider, settings):
     """Run a task on ``memo:one`` with the provider's model; keywords are the provider's settings."""
 
     def begin(*, surface=None, more=None, budget=None, **options):
-        protocol = provider.protocol
-        supervisor = start(
-            servers=[surface or MemoryServer(MemoryServer.window())],
-            models={"app": f"{protocol.kind}:{protocol.model}"},
-            providers={**settings(**options), **(more or {})},
-            budget=budget or {},
-        )
-        return supervisor.submit(Task(request="write hello", target="memo:one"))
+        named = f"{provider.protocol.kind}:{provider.protocol.model}"
+        sections = {"providers": {**settings(**options), **(more or {})}, "budget": budget or {}}
+        return on_window(surface, models={"app": named}, **sections)
 
     return begin
 
@@ -325,15 +320,6 @@ async def asked(provider, settings, asks):
     return ask
 
 
-def answer(status="FINISH", *actions, **more):
-    shared = {"Observation": "A field.", "Thought": "I do it.", "Plan": [], "Comment": "Done.", "Questions": []}
-    return {**shared, "Actions": list(actions), "ControlReannotate": [], "Status": status, "Result": None, **more}
-
-
-def write(text):
-    return {"Function": "write", "ControlText": "field-1", "Args": {"text": text}}
-
-
 def causes(result):
     return " / ".join(cause.reason for cause in result.causes)
 
@@ -343,8 +329,8 @@ def reasons(handle):
 
 
 def test_a_model_does_a_task_and_its_tokens_and_cost_are_in_the_result(run, provider):
-    provider.says(answer("CONTINUE", write("hello")))
-    provider.says(answer(Result="it is written"))
+    provider.says(full_answer("CONTINUE", action("write", "field-1", text="hello")))
+    provider.says(full_answer(Result="it is written"))
     surface = MemoryServer(MemoryServer.window())
     result = run(surface=surface, input_price=10, output_price=100).result(PATIENCE)
     assert (result.outcome, result.output) == (Outcome.FINISHED, "it is written"), causes(result)
@@ -356,21 +342,21 @@ def test_a_model_does_a_task_and_its_tokens_and_cost_are_in_the_result(run, prov
 
 
 def test_what_an_address_of_ones_own_costs_is_not_known(run, provider):
-    provider.says(answer())
+    provider.says(full_answer())
     usage = run().result(PATIENCE).usage
     assert (usage.cost, usage.unpriced_calls) == (0.0, 1)
 
 
 def test_the_tokens_count_against_the_budget(run, provider):
     for number in range(30):
-        provider.says(answer("CONTINUE", write(f"line {number}")))
+        provider.says(full_answer("CONTINUE", action("write", "field-1", text=f"line {number}")))
     result = run(max_tokens=100, budget={"task": {"tokens": 10_000}}).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert 1 < result.usage.model_calls < 10_000 / GIVEN
 
 
 async def test_the_prompt_and_the_schema_of_this_step_are_sent(provider, asked):
-    provider.says(answer())
+    provider.says(full_answer())
     given = await asked({"temperature": 0.0, "max_tokens": 500})
     assert json.loads(given.content)["Status"] == "FINISH"
     assert (given.input_tokens, given.output_tokens, given.model) == (GIVEN, ANSWERED, provider.protocol.model)
@@ -397,7 +383,7 @@ async def test_the_prompt_and_the_schema_of_this_step_are_sent(provider, asked):
 )
 async def test_a_temperature_is_sent_to_models_that_take_one(make_other, asks, kind, model, sent):
     provider = make_other({"openai": OpenAI(), "anthropic": Anthropic()}[kind])
-    provider.says(answer())
+    provider.says(full_answer())
     entry = {"url": provider.url, "api_key": KEY, "temperature": 0.0}
     live = named_models(Settings(models={"app": f"{kind}:{model}"}, providers={kind: entry}))[AgentKind.APP]
     await live.answer(asks())
@@ -406,7 +392,7 @@ async def test_a_temperature_is_sent_to_models_that_take_one(make_other, asks, k
 
 
 async def test_a_model_may_answer_by_a_tool(provider, asked):
-    provider.calls(answer(Result="by the tool"))
+    provider.calls(full_answer(Result="by the tool"))
     given = await asked({"output": "tool"})
     content = json.loads(given.content) if isinstance(given.content, str) else given.content
     assert content["Result"] == "by the tool"
@@ -415,7 +401,7 @@ async def test_a_model_may_answer_by_a_tool(provider, asked):
 
 
 async def test_a_model_may_be_held_to_the_form_by_the_prompt_alone(provider, asked):
-    provider.says(answer())
+    provider.says(full_answer())
     await asked({"output": "prompted"})
     assert provider.protocol.schema(provider.requests[0]) is None
     assert "additionalProperties" in json.dumps(provider.requests[0])
@@ -442,7 +428,7 @@ def examples_requests(tmp_path_factory):
 
 
 async def test_every_request_of_the_example_is_within_what_a_provider_takes(provider, settings, examples_requests):
-    provider.says(answer())
+    provider.says(full_answer())
     named = f"{provider.protocol.kind}:{provider.protocol.model}"
     model = named_models(Settings(models={"app": named}, providers=settings()))[AgentKind.APP]
     for request in examples_requests:
@@ -465,7 +451,7 @@ READ = ToolInfo(name="read", description="Read it.", schema={"type": "object"}, 
 
 
 async def test_arguments_of_any_form_are_never_made_empty_ones(provider, asked):
-    provider.calls(answer())
+    provider.calls(full_answer())
     await asked(tools=(QUERY,))
     sent = provider.requests[0]
     assert '"additionalProperties": true' in json.dumps(sent)
@@ -474,7 +460,7 @@ async def test_arguments_of_any_form_are_never_made_empty_ones(provider, asked):
 
 async def test_a_schema_refused_as_too_complex_is_sent_as_that_of_a_tool(provider, asked):
     provider.fails(400, "Schema is too complex.")
-    provider.calls(answer(Result="by the tool"))
+    provider.calls(full_answer(Result="by the tool"))
     given = await asked({"retries": 0})
     content = json.loads(given.content) if isinstance(given.content, str) else given.content
     assert content["Result"] == "by the tool"
@@ -484,8 +470,15 @@ async def test_a_schema_refused_as_too_complex_is_sent_as_that_of_a_tool(provide
 
 
 def test_an_answer_with_more_actions_than_are_taken_at_a_time_goes_back(run, provider):
-    provider.says(answer("CONTINUE", write("a"), write("b"), write("c")))
-    provider.says(answer())
+    provider.says(
+        full_answer(
+            "CONTINUE",
+            action("write", "field-1", text="a"),
+            action("write", "field-1", text="b"),
+            action("write", "field-1", text="c"),
+        )
+    )
+    provider.says(full_answer())
     surface = MemoryServer(MemoryServer.window())
     handle = run(surface=surface, actions=2)
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED
@@ -495,7 +488,7 @@ def test_an_answer_with_more_actions_than_are_taken_at_a_time_goes_back(run, pro
 
 @pytest.mark.parametrize(("output", "told"), [("native", False), ("tool", True), ("prompted", True)])
 async def test_the_prompt_states_the_action_limit_unless_strict_mode_bounds_it(provider, asked, output, told):
-    (provider.calls if output == "tool" else provider.says)(answer())
+    (provider.calls if output == "tool" else provider.says)(full_answer())
     await asked({"actions": 1, "output": output}, tools=(READ,))
     rest = provider.protocol.prompt(provider.requests[0])[1]
     assert ("Put at most 1 action into it." in rest) is told
@@ -510,7 +503,7 @@ async def test_with_strict_mode_only_a_refused_schema_is_an_error(provider, aske
 
 @pytest.mark.parametrize("sees", [True, False])
 async def test_a_picture_is_sent_to_a_model_that_sees_and_to_no_other(provider, asked, sees):
-    provider.says(answer())
+    provider.says(full_answer())
     await asked({"pictures": sees}, observation=Observation(picture=b"\x89PNG picture"))
     assert provider.protocol.pictures(provider.requests[0]) == int(sees)
 
@@ -536,14 +529,14 @@ def test_a_key_of_the_environment_that_is_quoted_is_shown_nowhere(run, provider,
 
 
 def test_headers_of_the_settings_are_sent(run, provider):
-    provider.says(answer())
+    provider.says(full_answer())
     run(headers={"X-Team": "night"}).result(PATIENCE)
     assert provider.headers[0]["x-team"] == "night"
 
 
 def test_a_call_that_came_too_fast_is_repeated(run, provider):
     provider.fails(429, "too fast", Retry_After="0")
-    provider.says(answer())
+    provider.says(full_answer())
     assert run().result(PATIENCE).outcome is Outcome.FINISHED
     assert len(provider.requests) == 2
 
@@ -572,7 +565,7 @@ def test_a_call_that_can_never_be_answered_is_not_repeated(run, provider, status
 
 def test_a_connection_that_is_cut_is_repeated(run, provider):
     provider.cuts()
-    provider.says(answer())
+    provider.says(full_answer())
     assert run().result(PATIENCE).outcome is Outcome.FINISHED
 
 
@@ -609,14 +602,14 @@ def test_a_refusal_is_an_error_that_says_so(run, provider):
     [
         ('{"Status": ', "the answer is no JSON"),
         ("I have finished.", "the answer is no JSON"),
-        (answer("PERHAPS"), "Status: 'PERHAPS' is not legal now"),
-        (answer("CONTINUE", {"Function": "erase", "Args": {}}), "there is no tool 'erase'"),
+        (full_answer("PERHAPS"), "Status: 'PERHAPS' is not legal now"),
+        (full_answer("CONTINUE", {"Function": "erase", "Args": {}}), "there is no tool 'erase'"),
     ],
     ids=["cut", "words", "status", "tool"],
 )
 def test_an_answer_that_can_not_be_used_goes_back_with_the_reason(run, provider, said, why):
     provider.says(said)
-    provider.says(answer())
+    provider.says(full_answer())
     handle = run()
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED
     assert [why in reason for reason in reasons(handle)] == [True]
@@ -635,7 +628,7 @@ def test_a_fallback_of_another_protocol_is_asked_when_the_first_fails(run, provi
     other = next(kind() for kind in (Anthropic, Google) if kind.kind != provider.protocol.kind)
     second = make_other(other)
     provider.fails(500, "broken")
-    second.says(answer(Result="from the second"))
+    second.says(full_answer(Result="from the second"))
     named = f"{other.kind}:{other.model}"
     handle = run(retries=0, fallbacks=[named], more={other.kind: {"url": second.url, "api_key": KEY}})
     assert handle.result(PATIENCE).output == "from the second"

@@ -13,7 +13,7 @@ from callboard import EventName, ModelAnswer, Outcome, ScriptedModel, Settings, 
 from callboard.actors.replay import Recording, replay_journal
 from callboard.messages import AgentKind, Answered, Decided, Effect, SupervisorStoppedError
 from callboard.testing import MemoryServer
-from support import HELD, PATIENCE
+from support import HELD, PATIENCE, lone
 
 ROWS = [["North", 1.5], ["South", 2.5]]
 REFERENCE = "${steps.1.results.0.value.rows}"
@@ -55,10 +55,6 @@ def sheet():
     return Sheet()
 
 
-def lone(**fields):
-    return Task(id="t", request="copy the rows", target="memo:one", **fields)
-
-
 def refers(answers):
     """Make a function that answers as a model of a provider does."""
     return lambda request: ModelAnswer(content=answers[request.call - 1], refers=True)
@@ -79,13 +75,13 @@ def live(start, provider, sheet):
 
 
 def test_the_tool_gets_what_the_reference_stands_for(live, sheet):
-    result = live(*ANSWERS).submit(lone()).result(PATIENCE)
+    result = live(*ANSWERS).submit(lone(id="t")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
     assert sheet.deeds == [("memo:one", "rows", json.dumps(ROWS))]
 
 
 def test_a_result_may_be_one_as_well(live):
-    assert live(*ANSWERS).submit(lone()).result(PATIENCE).output == {"rows": ROWS, "unit": "t"}
+    assert live(*ANSWERS).submit(lone(id="t")).result(PATIENCE).output == {"rows": ROWS, "unit": "t"}
 
 
 def test_what_a_subtask_left_can_be_passed_on(start, sheet):
@@ -101,7 +97,7 @@ def test_what_a_subtask_left_can_be_passed_on(start, sheet):
 
 
 def test_what_can_be_passed_on_is_told_and_offered(live, provider):
-    live(*ANSWERS).submit(lone()).result(PATIENCE)
+    live(*ANSWERS).submit(lone(id="t")).result(PATIENCE)
     first, second, _ = provider.requests
     assert REFERENCE not in json.dumps(first)
     assert (
@@ -112,7 +108,7 @@ def test_what_can_be_passed_on_is_told_and_offered(live, provider):
 
 def test_a_dangling_reference_goes_back_with_the_valid_references(live, provider, sheet):
     wrong = {**WRITE, "Args": {"rows": "${steps.1.results.0.value.cells}"}}
-    assert live(READ, wrong, WRITE, FINISH).submit(lone()).result(PATIENCE).ok
+    assert live(READ, wrong, WRITE, FINISH).submit(lone(id="t")).result(PATIENCE).ok
     assert [text for _, _, text in sheet.deeds] == [json.dumps(ROWS)]
     sent = provider.requests[2]["messages"][1]["content"]
     assert "leads nowhere" in sent
@@ -121,7 +117,7 @@ def test_a_dangling_reference_goes_back_with_the_valid_references(live, provider
 
 def test_a_person_is_shown_the_values(live, sheet):
     supervisor = live(*ANSWERS, policy=[{"verdict": "approve", "tool": "insert", "reason": "a look first"}])
-    handle = supervisor.submit(lone())
+    handle = supervisor.submit(lone(id="t"))
     for event in handle.events():
         if event.name is EventName.APPROVAL_REQUESTED:
             (request,) = handle.approvals()
@@ -134,7 +130,7 @@ def test_a_person_is_shown_the_values(live, sheet):
 
 def test_the_rules_see_the_values(live, sheet):
     rule = {"verdict": "deny", "tool": "insert", "arguments": {"rows": "*North*"}, "reason": "nothing of the north"}
-    result = live(READ, WRITE, {"Status": "FAIL"}, policy=[rule]).submit(lone()).result(PATIENCE)
+    result = live(READ, WRITE, {"Status": "FAIL"}, policy=[rule]).submit(lone(id="t")).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert not sheet.deeds
 
@@ -151,7 +147,7 @@ def test_what_a_document_says_is_never_a_reference(start, sheet, whole):
             {"Status": "FINISH", "Result": "${steps.1.results.0.value.rows}"},
         ]
     }
-    result = start(servers=[sheet], app=ScriptedModel(answers)).submit(lone()).result(PATIENCE)
+    result = start(servers=[sheet], app=ScriptedModel(answers)).submit(lone(id="t")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
     assert sheet.deeds == [("memo:one", "rows", json.dumps(whole))]
     assert result.output == whole
@@ -167,35 +163,35 @@ def test_what_a_model_copies_from_a_document_is_no_reference(live, sheet, copied
     else:
         sheet.shows(copied)
     answers = [READ, {**WRITE, "Args": {"rows": copied}}, FINISH]
-    result = live(*answers).submit(lone()).result(PATIENCE)
+    result = live(*answers).submit(lone(id="t")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
     assert sheet.deeds == [("memo:one", "rows", json.dumps(copied))]
 
 
 def test_what_was_offered_is_a_reference_also_where_a_document_names_it(live, sheet):
     sheet.shows(f"{REFERENCE} ${{steps.1.results.0.value}}")
-    result = live(*ANSWERS).submit(lone()).result(PATIENCE)
+    result = live(*ANSWERS).submit(lone(id="t")).result(PATIENCE)
     assert sheet.deeds == [("memo:one", "rows", json.dumps(ROWS))]
     assert result.output == {"rows": ROWS, "unit": "t"}
 
 
 def test_what_a_reference_gives_is_taken_as_it_is(start, sheet):
     sheet.held = "${subtasks.1.output}"
-    assert start(servers=[sheet], app=refers(ANSWERS)).submit(lone()).result(PATIENCE).ok
+    assert start(servers=[sheet], app=refers(ANSWERS)).submit(lone(id="t")).result(PATIENCE).ok
     assert sheet.deeds == [("memo:one", "rows", json.dumps(sheet.held))]
 
 
 def test_the_name_of_a_secret_in_a_document_is_not_passed_on_to_a_tool(live, sheet):
     sheet.held = [["North", "${secret:mail}"]]
     supervisor = live(READ, WRITE, {"Status": "FAIL"}, secrets={"mail": "hunter22"})
-    assert supervisor.submit(lone()).result(PATIENCE).outcome is Outcome.FAILED
+    assert supervisor.submit(lone(id="t")).result(PATIENCE).outcome is Outcome.FAILED
     assert not sheet.deeds
 
 
 def test_the_answer_is_kept_as_it_came_and_the_decision_with_the_values(live, tmp_path):
     path = tmp_path / "journal.db"
     with live(*ANSWERS, journal={"path": path}) as supervisor:
-        assert supervisor.submit(lone()).result(PATIENCE).ok
+        assert supervisor.submit(lone(id="t")).result(PATIENCE).ok
     notes = [row.message for row in Recording.load(path, "t").rows]
     answered = [note for note in notes if isinstance(note, Answered)]
     assert json.loads(answered[1].content) == WRITE
@@ -208,7 +204,7 @@ def test_the_answer_is_kept_as_it_came_and_the_decision_with_the_values(live, tm
 def test_a_replay_goes_the_same_way(live, tmp_path):
     path = tmp_path / "journal.db"
     with live(*ANSWERS, journal={"path": path}) as supervisor:
-        assert supervisor.submit(lone()).result(PATIENCE).ok
+        assert supervisor.submit(lone(id="t")).result(PATIENCE).ok
     again = replay_journal(path, "t", Settings.load(log={"format": "off"}))
     assert again.difference is None, str(again.difference)
     assert again.outcome is Outcome.FINISHED
@@ -224,7 +220,7 @@ def test_a_replay_knows_copied_texts_and_cut_answers_for_what_they_were(start, s
         ModelAnswer(content=FINISH, refers=True),
     ]
     with start(servers=[sheet], app=lambda request: answers[request.call - 1], journal={"path": path}) as supervisor:
-        assert supervisor.submit(lone()).result(PATIENCE).ok
+        assert supervisor.submit(lone(id="t")).result(PATIENCE).ok
     assert sheet.deeds == [("memo:one", "rows", json.dumps(copied))]
     again = replay_journal(path, "t", Settings.load(log={"format": "off"}))
     assert again.difference is None, str(again.difference)
@@ -243,7 +239,7 @@ def test_an_answer_that_was_kept_before_a_crash_means_the_same_after_it(start, s
         return ModelAnswer(content=ANSWERS[request.call - 1], refers=True)
 
     first = start(servers=[sheet], app=app, journal={"path": path})
-    handle = first.submit(lone())
+    handle = first.submit(lone(id="t"))
     assert reached.wait(PATIENCE)
     first.stop()
     go.set()
@@ -257,8 +253,8 @@ def test_an_answer_that_was_kept_before_a_crash_means_the_same_after_it(start, s
 def test_a_recording_plays_it_back(live, start, sheet, tmp_path):
     path = tmp_path / "run.jsonl"
     with live(*ANSWERS, models={"record": path}) as supervisor:
-        assert supervisor.submit(lone()).result(PATIENCE).ok
+        assert supervisor.submit(lone(id="t")).result(PATIENCE).ok
     with start(servers=[sheet], models={"app": f"recorded:{path}"}) as supervisor:
-        result = supervisor.submit(lone()).result(PATIENCE)
+        result = supervisor.submit(lone(id="t")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
     assert [text for _, _, text in sheet.deeds] == 2 * [json.dumps(ROWS)]

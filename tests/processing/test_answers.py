@@ -10,9 +10,7 @@ from pydantic import Field
 from callboard import FunctionModel, ModelAnswer, Outcome, Task, tool
 from callboard.messages import AgentKind, Control, Effect, EventName, Observation
 from callboard.testing import MemoryServer
-from support import PATIENCE
-
-FINISH = {"Status": "FINISH"}
+from support import FINISH, PATIENCE
 
 
 class Form(MemoryServer):

@@ -11,9 +11,7 @@ from callboard import EventName, FunctionModel, ModelAnswer, Outcome, Task
 from callboard.actors.models import Expected
 from callboard.messages import Cause, Phase, StepDone, StepFailed, SubtaskResult
 from callboard.testing import MemoryServer
-from support import PATIENCE
-
-FINISH = {"Status": "FINISH"}
+from support import FINISH, PATIENCE
 
 
 async def decided(here, run=None):

@@ -15,14 +15,9 @@ from callboard.messages import (
     StepRecord,
 )
 from callboard.testing import MemoryServer
-from support import PATIENCE
+from support import FINISH, PATIENCE, write
 
-FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write"}
-
-
-def write(text, status="CONTINUE"):
-    return {"Status": status, "ControlLabel": "field-1", "Function": "write", "Args": {"text": text}}
 
 
 def seen(request):

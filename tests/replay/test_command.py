@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from callboard import Task
 from callboard.__main__ import app
+from support import FINISH
 
-FINISH = {"Status": "FINISH"}
 WRITE = {"Status": "CONTINUE", "Function": "write", "Args": {"control_id": "field-1", "text": "a\x1b[31m"}}
 
 

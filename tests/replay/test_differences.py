@@ -10,14 +10,9 @@ from callboard import Task
 from callboard.actors.processing import _decide
 from callboard.actors.states import AppAgentStateManager, By, Move, WorkingState
 from callboard.messages import InvalidAnswerError
+from support import ASSIGN, FINISH, append
 
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
-FINISH = {"Status": "FINISH"}
 INVALID = {"Status": "FINISH", "Function": "append", "Args": {"control_id": "field-1"}}
-
-
-def append(text, status="CONTINUE"):
-    return {"Status": status, "Function": "append", "Args": {"control_id": "field-1", "text": text}}
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ from callboard import ModelAnswer, Outcome, Task
 from callboard.actors.journal import JournalReader
 from callboard.actors.replay import replay_journal
 from callboard.messages import Assign, Decided
-from support import PATIENCE
+from support import FINISH, PATIENCE
 
-FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one"}
 
 

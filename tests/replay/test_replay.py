@@ -15,27 +15,18 @@ from callboard.actors.agent import Agent
 from callboard.actors.replay import Recording, replay, replay_journal
 from callboard.messages import Effect, Event, UnknownTaskError
 from callboard.testing import Faults, MemoryServer, VirtualClock
-from support import HELD, PATIENCE
+from support import ASSIGN, HELD, PATIENCE, append, lone
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
 FINISH = {"Status": "FINISH", "Comment": "done"}
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
 ASK = {"Status": "PENDING", "Questions": [{"text": "which one?"}]}
 NOD = {"policy": [{"verdict": "approve", "tool": "append", "reason": "appending needs a nod"}]}
 INVALID = {"Status": "FINISH", "Function": "append", "Args": {"control_id": "field-1"}}
 
 
-def append(text, status="CONTINUE"):
-    return {"Status": status, "Function": "append", "Args": {"control_id": "field-1", "text": text}}
-
-
 def actions(*texts, status="CONTINUE"):
     made = [{"function": "append", "arguments": {"control_id": "field-1", "text": text}} for text in texts]
     return {"Status": status, "Actions": made}
-
-
-def lone(**fields):
-    return Task(id="t", request="x", target="memo:one", **fields)
 
 
 def recorded(path, task_id="t"):
@@ -80,7 +71,7 @@ def test_nothing_is_done_and_nobody_is_asked(record):
         calls.append(request.call)
         return append("1", "FINISH")
 
-    record.run(lone(), app=model)
+    record.run(lone(id="t"), app=model)
     deeds = list(record.surface.deeds)
     assert went_the_same_way(record) is Outcome.FINISHED
     assert (calls, record.surface.deeds) == ([1], deeds)
@@ -97,12 +88,12 @@ def test_nothing_is_done_and_nobody_is_asked(record):
     ],
 )
 def test_answers_that_were_sent_back_are_sent_back(record, invalid):
-    record.run(lone(), app=[invalid, append("1"), FINISH])
+    record.run(lone(id="t"), app=[invalid, append("1"), FINISH])
     assert went_the_same_way(record) is Outcome.FINISHED
 
 
 def test_an_answer_that_stayed_invalid(record):
-    record.run(lone(), app=[INVALID] * 3, limits={"repairs": 2})
+    record.run(lone(id="t"), app=[INVALID] * 3, limits={"repairs": 2})
     assert went_the_same_way(record) is Outcome.ERROR
 
 
@@ -113,7 +104,7 @@ def test_a_model_that_failed(record):
             raise RuntimeError(msg)
         return append("1")
 
-    record.run(lone(), app=model)
+    record.run(lone(id="t"), app=model)
     assert went_the_same_way(record) is Outcome.ERROR
 
 
@@ -121,7 +112,7 @@ def test_a_model_that_failed(record):
     ("decide", "outcome"), [(approve, Outcome.FINISHED), (reject, Outcome.REJECTED)], ids=["approved", "rejected"]
 )
 def test_an_approval(record, decide, outcome):
-    record.run(lone(), {EventName.APPROVAL_REQUESTED: decide}, app=[actions("1", "2"), FINISH], **NOD)
+    record.run(lone(id="t"), {EventName.APPROVAL_REQUESTED: decide}, app=[actions("1", "2"), FINISH], **NOD)
     assert went_the_same_way(record) is outcome
 
 
@@ -129,33 +120,33 @@ def test_an_approval_for_the_rest_of_the_task(record):
     def always(handle, event):
         handle.approve(event.data["request"]["id"], remember=True)
 
-    record.run(lone(), {EventName.APPROVAL_REQUESTED: always}, app=[append("1"), append("1"), FINISH], **NOD)
+    record.run(lone(id="t"), {EventName.APPROVAL_REQUESTED: always}, app=[append("1"), append("1"), FINISH], **NOD)
     assert went_the_same_way(record) is Outcome.FINISHED
 
 
 def test_an_approval_that_nobody_gave_in_time(record):
     clock = VirtualClock()
     late = {EventName.APPROVAL_REQUESTED: lambda _handle, _event: clock.advance(3600)}
-    record.run(lone(), late, app=[append("1"), FINISH], clock=clock, limits={"approval_seconds": 60}, **NOD)
+    record.run(lone(id="t"), late, app=[append("1"), FINISH], clock=clock, limits={"approval_seconds": 60}, **NOD)
     assert went_the_same_way(record) is Outcome.REJECTED
 
 
 def test_without_people_the_record_says_that_nobody_was_asked(record):
     system = {"ask_question": False, "safe_guard": False}
-    record.run(lone(), app=[ASK, append("1"), FINISH], system=system, **NOD)
+    record.run(lone(id="t"), app=[ASK, append("1"), FINISH], system=system, **NOD)
     done = record.again(system={})
     assert done.same, str(done.difference)
 
 
 def test_a_question(record):
-    record.run(lone(), {EventName.QUESTION_ASKED: answer("the first")}, app=[ASK, append("1", "FINISH")])
+    record.run(lone(id="t"), {EventName.QUESTION_ASKED: answer("the first")}, app=[ASK, append("1", "FINISH")])
     assert went_the_same_way(record) is Outcome.FINISHED
 
 
 def test_a_question_that_nobody_answered_in_time(record):
     clock = VirtualClock()
     late = {EventName.QUESTION_ASKED: lambda _handle, _event: clock.advance(3600)}
-    record.run(lone(), late, app=[ASK], clock=clock, limits={"question_seconds": 60})
+    record.run(lone(id="t"), late, app=[ASK], clock=clock, limits={"question_seconds": 60})
     assert went_the_same_way(record) is Outcome.TIMED_OUT
 
 
@@ -177,7 +168,7 @@ class Pauses(MemoryServer):
 def test_a_pause_in_the_middle_of_an_action_list(record):
     surface = Pauses()
     with record.begin(app=[actions("1", "2", "3"), FINISH], servers=[surface]) as supervisor:
-        handle = supervisor.submit(lone())
+        handle = supervisor.submit(lone(id="t"))
         assert surface.reached.wait(PATIENCE)
         handle.pause()
         surface.go.set()
@@ -224,7 +215,7 @@ def test_an_answer_between_a_cancel_and_its_delivery_replays_the_same(record):
 
     with Faults() as faults, record.begin(app=model) as supervisor:
         supervisor.subscribe(hear)
-        handle = supervisor.submit(lone())
+        handle = supervisor.submit(lone(id="t"))
         assert reached.wait(PATIENCE)
         faults.before("cancel", let_go)
         handle.cancel()
@@ -236,13 +227,13 @@ def test_a_failed_action_and_the_ones_after_it(record):
     record.surface = MemoryServer(MemoryServer.window(), controls={"field-1": "", "field-2": ""})
     wrong = {"function": "read", "arguments": {"control_id": "field-9"}}
     first = {"Status": "FINISH", "Actions": [*actions("1")["Actions"], wrong, *actions("2")["Actions"]]}
-    record.run(lone(), app=[first, append("3", "FINISH")])
+    record.run(lone(id="t"), app=[first, append("3", "FINISH")])
     assert went_the_same_way(record) is Outcome.FINISHED
 
 
 def test_a_denied_action(record):
     policy = [{"verdict": "deny", "tool": "append", "reason": "no"}]
-    record.run(lone(), app=[append("1"), FINISH], policy=policy)
+    record.run(lone(id="t"), app=[append("1"), FINISH], policy=policy)
     assert went_the_same_way(record) is Outcome.FINISHED
 
 
@@ -256,14 +247,14 @@ def test_a_list_that_was_cut(record):
 
     record.surface = Shrinks(MemoryServer.window(), controls={"field-1": "", "field-2": ""})
     other = {"function": "read", "arguments": {}, "control_label": "field-2"}
-    record.run(lone(), app=[{"Status": "CONTINUE", "Actions": [*actions("1")["Actions"], other]}, FINISH])
+    record.run(lone(id="t"), app=[{"Status": "CONTINUE", "Actions": [*actions("1")["Actions"], other]}, FINISH])
     assert went_the_same_way(record) is Outcome.FINISHED
 
 
 def test_the_end_of_a_budget(record):
     stop = {EventName.QUESTION_ASKED: answer("stop")}
     budget = {"task": {"model_calls": 2}, "at_limit": "ask"}
-    record.run(lone(), stop, app=[append(str(n)) for n in range(5)], budget=budget)
+    record.run(lone(id="t"), stop, app=[append(str(n)) for n in range(5)], budget=budget)
     assert went_the_same_way(record) is Outcome.OUT_OF_BUDGET
 
 
@@ -274,7 +265,7 @@ def test_a_step_that_took_too_long_is_taken_as_recorded(record):
         clock.advance(100)
         await never()
 
-    record.run(lone(), app=model, clock=clock, limits={"step_seconds": 50, "model_seconds": 500})
+    record.run(lone(id="t"), app=model, clock=clock, limits={"step_seconds": 50, "model_seconds": 500})
     done = record.again()
     assert (done.same, done.outcome, done.taken) == (True, Outcome.TIMED_OUT, 1)
 
@@ -361,7 +352,7 @@ def left_in_doubt(record, where, answers, people):
     """Leave a supervisor in the middle of a tool call, and let another one go on."""
     record.surface = surface = Hangs(where)
     first = record.begin(app=answers)
-    first.submit(lone())
+    first.submit(lone(id="t"))
     assert surface.reached.wait(PATIENCE)
     assert "jobs" in first.stop(timeout=0.1)
     with record.begin(app=answers) as second:
@@ -413,7 +404,7 @@ def test_an_agent_that_crashed_and_was_started_anew(record, monkeypatch):
 
 def test_a_task_that_is_not_over_goes_as_far_as_it_went(record):
     with record.begin(app=[append("1"), ASK]) as supervisor:
-        handle = supervisor.submit(lone())
+        handle = supervisor.submit(lone(id="t"))
         next(event for event in handle.events() if event.name is EventName.QUESTION_ASKED)
     done = record.again()
     assert (done.same, done.outcome) == (True, None)
@@ -441,7 +432,7 @@ def test_the_example_without_its_documents(tmp_path):
 
 
 def test_a_task_that_the_journal_does_not_have(record):
-    record.run(lone(), app=[FINISH])
+    record.run(lone(id="t"), app=[FINISH])
     with pytest.raises(UnknownTaskError):
         record.again("other")
 

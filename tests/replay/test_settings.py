@@ -16,20 +16,11 @@ from callboard.actors.replay import Recording, replay, replay_journal
 from callboard.config import in_force, settings_in_force
 from callboard.messages import InForce, SettingsError
 from callboard.testing import assert_replays
-from support import PATIENCE
+from support import FINISH, PATIENCE, append, lone, write
 
-FINISH = {"Status": "FINISH"}
 ASK = {"Status": "PENDING", "Questions": [{"text": "which one?"}]}
 DENY = [{"verdict": "deny", "tool": "append", "reason": "not now"}]
 SECRET = "swordfish-4711"  # noqa: S105 - a test's
-
-
-def append(text):
-    return {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": text}}
-
-
-def lone(task_id="t"):
-    return Task(id=task_id, request="x", target="memo:one")
 
 
 def again(record, **given):
@@ -45,7 +36,7 @@ def forget_settings(record):
 def in_two_lives(record, first, second, model):
     """Run a task that asks in the middle, and is answered by a second process with other settings."""
     with record.begin(app=model, **first) as supervisor:
-        handle = supervisor.submit(lone())
+        handle = supervisor.submit(lone(id="t"))
         next(event for event in handle.events() if event.name is EventName.QUESTION_ASKED)
     with record.begin(app=model, **second) as supervisor:
         handle = supervisor.handle("t")
@@ -55,29 +46,29 @@ def in_two_lives(record, first, second, model):
 
 
 def test_the_policy_is_the_one_that_held(record):
-    record.run(lone(), app=[append("1"), FINISH], policy=DENY)
+    record.run(lone(id="t"), app=[append("1"), FINISH], policy=DENY)
     assert again(record).same
     assert again(record, policy=[]).difference.what == "the policy's verdict on append"
 
 
 def test_the_limits_are_those_that_held(record):
-    record.run(lone(), app=[append("1"), append("2"), append("3")], limits={"steps": 2})
+    record.run(lone(id="t"), app=[append("1"), append("2"), append("3")], limits={"steps": 2})
     assert (again(record).same, again(record).outcome) == (True, Outcome.OUT_OF_BUDGET)
     assert again(record, limits={"steps": 1}).difference.what == "a transition"
 
 
 def test_the_budgets_are_those_that_held(record):
-    record.run(lone(), app=[append("1"), append("2")], budget={"task": {"model_calls": 1}})
+    record.run(lone(id="t"), app=[append("1"), append("2")], budget={"task": {"model_calls": 1}})
     assert (again(record).same, again(record).outcome) == (True, Outcome.OUT_OF_BUDGET)
 
 
 def test_whether_people_were_asked_is_as_it_was(record):
-    record.run(lone(), app=[ASK, FINISH], system={"ask_question": False})
+    record.run(lone(id="t"), app=[ASK, FINISH], system={"ask_question": False})
     assert again(record).same
 
 
 def test_the_environment_changes_nothing_of_what_was_written_down(record, monkeypatch):
-    record.run(lone(), app=[append("1"), FINISH])
+    record.run(lone(id="t"), app=[append("1"), FINISH])
     monkeypatch.setenv("CALLBOARD_LIMITS__STEPS", "1")
     assert again(record).same
 
@@ -127,13 +118,13 @@ def test_a_follow_up_is_folded_on_what_held_for_the_task_before_it(record):
 
 
 def test_an_old_journal_is_replayed_on_the_defaults_as_before(record):
-    record.run(lone(), app=[append("1"), FINISH])
+    record.run(lone(id="t"), app=[append("1"), FINISH])
     forget_settings(record)
     assert again(record).same
 
 
 def test_an_old_journal_may_be_given_what_holds_otherwise(record):
-    record.run(lone(), app=[append("1"), FINISH], policy=DENY)
+    record.run(lone(id="t"), app=[append("1"), FINISH], policy=DENY)
     forget_settings(record)
     recording = Recording.load(record.path, "t")
     assert recording.lives == (None,)
@@ -142,19 +133,19 @@ def test_an_old_journal_may_be_given_what_holds_otherwise(record):
 
 
 def test_what_holds_otherwise_does_not_hold_where_the_settings_are_known(record):
-    record.run(lone(), app=[append("1"), FINISH])
+    record.run(lone(id="t"), app=[append("1"), FINISH])
     assert replay(Recording.load(record.path, "t"), otherwise=Settings.load(policy=DENY)).same
 
 
 def test_the_fixture_needs_no_settings(record):
-    record.run(lone(), app=[append("1"), FINISH], policy=DENY)
+    record.run(lone(id="t"), app=[append("1"), FINISH], policy=DENY)
     (done,) = assert_replays(record.path)
     assert done.same
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["settings in the journal", "none"])
 def test_the_command_takes_the_folders_settings_only_for_an_old_journal(record, tmp_path, monkeypatch, old):
-    record.run(lone(), app=[append("1"), FINISH])
+    record.run(lone(id="t"), app=[append("1"), FINISH])
     if old:
         forget_settings(record)
     here = tmp_path / "here"
@@ -166,7 +157,7 @@ def test_the_command_takes_the_folders_settings_only_for_an_old_journal(record, 
 
 def test_no_secret_is_written_down(record):
     record.run(
-        lone(),
+        lone(id="t"),
         app=[append("1"), FINISH],
         secrets={"door": SECRET},
         providers={"local": {"url": f"http://user:{SECRET}@127.0.0.1:9/v1", "api_key": SECRET}},
@@ -193,7 +184,7 @@ def test_settings_come_back_as_they_were():
 
 
 def test_settings_of_another_version_are_named_and_may_be_replaced(record):
-    record.run(lone(), app=[append("1"), FINISH])
+    record.run(lone(id="t"), app=[append("1"), FINISH])
     recording = Recording.load(record.path, "t")
     newer = Recording.of(recording.rows, lives=[InForce(sections={"limits": {"dances": 3}})])
     with pytest.raises(SettingsError, match=r"another version's \(dances: .*\): name a settings file in their place"):
@@ -203,15 +194,11 @@ def test_settings_of_another_version_are_named_and_may_be_replaced(record):
 
 def test_each_start_writes_its_settings_before_anything_else(record):
     for task_id, steps in (("a", 3), ("b", 4)):
-        record.run(lone(task_id), app=[FINISH], limits={"steps": steps})
+        record.run(lone(id=task_id), app=[FINISH], limits={"steps": steps})
     with JournalReader.open(record.path) as reader:
         (first,), (second,) = reader.in_force("a"), reader.in_force("b")
         assert reader.in_force("nobody") == ()
     assert [life.sections["limits"]["steps"] for life in (first, second)] == [3, 4]
-
-
-def write(text):
-    return {"Status": "CONTINUE", "Function": "write", "Args": {"control_id": "field-1", "text": text}}
 
 
 QUOTING = [
@@ -228,14 +215,14 @@ QUOTING = [
 )
 @pytest.mark.parametrize("texts", [[SECRET, "b"], ["b", f"so {SECRET}!!"], ["b", f"so {SECRET}"], [SECRET, SECRET]])
 def test_where_a_rule_quotes_a_secret_the_recorded_verdict_counts(record, settings, task, texts):
-    given = lone().model_copy(update=task)
+    given = lone(id="t").model_copy(update=task)
     record.run(given, app=[*map(write, texts), FINISH], policy=QUOTING, **settings)
     played = again(record)
     assert played.same, played.difference
 
 
 def test_a_rule_that_is_tried_and_quotes_nothing_is_asked_all_the_same(record):
-    task = lone().model_copy(update={"secrets": {"pw": SecretStr(SECRET)}})
+    task = lone(id="t").model_copy(update={"secrets": {"pw": SecretStr(SECRET)}})
     record.run(task, app=[write(SECRET), FINISH], policy=QUOTING[1:])
     denied = [{"verdict": "deny", "tool": "write", "arguments": {"control_id": "field-1"}}]
     assert again(record, policy=denied).same  # it was denied for what nobody knows any more
