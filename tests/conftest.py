@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from callboard import Event, EventName, FunctionModel, Model, ModelRequest, Server, Settings, Supervisor, TaskHandle
 from callboard.messages import AgentKind
 from callboard.testing import MemoryServer, VirtualClock
+from local_provider import LocalProvider
 
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 settings.register_profile("random", UNHURRIED)
@@ -80,3 +82,27 @@ def until() -> Callable[..., Event]:
         raise AssertionError(msg)
 
     return wait
+
+
+@pytest.fixture
+def make_provider() -> Iterator[Callable[[], LocalProvider]]:
+    """Start providers; all are stopped."""
+    with ExitStack() as running:
+
+        def make() -> LocalProvider:
+            provider = LocalProvider()
+            thread = threading.Thread(target=provider.http.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            running.callback(thread.join)
+            running.callback(provider.http.server_close)
+            running.callback(provider.http.shutdown)
+            running.callback(provider.release.set)
+            return provider
+
+        yield make
+
+
+@pytest.fixture
+def provider(make_provider: Callable[[], LocalProvider]) -> LocalProvider:
+    """A provider on this machine."""
+    return make_provider()

@@ -1,10 +1,13 @@
-"""Names that tests in several folders share: waits, models' answers, tasks."""
+"""Names that tests in several folders share: waits, models' answers, tasks, the command line."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from typer.testing import CliRunner, Result
+
 from callboard import Task
+from callboard.__main__ import app
 
 PATIENCE = 60
 """Seconds to wait for something that must happen; a wait ends as soon as it does, so more costs nothing."""
@@ -55,3 +58,8 @@ def full_answer(status: str = "FINISH", *actions: dict[str, Any], **more: Any) -
         "Comment": "Done.",
         **more,
     }
+
+
+def command_line(*arguments: object) -> Result:
+    """Call the command line in this process, in a terminal of 100 columns."""
+    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "100"})

@@ -13,10 +13,9 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from callboard import Expected, FunctionModel, ModelAnswer, Outcome, Settings, Supervisor, Task
-from callboard.__main__ import USAGE, app
+from callboard.__main__ import USAGE
 from callboard.actors.models import RecordedModel, ToolInfo, record
 from callboard.actors.models._recorded import By, recorded_model
 from callboard.actors.models._recording import Recorded, Recording, RecordingModel
@@ -35,7 +34,7 @@ from callboard.messages import (
     StepRecord,
 )
 from callboard.testing import MemoryServer
-from support import PATIENCE
+from support import PATIENCE, command_line
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
 REQUEST = "Extract the sales table from Word and create a bar chart in Excel"
@@ -153,7 +152,7 @@ def test_nothing_is_recorded_if_the_settings_do_not_say_so():
 def call(tmp_path, monkeypatch):
     """Call the command line in an empty folder: ``call("run", "example")``."""
     monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)))
+    return command_line
 
 
 def test_a_run_in_the_terminal_is_recorded_and_played_back(call, example, file):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from callboard import Task
-from callboard.__main__ import app
-from support import FINISH
+from support import FINISH, command_line
 
 WRITE = {"Status": "CONTINUE", "Function": "write", "Args": {"control_id": "field-1", "text": "a\x1b[31m"}}
 
@@ -21,7 +20,7 @@ def call(record, tmp_path, monkeypatch):
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
-    return lambda *words: CliRunner().invoke(app, ["replay", *map(str, words)], env={"COLUMNS": "100"})
+    return functools.partial(command_line, "replay")
 
 
 def test_the_same_is_exit_code_0(call, record):

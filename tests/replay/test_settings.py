@@ -7,16 +7,14 @@ from contextlib import closing
 
 import pytest
 from pydantic import SecretStr
-from typer.testing import CliRunner
 
 from callboard import EventName, Outcome, Settings, Task
-from callboard.__main__ import app
 from callboard.actors.journal import JournalReader
 from callboard.actors.replay import Recording, replay, replay_journal
 from callboard.config import in_force, settings_in_force
 from callboard.messages import InForce, SettingsError
 from callboard.testing import assert_replays
-from support import FINISH, PATIENCE, append, lone, write
+from support import FINISH, PATIENCE, append, command_line, lone, write
 
 ASK = {"Status": "PENDING", "Questions": [{"text": "which one?"}]}
 DENY = [{"verdict": "deny", "tool": "append", "reason": "not now"}]
@@ -152,7 +150,7 @@ def test_the_command_takes_the_folders_settings_only_for_an_old_journal(record, 
     here.mkdir()
     (here / "callboard.yaml").write_text("policy: [{verdict: deny, tool: append}]", encoding="utf-8")
     monkeypatch.chdir(here)
-    assert CliRunner().invoke(app, ["replay", "t", str(record.path)]).exit_code == int(old)
+    assert command_line("replay", "t", record.path).exit_code == int(old)
 
 
 def test_no_secret_is_written_down(record):

@@ -19,56 +19,20 @@ import jsonschema
 import pytest
 import yaml
 from rich.console import Console
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import forks
 from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
-from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
+from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import mermaid
 from callboard.console import Attendance, Board, Stage, play
 from callboard.messages import AgentKind, Message
 from support import PATIENCE
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "sales_report"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
 
 Call = Callable[..., Result]
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder that the command line is called in."""
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
-
-
-@pytest.fixture
-def call(here: Path) -> Call:
-    """Call the command line in an empty folder: ``call("run", "example")``."""
-    return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "100"})
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Callable[..., Path]:
-    """Make a folder that can be run: what its host decides, other files' texts by name, settings by section."""
-
-    def make(*answers: dict[str, Any], files: dict[str, str] | None = None, **settings: Any) -> Path:
-        place = tmp_path / "job"
-        (place / "workspace").mkdir(parents=True)
-        models = {"host": "scripted:script.yaml"}
-        written = {
-            "callboard.yaml": yaml.safe_dump({"models": models, "documents": {"workspace": "workspace"}, **settings}),
-            "task.yaml": "request: do it\n",
-            "script.yaml": yaml.safe_dump({"host": list(answers)}),
-            **(files or {}),
-        }
-        for name, text in written.items():
-            (place / name).write_text(text, encoding="utf-8")
-        return place
-
-    return make
 
 
 FINISH = {"Status": "FINISH", "Comment": "All done.", "Result": {"sum": 3}}

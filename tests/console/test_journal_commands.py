@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from typer.testing import CliRunner, Result
 
 import forks
@@ -38,39 +37,9 @@ NOD = [{"verdict": "approve", "tool": "create_document", "reason": "new files ne
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder that the command line is called in."""
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
-
-
-@pytest.fixture
-def call(here: Path) -> Call:
-    """Call the command line in an empty folder: ``call("tasks", "journal.db")``."""
-    return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "100"})
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    """Make a folder that can be run, with a journal: what its host decides, and settings by section."""
-
-    def make(*answers: dict[str, Any], **settings: Any) -> Path:
-        place = tmp_path / "job"
-        (place / "workspace").mkdir(parents=True)
-        sections = {
-            "models": {"host": "scripted:script.yaml"},
-            "documents": {"workspace": "workspace"},
-            "journal": {"path": "journal.db"},
-            **settings,
-        }
-        (place / "callboard.yaml").write_text(yaml.safe_dump(sections), encoding="utf-8")
-        (place / "task.yaml").write_text("request: do it\n", encoding="utf-8")
-        (place / "script.yaml").write_text(yaml.safe_dump({"host": list(answers)}), encoding="utf-8")
-        return place
-
-    return make
+def folder(folder: Folder) -> Folder:
+    """Make a folder that can be run, with a journal."""
+    return functools.partial(folder, journal={"path": "journal.db"})
 
 
 @pytest.fixture
@@ -259,7 +228,7 @@ def test_the_history_tells_what_was_asked_decided_and_done(call: Call, here: Pat
 
 
 def test_the_history_tells_of_subtasks_and_their_agents(call: Call, here: Path) -> None:
-    example = Path(__file__).resolve().parents[1] / "examples" / "sales_report"
+    example = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
     call("run", example)
     said = words(call("show", "sales_report-1", "runs/sales_report-1").stdout)
     for told in (

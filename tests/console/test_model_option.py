@@ -10,10 +10,9 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task, TaskResult
-from callboard.__main__ import USAGE, app
+from callboard.__main__ import USAGE
 from callboard.console._journals import resume_command
 from callboard.console._models import model_words, models_of
 from callboard.messages import AgentKind
@@ -32,35 +31,9 @@ def finish(comment):
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    """The folder that the command line is called in; whoever runs the tests has no say."""
-    place = tmp_path / "here"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    return place
-
-
-@pytest.fixture
-def call(here):
-    """Call the command line there: ``call("run", "example")``."""
-    return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "100"})
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Make a folder that can be run: what its own script has its host decide, and settings by section."""
-
-    def make(*answers, **sections):
-        place = tmp_path / "job"
-        (place / "workspace").mkdir(parents=True)
-        models = {"host": "scripted:script.yaml"}
-        settings = {"models": models, "documents": {"workspace": "workspace"}, **sections}
-        (place / "callboard.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-        (place / "task.yaml").write_text("request: do it\n", encoding="utf-8")
-        script(place / "script.yaml", *(answers or [finish("the folder's own")]))
-        return place
-
-    return make
+def folder(folder):
+    """Make a folder that can be run, whose own script finishes at once unless a test says more."""
+    return lambda *answers, **sections: folder(*(answers or [finish("the folder's own")]), **sections)
 
 
 def script(file, *answers):
