@@ -191,6 +191,43 @@ def test_a_private_module_is_imported_only_within_its_package():
     assert against == []
 
 
+def private_names(path: Path) -> Iterator[str]:
+    """Find the private modules that a test file imports, or patches by name."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.ImportFrom(module=str(source), names=names):
+                named = [f"{source}.{alias.name}" for alias in names]
+            case ast.Constant(value=str(text)) if re.fullmatch(r"callboard(\.\w+)+", text):
+                named = [text]
+            case _:
+                named = []
+        for name in named:
+            private = re.match(r"(callboard\.(?:\w+\.)*?_[a-z]\w*)(\.|$)", name)
+            if private:
+                yield private[1]
+
+
+def test_a_test_names_private_modules_only_of_its_own_package():
+    against = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        folder = path.parent.relative_to(ROOT / "tests")
+        for name in private_names(path) if path != Path(__file__) else ():
+            package = name.rpartition(".")[0].removeprefix("callboard.").removeprefix("actors.")
+            if Path(*package.split(".")) != folder:
+                against.append(f"{path.relative_to(ROOT)} names {name}")
+    assert against == []
+
+
+def test_a_tests_name_has_at_most_seventy_characters():
+    names = [
+        node.name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert [name for name in names if name.startswith("test_") and len(name) > 70] == []
+
+
 def test_no_agent_imports_another_agent():
     kinds = {"host", "app", "mobile", "linux"}
     agents = {f"callboard.actors.{kind}" for kind in kinds}

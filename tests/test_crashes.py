@@ -14,7 +14,6 @@ from callboard import EventName, FunctionModel, Outcome, Server, Task, tool
 from callboard.actors.agent import Agent, JobReturned
 from callboard.actors.app import AppAgent
 from callboard.actors.host import HostAgent
-from callboard.actors.root import Root
 from callboard.messages import (
     AgentKind,
     Answer,
@@ -23,8 +22,6 @@ from callboard.messages import (
     Observation,
     Pause,
     Step,
-    SubtaskEnded,
-    SupervisorStoppedError,
 )
 from callboard.testing import MemoryServer, VirtualClock
 from support import ASSIGN, FINISH, PATIENCE, append
@@ -386,19 +383,3 @@ def test_an_agent_that_could_not_be_started_once_is_started_later(start, monkeyp
 
     monkeypatch.setattr(HostAgent, "start", refuse_once)
     assert start(host=[FINISH], supervision=AT_ONCE).submit(Task(request="x")).result(PATIENCE).ok
-
-
-def test_if_the_switchboard_itself_breaks_whoever_waits_gets_an_error(start, monkeypatch):
-    original = Root._receive
-
-    def broken(self, message):
-        if isinstance(message, SubtaskEnded):
-            msg = "a bug of ours"
-            raise TypeError(msg)
-        return original(self, message)
-
-    monkeypatch.setattr(Root, "_receive", broken)
-    supervisor = start(app=lambda _request: FINISH)
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
-    with pytest.raises(SupervisorStoppedError):
-        handle.result(PATIENCE)

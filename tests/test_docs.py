@@ -11,7 +11,6 @@ import pytest
 
 from callboard import Settings
 from callboard.actors.processing import MACHINES
-from callboard.config._logging import LEVELS
 from callboard.messages import AgentKind, Event, EventName
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,7 +64,9 @@ def test_every_event_of_the_catalogue_is_emitted_somewhere(name):
 @pytest.mark.parametrize("name", EventName)
 def test_every_event_is_in_the_catalogue_with_its_docstring_and_level(name):
     assert GENERATE.docstrings_of(EventName)[name.name]
-    assert f"| `{name.value}` | {LEVELS.get(name, 'info')} |" in (ROOT / "docs" / "events.md").read_text("utf-8")
+    assert f"| `{name.value}` | {GENERATE.LEVELS.get(name, 'info')} |" in (ROOT / "docs" / "events.md").read_text(
+        "utf-8"
+    )
 
 
 @pytest.mark.parametrize("name", EventName)

@@ -8,6 +8,7 @@ import pytest
 from openpyxl import Workbook, load_workbook
 
 from callboard import EventName, Task
+from callboard.actors.runtime import Jobs
 from callboard.testing import Faults, assert_replays
 from support import HELD, PATIENCE
 
@@ -88,13 +89,13 @@ def test_the_rest_of_a_list_that_was_held_in_its_middle(stage, book, until, monk
             go.set()
             until(handle, EventName.STEP_ENDED)
         else:
-            drain = supervisor._jobs.drain  # is waited for once the intake is closed, and all is suspended
+            drain = Jobs.drain  # is waited for once the intake is closed, and all is suspended
 
-            def let_go(timeout):
+            def let_go(jobs, timeout):
                 go.set()
-                return drain(timeout)
+                return drain(jobs, timeout)
 
-            monkeypatch.setattr(supervisor._jobs, "drain", let_go)
+            monkeypatch.setattr(Jobs, "drain", let_go)
             assert supervisor.stop() == ()
     assert cells(book) == {"A1": "new A1"}
     write(book, meanwhile)

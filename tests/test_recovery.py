@@ -8,7 +8,6 @@ import pytest
 
 from callboard import EventName, Outcome, Task, tool
 from callboard.actors.commands import TargetLookup
-from callboard.actors.journal._writer import RETAIN_SECONDS
 from callboard.messages import (
     Effect,
     JournalInUseError,
@@ -430,7 +429,7 @@ def test_what_is_past_its_time_is_dropped_at_the_start_and_again_and_again(stage
     supervisor = stage.begin(app=[FINISH], clock=clock, journal={"days": 1e-9})
     supervisor.submit(lone(id="t")).result(PATIENCE)
     assert supervisor.handle("t").result(0).ok
-    clock.advance(RETAIN_SECONDS)
+    clock.advance(24 * 3600)
     with pytest.raises(UnknownTaskError):
         supervisor.handle("t")
 

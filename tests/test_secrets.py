@@ -10,7 +10,6 @@ from pydantic import SecretStr
 from callboard import EventName, Outcome, Task, tool
 from callboard.actors.commands import Secrets
 from callboard.messages import Effect, Observation, TaskRefusedError
-from callboard.messages._task import new_task_id
 from callboard.testing import MemoryServer
 from support import FINISH, PATIENCE
 
@@ -216,7 +215,7 @@ def test_a_task_that_quotes_a_secret_submitted_again_is_the_same_task(start, tmp
     for _ in range(2 if kept else 1):
         supervisor = start(app=[LOGIN, FINISH], servers=[surface], journal=journal, **settings)
         for _ in range(2):
-            handle = supervisor.submit(given.model_copy(update={} if "id" in named else {"id": new_task_id()}))
+            handle = supervisor.submit(given.model_copy(update={} if "id" in named else {"id": Task(request="x").id}))
             assert handle.result(PATIENCE).ok
             ids.append(handle.task_id)
         supervisor.stop()
@@ -258,7 +257,7 @@ def test_a_key_is_found_again_when_it_has_become_a_secret(start, tmp_path):
     first.submit(given).result(PATIENCE)
     first.stop()
     second = start(app=[FINISH], journal=journal, secrets={"account": "47110815"})
-    assert second.submit(given.model_copy(update={"id": new_task_id()})).task_id == given.id
+    assert second.submit(given.model_copy(update={"id": Task(request="x").id})).task_id == given.id
 
 
 def test_another_task_of_the_same_id_is_refused_despite_the_same_secret(start):

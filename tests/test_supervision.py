@@ -17,6 +17,7 @@ from callboard.actors.agent import Agent, JobReturned
 from callboard.actors.blackboard import Blackboard, Kept
 from callboard.actors.journal import JournalFile
 from callboard.actors.runtime import EventStream, committing
+from callboard.actors.states import Run
 from callboard.messages import Effect, JournalError, LeaseVoidError, Pause, StepDone, SubtaskEnded
 from callboard.testing import Faults, MemoryServer, VirtualClock, assert_replays, disk_full
 from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
@@ -251,13 +252,18 @@ def test_a_cancel_of_work_that_waits_for_a_hung_target_keeps_what_was_done(start
 
 
 def test_a_history_that_can_not_be_folded_ends_the_work_with_its_causes(start, crashes, journal, monkeypatch):
-    crashes(step_done(2), 1)
-
     def break_down(*_args):
+        monkeypatch.undo()
         msg = "another bug"
         raise ValueError(msg)
 
-    monkeypatch.setattr("callboard.actors.root._endings.fold", break_down)
+    def at_step_two(agent, message):
+        if step_done(2)(agent, message):
+            monkeypatch.setattr(Run, "begin", break_down)  # the history is folded once the agent is given up
+            return True
+        return False
+
+    crashes(at_step_two, 1)
     supervisor = start(app=[append("1"), FINISH, FINISH], journal=journal, supervision={"intensity": 0})
     result = supervisor.submit(lone()).result(PATIENCE)
     assert (result.outcome, [cause.reason for cause in result.causes]) == (Outcome.ERROR, ["a bug"])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import errno
 import json
-from pathlib import Path
+import sqlite3
 
 import pytest
 
-from callboard import EventName, Outcome, Task, TaskResult
+from callboard import EventName, Outcome, Task
 from callboard.actors.journal import JournalFile
-from callboard.actors.root._tasks import TaskRecord
-from callboard.messages import JournalError, SupervisorStoppedError, UnknownTaskError
+from callboard.messages import JournalError, UnknownTaskError
 from callboard.testing import Faults, MemoryServer, disk_full
 from support import ASSIGN, FINISH, PATIENCE
 
@@ -120,19 +119,24 @@ def test_a_full_disk_is_seen_in_a_log_of_what_is_important_alone(start, surface,
 
 
 @pytest.fixture
-def file(monkeypatch):
-    """The journal file that was opened last."""
-    opened = []
-    monkeypatch.setattr(JournalFile, "_count", lambda self, real=JournalFile._count: (opened.append(self), real(self)))
+def connection(monkeypatch):
+    """Give the connection to the journal file that was opened last."""
+    opened, connect = [], sqlite3.connect
+
+    def kept(*arguments, **options):
+        opened.append(connect(*arguments, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", kept)
     return lambda: opened[-1]
 
 
 @pytest.mark.parametrize(
     ("pragma", "why"), [("max_page_count = 1", "full"), ("query_only = ON", "readonly")], ids=["full", "read-only"]
 )
-def test_when_sqlite_can_not_write_the_work_stops_and_no_task_is_lost(begin, done, file, pragma, why):
+def test_when_sqlite_can_not_write_the_work_stops_and_no_task_is_lost(begin, done, connection, pragma, why):
     with Faults() as faults:
-        faults.before("intent", lambda: file()._connection.execute(f"PRAGMA {pragma}"), nth=2)
+        faults.before("intent", lambda: connection().execute(f"PRAGMA {pragma}"), nth=2)
         broken = begin()
         over = broken.submit(Task(id="over", request="look")).result(PATIENCE)
         handle = broken.submit(Task(id="t", request="do it " + "x" * 20_000))  # each row needs pages of its own
@@ -241,12 +245,3 @@ def test_a_fault_may_fail_in_any_way_that_a_system_call_does(begin):
         faults.before("decided", broken_disk)
         with pytest.raises(JournalError, match="Input/output error"):
             begin().submit(Task(request="do it")).result(PATIENCE)
-
-
-def test_of_a_task_that_ends_while_it_is_suspended_the_first_word_holds():
-    record = TaskRecord(Task(id="t", request="do it"), None, 0.0)
-    record.tell(SupervisorStoppedError("it goes on with the next one"))
-    record.tell(TaskResult(task_id="t", outcome=Outcome.FINISHED))
-    record.tell(JournalError(Path("journal.db"), "can't be written"))
-    with pytest.raises(SupervisorStoppedError, match="with the next one"):
-        record.done.result(0)

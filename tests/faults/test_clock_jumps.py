@@ -33,8 +33,8 @@ def surface():
 
 @pytest.fixture
 def begin(begin, surface):
-    """Start supervisors with clocks that are some seconds ahead."""
-    return lambda ahead, app, **given: begin(app=app, servers=[surface], clock=Jumping(ahead), **given)
+    """Start supervisors with a clock each."""
+    return lambda clock, app, **given: begin(app=app, servers=[surface], clock=clock, **given)
 
 
 def append_thrice(request):
@@ -51,11 +51,11 @@ def test_between_two_processes_a_jump_uses_up_no_time_of_a_task(begin, surface, 
     def asking(request):
         return waiting if request.step == 1 else append_thrice(request)
 
-    first = begin(0.0, asking, **TIGHT)
+    first = begin(Jumping(), asking, **TIGHT)
     handle = first.submit(Task(id="t", request="do it", target="memo:one"))
     until(handle, EventName.QUESTION_ASKED)
     first.stop()
-    second = begin(jump, asking, **TIGHT)
+    second = begin(Jumping(jump), asking, **TIGHT)
     handle = second.handle("t")
     if jump < DAY:
         handle.answer(handle.questions()[0].id, "this one")
@@ -68,10 +68,11 @@ def test_between_two_processes_a_jump_uses_up_no_time_of_a_task(begin, surface, 
 
 @pytest.mark.parametrize("jump", [-DAY, DAY], ids=["a day back", "a day ahead"])
 def test_in_the_middle_of_the_work_a_jump_uses_up_no_time_of_a_task(begin, surface, jump):
-    first, reached = begin(0.0, append_thrice, **TIGHT), []
+    clock, reached = Jumping(), []
+    first = begin(clock, append_thrice, **TIGHT)
 
     def jumped():
-        first._clock.ahead += jump
+        clock.ahead += jump
         reached.append(jump)
 
     with Faults() as faults:
@@ -88,12 +89,13 @@ def test_a_task_resumes_with_its_remaining_time_after_a_clock_jump(begin, surfac
     def asking(request):
         return {"Status": "PENDING", "Questions": ["which?"]} if request.step == 2 else append_thrice(request)
 
-    first = begin(0.0, asking, **TIGHT)
+    clock = Jumping()
+    first = begin(clock, asking, **TIGHT)
     with Faults() as faults:
-        faults.after("command_result", lambda: setattr(first._clock, "ahead", jump), nth=1)
+        faults.after("command_result", lambda: setattr(clock, "ahead", jump), nth=1)
         until(first.submit(Task(id="t", request="do it", target="memo:one")), EventName.QUESTION_ASKED)
     first.stop()
-    handle = begin(jump, asking, **TIGHT).handle("t")
+    handle = begin(Jumping(jump), asking, **TIGHT).handle("t")
     handle.answer(handle.questions()[0].id, "this one")
     result = handle.result(PATIENCE)
     assert result.outcome is Outcome.FINISHED

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 
 import pytest
 
 from callboard import Task
 from callboard.actors.journal import JournalFile, JournalReader, Row
-from callboard.actors.journal._schema import migrate
 from callboard.messages import Pause
 from support import PATIENCE
 
@@ -97,12 +97,13 @@ def test_a_journal_whose_maker_was_killed_is_made_by_the_next_process(tmp_path, 
     def still(_statement):
         stills.append(shutil.copytree(place, tmp_path / f"still {len(stills)}"))
 
-    def watched(connection):
+    def watched(*arguments, connect=sqlite3.connect, **options):
+        connection = connect(*arguments, **options)
         connection.set_trace_callback(still)
-        migrate(connection)
+        return connection
 
     with monkeypatch.context() as patch:
-        patch.setattr("callboard.actors.journal._file.migrate", watched)
+        patch.setattr(sqlite3, "connect", watched)
         JournalFile.open(place / "journal.db").close()
     assert len(stills) > 5
     for folder in stills:

@@ -11,7 +11,7 @@ import pytest
 from openpyxl import load_workbook
 
 from callboard import EventName, Outcome, Task
-from callboard.actors.processing import _decide
+from callboard.actors.models import AppResponse
 from callboard.actors.runtime import Deed
 from callboard.messages import JournalError
 from callboard.testing import Faults, assert_replays, disk_full
@@ -71,15 +71,14 @@ def broken_off(start, tmp_path, book, monkeypatch):
             assert len(calls) < nth or kept.wait(PATIENCE)  # all that came before this call is safe by then
             foresee(*note)
 
-        def checked(*answer, **how):
+        def checked(answer, status=AppResponse.decided_status):
             assert kept.wait(PATIENCE)
-            return decision_of(*answer, **how)
+            return status(answer)
 
-        decision_of = _decide.decision_of
         with Faults() as faults, monkeypatch.context() as patched:
             patched.setattr(Deed, "foresee", foreseen)
             if where == "before it was decided":
-                patched.setattr(_decide, "decision_of", checked)
+                patched.setattr(AppResponse, "decided_status", checked)
                 faults.after("answered", kept.set)
                 faults.before("decided", disk_full)
             else:

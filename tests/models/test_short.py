@@ -6,14 +6,14 @@ import dataclasses
 
 import pytest
 
-from callboard.actors.commands._tools import LocalTool
+from callboard.actors.commands import Toolbox
 from callboard.actors.models import ToolInfo
 from callboard.actors.models._prompt import prompt_of
 from callboard.actors.models._schema import answer_schema, own_parameters
 from callboard.actors.models._short import shortened_request
 from callboard.actors.runtime import Lanes
 from callboard.actors.servers.documents import DocumentServer
-from callboard.messages import ESSENTIAL, Action, AgentKind, CommandType, Decision, Effect, Target, TargetKind
+from callboard.messages import ESSENTIAL, Action, AgentKind, Decision, Effect, Target, TargetKind
 
 TABLE = ToolInfo(
     name="insert_table",
@@ -89,9 +89,9 @@ def parameters(tools):
 
 def test_the_documents_tools_say_what_they_need(asks, tmp_path):
     server = DocumentServer(tmp_path)
-    tools = tuple(
-        LocalTool(server, tool, WINDOW, Lanes()).info for tool in server.tools() if tool.type is CommandType.ACTION
-    )
+    toolbox, book = Toolbox([server], (), Lanes()), WINDOW.model_copy(update={"address": "app/excel/book.xlsx"})
+    offered = toolbox.actions(AgentKind.APP, WINDOW) | toolbox.actions(AgentKind.APP, book)
+    tools = tuple(tool.info for tool in offered.values())
     whole, short = parameters(tools), parameters(shortened_request(asks(tools=tools)).tools)
     assert short["write_range"] == {"values", "cell"}
     assert short["insert_paragraph"] == {"text", "position"}

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from callboard import Event, EventName, ModelAnswer, Outcome, Task
+from callboard.actors.agent import Agent
 from callboard.actors.observe import Metrics
 from callboard.actors.observe._metrics import COUNTERS, GAUGES, HISTOGRAMS
 from callboard.messages import ModelError, SettingsError, Usage
@@ -151,7 +152,12 @@ def test_what_runs_what_waits_and_what_asks_is_told_as_it_is_now(start, until, r
 
 def test_a_crash_is_counted(start, read, monkeypatch):
     supervisor = start(observe=COUNTED, app=[{"Status": "FINISH"}])
-    monkeypatch.setattr("callboard.actors.agent.Agent._begin", lambda *_: 1 / 0)
+
+    def crash_once(_agent, _message):
+        monkeypatch.undo()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Agent, "receive", crash_once)
     supervisor.submit(Task(request="write x", target="memo:one")).result(PATIENCE)
     assert read(supervisor.metrics())["callboard_agent_crashes_total", "app"] == 1
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from callboard import Task
-from callboard.actors.processing import _decide
+from callboard.actors.models import AppResponse
 from callboard.actors.states import AppAgentStateManager, By, Move, WorkingState
 from callboard.messages import InvalidAnswerError
 from support import ASSIGN, FINISH, append
@@ -79,15 +79,13 @@ def test_a_state_that_decides_otherwise(whole, monkeypatch):
 
 
 def test_a_parser_that_refuses_what_counted(whole, monkeypatch):
-    read = _decide.decision_of
-
-    def strict(context, run, observation, content, **more):
-        if content["Status"] == "FINISH":
+    def strict(answer, read=AppResponse.decided_status):
+        if read(answer) == "FINISH":
             msg = "FINISH is out of fashion"
             raise InvalidAnswerError(msg)
-        return read(context, run, observation, content, **more)
+        return read(answer)
 
-    monkeypatch.setattr(_decide, "decision_of", strict)
+    monkeypatch.setattr(AppResponse, "decided_status", strict)
     found = whole.again().difference
     assert (found.what, found.expected, found.got) == ("the word", "step_done", "step_failed")
     assert "the model's answer was sent back: FINISH is out of fashion" in found.because
@@ -96,28 +94,20 @@ def test_a_parser_that_refuses_what_counted(whole, monkeypatch):
 
 def test_a_parser_that_lets_pass_what_was_sent_back(record, monkeypatch):
     record.run(Task(id="t", request="x", target="memo:one"), app=[{"Status": "DANCE"}, FINISH])
-    read = _decide.decision_of
 
-    def lenient(context, run, observation, content, **more):
-        status = {"DANCE": "FINISH"}.get(content["Status"], content["Status"])
-        return read(context, run, observation, {**content, "Status": status}, **more)
+    def lenient(answer, read=AppResponse.decided_status):
+        return {"DANCE": "FINISH"}.get(read(answer), read(answer))
 
-    monkeypatch.setattr(_decide, "decision_of", lenient)
+    monkeypatch.setattr(AppResponse, "decided_status", lenient)
     found = record.again().difference
     assert found.what == "an answer of the model counts that was sent back"
 
 
 def test_a_parser_that_reads_another_action(whole, monkeypatch):
-    read = _decide.decision_of
+    def other(answer, read=AppResponse.decided_actions):
+        return [action.model_copy(update={"arguments": {**action.arguments, "text": "?"}}) for action in read(answer)]
 
-    def other(context, run, observation, content, **more):
-        decision = read(context, run, observation, content, **more)
-        actions = tuple(
-            action.model_copy(update={"arguments": {**action.arguments, "text": "?"}}) for action in decision.actions
-        )
-        return decision.model_copy(update={"actions": actions})
-
-    monkeypatch.setattr(_decide, "decision_of", other)
+    monkeypatch.setattr(AppResponse, "decided_actions", other)
     found = whole.again().difference
     assert found.what == "the actions"
     assert (found.expected, found.got) == (

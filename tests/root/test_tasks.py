@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from callboard.actors.root import _tasks
@@ -9,12 +11,15 @@ from callboard.actors.root._tasks import TaskBook, TaskRecord, never_ran
 from callboard.messages import (
     Cancel,
     Cause,
+    JournalError,
     Outcome,
     PlanStep,
     RoundEnded,
     SubtaskResult,
+    SupervisorStoppedError,
     Task,
     TaskRefusedError,
+    TaskResult,
     Usage,
 )
 from callboard.testing import MemoryServer
@@ -224,3 +229,12 @@ def test_work_that_never_ran_has_an_ending_of_its_own():
     result = never_ran(assign, Outcome.CANCELLED, causes)
     assert (result.run_id, result.number, result.address) == (assign.run_id, 1, WINDOW.address)
     assert (result.outcome, result.causes, result.usage) == (Outcome.CANCELLED, causes, Usage())
+
+
+def test_of_a_task_that_ends_while_it_is_suspended_the_first_word_holds():
+    record = TaskRecord(Task(id="t", request="do it"), None, 0.0)
+    record.tell(SupervisorStoppedError("it goes on with the next one"))
+    record.tell(TaskResult(task_id="t", outcome=Outcome.FINISHED))
+    record.tell(JournalError(Path("journal.db"), "can't be written"))
+    with pytest.raises(SupervisorStoppedError, match="with the next one"):
+        record.done.result(0)

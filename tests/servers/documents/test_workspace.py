@@ -182,22 +182,20 @@ def test_a_void_lease_stops_a_write_and_leaves_nothing_behind(letter: Path, call
     before = letter.read_bytes()
     lease = Lease("letter.docx", 1)
     lease.void()
-    with Deed(lease).active():
-        for name, document, arguments in (
-            ("insert_paragraph", letter.name, {"text": "late"}),
-            ("save_as", letter.name, {"path": "late.docx"}),
-            ("create_document", None, {"path": "late.xlsx"}),
-        ):
-            with pytest.raises(LeaseVoidError):
-                call(name, document, **arguments)
+    for name, document, arguments in (
+        ("insert_paragraph", letter.name, {"text": "late"}),
+        ("save_as", letter.name, {"path": "late.docx"}),
+        ("create_document", None, {"path": "late.xlsx"}),
+    ):
+        with pytest.raises(LeaseVoidError):
+            call(name, document, deed=Deed(lease), **arguments)
     assert letter.read_bytes() == before
     assert list(letter.parent.iterdir()) == [letter]
 
 
 def test_a_written_file_is_noted_as_an_artifact_of_the_call(letter: Path, call: Call) -> None:
     deed = Deed(Lease("letter.docx", 1))
-    with deed.active():
-        call("insert_paragraph", letter.name, text="x")
+    call("insert_paragraph", letter.name, deed=deed, text="x")
     assert deed.artifacts == [str(letter)]
 
 

@@ -12,8 +12,6 @@ import pytest
 from pydantic import ValidationError
 
 from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, Task, tool
-from callboard.actors.root._actor import Root
-from callboard.actors.root._requests import NotKept
 from callboard.actors.runtime import committing
 from callboard.messages import (
     AgentKind,
@@ -232,27 +230,6 @@ def test_a_key_is_one_task_however_many_ask_at_a_time(start):
     answers = [ids.get(timeout=PATIENCE) for _ in range(160)]
     assert len(set(answers)) == len(surface.deeds) == 20
     assert all(ok for _, _, ok in answers)
-
-
-def test_who_asks_while_a_task_is_being_refused_is_not_given_it(start, monkeypatch):
-    supervisor = start(app=[WRITE])
-
-    def ask():
-        return supervisor.submit(Task(request="write hello", target="memo:one", key="order-17"))
-
-    first = ask()
-    assert first.result(PATIENCE).ok
-    post, held = Root._post, []
-
-    def late(root, message):
-        (held.append(message) if isinstance(message, NotKept) else post(root, message))
-
-    monkeypatch.setattr(Root, "_post", late)
-    for _ in range(2):  # the first of them is taken, and refused by the journal; the second comes before that is known
-        with monkeypatch.context() as once:
-            once.setattr(supervisor._journal, "find", lambda _task, once=once: once.undo())
-            assert ask().task_id == first.task_id
-    assert len(held) == 1
 
 
 @pytest.mark.parametrize("name", [{"key": "order-17"}, {"id": "order-17"}])

@@ -1,0 +1,51 @@
+"""The root actor within a running supervisor: a message that comes late, and a failure of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from callboard import Task
+from callboard.actors.root._actor import Root
+from callboard.actors.root._requests import NotKept
+from callboard.messages import SubtaskEnded, SupervisorStoppedError
+from support import FINISH, PATIENCE, write
+
+
+def test_who_asks_while_a_task_is_being_refused_is_not_given_it(start, monkeypatch):
+    supervisor = start(app=[write(status="FINISH")])
+
+    def ask():
+        return supervisor.submit(Task(request="write hello", target="memo:one", key="order-17"))
+
+    first = ask()
+    assert first.result(PATIENCE).ok
+    post, held, root_of = Root._post, [], []
+
+    def late(root, message):
+        root_of.append(root)
+        (held.append(message) if isinstance(message, NotKept) else post(root, message))
+
+    monkeypatch.setattr(Root, "_post", late)
+    for _ in range(2):  # the first of them is taken, and refused by the journal; the second comes before that is known
+        with monkeypatch.context() as once:
+            once.setattr(supervisor._journal, "find", lambda _task, once=once: once.undo())
+            assert ask().task_id == first.task_id
+    assert len(held) == 1
+    for message in held:  # otherwise a stop waits for the task
+        post(root_of.pop(), message)
+
+
+def test_if_the_switchboard_itself_breaks_whoever_waits_gets_an_error(start, monkeypatch):
+    original = Root._receive
+
+    def broken(self, message):
+        if isinstance(message, SubtaskEnded):
+            msg = "a bug of ours"
+            raise TypeError(msg)
+        return original(self, message)
+
+    monkeypatch.setattr(Root, "_receive", broken)
+    supervisor = start(app=lambda _request: FINISH)
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    with pytest.raises(SupervisorStoppedError):
+        handle.result(PATIENCE)
