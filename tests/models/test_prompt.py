@@ -11,6 +11,7 @@ from callboard.actors.models import ModelRequest, ToolInfo
 from callboard.actors.models._prompt import prompt_of
 from callboard.actors.models._references import References
 from callboard.actors.models._schema import answer_schema
+from callboard.actors.models._short import shortened_request
 from callboard.actors.processing import MACHINES
 from callboard.config import Settings, load_prompts
 from callboard.messages import (
@@ -232,6 +233,43 @@ def test_very_many_controls_are_cut_and_it_is_told(asks):
     assert '- "Cell 0"' in text
     assert " more are not shown)" in text
     assert shown(request).tokens < 2000
+
+
+SHELL = Observation(window={"title": "Shell"}, text="$ ls\nreport.docx")
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_the_text_of_a_surface_is_told(asks, short):
+    request = asks(observation=SHELL)
+    seen = shown(shortened_request(request) if short else request, short=short).user[0].partition("## What you see")[2]
+    assert '{"title": "Shell"}\ntext:\n$ ls\nreport.docx\n</data>' in seen
+
+
+def test_a_surface_with_a_text_is_not_said_to_have_no_controls(asks):
+    assert "no controls" not in shown(asks(observation=SHELL)).user[0]
+    assert "no controls" in shown(asks(observation=Observation())).user[0]
+
+
+def test_controls_and_text_of_a_surface_are_both_told(asks):
+    controls = (Control(id="button-1", name="Run", kind="button"),)
+    seen = shown(asks(observation=SHELL.model_copy(update={"controls": controls}))).user[0]
+    assert '- "Run": button (id button-1)\ntext:\n$ ls\nreport.docx\n' in seen
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_a_text_that_is_too_long_is_told_from_its_beginning(asks, short):
+    request = asks(observation=Observation(text="first line\n" + "x" * 100_000), observation_tokens=300)
+    text = shown(shortened_request(request) if short else request, short=short).user[0]
+    assert "text:\nfirst line\nxxx" in text
+    assert "… (99411 of 100011 characters left out)" in text
+
+
+def test_very_many_controls_leave_half_of_the_room_to_the_text(asks):
+    controls = tuple(Control(id=f"cell-{n}", name=f"Cell {n}", kind="cell") for n in range(5000))
+    request = asks(observation=Observation(controls=controls, text="y" * 5000), observation_tokens=300)
+    told, _, text = shown(request).user[0].partition("controls:\n")[2].partition("text:\n")
+    assert 500 < len(told) < 650
+    assert text.startswith("y" * 600 + " … (4400 of 5000 characters left out)")
 
 
 def test_a_picture_is_sent_unless_the_model_can_not_see(asks):
@@ -462,6 +500,14 @@ def test_what_a_person_answered_is_told_at_all_later_steps(asks):
         text = prompt_of(asks(memory=memory, step=5, subtasks=(), history_tokens=tokens), short=short).user[0]
         assert "before it, asked 'Which region?', a person answered 'North'" in text
         assert "write failed" not in text
+
+
+def test_of_a_step_in_one_line_peoples_answers_alone_are_told(asks):
+    said = Observation(notes=("asked 'Which region?', a person answered 'North'", "write failed: no such cell"))
+    asked = record(1, result("x" * 300)).model_copy(update={"observation": said})
+    text = shown(asks(memory=(asked, record(2, result("x" * 300))), subtasks=(), history_tokens=150)).user[0]
+    assert "- step 1: read_table (success); said CONTINUE; before it, asked 'Which region?', a person answered" in text
+    assert "write failed" not in text
 
 
 @pytest.mark.parametrize("name", ["delete_chart", "set_chart_title", "find_and_replace", "wait_for", "read_chart"])
