@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
 from pathlib import Path
 
@@ -71,6 +72,24 @@ class Sudden(VirtualClock):
         if seconds == QUESTION_SECONDS:
             self.advance(60)
         return alarm
+
+
+class Noting(VirtualClock):
+    """A clock that tells which alarms are still to go off."""
+
+    def __init__(self):
+        super().__init__()
+        self._set = []
+
+    def after(self, seconds, callback):
+        alarm = super().after(seconds, callback)
+        self._set.append((seconds, alarm))
+        return alarm
+
+    @property
+    def ahead(self):
+        """The alarms that are due later, by the seconds for which they were set."""
+        return [seconds for seconds, alarm in self._set if not alarm.cancelled and alarm.due > self.elapsed()]
 
 
 def late(supervisor):
@@ -358,6 +377,47 @@ def test_a_deadline_after_the_end_changes_nothing(start):
     clock.advance(1000)
     assert supervisor.status().ended_tasks == 1
     assert handle.result(0).ok
+
+
+LONG = {"task_seconds": 86_400, "subtask_seconds": 43_200}
+
+
+@pytest.mark.parametrize("limit", LONG)
+def test_no_alarm_of_a_task_is_left_once_it_is_over(start, limit):
+    clock = Noting()
+    supervisor = start(host=[ASSIGN, FINISH], app=[FINISH], clock=clock, limits={limit: LONG[limit]})
+    assert supervisor.submit(Task(request="x")).result(PATIENCE).ok
+    assert LONG[limit] not in clock.ahead
+
+
+@pytest.mark.parametrize("limit", LONG)
+def test_no_alarm_of_a_task_is_left_once_it_is_cancelled(start, limit):
+    clock, model = Noting(), Endless()
+    supervisor = start(app=FunctionModel(model), clock=clock, limits={limit: LONG[limit]})
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    assert model.asked.wait(PATIENCE)
+    assert LONG[limit] in clock.ahead
+    handle.cancel()
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
+    assert LONG[limit] not in clock.ahead
+
+
+def test_no_alarm_of_a_task_is_left_that_could_not_be_kept(start, monkeypatch):
+    clock, heard = Noting(), queue.SimpleQueue()
+    supervisor = start(app=lambda _: FINISH, clock=clock, limits=LONG)
+
+    def ask():
+        return supervisor.submit(Task(request="x", target="memo:one", key="order-17"))
+
+    assert ask().result(PATIENCE).ok
+    supervisor.subscribe(heard.put)
+    with monkeypatch.context() as once:  # the journal is asked too early to know of the first, and then refuses this
+        once.setattr(supervisor._journal, "find", lambda _task: once.undo())
+        ask()
+    while (event := heard.get(timeout=PATIENCE)).name is not EventName.TASK_ENDED:
+        continue
+    assert event.data["outcome"] == "refused"
+    assert not set(LONG.values()) & set(clock.ahead)
 
 
 @pytest.mark.parametrize(("limit", "outcome"), [("model_seconds", Outcome.ERROR), ("step_seconds", Outcome.TIMED_OUT)])

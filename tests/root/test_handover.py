@@ -1,0 +1,153 @@
+"""Hand-overs: who gets which work with which lease, once its target is free."""
+
+from __future__ import annotations
+
+import pytest
+
+from callboard.actors.journal import MemoryJournal
+from callboard.actors.root._clocks import Stopwatches
+from callboard.actors.root._endings import Endings
+from callboard.actors.root._handover import HandOver
+from callboard.actors.root._leases import LeaseBook
+from callboard.actors.root._outbox import Outbox
+from callboard.actors.root._parts import Parts
+from callboard.actors.root._sessions import Idle
+from callboard.actors.root._stops import Stops
+from callboard.actors.root._tasks import TaskBook
+from callboard.actors.runtime import Leases, VirtualClock
+from callboard.config import Limits
+from callboard.messages import Cancel, EventName, Outcome, Task
+from callboard.testing import MemoryServer
+
+ONE = MemoryServer.window()
+
+
+class Agents:
+    """Agents that are always there, and note what they are told."""
+
+    def __init__(self):
+        self.told = []
+
+    def knows(self, address, memory):
+        return True
+
+    def learn(self, address, memory):
+        pass
+
+    def start(self, address):
+        pass
+
+    def sender(self, address, message):
+        return lambda: self.told.append(message)
+
+
+class Notes:
+    """Notes what happened."""
+
+    def __init__(self):
+        self.events = []
+
+    def emit(self, name, **fields):
+        self.events.append(name)
+
+    def emit_of(self, name, assign, **fields):
+        self.events.append((name, assign.task_id))
+
+
+class Office:
+    """Hand-overs and stops, and what they work with: tasks for one window, each with its agent's first work."""
+
+    def __init__(self):
+        clock, tasks, self.agents, self.notes = VirtualClock(), TaskBook(), Agents(), Notes()
+        self.leases = Leases()
+        self.parts = parts = Parts(
+            post=lambda _message: None,
+            limits=Limits(),
+            clock=clock,
+            journal=MemoryJournal(),
+            jobs=None,
+            outbox=Outbox(MemoryJournal(), clock),
+            tasks=tasks,
+            leases=LeaseBook(self.leases),
+            children=self.agents,
+            recorder=self.notes,
+            clocks=Stopwatches(clock, lambda _cancel: None),
+            people=None,
+            idle=Idle(tasks, self.agents, 8),
+            sessions=None,
+        )
+        self.hands = HandOver(parts)
+        self.stops = Stops(parts, Endings(parts, lambda _ending: None), lambda _record: None)
+
+    def place(self, task_id, *, stopping=False):
+        """Place the work of a task; it gets the window, or waits for it."""
+        record = self.parts.tasks.open(Task(id=task_id, request="x", target="memo:one"), ONE, 0.0)
+        if stopping:
+            record.stopping = Cancel(task_id=task_id)
+        self.hands.place(record, record.next_assign())
+        return record
+
+    def free(self, record):
+        """Give back the window of a task that had it."""
+        self.hands.free(self.token(record))
+
+    def token(self, record):
+        """The number of a task's lease; 0 while it waits."""
+        [run] = record.runs.values()
+        return run.token
+
+    def may_act(self, record):
+        """Say whether a task's agent may act on the window."""
+        return self.leases.get(self.token(record)).valid
+
+
+@pytest.fixture
+def office():
+    return Office()
+
+
+def test_work_that_waited_gets_its_target_with_a_valid_lease(office):
+    first, second = office.place("first"), office.place("second")
+    assert (office.may_act(first), office.token(second)) == (True, 0)
+    office.free(first)
+    assert office.may_act(second)
+    assert office.notes.events[-1] == (EventName.SUBTASK_ASSIGNED, "second")
+
+
+def test_a_task_that_is_stopping_gets_its_target_with_a_void_lease(office):
+    first, second = office.place("first"), office.place("second", stopping=True)
+    office.free(first)
+    assert office.token(second)
+    assert not office.may_act(second)
+
+
+def test_a_task_that_is_stopping_gets_a_free_target_with_a_void_lease(office):
+    record = office.place("first", stopping=True)
+    assert office.token(record)
+    assert not office.may_act(record)
+
+
+def test_a_task_that_is_stopping_is_handed_to_its_agent_to_be_ended(office):
+    first, second = office.place("first"), office.place("second", stopping=True)
+    office.parts.outbox.flush()
+    office.free(first)
+    office.parts.outbox.flush()
+    [run] = second.runs.values()
+    assert office.agents.told[-1] == run
+
+
+def test_a_target_stays_taken_while_a_task_that_is_stopping_has_it(office):
+    first, second, third = office.place("first"), office.place("second", stopping=True), office.place("third")
+    office.free(first)
+    assert office.token(third) == 0
+    office.free(second)
+    assert office.may_act(third)
+
+
+def test_work_that_is_stopped_while_it_waits_never_gets_its_target(office):
+    first, second, third = (office.place(name) for name in ("first", "second", "third"))
+    [waiting] = second.runs.values()
+    office.stops.stop_queued(second, waiting, Cancel(task_id="second"))
+    office.free(first)
+    assert (second.runs, [done.outcome for done in second.subtasks]) == ({}, [Outcome.CANCELLED])
+    assert office.may_act(third)
