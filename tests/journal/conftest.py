@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,23 @@ def everything() -> Callable[[Path], dict[str, bytes]]:
     return lambda folder: {
         str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
     }
+
+
+@pytest.fixture
+def held_open() -> Callable[[Path], list[str]]:
+    """Name the files of a folder, and of those in it, that this process has open; those that were deleted as well."""
+    descriptors = Path("/proc/self/fd")
+    if not descriptors.is_dir():
+        pytest.skip("only Linux tells which files a process has open")
+
+    def held(folder: Path) -> list[str]:
+        found = []
+        for descriptor in descriptors.iterdir():
+            with suppress(FileNotFoundError):  # that of the list itself
+                found.append(descriptor.readlink())
+        return sorted(path.name for path in found if path.is_relative_to(folder))
+
+    return held
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from callboard.messages import (
     EventName,
     JournalDamagedError,
     JournalError,
+    JournalInUseError,
     Message,
     Outcome,
     ResultStatus,
@@ -302,6 +303,32 @@ def test_a_closed_journal_is_one_file_and_opens_again(opened, place, a_task, dur
     journal.close()
     assert [path.name for path in place.parent.iterdir()] == [place.name]
     assert opened(durability=durability).unfinished() == ("t",)
+
+
+@pytest.mark.parametrize("durability", ["full", "process"])
+def test_a_closed_journal_has_no_file_open(opened, place, a_task, held_open, durability):
+    for number in range(3):
+        journal = opened(durability=durability)
+        written(journal, a_task(f"t{number}"))
+        assert {"journal.db", "journal.db.lock"} <= set(held_open(place.parent))
+        journal.close()
+        assert held_open(place.parent) == []
+
+
+def test_a_journal_that_is_refused_has_no_file_open(place, held_open):
+    place.parent.mkdir()
+    place.write_bytes(b"no journal" * 1000)
+    with pytest.raises(JournalDamagedError):
+        JournalFile.open(place)
+    assert held_open(place.parent) == []
+
+
+def test_a_journal_in_use_that_is_refused_has_no_more_files_open(opened, place, held_open):
+    opened()
+    before = held_open(place.parent)
+    with pytest.raises(JournalInUseError):
+        JournalFile.open(place)
+    assert held_open(place.parent) == before
 
 
 def test_closing_twice_is_closing_once(opened):

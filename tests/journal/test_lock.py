@@ -121,6 +121,18 @@ def test_a_lock_that_was_given_back_leaves_no_file(journal, lock):
     assert list(journal.parent.iterdir()) == []
 
 
+def test_a_lock_that_was_given_back_has_no_file_open(journal, lock, held_open):
+    assert held_open(journal.parent) == ["journal.db.lock"]
+    lock.release()
+    assert held_open(journal.parent) == []
+
+
+def test_who_asks_for_the_holder_has_no_file_open(journal, lock, held_open):
+    before = held_open(journal.parent)
+    assert holder_of(journal).pid == os.getpid()
+    assert held_open(journal.parent) == before
+
+
 def test_giving_a_lock_back_twice_gives_it_back_once(journal, lock):
     lock.release()
     again = JournalLock.acquire(journal)
