@@ -386,6 +386,52 @@ def test_a_stop_waits_no_longer_than_it_says_for_a_switchboard_that_hangs(start)
     assert supervisor._scheduler.stop(PATIENCE)
 
 
+class Busy:
+    """A subscriber that does not return from its first event before it is let go."""
+
+    def __init__(self):
+        self.threads, self.let_go, self.heard = queue.SimpleQueue(), threading.Event(), []
+
+    def __call__(self, event):
+        if not self.let_go.is_set():
+            self.threads.put(threading.current_thread())
+            self.let_go.wait(HELD)
+        self.heard.append(event.name)
+
+
+@pytest.fixture
+def busy():
+    subscriber = Busy()
+    yield subscriber
+    subscriber.let_go.set()
+
+
+def test_a_stop_names_a_subscriber_that_does_not_return(start, busy):
+    supervisor = start()
+    supervisor.subscribe(busy, after=0)
+    thread = busy.threads.get(timeout=PATIENCE)
+    assert thread.name in supervisor.stop(0.1)
+    busy.let_go.set()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+def test_a_stop_waits_for_a_subscriber_as_long_as_it_says(start, busy, monkeypatch):
+    supervisor, waited, join = start(), [], threading.Thread.join
+    supervisor.subscribe(busy, after=0)
+    subscribers = busy.threads.get(timeout=PATIENCE)
+
+    def joined(thread, timeout=None):
+        if thread is subscribers:
+            waited.append(timeout)
+            busy.let_go.set()  # it returns because it is waited for
+        join(thread, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", joined)
+    assert (supervisor.stop(PATIENCE), waited) == ((), [PATIENCE])
+    assert busy.heard[-1] is EventName.SUPERVISOR_STOPPED
+
+
 def test_stop_is_idempotent_and_leaves_no_thread(start):
     before = set(threading.enumerate())
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
