@@ -20,7 +20,9 @@ from callboard.messages import (
     Observation,
     ResultStatus,
     StepDone,
+    StepFailed,
     Target,
+    TargetKind,
 )
 from callboard.testing import MemoryServer
 
@@ -58,6 +60,23 @@ class Restless(MemoryServer):
     def halt(self, target: str) -> None:
         """Let the task be paused in the middle of a list."""
         self.lease.paused = True
+
+
+class Desktop(MemoryServer):
+    """An application that a HostAgent starts; a test says what starting it answers."""
+
+    def __init__(self, *targets: Target, **more: Any) -> None:
+        super().__init__(*targets, **more)
+        self.opened: dict[str, Any] = {}
+
+    def targets(self) -> tuple[Target, ...]:
+        address, kind = "app/memo/*", TargetKind.APPLICATION
+        return (Target(id="memo", name="Memo", kind=kind, address=address, server=self.name, start="launch"),)
+
+    @tool(effect=Effect.ONCE, agents=(AgentKind.HOST,), offered=False)
+    def launch(self, name: str) -> dict[str, Any]:
+        """Start an application."""
+        return self.opened
 
 
 def write(text):
@@ -285,6 +304,42 @@ async def test_an_agent_without_confirm_holds_what_needs_approval_as_well(stage,
     done = await acted(here)
     assert (done.record.results, here.surface.deeds) == ((), [])
     assert ([action.tool for action in done.held], done.held_by, done.held_why) == (["write"], Held.POLICY, "ask")
+
+
+# An application that is started
+
+ASSIGN = [{"Status": "ASSIGN", "ControlText": "Memo", "Current Sub-Task": "write"}]
+OPENED = {
+    "id": "memo:new",
+    "name": "Untitled",
+    "kind": "window",
+    "address": "app/memo/new",
+    "server": "memory",
+    "binds": {"target": "memo:new", "size": [3, 0.5], "view": {"zoom": None, "on": True}},
+}
+"""A window as JSON has it: a text for its kind, and any JSON for what it binds."""
+
+
+async def test_the_window_that_a_start_answers_with_in_json_gets_the_subtask(stage):
+    here = stage(ASSIGN, target=None, surface=Desktop)
+    here.surface.opened = OPENED
+    done = await acted(here, here.run())
+    window = done.record.decision.target
+    assert window == Target(**{**OPENED, "kind": TargetKind.WINDOW})
+    assert window.kind is TargetKind.WINDOW
+    assert statuses(done) == [("launch", SUCCESS)]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"kind": "tab"}, {"id": 7}, {"name": None}, {"address": "mobile/new"}, {"binds": [["target", "x"]]}, {"more": 1}],
+)
+async def test_a_start_that_answers_with_no_target_fails_its_step(stage, wrong):
+    here = stage(ASSIGN, target=None, surface=Desktop)
+    here.surface.opened = {**OPENED, **wrong}
+    failed = await here.pipeline.process(here.run())
+    assert isinstance(failed, StepFailed)
+    assert any(cause.reason.startswith("launch answered with no target: ") for cause in failed.causes)
 
 
 # The look before each action

@@ -10,6 +10,7 @@ from callboard import tool
 from callboard.actors.states import Unfinished
 from callboard.messages import (
     Action,
+    AgentKind,
     Answered,
     CommandResult,
     Decided,
@@ -19,12 +20,15 @@ from callboard.messages import (
     Foreseen,
     Held,
     Intent,
+    Observation,
     Outcome,
     Probe,
     Question,
     ResultStatus,
     StepDone,
     StepFailed,
+    Target,
+    TargetKind,
 )
 from callboard.testing import MemoryServer
 
@@ -59,6 +63,24 @@ class Looked(MemoryServer):
     @property
     def texts(self):
         return [text for _, _, text in self.deeds]
+
+
+APPLICATION = Target(
+    id="memo", name="Memo", kind=TargetKind.APPLICATION, address="app/memo/*", server="memory", start="launch"
+)
+
+
+class Launcher(Looked):
+    """An application that can be started."""
+
+    def targets(self):
+        return (APPLICATION,)
+
+    @tool(effect=Effect.ONCE, agents=(AgentKind.HOST,), offered=False)
+    def launch(self, name: str) -> Target:
+        """Start it."""
+        self.deeds.append(("", "", name))
+        return WINDOW
 
 
 def action(text="", name="append"):
@@ -163,6 +185,37 @@ async def test_the_model_is_told_that_an_answer_is_lost_which_nobody_foresaw(lef
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
     said = await here.pipeline.process_recovered(run)
     assert "what it answered is lost" in said.record.results[0].value
+
+
+@pytest.fixture
+def left_start(stage):
+    """A HostAgent's stage on which a crash broke off the start of an application, which was done; and its run."""
+
+    def make(**foreseen):
+        here = stage(surface=Launcher, target=None)
+        here.surface.says = Probe.DONE
+        start = Action(tool="launch", arguments={"name": "memo"})
+        seen = Observation(targets=here.surface.targets())
+        decision = Decision(status="ASSIGN", target=APPLICATION, subtask="write")
+        step = Decided(step=1, observation=seen, decision=decision, actions=(start,))
+        doubt = Intent(call_id="t/0.1.0", tool=start.tool, arguments=start.arguments)
+        note = Foreseen(call_id=doubt.call_id, path="new.txt", after="1", **foreseen)
+        return here, here.run(unfinished=Unfinished(decided=step, intent=doubt, foreseen=(note,)))
+
+    return make
+
+
+async def test_the_window_that_a_start_foresaw_in_json_gets_the_subtask(left_start):
+    here, run = left_start(answer=WINDOW.model_dump(mode="json"))
+    said = await here.pipeline.process_recovered(run)
+    assert (said.record.decision.status, said.record.decision.target) == ("ASSIGN", WINDOW)
+    assert here.surface.texts == []
+
+
+async def test_where_the_answer_of_a_start_is_lost_nothing_is_assigned(left_start):
+    here, run = left_start()
+    said = await here.pipeline.process_recovered(run)
+    assert (said.record.decision.status, said.record.decision.target) == ("CONTINUE", None)
 
 
 async def test_what_was_not_done_is_tried_anew_with_a_new_intent(left):
