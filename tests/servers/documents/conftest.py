@@ -44,7 +44,7 @@ def call(server: DocumentServer) -> Call:
         with (deed or Deed(Lease("here", 1), on_foreseen=lambda *noted: foreseen.append(noted))).active():
             answer = entry.tool.fn(**entry.tool.fn_metadata.validate_arguments({**arguments, **bound}))
         if foreseen:  # what a crash right after the write must not lose
-            assert foreseen[-1][-1] == to_jsonable_python(answer), f"{name} does not answer as it foresaw"
+            assert repr(foreseen[-1][-1]) == repr(to_jsonable_python(answer)), f"{name} does not answer as it foresaw"
         return answer
 
     return run
