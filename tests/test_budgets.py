@@ -468,7 +468,10 @@ def test_whatever_is_called_no_node_of_the_tree_is_over_its_limit(limits, calls)
 
 
 def test_what_a_call_reserved_stays_spent_when_it_is_broken_off(start):
+    clock = VirtualClock()
+
     async def mobile(_request):
+        clock.advance(61)
         return await asyncio.Event().wait()
 
     def host(request):
@@ -481,17 +484,19 @@ def test_what_a_call_reserved_stays_spent_when_it_is_broken_off(start):
         mobile=FunctionModel(mobile, expects=lambda _request: Expected(tokens=60)),
         servers=[MemoryServer(MemoryServer.device("phone"))],
         budget={"task": {"tokens": 100}},
-        limits={"model_seconds": 0.05},
+        limits={"model_seconds": 60},
+        clock=clock,
     )
     result = supervisor.submit(Task(request="x")).result(PATIENCE)
     assert [done.outcome for done in result.subtasks] == [Outcome.FAILED, Outcome.OUT_OF_BUDGET]
 
 
 def test_an_interrupted_call_of_unknown_price_uses_all_remaining_money(start):
-    broken_off = []
+    broken_off, clock = [], VirtualClock()
 
     async def mobile(_request):
         broken_off.append(1)
+        clock.advance(61)
         return await asyncio.Event().wait()
 
     def host(request):
@@ -505,7 +510,8 @@ def test_an_interrupted_call_of_unknown_price_uses_all_remaining_money(start):
         mobile=FunctionModel(mobile),
         servers=[MemoryServer(MemoryServer.device("phone"))],
         budget={"task": {"cost": 1.0}},
-        limits={"model_seconds": 0.05},
+        limits={"model_seconds": 60},
+        clock=clock,
     )
     result = supervisor.submit(Task(request="x")).result(PATIENCE)
     assert (result.outcome, len(broken_off)) == (Outcome.OUT_OF_BUDGET, 1)

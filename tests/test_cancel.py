@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -249,15 +248,13 @@ def _led_into(supervisor, kind, model, until, worker=None):
 
 
 @pytest.mark.parametrize(("kind", "state"), [(kind, state) for kind, states in STATES.items() for state in states])
-def test_cancel_in_every_state_ends_within_a_second(start, until, curtain, kind, state):
+def test_a_cancel_ends_a_task_in_every_state(start, until, curtain, kind, state):
     model, worker = _Into(state, curtain), _Endless()
     models = {"app": FunctionModel(worker), kind: FunctionModel(model)}
-    supervisor = start(**models, servers=[curtain])
+    supervisor = start(**models, servers=[curtain], clock=VirtualClock())  # so that no deadline comes to its help
     handle = _led_into(supervisor, kind, model, until, worker)
-    begin = time.monotonic()
     assert handle.cancel("enough")
     result = handle.result(PATIENCE)
-    assert time.monotonic() - begin < 1
     assert (result.outcome, result.causes[0].reason) == (Outcome.CANCELLED, "enough")
     (task,) = [event for event in handle.events() if event.name is EventName.TASK_ENDED]
     assert task.data["outcome"] == "cancelled"

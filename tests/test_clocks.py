@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Task, tool
+from callboard.actors.journal import MemoryJournal
 from callboard.actors.runtime import committing
 from callboard.messages import Effect
 from callboard.testing import MemoryServer, VirtualClock
-from support import ASSIGN, FINISH, PATIENCE
+from support import ASSIGN, FINISH, PATIENCE, lone
 
 ASK = {"Status": "PENDING", "Comment": "which one?"}
 CONFIRM = {"Status": "CONFIRM", "Function": "write", "Args": {"control_id": "field-1", "text": "x"}}
@@ -164,26 +165,37 @@ def test_each_subtask_has_a_clock_of_its_own(start):
 
 
 def test_a_step_deadline_cancels_the_model_call_and_ends_as_timed_out(start):
-    model = Endless()
-    supervisor = start(app=FunctionModel(model), limits={"step_seconds": 0.05})
-    result = supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE)
+    clock, model = VirtualClock(), Endless()
+    supervisor = start(app=FunctionModel(model), clock=clock, limits={"step_seconds": 60})
+    handle = supervisor.submit(lone())
+    assert model.asked.wait(PATIENCE)
+    clock.advance(61)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.TIMED_OUT
-    assert "the step took longer than 0.05 s" in result.causes[0].reason
+    assert "the step took longer than 60 s" in result.causes[0].reason
     assert model.cancelled.wait(PATIENCE)
 
 
 def test_a_step_deadline_cancels_an_async_tool(start):
-    surface = Slow()
-    supervisor = start(app=[{"Status": "FINISH", "Function": "wait"}], servers=[surface], limits={"step_seconds": 0.05})
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).outcome is Outcome.TIMED_OUT
+    clock, surface = VirtualClock(), Slow()
+    app = [{"Status": "FINISH", "Function": "wait"}]
+    supervisor = start(app=app, servers=[surface], clock=clock, limits={"step_seconds": 60})
+    handle = supervisor.submit(lone())
+    assert surface.begun.wait(PATIENCE)
+    clock.advance(61)
+    assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
     assert surface.cancelled.wait(PATIENCE)
 
 
 def test_what_a_step_did_before_its_deadline_is_counted(start):
     write = {"Function": "write", "Args": {"control_id": "field-1", "text": "x"}}
     answer = {"Status": "FINISH", "Actions": [write, {"Function": "wait"}]}
-    supervisor = start(app=[answer], servers=[Slow()], limits={"step_seconds": 0.1})
-    usage = supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).usage
+    clock, surface = VirtualClock(), Slow()
+    supervisor = start(app=[answer], servers=[surface], clock=clock, limits={"step_seconds": 60})
+    handle = supervisor.submit(lone())
+    assert surface.begun.wait(PATIENCE)
+    clock.advance(61)
+    usage = handle.result(PATIENCE).usage
     assert (usage.steps, usage.model_calls, usage.commands) == (1, 1, 2)
 
 
@@ -199,11 +211,14 @@ def test_files_of_a_command_cut_off_by_a_step_deadline_are_in_the_result(start, 
 
 
 def test_a_model_deadline_is_an_error_and_cancels_the_call(start):
-    model = Endless()
-    supervisor = start(app=FunctionModel(model), limits={"model_seconds": 0.05})
-    result = supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE)
+    clock, model = VirtualClock(), Endless()
+    supervisor = start(app=FunctionModel(model), clock=clock, limits={"model_seconds": 60})
+    handle = supervisor.submit(lone())
+    assert model.asked.wait(PATIENCE)
+    clock.advance(61)
+    result = handle.result(PATIENCE)
     assert result.outcome is Outcome.ERROR
-    assert any("no answer within 0.05 s" in cause.reason for cause in result.causes)
+    assert any("no answer within 60 s" in cause.reason for cause in result.causes)
     assert model.cancelled.wait(PATIENCE)
 
 
@@ -216,10 +231,13 @@ def test_a_command_deadline_is_a_failed_result_that_the_model_sees(start):
         notes.extend(request.observation.notes)
         return answers[request.call - 1]
 
-    supervisor = start(app=app, servers=[surface], limits={"command_seconds": 0.05})
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).outcome is Outcome.FAILED
+    clock = VirtualClock()
+    handle = start(app=app, servers=[surface], clock=clock, limits={"command_seconds": 60}).submit(lone())
+    assert surface.begun.wait(PATIENCE)
+    clock.advance(61)
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
     assert surface.cancelled.wait(PATIENCE)
-    assert any("took longer than 0.05 s" in note for note in notes)
+    assert any("took longer than 60 s" in note for note in notes)
 
 
 @pytest.mark.parametrize("limit", ["task_seconds", "subtask_seconds"])
@@ -412,7 +430,7 @@ def test_no_alarm_of_a_task_is_left_that_could_not_be_kept(start, monkeypatch):
     assert ask().result(PATIENCE).ok
     supervisor.subscribe(heard.put)
     with monkeypatch.context() as once:  # the journal is asked too early to know of the first, and then refuses this
-        once.setattr(supervisor._journal, "find", lambda _task: once.undo())
+        once.setattr(MemoryJournal, "find", lambda *_: once.undo())
         ask()
     while (event := heard.get(timeout=PATIENCE)).name is not EventName.TASK_ENDED:
         continue

@@ -39,7 +39,7 @@ class Surface(MemoryServer):
     def __init__(self, *targets: Target, **more):
         super().__init__(*(targets or (MemoryServer.window(),)), **more)
         self.looks: Counter[str] = Counter()
-        self.blind = threading.Event()
+        self.blind, self.hanging = threading.Event(), threading.Event()
 
     def observe(self, target: Target) -> Observation:
         self.looks[target.id] += 1
@@ -57,6 +57,7 @@ class Surface(MemoryServer):
     @tool(effect=Effect.ONCE, agents=WORKERS)
     async def hang(self, target: str) -> str:
         """Never end."""
+        self.hanging.set()
         await asyncio.Event().wait()
         return target
 
@@ -963,14 +964,19 @@ def test_row_21_a_cancel_does_not_wait_for_a_last_look_that_hangs(start):
 
 def test_row_21_a_tools_timeout_is_a_failed_result_that_the_model_sees(start):
     requests, app = recorded([{"Status": "CONTINUE", "Function": "hang"}, FINISH])
-    supervisor = start(app=app, servers=[Surface()], limits={"command_seconds": 0.3})
-    assert supervisor.submit(lone()).result(PATIENCE).ok
-    assert requests[1].observation.notes[0].startswith("hang failed: took longer than 0.3 s")
+    clock, surface = VirtualClock(), Surface()
+    handle = start(app=app, servers=[surface], clock=clock, limits={"command_seconds": 60}).submit(lone())
+    assert surface.hanging.wait(PATIENCE)
+    clock.advance(61)
+    assert handle.result(PATIENCE).ok
+    assert requests[1].observation.notes[0].startswith("hang failed: took longer than 60 s")
 
 
 def test_row_21_a_models_timeout_is_an_error(start):
-    app, _ = endless_after()
-    handle = start(app=app, limits={"model_seconds": 0.02}).submit(lone())
+    clock, (app, asked) = VirtualClock(), endless_after()
+    handle = start(app=app, clock=clock, limits={"model_seconds": 60}).submit(lone())
+    assert asked.wait(PATIENCE)
+    clock.advance(61)
     result = handle.result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert "ModelTimeoutError" in [cause.exception for cause in result.causes]

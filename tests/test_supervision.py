@@ -57,6 +57,12 @@ def crashes(monkeypatch, caplog):
     return plan
 
 
+def stacks(seen, thread=""):
+    """Give the stacks of blocked threads; on a busy machine other threads are late, too."""
+    blocked = [event.data for event in seen if event.name is EventName.THREAD_BLOCKED]
+    return [data["stack"] for data in blocked if thread in data["thread"]]
+
+
 def step_done(number):
     return lambda _agent, message: (
         isinstance(message, JobReturned) and isinstance(message.said, StepDone) and message.said.record.step == number
@@ -408,7 +414,7 @@ def test_a_blocked_loop_is_reported_with_its_stack_and_when_it_is_freed(start):
 
     def watch(event):
         seen.append(event)
-        if event.name is EventName.THREAD_BLOCKED:
+        if event.name is EventName.THREAD_BLOCKED and "blocks_here" in event.data["stack"]:
             go.set()
         if event.name is EventName.THREAD_FREED:
             free.set()
@@ -416,8 +422,7 @@ def test_a_blocked_loop_is_reported_with_its_stack_and_when_it_is_freed(start):
     supervisor.subscribe(watch)
     handle = supervisor.submit(lone())
     assert free.wait(PATIENCE)
-    (blocked,) = [event for event in seen if event.name is EventName.THREAD_BLOCKED]
-    assert "blocks_here" in blocked.data["stack"]
+    assert any("blocks_here" in stack for stack in stacks(seen))
     assert handle.result(PATIENCE).ok
 
 
@@ -436,7 +441,7 @@ def test_a_journal_that_waits_for_its_disk_is_reported(start, tmp_path, monkeypa
 
     def watch(event):
         seen.append(event)
-        if event.name is EventName.THREAD_BLOCKED:
+        if event.name is EventName.THREAD_BLOCKED and "slow_disk" in event.data["stack"]:
             go.set()
         if event.name is EventName.THREAD_FREED:
             free.set()
@@ -445,8 +450,7 @@ def test_a_journal_that_waits_for_its_disk_is_reported(start, tmp_path, monkeypa
     waits.set()
     handle = supervisor.submit(lone())
     assert free.wait(PATIENCE)
-    stacks = [event.data["stack"] for event in seen if event.name is EventName.THREAD_BLOCKED]
-    assert "slow_disk" in stacks[0]
+    assert any("slow_disk" in stack for stack in stacks(seen))
     assert handle.result(PATIENCE).ok
 
 
@@ -465,7 +469,7 @@ def test_an_agents_thread_that_is_held_up_is_reported(start, monkeypatch):
 
     def watch(event):
         seen.append(event)
-        if event.name is EventName.THREAD_BLOCKED:
+        if event.name is EventName.THREAD_BLOCKED and "blocks_here" in event.data["stack"]:
             go.set()
         if event.name is EventName.THREAD_FREED:
             free.set()
@@ -473,9 +477,7 @@ def test_an_agents_thread_that_is_held_up_is_reported(start, monkeypatch):
     supervisor.subscribe(watch)
     handle = supervisor.submit(lone())
     assert free.wait(PATIENCE)
-    (blocked,) = [event for event in seen if event.name is EventName.THREAD_BLOCKED]
-    assert blocked.data["thread"] == "callboard-actors"
-    assert "blocks_here" in blocked.data["stack"]
+    assert any("blocks_here" in stack for stack in stacks(seen, "callboard-actors"))
     assert handle.result(PATIENCE).ok
 
 

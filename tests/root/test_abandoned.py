@@ -158,11 +158,11 @@ def test_the_model_sees_a_tools_timeout_and_the_target_stays_abandoned(start, bu
         told.extend(request.observation.notes)
         return {"Status": "FAIL", "Comment": "it hangs"} if request.memory else answer(request)
 
-    supervisor = start(app=app, servers=[button], limits={"command_seconds": 0.1, "phase_retries": 0})
+    supervisor = start(app=app, servers=[button], limits={"command_seconds": 1, "phase_retries": 0})
     result = supervisor.submit(Task(request="press", target="memo:one")).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert "still busy with a call that took too long" in told[0]
-    assert "press failed: took longer than 0.1 s" in told[1]
+    assert "press failed: took longer than 1 s" in told[1]
     assert not button.returned.is_set()
     Watch(supervisor).until(EventName.TARGET_ABANDONED, agent=ONE)
     button.let_go.set()
@@ -185,7 +185,7 @@ def test_a_look_that_does_not_return_abandons_its_target_too(start):
 def test_stop_returns_and_names_the_lane_whose_call_never_does(supervisor, button):
     handle = supervisor.submit(Task(request="press", target="memo:one"))
     assert button.begun.wait(PATIENCE)
-    assert supervisor.stop(0.2) == ("lane memory:memo:one",)
+    assert "lane memory:memo:one" in supervisor.stop(0.2)
     assert handle.result(0).outcome is Outcome.CANCELLED
     assert not button.returned.is_set()
     button.let_go.set()
