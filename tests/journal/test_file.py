@@ -8,13 +8,15 @@ import os
 import sqlite3
 import stat
 import string
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callboard.actors.journal import JournalFile, Row
+from callboard.actors.journal import JournalFile, JournalReader, Row, _file
 from callboard.actors.journal._file import _EVENTS, _RESULT, _SESSION, _UNFINISHED
 from callboard.actors.journal._row import _READ, _READ_BUT_EVENTS
 from callboard.messages import (
@@ -30,6 +32,7 @@ from callboard.messages import (
     ResultStatus,
     Task,
 )
+from support import HELD, PATIENCE
 
 MESSAGES = Path(__file__).resolve().parents[1] / "messages" / "test_every_message.py"
 
@@ -329,6 +332,40 @@ def test_a_journal_in_use_that_is_refused_has_no_more_files_open(opened, place, 
     with pytest.raises(JournalInUseError):
         JournalFile.open(place)
     assert held_open(place.parent) == before
+
+
+def test_a_journal_that_is_closed_while_it_is_read_leaves_no_rows_in_its_log(opened, place, tmp_path, a_task):
+    journal = opened()
+    written(journal, a_task("t"))
+    with JournalReader.open(place) as reader:
+        assert [task.id for task in reader.tasks()] == ["t"]
+        journal.close()
+        assert place.with_name(f"{place.name}-wal").stat().st_size == 0
+        copy = tmp_path / "copy.db"
+        copy.write_bytes(place.read_bytes())  # the one file is the whole journal
+    with JournalReader.open(copy) as reader:
+        assert [task.id for task in reader.tasks()] == ["t"]
+
+
+def test_closing_waits_for_no_reader(place, a_task, monkeypatch):
+    monkeypatch.setattr(_file, "BUSY_SECONDS", HELD)
+    journal = JournalFile.open(place)
+    written(journal, a_task("t"))
+    with closing(sqlite3.connect(place)) as reader:
+        assert reader.execute("BEGIN").execute("SELECT id FROM tasks").fetchall() == [("t",)]
+        closes = threading.Thread(target=journal.close, daemon=True)
+        closes.start()
+        closes.join(PATIENCE)
+        assert not closes.is_alive()
+
+
+def test_a_closed_journal_needs_no_log_to_be_read(opened, place, a_task):
+    journal = opened()
+    written(journal, a_task("t"))
+    write_and_read_versions = slice(18, 20)  # of SQLite's file format: 2 is a log, 1 is none
+    assert place.read_bytes()[write_and_read_versions] == b"\2\2"
+    journal.close()
+    assert place.read_bytes()[write_and_read_versions] == b"\1\1"
 
 
 def test_closing_twice_is_closing_once(opened):

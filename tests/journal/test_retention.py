@@ -82,6 +82,15 @@ def test_the_file_gets_smaller(journal, place, a_row, a_result, days_ago):
     assert place.stat().st_size < 200_000
 
 
+def test_the_file_gets_smaller_while_it_is_in_use(journal, place, a_row):
+    journal.write([a_row(Captured(observation=Observation(text="x" * 1_000_000)), task="old")])
+    journal.commit()
+    journal.prune(days=None, max_bytes=None)
+    assert place.stat().st_size > 1_000_000
+    journal.prune(days=30, max_bytes=None)
+    assert place.stat().st_size < 200_000
+
+
 def test_events_keep_their_numbers_after_the_last_one_was_dropped(journal, opened, an_event, days_ago):
     journal.write([an_event(9, task="old")])
     journal.prune(days=1, max_bytes=None)
