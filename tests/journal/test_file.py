@@ -334,7 +334,7 @@ def test_a_journal_in_use_that_is_refused_has_no_more_files_open(opened, place, 
     assert held_open(place.parent) == before
 
 
-def test_a_journal_that_is_closed_while_it_is_read_leaves_no_rows_in_its_log(opened, place, tmp_path, a_task):
+def test_a_journal_that_is_closed_while_it_is_read_empties_its_log(opened, place, tmp_path, a_task):
     journal = opened()
     written(journal, a_task("t"))
     with JournalReader.open(place) as reader:

@@ -12,6 +12,8 @@ from openpyxl.worksheet.table import Table, TableStyleInfo
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_controls import Place, find, place
 from callboard.actors.servers.documents._excel_file import (
+    LAST_COLUMN,
+    LAST_ROW,
     ExcelFile,
     Value,
     formula_text,
@@ -32,7 +34,6 @@ _MAX_LISTED = 100
 _TABLE_STYLE = "TableStyleMedium9"
 _TABLE_NAME = re.compile(r"[^\W\d][\w.]{0,254}")
 _CELL_NAME = re.compile(r"[A-Z]{1,3}[0-9]+|R[0-9]*C[0-9]*|[RC]", re.IGNORECASE)
-_LAST_ROW, _LAST_COLUMN = 1_048_576, 16_384
 
 
 def read_cells(file: ExcelFile, sheet: Worksheet, cells: CellRange) -> Answer:
@@ -85,7 +86,7 @@ def spread(found: Place, rows: int, width: int) -> CellRange:
     """
     corner = writable(found).cells
     top, left = (corner.min_row, corner.min_col) if corner else (1, 1)
-    if top + rows - 1 > _LAST_ROW or left + width - 1 > _LAST_COLUMN:
+    if top + rows - 1 > LAST_ROW or left + width - 1 > LAST_COLUMN:
         msg = f"{rows} rows and {width} columns from {get_column_letter(left)}{top} on do not fit on a sheet"
         raise ToolError(msg)
     return bounded(CellRange(min_col=left, min_row=top, max_col=left + width - 1, max_row=top + rows - 1))

@@ -13,7 +13,7 @@ from openpyxl.utils import get_column_letter
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_controls import Place, column_of, used_range
-from callboard.actors.servers.documents._excel_file import is_date, is_formula
+from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW, is_date, is_formula
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.cell_range import CellRange
@@ -126,7 +126,7 @@ def _free_corner(sheet: Worksheet, cells: CellRange) -> str:
     column = max(cells.max_col, used.max_col if used else 0) + 2
     charts = sheet._charts  # type: ignore[attr-defined]  # noqa: SLF001 - has no public name
     row = max([1, *(_bottom(chart) + 2 for chart in charts)])
-    return f"{get_column_letter(min(column, 16_384))}{row}"
+    return f"{get_column_letter(min(column, LAST_COLUMN))}{min(row, LAST_ROW)}"
 
 
 def _bottom(chart: object) -> int:

@@ -10,7 +10,7 @@ from openpyxl.utils.cell import coordinate_to_tuple
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_file import ExcelFile, read_value
+from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW, ExcelFile, read_value
 from callboard.actors.servers.documents._tables import short
 from callboard.messages import Control
 
@@ -149,11 +149,14 @@ def parse_cells(text: str) -> CellRange:
     """Read a range such as ``A1`` or ``A1:C10``.
 
     Raises:
-        ToolError: If it is none, or has no end.
+        ToolError: If it is none, has no end, or ends beyond the last cell of a sheet.
     """
     try:
         bounds = [bound for bound in range_boundaries(text.replace("$", "").upper()) if bound is not None]
         left, top, right, bottom = bounds  # whole rows and columns lack some
+        if right > LAST_COLUMN or bottom > LAST_ROW:
+            msg = f"{text!r} lies beyond {get_column_letter(LAST_COLUMN)}{LAST_ROW}, the last cell of a sheet"
+            raise ToolError(msg)
         return CellRange(min_col=left, min_row=top, max_col=right, max_row=bottom)
     except (ValueError, TypeError):
         msg = f"{text!r} is no range of cells; write it like A1:C10"

@@ -9,9 +9,11 @@ from openpyxl.cell.cell import MergedCell
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.formula.translate import Translator
-from openpyxl.utils import FORMULAE, column_index_from_string
+from openpyxl.utils import FORMULAE, column_index_from_string, get_column_letter
 
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_references import ranges
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.cell_range import CellRange
@@ -84,8 +86,7 @@ _OUTWARD = frozenset(
     ],
 )
 """Functions that reach out of the workbook."""
-_CELL = re.compile(r"([A-Za-z]{1,3})([0-9]{1,8})")
-_LAST_ROW, _LAST_COLUMN = 1_048_576, 16_384
+_CELL = re.compile(r"([A-Za-z]{1,3})?([0-9]{1,8})")  # or a row
 _OPENING, _CLOSING = Token.OPEN, Token.CLOSE
 
 
@@ -128,18 +129,26 @@ def fill(sheet: Worksheet, cells: CellRange, formula: str) -> None:
         ToolError: If a cell is the inside of a merged one, or a reference would leave the sheet.
     """
     origin = sheet.cell(cells.min_row, cells.min_col).coordinate
+    last = f"{get_column_letter(cells.max_col)}{cells.max_row}"
+    furthest = _moved(formula, origin, last)
+    for token, _, _ in ranges(furthest[1:]):
+        _check_reference(token.value, furthest)
     for row in range(cells.min_row, cells.max_row + 1):
         for column in range(cells.min_col, cells.max_col + 1):
             cell = sheet.cell(row, column)
             if isinstance(cell, MergedCell):
                 msg = f"{cell.coordinate} lies within a merged cell; write to that cell's top left corner"
                 raise ToolError(msg)
-            try:
-                cell.value = Translator(formula, origin=origin).translate_formula(cell.coordinate)
-            except ValueError as error:
-                msg = f"{formula!r} can't be filled to {cell.coordinate}: {error}"
-                raise ToolError(msg) from error
+            cell.value = _moved(formula, origin, cell.coordinate)
             cell.data_type = "f"
+
+
+def _moved(formula: str, origin: str, to: str) -> str:
+    try:
+        return str(Translator(formula, origin=origin).translate_formula(to))
+    except ValueError as error:
+        msg = f"{formula!r} can't be filled to {to}: {error}"
+        raise ToolError(msg) from error
 
 
 def _function(opening: str, formula: str) -> str:
@@ -163,6 +172,6 @@ def _check_reference(text: str, formula: str) -> None:
     ends = text.rpartition("!")[2].replace("$", "").split(":")
     for end in ends:
         match = _CELL.fullmatch(end)
-        if match and (column_index_from_string(match[1]) > _LAST_COLUMN or not 1 <= int(match[2]) <= _LAST_ROW):
+        if match and (column_index_from_string(match[1] or "A") > LAST_COLUMN or not 1 <= int(match[2]) <= LAST_ROW):
             msg = f"{formula!r} refers to {end}, which no sheet has"
             raise ToolError(msg)

@@ -11,14 +11,14 @@ from openpyxl.utils import quote_sheetname, range_boundaries
 from openpyxl.worksheet.cell_range import CellRange
 from openpyxl.worksheet.formula import ArrayFormula
 
+from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from openpyxl.worksheet.worksheet import Worksheet
 
     from callboard.actors.servers.documents._excel_file import ExcelFile
-
-_LAST_ROW, _LAST_COLUMN = 1_048_576, 16_384
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,7 @@ def overlapping(holder: Holder, title: str, cells: CellRange) -> Iterator[str]:
             left, top, right, bottom = range_boundaries(text.replace("$", ""))
         except (ValueError, TypeError):
             continue
-        other = CellRange(
-            min_col=left or 1, min_row=top or 1, max_col=right or _LAST_COLUMN, max_row=bottom or _LAST_ROW
-        )
+        other = CellRange(min_col=left or 1, min_row=top or 1, max_col=right or LAST_COLUMN, max_row=bottom or LAST_ROW)
         if not cells.isdisjoint(other):
             yield text
 

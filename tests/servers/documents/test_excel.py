@@ -367,5 +367,77 @@ def test_a_mistake_gives_a_clear_error_and_changes_nothing(
     assert book.read_bytes() == before
 
 
+# The edges of a sheet
+
+
+@pytest.mark.parametrize("cell", ["A1048576", "XFD1", "XFD1048576"])
+def test_the_last_row_and_column_are_written_and_read(book: Path, call: Call, cell: str) -> None:
+    assert call("write_range", book.name, values=[["last"]], cell=cell)["cells"] == cell
+    assert values(call, cells=cell) == [["last"]]
+    assert openpyxl.load_workbook(book).active[cell].value == "last"
+
+
+def test_a_range_may_end_at_the_last_row_and_column(book: Path, call: Call) -> None:
+    written = call("write_range", book.name, values=[[1, 2], [3, 4]], cell="XFC1048575")
+    assert written["cells"] == "XFC1048575:XFD1048576"
+    assert values(call, cells=written["cells"]) == [[1, 2], [3, 4]]
+
+
+def test_a_table_may_end_at_the_last_row(book: Path, call: Call) -> None:
+    made = call("insert_table", book.name, header=["a", "b"], rows=[[1, 2]], cell="XFC1048575", name="Last")
+    assert made["cells"] == "XFC1048575:XFD1048576"
+    assert values(call, control_id="table-2") == [["a", "b"], [1, 2]]
+
+
+def test_a_formula_may_refer_to_the_last_row_and_column(book: Path, call: Call) -> None:
+    formula = "=A1048576+XFD1+SUM(Sheet1!$XFD$1048576,1048576:1048576)"
+    assert call("set_formula", book.name, cells="F1", formula=formula)["formula"] == formula
+
+
+def test_a_formula_is_filled_until_it_refers_to_the_last_cell(book: Path, call: Call) -> None:
+    call("set_formula", book.name, cells="F1:G2", formula="=XFC1048575")
+    formulas = call("read_range", book.name, cells="F1:G2")["formulas"]
+    assert formulas == {"F1": "=XFC1048575", "G1": "=XFD1048575", "F2": "=XFC1048576", "G2": "=XFD1048576"}
+
+
+def test_a_chart_without_a_place_is_put_on_the_sheet_however_full_that_is(book: Path, call: Call) -> None:
+    call("write_range", book.name, values=[["last"]], cell="XFD1")
+    call("insert_chart", book.name, type="bar", control_id="table-1", anchor="A1048576")
+    call("insert_chart", book.name, type="bar", control_id="table-1")
+    found = {control["id"]: control["detail"] for control in call("get_controls", book.name)["controls"]}
+    assert [found[chart]["at"] for chart in ("chart-1", "chart-2")] == ["A1048576", "XFD1048576"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "why"),
+    [
+        ("read_range", {"cells": "A1048577"}, "beyond XFD1048576, the last cell of a sheet"),
+        ("read_range", {"cells": "A1048576:A1048577"}, "beyond XFD1048576"),
+        ("read_range", {"cells": "XFE1"}, "beyond XFD1048576"),
+        ("read_range", {"cells": "XFD1:XFE1"}, "beyond XFD1048576"),
+        ("write_range", {"values": [[1]], "cell": "A1048577"}, "beyond XFD1048576"),
+        ("write_range", {"values": [[1]], "cell": "XFE1"}, "beyond XFD1048576"),
+        ("write_range", {"values": [[1], [2]], "cell": "A1048576"}, "2 rows and 1 columns from A1048576 on do not fit"),
+        ("write_range", {"values": [[1, 2]], "cell": "XFD1"}, "1 rows and 2 columns from XFD1 on do not fit"),
+        ("insert_table", {"header": ["a"], "rows": [[1]], "cell": "F1048576"}, "do not fit"),
+        ("set_number_format", {"cells": "XFE1", "number_format": "0"}, "beyond XFD1048576"),
+        ("set_formula", {"cells": "XFE1", "formula": "=B2"}, "beyond XFD1048576"),
+        ("set_formula", {"cells": "F1", "formula": "=A1048577"}, "refers to A1048577, which no sheet has"),
+        ("set_formula", {"cells": "F1", "formula": "=XFE1"}, "refers to XFE1, which no sheet has"),
+        ("set_formula", {"cells": "F1", "formula": "=SUM(1:1048577)"}, "refers to 1048577, which no sheet has"),
+        ("set_formula", {"cells": "F1:F2", "formula": "=A1048576"}, "refers to A1048577, which no sheet has"),
+        ("set_formula", {"cells": "F1:G1", "formula": "=XFD1"}, "refers to XFE1, which no sheet has"),
+        ("insert_chart", {"type": "bar", "anchor": "A1048577"}, "beyond XFD1048576"),
+    ],
+)
+def test_what_lies_beyond_the_last_row_or_column_is_refused(
+    book: Path, call: Call, name: str, arguments: dict[str, object], why: str
+) -> None:
+    before = book.read_bytes()
+    with pytest.raises(ToolError, match=why):
+        call(name, book.name, **arguments)
+    assert book.read_bytes() == before
+
+
 def test_a_date_is_told_from_a_text_by_its_type() -> None:
     assert Date.model_validate({"date": "2024-05-31"}).date == dt.date(2024, 5, 31)
