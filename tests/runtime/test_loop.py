@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 
 import pytest
@@ -151,6 +152,35 @@ def test_a_call_that_raises_costs_the_others_nothing_and_is_told(loop, how):
     assert done.wait(PATIENCE)
     assert [type(error) for error in told] == [how]
     assert loop.submit(asyncio.sleep(0, "alive")).result(PATIENCE) == "alive"
+
+
+def test_what_a_call_raises_is_logged_with_its_traceback(loop, caplog):
+    failure, done = LookupError("nothing there"), threading.Event()
+
+    def fail():
+        raise failure
+
+    with caplog.at_level(logging.ERROR):
+        loop.call(fail)
+        loop.call(done.set)
+        assert done.wait(PATIENCE)
+    assert [(record.name, record.exc_info[1]) for record in caplog.records] == [("asyncio", failure)]
+    assert "a call on the event loop failed" in caplog.text
+
+
+def test_what_a_callback_on_the_loop_raises_is_logged_with_its_traceback(loop, caplog):
+    failure = LookupError("nothing there")
+
+    def fail():
+        raise failure
+
+    async def call_back_soon():
+        asyncio.get_running_loop().call_soon(fail)
+        await asyncio.sleep(0)
+
+    with caplog.at_level(logging.ERROR):
+        loop.submit(call_back_soon()).result(PATIENCE)
+    assert [(record.name, record.exc_info[1]) for record in caplog.records] == [("asyncio", failure)]
 
 
 def test_many_calls_wake_a_busy_loop_once(loop, held, monkeypatch):
