@@ -29,8 +29,9 @@ class BudgetNode:
     name: str
     limits: Mapping[str, float]
     """How much of a kind may be used; as much as is needed of any that is not there."""
+    lock: threading.Lock
+    """The tree's."""
     parent: BudgetNode | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
     used: dict[str, float] = field(default_factory=dict)
     """What is spent or reserved, by kind."""
     grants: dict[str, Counter[str]] = field(default_factory=dict)
@@ -42,7 +43,7 @@ class BudgetNode:
 
     def child(self, name: str, limits: Mapping[str, float]) -> BudgetNode:
         """Make a node below this one."""
-        return BudgetNode(name, limits, self, self.lock)
+        return BudgetNode(name, limits, self.lock, self)
 
     def reserve(self, **amounts: float) -> None:
         """Reserve from this node and all above it, or from none.
@@ -71,9 +72,8 @@ class BudgetNode:
 
     def made(self, call: int) -> None:
         """Note that a call which this step made is booked: after a crash another node goes on with the step."""
-        with self.lock:
-            if self.parent is not None:
-                self.parent.calls.add(call)
+        if self.parent is not None:
+            self.parent.calls.add(call)  # one step: it needs no lock
 
     def settle_call(self, call: int, **used: float) -> None:
         """Book a call that a step below this node had made before a crash, unless it is booked here."""
@@ -136,26 +136,23 @@ def limited(budget: Budget) -> dict[str, float]:
 
 
 class Budgets:
-    """The budget trees of the tasks that are not over. Thread-safe."""
+    """The budget trees of the tasks that are not over. Thread-safe without a lock: `setdefault` is one step."""
 
     def __init__(self, settings: BudgetSettings) -> None:
         self._task, self._subtask, self._step = map(limited, (settings.task, settings.subtask, settings.step))
-        self._lock = threading.Lock()
         self._tasks: dict[str, BudgetNode] = {}
         self._runs: dict[str, dict[str, BudgetNode]] = {}
         """By task, and by run."""
 
     def task(self, task_id: str) -> BudgetNode:
         """Give a task's node, made on first use."""
-        with self._lock:
-            return self._tasks.setdefault(task_id, BudgetNode(f"the task {task_id}", self._task))
+        return self._tasks.setdefault(task_id, BudgetNode(f"the task {task_id}", self._task, threading.Lock()))
 
     def run(self, task_id: str, run_id: str) -> BudgetNode:
         """Give the node of a subtask, or of a HostAgent's rounds, made on first use."""
         task = self.task(task_id)
-        with self._lock:
-            runs = self._runs.setdefault(task_id, {})
-            return runs.setdefault(run_id, task.child(f"the subtask {run_id}", self._subtask))
+        runs = self._runs.setdefault(task_id, {})
+        return runs.setdefault(run_id, task.child(f"the subtask {run_id}", self._subtask))
 
     def step(self, task_id: str, run_id: str) -> BudgetNode:
         """Make a node for one step."""
@@ -163,6 +160,5 @@ class Budgets:
 
     def drop(self, task_id: str) -> None:
         """Forget a task."""
-        with self._lock:
-            self._tasks.pop(task_id, None)
-            self._runs.pop(task_id, None)
+        self._tasks.pop(task_id, None)
+        self._runs.pop(task_id, None)

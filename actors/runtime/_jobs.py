@@ -108,8 +108,7 @@ class Jobs:
         if not pending:
             self._ended(job)
             return
-        with self._lock:
-            job.returned = True
+        job.returned = True  # before looking for who waits: who asks later sees it
         left = len(pending)
 
         def returned(_call: object) -> None:
@@ -139,11 +138,8 @@ class Jobs:
 
     def cancel(self, token: int) -> None:
         """Cancel what runs under a lease. Returns at once; `when_idle` tells when it has ended."""
-        with self._lock:
-            jobs = tuple(self._running.get(token, ()))
-            for job in jobs:
-                job.cancelled = True
-        for job in jobs:
+        for job in self._under(token):
+            job.cancelled = True
             self._loop.call(job.stop)
 
     def when_idle(self, token: int, on_idle: Callable[[], None], on_stuck: Callable[[], None]) -> None:
@@ -153,9 +149,9 @@ class Jobs:
         not heed its cancellation. Both may be called on any thread.
         """
         with self._lock:
-            jobs = self._running.get(token)
+            jobs = self._under(token)
+            stuck = any(job.returned for job in jobs)
             if jobs:
-                stuck = any(job.returned for job in jobs)
                 self._watches[token] = _Watch(on_idle, on_stuck, stuck)
         if not jobs:
             on_idle()
@@ -185,13 +181,16 @@ class Jobs:
 
     def stack(self, token: int) -> str:
         """Say where what works under a lease stands now: a blocking call's thread, else a coroutine; may be empty."""
-        with self._lock:
-            jobs = tuple(self._running.get(token, ()))
+        jobs = self._under(token)
         for job in jobs:
             for call, lane in tuple(job.calls.items()):
                 if not call.done():
                     return stack_of(lane.thread)
         return "".join(_stack_of_task(job.task) for job in jobs if job.task is not None)
+
+    def _under(self, token: int) -> tuple[_Job, ...]:
+        """Copy the jobs of a lease; without the lock, since finding a set and copying it are one step each."""
+        return tuple(self._running.get(token, ()))
 
     def drain(self, timeout: float) -> bool:
         """Wait until no job runs. Returns whether that was in time."""

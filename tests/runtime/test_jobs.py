@@ -9,9 +9,10 @@ import threading
 
 import pytest
 
-from callboard.actors.runtime import Leases
+from callboard.actors.runtime import Jobs, Leases, _jobs
 from callboard.actors.runtime._lanes import Lane, calls_of_job
 from callboard.messages import Captured
+from interleaving import in_every_order
 from support import HELD, PATIENCE
 
 WORD = Captured(observation=None)
@@ -388,3 +389,110 @@ def test_jobs_of_many_threads_all_end(jobs, word):
         thread.join(PATIENCE)
     for _ in range(200):
         assert Idle(jobs, tokens.get(timeout=PATIENCE)).is_idle.wait(PATIENCE)
+
+
+# At once
+
+
+class Ending:
+    """A job that ends when `end` is called; calls that it began may be left behind."""
+
+    def __init__(self, jobs, lease, *calls):
+        self._jobs, self._calls = jobs, calls
+        self._go, self._begun = asyncio.Event(), threading.Event()
+        jobs.start(lease, self._work, lambda _word: None)
+        assert self._begun.wait(PATIENCE)
+
+    async def _work(self):
+        calls_of_job.get().update(dict.fromkeys(self._calls, Lane("one", threading.Lock(), lambda _lane: None)))
+        self._begun.set()
+        await self._go.wait()
+        return WORD
+
+    def end(self):
+        self._jobs._loop.call(self._go.set)
+        settle(self._jobs._loop)
+
+
+def running_call():
+    call = concurrent.futures.Future()
+    call.set_running_or_notify_cancel()
+    return call
+
+
+def test_a_job_that_starts_just_as_the_last_one_ends_keeps_the_lease(loop, clock, lease):
+    def scenario():
+        jobs, new = Jobs(loop, clock), Waiting()
+        last = Ending(jobs, lease)
+        yield (lambda: jobs.start(lease, new, lambda _word: None)), last.end
+        assert not jobs.drain(0)
+        jobs.cancel(lease.token)
+        assert jobs.drain(PATIENCE)
+
+    in_every_order(scenario)
+
+
+def test_one_who_asks_just_as_the_last_job_ends_is_told_so_once(loop, clock, lease):
+    def scenario():
+        jobs, idle = Jobs(loop, clock), []
+        last = Ending(jobs, lease)
+        yield (lambda: idle.append(Idle(jobs, lease.token))), last.end
+        assert idle[0].is_idle.wait(PATIENCE)
+        assert idle[0].told == ["idle"]
+
+    in_every_order(scenario)
+
+
+def test_one_who_asks_as_a_call_is_left_behind_hears_at_once(loop, clock, lease, monkeypatch):
+    monkeypatch.setattr(_jobs, "GRACE_SECONDS", HELD)
+
+    def scenario():
+        jobs, idle, call = Jobs(loop, clock), [], running_call()
+        job = Ending(jobs, lease, call)
+        yield (lambda: idle.append(Idle(jobs, lease.token))), job.end
+        assert idle[0].is_stuck.wait(PATIENCE)
+        call.set_result(None)
+        assert idle[0].is_idle.wait(PATIENCE)
+        assert idle[0].told == ["stuck", "idle"]
+
+    in_every_order(scenario)
+
+
+def test_calls_that_return_at_once_end_their_job_once(loop, clock, lease, caplog):
+    def scenario():
+        jobs, calls = Jobs(loop, clock), (running_call(), running_call())
+        Ending(jobs, lease, *calls).end()
+        idle = Idle(jobs, lease.token)
+        yield (lambda: calls[0].set_result(None)), (lambda: calls[1].set_result(None))
+        assert idle.is_idle.wait(PATIENCE)
+        assert caplog.records == []
+
+    in_every_order(scenario)
+
+
+def test_jobs_may_start_while_the_late_ones_are_looked_for(loop, clock):
+    def scenario():
+        jobs, leases = Jobs(loop, clock), Leases()
+        late = leases.grant("app/memo/one")
+        jobs.start(late, Waiting(), lambda _word: None)
+        clock.advance(11)
+        found = []
+        other = leases.grant("app/memo/two")
+        yield (lambda: found.extend(jobs.overdue(10))), (lambda: jobs.start(other, Waiting(), lambda _word: None))
+        assert found == [late.token]
+        for lease in (late, other):
+            jobs.cancel(lease.token)
+        assert jobs.drain(PATIENCE)
+
+    in_every_order(scenario)
+
+
+def test_a_cancel_just_as_another_job_starts_fails_in_no_order(loop, clock, lease):
+    def scenario():
+        jobs, works = Jobs(loop, clock), (Waiting(), Waiting())
+        jobs.start(lease, works[0], lambda _word: None)
+        yield (lambda: jobs.cancel(lease.token)), (lambda: jobs.start(lease, works[1], lambda _word: None))
+        jobs.cancel(lease.token)
+        assert jobs.drain(PATIENCE)
+
+    in_every_order(scenario)
