@@ -13,6 +13,7 @@ import pytest
 
 from callboard.actors.runtime import Lanes, _lanes, refuse_own_thread
 from callboard.messages import SupervisorStoppedError, WouldDeadlockError
+from interleaving import in_every_order, preempted_here
 from support import HELD, PATIENCE
 
 WORD = ContextVar("WORD", default="none")
@@ -81,6 +82,46 @@ def test_what_a_call_raises_goes_to_its_future_and_the_lane_lives_on(lanes):
     with pytest.raises(LookupError):
         lanes.submit("one", fail).result(PATIENCE)
     assert lanes.submit("one", lambda: "alive").result(PATIENCE) == "alive"
+
+
+class OddError(Exception):
+    """An exception that no library knows."""
+
+
+@pytest.mark.parametrize("error", [OddError("what it says"), LookupError(), queue.Empty(), SupervisorStoppedError()])
+async def test_an_exception_reaches_whoever_waits_as_it_was_raised(lanes, error):
+    def fail():
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        await asyncio.wait_for(lanes.run("one", fail), PATIENCE)
+    assert raised.value is error
+    assert lanes.submit("one", fail).exception(PATIENCE) is error
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), StopIteration(4)])
+def test_what_a_future_can_not_carry_is_the_cause_of_what_it_carries(lanes, error):
+    def fail():
+        raise error
+
+    carried = lanes.submit("one", fail).exception(PATIENCE)
+    assert type(carried) is RuntimeError
+    assert carried.__cause__ is error
+
+
+async def test_a_call_whose_thread_can_not_be_started_fails_and_never_runs(lanes, monkeypatch):
+    def refuse(_thread):
+        msg = "can't start new thread"
+        raise RuntimeError(msg)
+
+    ran = []
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            await asyncio.wait_for(lanes.run("one", lambda: ran.append("refused")), PATIENCE)
+    assert not lanes.busy("one")
+    await asyncio.wait_for(lanes.run("one", lambda: ran.append("next")), PATIENCE)
+    assert ran == ["next"]
 
 
 @pytest.mark.parametrize("how", [SystemExit, KeyboardInterrupt, GeneratorExit])
@@ -250,3 +291,72 @@ def test_closing_does_not_wait_for_a_call_that_the_lane_took_meanwhile():
     closing.start()
     closing.join(PATIENCE)
     assert not closing.is_alive()
+
+
+# At once
+
+
+class Alone:
+    """A call that must not run beside another one of its lane, and during which the lane is busy."""
+
+    def __init__(self, lanes):
+        self._lanes, self._inside, self.ran = lanes, threading.Lock(), 0
+
+    def __call__(self):
+        assert self._inside.acquire(blocking=False)
+        assert self._lanes.busy("one")
+        self.ran += 1
+        self._inside.release()
+
+
+def test_two_first_calls_of_one_name_at_once_get_one_thread():
+    def scenario():
+        lanes, threads, futures = Lanes(), [], []
+
+        def call():
+            futures.append(lanes.submit("one", lambda: threads.append(threading.current_thread())))
+
+        yield call, call
+        for future in futures:
+            future.result(PATIENCE)
+        assert threads[0] is threads[1]
+        assert lanes.close(PATIENCE) == ()
+
+    in_every_order(scenario)
+
+
+def test_calls_that_come_just_as_another_ends_run_alone_and_are_counted(monkeypatch):
+    monkeypatch.setattr(_lanes, "_IDLE_SECONDS", 0.001)
+
+    def scenario():
+        lanes, futures = Lanes(), []
+        call = Alone(lanes)
+
+        def run_until_idle():
+            lanes.submit("one", lambda: (preempted_here(), threading.current_thread())[1]).result(PATIENCE).join()
+
+        yield run_until_idle, lambda: futures.append(lanes.submit("one", call))
+        futures[0].result(PATIENCE)
+        assert call.ran == 1
+        assert not lanes.busy("one")
+        assert lanes.close(PATIENCE) == ()
+
+    in_every_order(scenario)
+
+
+def test_a_call_just_as_the_lanes_close_is_refused_or_cancelled_or_runs():
+    def scenario():
+        lanes, threads, futures = Lanes(), [], []
+
+        def call():
+            with contextlib.suppress(SupervisorStoppedError):
+                futures.append(lanes.submit("one", lambda: threads.append(threading.current_thread())))
+
+        yield call, lambda: lanes.close(PATIENCE)
+        for future in futures:
+            with contextlib.suppress(CancelledError):
+                future.result(PATIENCE)
+        assert lanes.close(PATIENCE) == ()
+        assert "callboard-lane-one" not in {thread.name for thread in threading.enumerate()}
+
+    in_every_order(scenario)
