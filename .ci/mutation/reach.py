@@ -1,0 +1,112 @@
+"""The tests that may notice a mutant: those that reach its line, then those of its area and those with processes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mutation.copies import CACHE, git
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mutation.copies import Copy
+    from mutation.mutants import Mutant
+
+WITH_PROCESSES = ("subprocess", "os.fork", "multiprocessing")
+
+PATIENCE = 120.0
+"""The seconds that a test may take beyond ten times its usual time; the tests' own patience is 60 s."""
+
+
+@dataclass
+class Coverage:
+    """Which test reaches which line, and how long each takes."""
+
+    tests: list[str]
+    seconds: dict[str, float]
+    broken: set[str]
+    """Tests that fail without a mutant; they are not used."""
+    lines: dict[str, dict[int, int]]
+    """The tests that reach a line, as bits of a number, by file and line."""
+
+    @classmethod
+    def read(cls, path: Path) -> Coverage:
+        """Read the map that ``measure.py`` wrote."""
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        tests = [test for test, _ in raw["tests"]]
+        lines = {
+            file: {int(line): int(bits, 16) for line, bits in reached.items()} for file, reached in raw["lines"].items()
+        }
+        return cls(tests, dict(raw["tests"]), set(raw["failed"]), lines)
+
+    def reaching(self, mutant: Mutant) -> list[str]:
+        """Name the tests that reach a mutant, the fastest first; if it is made at import, those of the file."""
+        lines = self.lines.get(mutant.file, {})
+        for first, last in mutant.reached_by:
+            if bits := _union(lines.get(line, 0) for line in range(first, last + 1)):
+                return self.fastest_first(self._named(bits))
+        if mutant.reached_by:
+            return []
+        return self.fastest_first(self._named(_union(lines.values())))
+
+    def limit(self, test: str) -> float:
+        """Give the seconds after which a test counts as hanging."""
+        return PATIENCE + 10 * self.seconds[test]
+
+    def _named(self, bits: int) -> Iterator[str]:
+        return (test for place, test in enumerate(self.tests) if bits >> place & 1)
+
+    def fastest_first(self, tests: Iterable[str]) -> list[str]:
+        """Sort by usual time, without those that are broken."""
+        return sorted(set(tests) - self.broken, key=lambda test: (self.seconds[test], test))
+
+
+def _union(bits: Iterable[int]) -> int:
+    union = 0
+    for each in bits:
+        union |= each
+    return union
+
+
+def coverage_of(copy: Copy, jobs: int) -> Coverage:
+    """Give the map of the last commit, and make it if needed: what changes only documents needs no new one."""
+    entries = [line for line in git("ls-tree", "HEAD").splitlines() if not line.endswith((".md", "\t.ci", "\tdocs"))]
+    key = hashlib.sha256("\n".join(entries).encode()).hexdigest()[:16]
+    path = CACHE / f"map-{key}.json"
+    if not path.exists():
+        print("running all tests once, with coverage ...", flush=True)
+        before, measured = time.monotonic(), path.with_suffix(".new.json")
+        copy.measure(measured, jobs)
+        raw = json.loads(measured.read_text(encoding="utf-8"))
+        coverage = Coverage.read(measured)
+        suspects, coverage.broken = sorted(coverage.broken), set()
+        raw["failed"] = [test for test in suspects if copy.run({test: coverage.limit(test)}, coverage.tests).failed]
+        measured.write_text(json.dumps(raw), encoding="utf-8")
+        measured.replace(path)
+        print(f"... {(time.monotonic() - before) / 60:.0f} min", flush=True)
+    coverage = Coverage.read(path)
+    for test in sorted(coverage.broken):
+        print(f"fails without a mutant, not used: {test}")
+    return coverage
+
+
+def last_chance(file: str, copy: Copy, coverage: Coverage) -> list[str]:
+    """Name the tests of a file's area, then those that start processes and the fault tests."""
+    parts = Path(file).with_suffix("").parts
+    area = parts[1] if parts[0] == "actors" and len(parts) > 2 else parts[0]  # noqa: PLR2004  actors/area/file
+    near = (f"tests/{area}/", f"tests/test_{parts[-1].strip('_')}.py")
+    processes = {
+        test_file
+        for test_file in {test.partition("::")[0] for test in coverage.tests}
+        if any(word in copy.source(test_file) for word in WITH_PROCESSES)
+    }
+    beside = [test for test in coverage.tests if test.startswith(near)]
+    others = [
+        test for test in coverage.tests if test.startswith("tests/faults/") or test.partition("::")[0] in processes
+    ]
+    return [*coverage.fastest_first(beside), *coverage.fastest_first(set(others) - set(beside))]
