@@ -96,17 +96,18 @@ def coverage_of(copy: Copy, jobs: int) -> Coverage:
 
 
 def last_chance(file: str, copy: Copy, coverage: Coverage) -> list[str]:
-    """Name the tests of a file's area, then those that start processes and the fault tests."""
+    """Name the tests of a file's area that start processes, and the fault tests: coverage does not see all they reach."""
     parts = Path(file).with_suffix("").parts
     area = parts[1] if parts[0] == "actors" and len(parts) > 2 else parts[0]  # noqa: PLR2004  actors/area/file
-    near = (f"tests/{area}/", f"tests/test_{parts[-1].strip('_')}.py")
-    processes = {
-        test_file
-        for test_file in {test.partition("::")[0] for test in coverage.tests}
-        if any(word in copy.source(test_file) for word in WITH_PROCESSES)
-    }
-    beside = [test for test in coverage.tests if test.startswith(near)]
-    others = [
-        test for test in coverage.tests if test.startswith("tests/faults/") or test.partition("::")[0] in processes
-    ]
-    return [*coverage.fastest_first(beside), *coverage.fastest_first(set(others) - set(beside))]
+    beside = (f"tests/{area}/", f"tests/test_{parts[-1].strip('_')}.py")
+    files = {test.partition("::")[0] for test in coverage.tests}
+    chosen = {each for each in files if each.startswith("tests/faults/")}
+    chosen |= {each for each in files if each.startswith(beside) and _starts_processes(copy.folder / each)}
+    return coverage.fastest_first(test for test in coverage.tests if test.partition("::")[0] in chosen)
+
+
+def _starts_processes(test_file: Path) -> bool:
+    sources = (
+        path.read_text(encoding="utf-8") for path in (test_file, test_file.with_name("conftest.py")) if path.exists()
+    )
+    return any(word in source for source in sources for word in WITH_PROCESSES)
