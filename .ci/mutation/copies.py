@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -55,9 +56,10 @@ def git(*arguments: str) -> str:
 
 
 def environment() -> Path:
-    """Give the folder of the shared packages, and make it if needed: one for each pyproject.toml and Python."""
-    project = git("show", "HEAD:pyproject.toml")
-    key = hashlib.sha256(f"{sys.version}{project}".encode()).hexdigest()[:16]
+    """Give the folder of the shared packages, and make it if needed: one for each list of them and Python."""
+    project = tomllib.loads(git("show", "HEAD:pyproject.toml"))["project"]
+    wanted = [sys.version, project["dependencies"], project["optional-dependencies"]]
+    key = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()[:16]
     folder = CACHE / f"environment-{key}"
     if not (folder / "made").exists():
         print("making the environment ...", flush=True)
@@ -195,7 +197,7 @@ class Copy:
     def _start(self, arguments: list[str], out: IO[str]) -> subprocess.Popen[bytes]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON"))}
         environment |= {
-            "CALLBOARD_MUTATION": self._mark,
+            "MUTATION_COPY": self._mark,
             "PATH": f"{self._python.parent}{os.pathsep}{environment.get('PATH', '')}",
             "PYTHONDONTWRITEBYTECODE": "1",
             "TMPDIR": str(self._temporary),
@@ -219,7 +221,7 @@ class Copy:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        mark = f"CALLBOARD_MUTATION={self._mark}".encode()
+        mark = f"MUTATION_COPY={self._mark}".encode()
         for entry in Path("/proc").glob("[0-9]*/environ"):
             with contextlib.suppress(OSError):
                 if mark in entry.read_bytes().split(b"\0"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,8 @@ class Coverage:
     """Tests that fail without a mutant; they are not used."""
     lines: dict[str, dict[int, int]]
     """The tests that reach a line, as bits of a number, by file and line."""
+    sound: set[str] = field(default_factory=set)
+    """Tests that failed with a mutant, and passed without it in the same environment."""
 
     @classmethod
     def read(cls, path: Path) -> Coverage:
