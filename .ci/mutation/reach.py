@@ -98,7 +98,7 @@ def coverage_of(copy: Copy, jobs: int) -> Coverage:
 
 
 def last_chance(file: str, copy: Copy, coverage: Coverage) -> list[str]:
-    """Name the tests of a file's area that start processes, and the fault tests: coverage does not see all they reach."""
+    """Name the fault tests, and those of a file's area that start processes: coverage does not see all they reach."""
     parts = Path(file).with_suffix("").parts
     area = parts[1] if parts[0] == "actors" and len(parts) > 2 else parts[0]  # noqa: PLR2004  actors/area/file
     beside = (f"tests/{area}/", f"tests/test_{parts[-1].strip('_')}.py")

@@ -164,6 +164,13 @@ def test_a_picture_and_its_folders_are_synced_before_the_row_is_committed(opened
     assert synced[-4:] == ["folder", "folder", "folder", "COMMIT"]
 
 
+def test_a_picture_is_synced_when_all_its_bytes_are_in_the_file(opened, a_row, monkeypatch):
+    journal, synced = opened(), []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor)))
+    journal.write([a_row(WITH_PICTURES[0])])
+    assert [found.st_size for found in synced if stat.S_ISREG(found.st_mode)] == [len(PNG)]
+
+
 def test_durability_of_the_process_syncs_nothing(opened, a_row, synced):
     journal = opened(durability="process")
     journal.write([a_row(WITH_PICTURES[0])])
