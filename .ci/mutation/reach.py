@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from dataclasses import dataclass, field
+from itertools import accumulate, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from mutation.mutants import Mutant
 
 WITH_PROCESSES = ("subprocess", "os.fork", "multiprocessing")
+
+LATE_SECONDS = 100.0
+"""The usual seconds of the tests that are a survivor's last chance."""
 
 PATIENCE = 120.0
 """The seconds that a test may take beyond ten times its usual time; the tests' own patience is 60 s."""
@@ -98,14 +102,24 @@ def coverage_of(copy: Copy, jobs: int) -> Coverage:
 
 
 def last_chance(file: str, copy: Copy, coverage: Coverage) -> list[str]:
-    """Name the fault tests, and those of a file's area that start processes: coverage does not see all they reach."""
+    """Name fault tests, and tests of a file's area that start processes: coverage does not see all that they reach.
+
+    Of each test file the same number, the fastest, for as many seconds as a survivor may take.
+    """
     parts = Path(file).with_suffix("").parts
     area = parts[1] if parts[0] == "actors" and len(parts) > 2 else parts[0]  # noqa: PLR2004  actors/area/file
     beside = (f"tests/{area}/", f"tests/test_{parts[-1].strip('_')}.py")
-    files = {test.partition("::")[0] for test in coverage.tests}
-    chosen = {each for each in files if each.startswith("tests/faults/")}
-    chosen |= {each for each in files if each.startswith(beside) and _starts_processes(copy.folder / each)}
-    return coverage.fastest_first(test for test in coverage.tests if test.partition("::")[0] in chosen)
+    by_file: dict[str, list[str]] = {}
+    for test in coverage.fastest_first(coverage.tests):
+        by_file.setdefault(test.partition("::")[0], []).append(test)
+    rows = [
+        tests
+        for name, tests in by_file.items()
+        if name.startswith("tests/faults/") or (name.startswith(beside) and _starts_processes(copy.folder / name))
+    ]
+    turns = [test for turn in zip_longest(*rows) for test in turn if test is not None]
+    used = accumulate(coverage.seconds[test] for test in turns)
+    return coverage.fastest_first(test for test, seconds in zip(turns, used, strict=True) if seconds <= LATE_SECONDS)
 
 
 def _starts_processes(test_file: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import queue
 import threading
@@ -90,6 +91,15 @@ def test_alarms_go_off_by_deadline_and_then_in_the_order_they_were_set(seconds, 
     expected = sorted((due, number, float(due)) for number, due in enumerate(seconds) if due <= sum(moves))
     # without a move nothing is told, not even what is due now
     assert heard == (expected if moves else [])
+
+
+def test_a_time_limit_that_was_kept_does_not_ring_in_its_closed_loop(clock):
+    async def keep():
+        async with clock.timeout(5):
+            pass
+
+    asyncio.run(keep())
+    clock.advance(10)
 
 
 def test_the_machines_clock_calls_back_on_a_thread_that_counts_as_ours(machine):
