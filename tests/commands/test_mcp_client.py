@@ -224,6 +224,18 @@ async def test_a_server_that_does_not_answer_in_time_leaves_no_noise_in_the_log(
     assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
+async def test_a_start_that_is_cancelled_ends_the_program(line):
+    said = "line = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); line.sendall(b'begun\\n')"
+    program = ["-c", f"import socket, sys; {said}; sys.stdin.read()", str(line.port)]
+    session = McpSession("notes", McpServer(command=sys.executable, args=program), Settings.load())
+    opening = asyncio.create_task(session.open())
+    assert await asyncio.to_thread(line.read) == "begun"
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    assert await asyncio.to_thread(line.read) == ""  # its end of the line is closed
+
+
 async def test_a_server_whose_tools_come_in_pages_is_listed_to_the_end(tmp_path: Path):
     program = tmp_path / "pages.py"
     program.write_text(PAGES, encoding="utf-8")

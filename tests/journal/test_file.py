@@ -156,6 +156,14 @@ def test_a_value_with_many_brackets_is_kept_as_it_is(opened, a_row, value):
     assert [row.message.value for row in journal.rows("t")] == [value]
 
 
+def test_a_long_value_that_is_not_deep_is_not_read_again(opened, a_row, monkeypatch):
+    journal, read = opened(), []
+    monkeypatch.setattr("pydantic_core.from_json", lambda body, **_: read.append(body))
+    many = [{"a": [number]} for number in range(500)]
+    journal.write([a_row(CommandResult(call_id="c", tool="x", status=ResultStatus.SUCCESS, value=many))])
+    assert read == []
+
+
 def test_a_message_without_a_tag_is_refused(opened, a_row):
     with pytest.raises(ValueError, match="a Message can't be written down"):
         opened().write([a_row(Message())])
