@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -389,6 +390,16 @@ async def test_a_temperature_is_sent_to_models_that_take_one(make_other, asks, k
     await live.answer(asks())
     await live.close()
     assert ("temperature" in provider.requests[0]) is sent
+
+
+@pytest.mark.parametrize(
+    ("efforts", "flag", "takes"),
+    [({"none", "low"}, False, True), ({"low"}, True, False), (None, True, True), (None, False, False)],
+)
+def test_the_efforts_a_profile_lists_count_more_than_its_flag(efforts, flag, takes):
+    profile = {"openai_supports_reasoning": True, "openai_supports_reasoning_effort_none": flag}
+    listed = {} if efforts is None else {"openai_reasoning_efforts": frozenset(efforts)}
+    assert _live._takes_temperature(SimpleNamespace(profile={**profile, **listed})) is takes
 
 
 async def test_a_model_may_answer_by_a_tool(provider, asked):
