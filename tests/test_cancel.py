@@ -220,7 +220,7 @@ class _Into:
             raise ConnectionError(msg)
         if self.state == "FINISH":
             self.asked.set()
-            await asyncio.to_thread(self.let_go.wait, 10)
+            await asyncio.to_thread(self.let_go.wait, HELD)
         return ANSWERS[self.state]
 
 
@@ -342,7 +342,7 @@ class _Tools(MemoryServer):
     async def resist(self, target: str) -> str:
         """Wait, and do not listen when told to stop."""
         self.begun.set()
-        waiting = asyncio.ensure_future(asyncio.to_thread(self.let_go.wait, 20))
+        waiting = asyncio.ensure_future(asyncio.to_thread(self.let_go.wait, HELD))
         while not waiting.done():
             try:
                 await asyncio.shield(waiting)

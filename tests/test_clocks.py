@@ -14,7 +14,7 @@ from callboard.actors.journal import MemoryJournal
 from callboard.actors.runtime import committing
 from callboard.messages import Effect
 from callboard.testing import MemoryServer, VirtualClock
-from support import ASSIGN, FINISH, PATIENCE, lone
+from support import ASSIGN, FINISH, HELD, PATIENCE, lone
 
 ASK = {"Status": "PENDING", "Comment": "which one?"}
 CONFIRM = {"Status": "CONFIRM", "Function": "write", "Args": {"control_id": "field-1", "text": "x"}}
@@ -266,7 +266,7 @@ def test_only_the_time_before_and_after_the_question_counts(start, until):
         if request.call > 1:
             return await model(request)
         asked.set()
-        await asyncio.to_thread(release.wait, 10)
+        await asyncio.to_thread(release.wait, HELD)
         return ASK
 
     supervisor = start(app=FunctionModel(app), clock=clock, limits={"task_seconds": 60})
@@ -353,7 +353,7 @@ def test_a_subtask_that_gets_its_target_in_a_pause_has_a_stopped_clock(start, un
     async def app(request):
         if request.request == "second":
             return await model(request)
-        await asyncio.to_thread(first_done.wait, 10)
+        await asyncio.to_thread(first_done.wait, HELD)
         return FINISH
 
     supervisor = start(app=FunctionModel(app), clock=clock, limits={"subtask_seconds": 60})

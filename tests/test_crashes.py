@@ -24,7 +24,7 @@ from callboard.messages import (
     Step,
 )
 from callboard.testing import MemoryServer, VirtualClock
-from support import ASSIGN, FINISH, PATIENCE, append
+from support import ASSIGN, FINISH, HELD, PATIENCE, append
 
 NEVER = {"intensity": 0}
 """Nobody is started anew: the first crash is the end."""
@@ -61,7 +61,7 @@ class Gate:
 
     async def wait_at(self, _request):
         self.reached.set()
-        await asyncio.to_thread(self.opened.wait, 20)
+        await asyncio.to_thread(self.opened.wait, HELD)
         return FINISH
 
 

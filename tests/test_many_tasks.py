@@ -7,7 +7,7 @@ import threading
 
 from callboard import EventName, FunctionModel, Outcome, Task
 from callboard.testing import MemoryServer
-from support import FINISH, PATIENCE
+from support import FINISH, HELD, PATIENCE
 
 APPEND = {"Status": "FINISH", "ControlLabel": "field-1", "Function": "append", "Args": {"text": "."}}
 
@@ -77,7 +77,7 @@ def test_tasks_on_different_targets_run_side_by_side(start):
     everybody = threading.Barrier(3)
 
     async def app(_request):
-        await asyncio.to_thread(everybody.wait, 10)
+        await asyncio.to_thread(everybody.wait, HELD)
         return FINISH
 
     supervisor = start(app=FunctionModel(app), servers=[surface])

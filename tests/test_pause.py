@@ -24,7 +24,7 @@ class Held:
     async def __call__(self, request):
         self.calls += 1
         self.asked.set()
-        await asyncio.to_thread(self.let_go.wait, 10)
+        await asyncio.to_thread(self.let_go.wait, HELD)
         return self.answers[request.call - 1]
 
 

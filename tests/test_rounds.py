@@ -27,7 +27,7 @@ class Held:
         self.order.append(request.request)
         if request.request == self.request:
             self.asked.set()
-            await asyncio.to_thread(self.let_go.wait, 10)
+            await asyncio.to_thread(self.let_go.wait, HELD)
         return FINISH
 
 
@@ -305,7 +305,7 @@ def test_a_follow_up_waiting_through_a_host_crash_begins_with_its_memory(start, 
     async def host(request):
         seen.append(thoughts(request))
         asked.set()
-        await asyncio.to_thread(release.wait, 10)
+        await asyncio.to_thread(release.wait, HELD)
         return {"Status": "FINISH", "Thought": request.request}
 
     monkeypatch.setattr(Agent, "receive", crash)

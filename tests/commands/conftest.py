@@ -27,7 +27,6 @@ import socket
 import sys
 
 import anyio
-import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
@@ -128,6 +127,8 @@ if "NOTES_PID" in os.environ:
     with open(os.environ["NOTES_PID"], "w") as file:
         file.write(str(os.getpid()))
 if sys.argv[1:] == ["http"]:
+    import uvicorn
+
     listening = socket.create_server(("127.0.0.1", int(os.environ.get("NOTES_PORT", "0"))))
     print(listening.getsockname()[1], flush=True)
     app = server.streamable_http_app()
@@ -142,7 +143,7 @@ class Line:
 
     def __init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
-        self._listening.settimeout(10)
+        self._listening.settimeout(PATIENCE)
         self._file: TextIO | None = None
         self.port = self._listening.getsockname()[1]
 
@@ -150,7 +151,7 @@ class Line:
         """Wait for the tool's next word."""
         if self._file is None:
             caller, _ = self._listening.accept()
-            caller.settimeout(10)
+            caller.settimeout(PATIENCE)
             with caller:
                 self._file = caller.makefile("r")
         return self._file.readline().strip()
@@ -227,7 +228,7 @@ def window() -> Target:
 def command() -> Callable[..., Command]:
     """Make commands: ``command("write", text="x")``."""
 
-    def make(tool: str, timeout: float = 5.0, /, **parameters: Any) -> Command:
+    def make(tool: str, timeout: float = PATIENCE, /, **parameters: Any) -> Command:
         return Command(
             task_id="task-1",
             run_id="task-1/1",

@@ -15,7 +15,7 @@ from callboard.actors.runtime import committing
 from callboard.actors.servers import ToolError, tool
 from callboard.messages import AgentKind, Effect, EventName, ResultStatus
 from callboard.testing import MemoryServer
-from support import HELD
+from support import HELD, PATIENCE
 
 SUCCESS, FAILURE = ResultStatus.SUCCESS, ResultStatus.FAILURE
 
@@ -240,7 +240,7 @@ async def test_a_blocking_tool_times_out_and_its_late_commit_is_refused(run, com
     assert result.error == "took longer than 0.05 s; whether it was done, or still will be, is in doubt"
     assert result.in_doubt
     tricky.let_go.set()
-    assert await asyncio.to_thread(tricky.returned.wait, 5)
+    assert await asyncio.to_thread(tricky.returned.wait, PATIENCE)
     assert "nothing was changed" in str(tricky.refused)
     assert tricky.calls == []
     assert lease.valid
@@ -255,7 +255,7 @@ async def test_a_tool_on_the_event_loop_is_cancelled_at_its_timeout(run, command
 
 async def test_a_cancel_is_no_result_and_reaches_the_tool(run, command, tricky):
     running = asyncio.create_task(run(command("waits"), command("note", word="a")))
-    assert await asyncio.to_thread(tricky.begun.wait, 5)
+    assert await asyncio.to_thread(tricky.begun.wait, PATIENCE)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

@@ -36,7 +36,7 @@ from callboard.testing import Faults, kill_process
 with contextlib.suppress(ImportError):  # only some systems have it, those that have fork
     import resource
 
-SECONDS = 30.0
+SECONDS = 60.0
 """How long a life may stand still."""
 
 DONE, BROKEN, SUSPENDED, FULL = 0, 1, 3, 4

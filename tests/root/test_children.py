@@ -58,7 +58,7 @@ class Stage:
         self.children.sender(address, message)()
 
     def until(self, name):
-        while (event := self.feed.get(5)) is not None:
+        while (event := self.feed.get(PATIENCE)) is not None:
             if event.name is name:
                 return event
         return None

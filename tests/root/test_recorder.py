@@ -136,7 +136,7 @@ def read(recorder, task_id="task-1"):
 def test_an_event_of_an_assignment_says_whose_it_is(record, stream):
     feed = stream.open()
     record().emit_of(EventName.SUBTASK_ASSIGNED, ASSIGN, request="work")
-    event = feed.get(5)
+    event = feed.get(PATIENCE)
     assert (event.name, event.task_id, event.run_id, event.agent) == (
         EventName.SUBTASK_ASSIGNED,
         "task-1",
@@ -149,7 +149,7 @@ def test_an_event_of_an_assignment_says_whose_it_is(record, stream):
 def test_a_message_that_came_too_late_is_told(record, stream):
     feed = stream.open()
     record().stale("task-1", "Assign")
-    event = feed.get(5)
+    event = feed.get(PATIENCE)
     assert (event.name, event.task_id, event.agent, event.data) == (
         EventName.MESSAGE_STALE,
         "task-1",
@@ -267,7 +267,7 @@ def test_a_dead_blackboard_is_silent_and_is_rebuilt_from_the_journal(record, kee
     keep("task-1", ending())
     view = read(recorder)
     assert (len(view.requests), len(view.subtasks)) == (1, 1)
-    assert feed.get(5).name is EventName.BLACKBOARD_REBUILT
+    assert feed.get(PATIENCE).name is EventName.BLACKBOARD_REBUILT
 
 
 def test_a_blackboard_is_told_to_be_made_anew_once_it_has_been_fed(record, keep, stream, journal, monkeypatch):
@@ -279,7 +279,7 @@ def test_a_blackboard_is_told_to_be_made_anew_once_it_has_been_fed(record, keep,
     recorder.stop().get(timeout=PATIENCE)
     recorder.rebuild(["task-1"])
     assert order == [None]
-    assert (feed.get(5).name, len(read(recorder).requests)) == (EventName.BLACKBOARD_REBUILT, 1)
+    assert (feed.get(PATIENCE).name, len(read(recorder).requests)) == (EventName.BLACKBOARD_REBUILT, 1)
 
 
 def test_a_blackboard_reads_what_the_journal_has_of_tasks_that_go_on(record, keep):
@@ -294,4 +294,4 @@ def test_a_blackboard_reads_what_the_journal_has_of_tasks_that_go_on(record, kee
 def test_closing_ends_the_stream(record, stream):
     feed = stream.open()
     record().close()
-    assert feed.get(5) is None
+    assert feed.get(PATIENCE) is None

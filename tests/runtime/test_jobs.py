@@ -302,7 +302,7 @@ def test_a_job_that_abandons_its_call_reports_at_once_and_keeps_the_lease(jobs, 
 
     async def give_up():
         waiting = asyncio.create_task(lanes.run("one", call))
-        await asyncio.to_thread(call.begun.wait, 5)
+        await asyncio.to_thread(call.begun.wait, PATIENCE)
         waiting.cancel()
         await asyncio.wait([waiting])
         return WORD
@@ -368,7 +368,7 @@ def test_draining_waits_until_the_last_job_has_ended(jobs, lease, word):
     jobs.start(lease, Waiting(), word)
     assert not jobs.drain(0)
     jobs.cancel(lease.token)
-    assert jobs.drain(5)
+    assert jobs.drain(PATIENCE)
 
 
 def test_jobs_of_many_threads_all_end(jobs, word):

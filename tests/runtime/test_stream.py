@@ -37,7 +37,7 @@ def test_events_are_numbered_from_one_and_carry_the_clocks_time(stream, clock):
     emit(stream, 1)
     clock.advance(5)
     emit(stream, 1)
-    assert [(event.seq, event.at) for event in (feed.get(5), feed.get(5))] == [(1, 1000.0), (2, 1005.0)]
+    assert [(event.seq, event.at) for event in (feed.get(PATIENCE), feed.get(PATIENCE))] == [(1, 1000.0), (2, 1005.0)]
     assert stream.seq == 2
 
 
@@ -49,7 +49,7 @@ def test_every_field_of_an_event_can_be_given():
 def test_fields_of_an_event_are_set_and_all_others_go_into_its_data(stream):
     feed = stream.open()
     stream.emit(NAME, task_id="task-1", agent="host/task-1", state="CONTINUE", step=2, source="a", target="b")
-    event = feed.get(5)
+    event = feed.get(PATIENCE)
     assert (event.task_id, event.agent, event.state, event.step) == ("task-1", "host/task-1", "CONTINUE", 2)
     assert event.data == {"source": "a", "target": "b"}
 
@@ -127,7 +127,7 @@ def test_whatever_the_pace_events_arrive_in_order_or_are_counted(turns):
 def test_waiting_for_an_event_ends_when_it_comes(stream):
     feed = stream.open()
     got = queue.SimpleQueue()
-    waiting = threading.Thread(target=lambda: got.put(feed.get(5)))
+    waiting = threading.Thread(target=lambda: got.put(feed.get(PATIENCE)))
     waiting.start()
     emit(stream, 1)
     assert got.get(timeout=PATIENCE).seq == 1
@@ -160,7 +160,7 @@ def test_a_dropped_feed_ends_and_costs_the_stream_nothing_more(stream):
     stream.drop(feed)
     stream.drop(feed)
     emit(stream, 1)
-    assert feed.get(5) is None
+    assert feed.get(PATIENCE) is None
     assert set(stream._feeds) == {None}
 
 

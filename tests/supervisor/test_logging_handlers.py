@@ -16,7 +16,7 @@ from callboard.actors.blackboard import Blackboard, Kept
 from callboard.actors.runtime import EventLoop, SystemClock, Watchdog
 from callboard.messages import SupervisorStoppedError
 from callboard.testing import MemoryServer
-from support import FINISH, PATIENCE
+from support import FINISH, HELD, PATIENCE
 
 
 class Down(logging.Handler):
@@ -112,7 +112,7 @@ def test_a_blackboard_that_dies_is_made_anew(start):
     supervisor = start(app=[FINISH])
     events = supervisor._stream.open()
     pykka.ActorRegistry.get_by_class(Blackboard)[-1].tell(Kept(["no row at all"]))
-    assert events.get(10).name is EventName.BLACKBOARD_REBUILT
+    assert events.get(PATIENCE).name is EventName.BLACKBOARD_REBUILT
     assert ended(supervisor) is Outcome.FINISHED
     assert supervisor.stop(PATIENCE) == ()
 
@@ -122,7 +122,7 @@ def test_who_waits_hears_of_the_end_when_the_host_program_stops_all_actors(down,
 
     async def model(_request):
         begun.set()
-        await asyncio.to_thread(go.wait, 10)
+        await asyncio.to_thread(go.wait, HELD)
         return FINISH
 
     settings = Settings.load(log={"format": "off"}, journal={"path": tmp_path / "journal.db"})

@@ -119,7 +119,7 @@ def test_one_that_stands_in_them_again_with_its_secrets_gets_them(start, tmp_pat
     go_on = threading.Event()
 
     async def app(_request):
-        await asyncio.to_thread(go_on.wait, 30)
+        await asyncio.to_thread(go_on.wait, HELD)
         return WRITE
 
     supervisor = start(app=FunctionModel(app), journal=journal)

@@ -517,7 +517,7 @@ def test_nothing_is_done_any_more_when_the_host_program_stopped_all_actors(start
         handle.result(PATIENCE)
     release.set()
     void.get(timeout=PATIENCE)
-    assert supervisor._jobs.drain(10)
+    assert supervisor._jobs.drain(PATIENCE)
     assert [text for _, _, text in surface.deeds] == ["0"]
     assert supervisor.stop() == ()
 
