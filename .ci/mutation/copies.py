@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MEASURE = Path(__file__).resolve().with_name("measure.py")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard-mutate"
 
-PYTEST = ["-p", "no:cacheprovider", "--hypothesis-profile=gate", "-q", "--tb=short", "-m", "not local_llm"]
+PYTEST = ["-p", "no:cacheprovider", "--hypothesis-profile=gate", "-q", "--tb=short", "-m", "not slow and not local_llm"]
 NOT_RUN = ("tests/benchmarks/", "tests/local_llm/")
 
 NOTHING_COLLECTED = 5
@@ -145,7 +145,7 @@ class Copy:
             msg = f"the tests could not be measured: {log}"
             raise TrialError(msg)
 
-    def run(self, limits: Mapping[str, float], known: Sequence[str], *, kills: int | None = None) -> Ran:
+    def run(self, limits: Mapping[str, float], known: Sequence[str]) -> Ran:
         """Run tests in this order, each within its limit of seconds, until one fails or all have passed.
 
         Of the known tests no others run; an unknown one has a name that the mutant changed.
@@ -156,8 +156,6 @@ class Copy:
         selection.write_text(json.dumps({"limits": dict(limits), "left_out": left_out}), encoding="utf-8")
         files = list(dict.fromkeys(test.partition("::")[0] for test in limits))
         arguments = ["run", str(reports), str(selection), *PYTEST, "-x", *files]
-        if kills is not None:
-            arguments.append(f"--kills={kills}")
         with (self._home / "output").open("w") as out:
             process = self._start(arguments, out)
             try:

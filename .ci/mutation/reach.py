@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mutation.copies import Copy
     from mutation.mutants import Mutant
 
-WITH_PROCESSES = ("subprocess", "os.fork", "multiprocessing")
+WITH_PROCESSES = ("subprocess", "forks", "os.fork", "multiprocessing")
 
 LATE_SECONDS = 100.0
 """The usual seconds of the tests that are a survivor's last chance."""
