@@ -58,16 +58,16 @@ def test_an_error_before_a_fallbacks_answer_is_a_call_of_unknown_price(run, prov
     assert took(run(fallbacks=["local:large"], **PRICED).result(PATIENCE).usage) == (700, 30, 0.73, 1)
 
 
-def test_an_error_of_a_free_model_before_a_fallbacks_answer_has_a_price(begin, provider):
+def test_an_error_of_a_free_model_before_a_fallbacks_answer_has_a_price(run, provider):
     provider.fails(500)
     provider.says(FINISH)
-    assert took(begin(fallbacks=["local:large"], **FREE).result(PATIENCE).usage) == (700, 30, 0, 0)
+    assert took(run(fallbacks=["local:large"], **FREE).result(PATIENCE).usage) == (700, 30, 0, 0)
 
 
 @pytest.mark.parametrize("fallbacks", [[], ["local:large"]], ids=["alone", "fallback"])
-def test_errors_of_free_models_have_a_price_where_none_answers(begin, provider, fallbacks):
+def test_errors_of_free_models_have_a_price_where_none_answers(run, provider, fallbacks):
     provider.fails(500)
-    assert took(begin(fallbacks=fallbacks, **FREE).result(PATIENCE).usage) == (0, 0, 0, 0)
+    assert took(run(fallbacks=fallbacks, **FREE).result(PATIENCE).usage) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(("price", "unpriced"), [(1000, 1), (0, 0), (None, 1)], ids=["priced", "free", "unpriced"])
