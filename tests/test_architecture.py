@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.metadata
 import os
 import re
@@ -73,7 +74,12 @@ def source_files() -> dict[str, Path]:
 
 
 MODULES = source_files()
-TREES = {name: ast.parse(path.read_text(encoding="utf-8"), str(path)) for name, path in MODULES.items()}
+
+
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    """Parse all modules that are shipped."""
+    return {name: ast.parse(path.read_text(encoding="utf-8"), str(path)) for name, path in MODULES.items()}
 
 
 def part_of(module: str) -> str:
@@ -119,11 +125,19 @@ def imports_of(module: str) -> Iterator[Import]:
                 yield Import(module, name, child.lineno, types, function)
             yield from walk(child, for_types=types, in_function=function)
 
-    return walk(TREES[module], for_types=False, in_function=False)
+    return walk(trees()[module], for_types=False, in_function=False)
 
 
-IMPORTS = [found for module in MODULES for found in imports_of(module)]
-OURS = [found for found in IMPORTS if found.imported.split(".")[0] == "callboard"]
+@functools.cache
+def all_imports() -> list[Import]:
+    """Find what all modules import."""
+    return [found for module in MODULES for found in imports_of(module)]
+
+
+@functools.cache
+def our_imports() -> list[Import]:
+    """Find what all modules import of ours."""
+    return [found for found in all_imports() if found.imported.split(".")[0] == "callboard"]
 
 
 def may_import(importer: str, imported: str) -> bool:
@@ -147,7 +161,7 @@ def test_every_part_of_the_house_has_its_layer():
 def test_a_part_imports_only_what_is_below_it(for_types):
     against = [
         str(found)
-        for found in OURS
+        for found in our_imports()
         if found.for_types is for_types and not may_import(part_of(found.importer), part_of(found.imported))
     ]
     assert against == []
@@ -161,13 +175,15 @@ def test_the_rule_refuses_what_it_is_there_to_refuse():
 
 
 def test_the_imports_are_really_seen():
-    seen = {(found.importer, found.imported, found.for_types) for found in OURS}
+    seen = {(found.importer, found.imported, found.for_types) for found in our_imports()}
     assert ("callboard.actors.agent", "callboard.actors.processing", False) in seen
     assert ("callboard.actors.root._children", "callboard.actors.agent", True) in seen
 
 
 def test_no_module_takes_part_in_a_circle_of_imports():
-    ahead = {module: {f.imported for f in OURS if f.importer == module and not f.for_types} for module in MODULES}
+    ahead = {
+        module: {f.imported for f in our_imports() if f.importer == module and not f.for_types} for module in MODULES
+    }
     done: set[str] = set()
 
     def visit(module: str, path: tuple[str, ...]) -> None:
@@ -183,7 +199,7 @@ def test_no_module_takes_part_in_a_circle_of_imports():
 
 def test_a_private_module_is_imported_only_within_its_package():
     against = []
-    for found in OURS:
+    for found in our_imports():
         package, _, name = found.imported.rpartition(".")
         private = name.startswith("_") and not name.startswith("__")
         if private and found.importer != package and not found.importer.startswith(f"{package}."):
@@ -231,16 +247,18 @@ def test_a_tests_name_has_at_most_seventy_characters():
 def test_no_agent_imports_another_agent():
     kinds = {"host", "app", "mobile", "linux"}
     agents = {f"callboard.actors.{kind}" for kind in kinds}
-    against = [str(found) for found in OURS if {found.importer, found.imported} <= agents]
+    against = [str(found) for found in our_imports() if {found.importer, found.imported} <= agents]
     assert against == []
-    shared = [str(found) for found in OURS if found.importer == "callboard.actors.agent" and found.imported in agents]
+    shared = [
+        str(found) for found in our_imports() if found.importer == "callboard.actors.agent" and found.imported in agents
+    ]
     assert shared == []
 
 
 def test_no_module_uses_relative_imports():
     against = [
         f"{module}:{node.lineno}"
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.level
     ]
@@ -260,14 +278,16 @@ def test_nothing_is_imported_inside_a_function_but_optional_extras():
         for name, projects in importlib.metadata.packages_distributions().items()
         if any(project.replace("_", "-") in wanted for project in projects)
     }
-    against = [str(found) for found in IMPORTS if found.in_function and found.imported.split(".")[0] not in extras]
+    against = [
+        str(found) for found in all_imports() if found.in_function and found.imported.split(".")[0] not in extras
+    ]
     assert against == []
 
 
 def test_only_the_command_line_prints():
     against = [
         f"{module}:{node.lineno}"
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in ast.walk(tree)
         if module != "callboard.__main__" and isinstance(node, ast.Name) and node.id == "print"
     ]
@@ -277,7 +297,7 @@ def test_only_the_command_line_prints():
 def test_all_failures_are_logged_by_the_logger_that_never_raises():
     against = [
         f"{module}:{node.lineno}"
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in ast.walk(tree)
         if module != "callboard.config._host_log" and isinstance(node, ast.Attribute) and node.attr == "getLogger"
     ]
@@ -291,14 +311,14 @@ OWN_END = "pykka.ActorRegistry.unregister(self.actor_ref)"
 def test_nobody_touches_the_actors_of_the_host_program():
     own = {
         part
-        for tree in TREES.values()
+        for tree in trees().values()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node) == OWN_END
         for part in ast.walk(node)
     }
     against = [
         f"{module}:{node.lineno}"
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in ast.walk(tree)
         if node not in own
         and (
@@ -317,7 +337,7 @@ def in_terminal(module: str) -> bool:
 def test_only_the_command_line_handles_signals_or_reads_standard_input():
     against = [
         f"{module}:{node.lineno}"
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in ast.walk(tree)
         if not in_terminal(module)
         and (
@@ -350,7 +370,7 @@ READS = {"Settings", "Settings.load", "open", "os.getenv", "os.environ.get", "lo
 
 def test_no_module_reads_settings_or_the_environment_at_import():
     against = []
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         if module == "callboard.__main__":
             continue
         for node in executed_at_import(tree):
@@ -397,11 +417,11 @@ def public_names(tree: ast.Module) -> list[str]:
 
 
 def test_a_host_program_learns_at_most_twenty_names():
-    names = public_names(TREES["callboard"])
+    names = public_names(trees()["callboard"])
     assert 0 < len(names) <= 20
     assert names == sorted(names)
 
 
 def test_every_package_says_what_is_public():
     packages = [name for name, path in MODULES.items() if path.name == "__init__.py" and name != "callboard.actors"]
-    assert [name for name in packages if not public_names(TREES[name])] == []
+    assert [name for name in packages if not public_names(trees()[name])] == []

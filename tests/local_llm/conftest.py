@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from callboard import Settings, Supervisor
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 from server import serving
 from weights import WEIGHTS
+
+from callboard import Settings, Supervisor
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 600

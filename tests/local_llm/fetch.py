@@ -19,8 +19,6 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 from weights import WEIGHTS, Weights
 
 if TYPE_CHECKING:

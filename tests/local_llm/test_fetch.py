@@ -5,14 +5,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
-import sys
 import zipfile
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 from fetch import FetchError, fetch
 from weights import WEIGHTS, Weights
 
