@@ -30,7 +30,7 @@ class BudgetNode:
     limits: Mapping[str, float]
     """How much of a kind may be used; as much as is needed of any that is not there."""
     lock: threading.Lock
-    """The tree's."""
+    """The lock that all nodes of a tree share."""
     parent: BudgetNode | None = None
     used: dict[str, float] = field(default_factory=dict)
     """What is spent or reserved, by kind."""

@@ -41,6 +41,8 @@ class _Job:
             self.task.cancel()
 
 
+_NO_JOBS: set[_Job] = set()
+
 GRACE_SECONDS = 0.5
 """How long a coroutine may take to heed a cancellation; past that it counts as one that can't be stopped."""
 
@@ -108,7 +110,7 @@ class Jobs:
         if not pending:
             self._ended(job)
             return
-        job.returned = True  # before looking for who waits: who asks later sees it
+        job.returned = True  # set before looking for a watch: a later `when_idle` sees it
         left = len(pending)
 
         def returned(_call: object) -> None:
@@ -188,9 +190,9 @@ class Jobs:
                     return stack_of(lane.thread)
         return "".join(_stack_of_task(job.task) for job in jobs if job.task is not None)
 
-    def _under(self, token: int) -> tuple[_Job, ...]:
-        """Copy the jobs of a lease; without the lock, since finding a set and copying it are one step each."""
-        return tuple(self._running.get(token, ()))
+    def _under(self, token: int) -> set[_Job]:
+        """Copy the jobs of a lease; without the lock, since `dict.get` and `set.copy` are one step each."""
+        return self._running.get(token, _NO_JOBS).copy()
 
     def drain(self, timeout: float) -> bool:
         """Wait until no job runs. Returns whether that was in time."""

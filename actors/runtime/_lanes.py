@@ -136,10 +136,9 @@ class Lanes:
             if self._closed:
                 msg = f"the lane {name!r} takes no more calls: the supervisor is stopped"
                 raise SupervisorStoppedError(msg)
-            lane = self._lanes.get(name)
-            if lane is None:
-                lane = self._lanes[name] = Lane(name, self._lock, self._forget)
+            lane = self._lanes.get(name) or Lane(name, self._lock, self._forget)
             lane.put(call)
+            self._lanes[name] = lane  # one whose thread could not be started is none
         return call.future, lane
 
     def _forget(self, lane: Lane) -> None:

@@ -119,9 +119,12 @@ async def test_a_call_whose_thread_can_not_be_started_fails_and_never_runs(lanes
         patch.setattr(threading.Thread, "start", refuse)
         with pytest.raises(RuntimeError, match="can't start new thread"):
             await asyncio.wait_for(lanes.run("one", lambda: ran.append("refused")), PATIENCE)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            await asyncio.wait_for(lanes.run("two", lambda: ran.append("refused")), PATIENCE)
     assert not lanes.busy("one")
     await asyncio.wait_for(lanes.run("one", lambda: ran.append("next")), PATIENCE)
     assert ran == ["next"]
+    assert lanes.close(PATIENCE) == ()
 
 
 @pytest.mark.parametrize("how", [SystemExit, KeyboardInterrupt, GeneratorExit])

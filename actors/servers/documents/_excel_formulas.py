@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from openpyxl.cell.cell import MergedCell
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
-from openpyxl.formula.translate import Translator
+from openpyxl.formula.translate import Translator, TranslatorError
 from openpyxl.utils import FORMULAE, column_index_from_string, get_column_letter
 
 from callboard.actors.servers._server import ToolError
@@ -86,7 +86,7 @@ _OUTWARD = frozenset(
     ],
 )
 """Functions that reach out of the workbook."""
-_CELL = re.compile(r"([A-Za-z]{1,3})?([0-9]{1,8})")  # or a row
+_CELL = re.compile(r"(?P<column>[A-Za-z]{1,3})?(?P<row>[0-9]{1,8})?")  # or a whole column, or a whole row
 _OPENING, _CLOSING = Token.OPEN, Token.CLOSE
 
 
@@ -146,7 +146,7 @@ def fill(sheet: Worksheet, cells: CellRange, formula: str) -> None:
 def _moved(formula: str, origin: str, to: str) -> str:
     try:
         return str(Translator(formula, origin=origin).translate_formula(to))
-    except ValueError as error:
+    except (TranslatorError, ValueError) as error:
         msg = f"{formula!r} can't be filled to {to}: {error}"
         raise ToolError(msg) from error
 
@@ -172,6 +172,9 @@ def _check_reference(text: str, formula: str) -> None:
     ends = text.rpartition("!")[2].replace("$", "").split(":")
     for end in ends:
         match = _CELL.fullmatch(end)
-        if match and (column_index_from_string(match[1] or "A") > LAST_COLUMN or not 1 <= int(match[2]) <= LAST_ROW):
+        if match is None or (len(ends) == 1 and not match["row"]):  # a name
+            continue
+        column, row = column_index_from_string(match["column"] or "A"), int(match["row"] or 1)
+        if column > LAST_COLUMN or not 1 <= row <= LAST_ROW:
             msg = f"{formula!r} refers to {end}, which no sheet has"
             raise ToolError(msg)
