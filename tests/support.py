@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from typer.testing import CliRunner, Result
 
-from callboard import Task
+from callboard import ModelRequest, Task
 from callboard.__main__ import app
 
 PATIENCE = 60
@@ -27,6 +28,21 @@ def lone(target: str = "memo:one", *, request: str = "x", **fields: Any) -> Task
 def action(function: str, control: str = "", **arguments: Any) -> dict[str, Any]:
     """Make one action of an answer's list."""
     return {"Function": function, "Args": arguments} | ({"ControlLabel": control} if control else {})
+
+
+def actions(*given: dict[str, Any], status: str = "CONTINUE") -> dict[str, Any]:
+    """Make an answer with a list of actions."""
+    return {"Status": status, "Actions": list(given)}
+
+
+def told(answers: Sequence[dict[str, Any]], notes: list[tuple[str, ...]]) -> Callable[[ModelRequest], dict[str, Any]]:
+    """Make a model that gives answers, one after the other, and keeps the notes that it is told."""
+
+    def model(request: ModelRequest) -> dict[str, Any]:
+        notes.append(request.observation.notes)
+        return answers[request.call - 1]
+
+    return model
 
 
 def call(function: str, status: str = "CONTINUE", **arguments: Any) -> dict[str, Any]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 
 import pytest
 
+import support
 from callboard import EventName, Outcome, Task, ToolError, tool
 from callboard.messages import Control, Effect, Observation, ResultStatus
 from callboard.testing import MemoryServer, VirtualClock
 from support import HELD, PATIENCE, action, lone
 
 FAIL = {"Status": "FAIL"}
-
-
-def actions(*given, status="FINISH"):
-    return {"Status": status, "Actions": list(given)}
+actions = functools.partial(support.actions, status="FINISH")
 
 
 def fill(control, text="x"):

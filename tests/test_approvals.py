@@ -19,7 +19,7 @@ from callboard.messages import (
     WouldDeadlockError,
 )
 from callboard.testing import MemoryServer, VirtualClock
-from support import FINISH, HELD, PATIENCE, lone
+from support import FINISH, HELD, PATIENCE, lone, told
 
 APPROVE = {"policy": [{"verdict": "approve", "tool": "write", "reason": "writes need a nod"}]}
 CONFIRM = {"Status": "CONFIRM", "Comment": "may I?"}
@@ -38,16 +38,6 @@ def answer(*actions, status="CONTINUE", **more):
 
 def assign(target="memo:one", subtask="write"):
     return {"Status": "ASSIGN", "ControlText": target, "Current Sub-Task": subtask}
-
-
-def told(answers, requests):
-    """Play answers, and keep the requests."""
-
-    def model(request):
-        requests.append(request)
-        return answers[request.call - 1]
-
-    return model
 
 
 class Surface(MemoryServer):
@@ -372,14 +362,14 @@ def test_a_remembered_approval_does_not_cover_another_control_with_the_id(start)
     ids=["name", "kind", "gone", "disabled", "hidden"],
 )
 def test_what_has_changed_is_not_touched_and_the_model_is_asked_again(start, asked, by_now, why):
-    surface, requests = Surface(), []
-    handle = start(app=told([answer(), FINISH], requests), servers=[surface], **APPROVE).submit(lone())
+    surface, notes = Surface(), []
+    handle = start(app=told([answer(), FINISH], notes), servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
     surface.seen_as = by_now
     handle.approve(request.id)
     assert handle.result(PATIENCE).ok
     assert surface.deeds == []
-    assert [why in note for note in requests[1].observation.notes] == [True]
+    assert [why in note for note in notes[1]] == [True]
 
 
 def test_if_one_of_several_approved_is_not_the_same_none_runs(start, asked):

@@ -213,6 +213,8 @@ def private_names(path: Path) -> Iterator[str]:
         match node:
             case ast.ImportFrom(module=str(source), names=names):
                 named = [f"{source}.{alias.name}" for alias in names]
+            case ast.Import(names=names):
+                named = [alias.name for alias in names]
             case ast.Constant(value=str(text)) if re.fullmatch(r"callboard(\.\w+)+", text):
                 named = [text]
             case _:

@@ -17,9 +17,9 @@ from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.actors.runtime import committing
 from callboard.messages import Effect, LeaseVoidError, NotWaitingError
 from callboard.testing import MemoryServer, VirtualClock
-from support import ASSIGN, FINISH, HELD, PATIENCE
+from support import ASSIGN, FINISH, HELD, PATIENCE, lone, write
 
-WRITE = {"Status": "FINISH", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "hello"}}
+WRITE = write(status="FINISH")
 
 
 class _Endless:
@@ -70,7 +70,7 @@ def test_cancel_during_a_subtask_stops_both_agents_and_keeps_what_was_done(start
 def test_cancel_in_a_queue_never_starts_the_work(start):
     model = _Endless()
     supervisor = start(app=model)
-    first = supervisor.submit(Task(request="x", target="memo:one"))
+    first = supervisor.submit(lone())
     assert model.asked.wait(PATIENCE)
     second = supervisor.submit(Task(request="y", target="memo:one"))
     second.cancel()
@@ -82,7 +82,7 @@ def test_cancel_in_a_queue_never_starts_the_work(start):
 
 def test_cancel_while_a_question_waits_takes_it_away(start, until):
     supervisor = start(app=[{"Status": "PENDING", "Comment": "which one?"}])
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     until(handle, EventName.QUESTION_ASKED)
     question = handle.questions()[0]
     handle.cancel()
@@ -132,7 +132,7 @@ def test_after_a_cancel_the_target_is_free_for_the_next_task(start):
 
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=FunctionModel(app), servers=[surface])
-    first = supervisor.submit(Task(request="x", target="memo:one"))
+    first = supervisor.submit(lone())
     assert model.asked.wait(PATIENCE)
     second = supervisor.submit(Task(request="next", target="memo:one"))
     first.cancel()
@@ -388,7 +388,7 @@ def tools():
 
 
 def _doing(supervisor, tools):
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert tools.begun.wait(PATIENCE)
     return handle
 
@@ -417,7 +417,7 @@ def _read(pipe):
 def test_a_program_and_its_children_are_really_stopped(start):
     ours, theirs = os.pipe()
     supervisor = start(app=_calling("program"), servers=[_Tools(theirs)])
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     said = b""
     while not {b"parent", b"child"} <= set(said.split()):
         said += _read(ours)
@@ -469,7 +469,7 @@ def test_an_mcp_call_is_really_stopped_and_its_server_goes_on(start, tmp_path):
 
     servers = {"remote": {"command": sys.executable, "args": [str(program)]}}
     supervisor = start(app=app, mcpServers=servers, policy=[{"verdict": "allow", "tool": "remote.*"}])
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert _read(ours) == b"begun\n"
     handle.cancel()
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
@@ -583,7 +583,7 @@ def test_the_answer_of_a_model_after_its_cancel_is_dropped_and_logged(start):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=FunctionModel(app), servers=[surface])
     supervisor.subscribe(lambda event: late.set() if event.name is EventName.MESSAGE_STALE else None)
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert asked.wait(PATIENCE)
     handle.cancel()
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED

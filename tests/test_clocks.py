@@ -115,7 +115,7 @@ def waits(until, handle):
 def test_a_task_deadline_cancels_what_runs_and_ends_as_timed_out(start):
     clock, model = VirtualClock(), Endless()
     supervisor = start(app=FunctionModel(model), clock=clock, limits={"task_seconds": 60})
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert model.asked.wait(PATIENCE)
     clock.advance(59)
     assert late(supervisor) == []
@@ -203,7 +203,7 @@ def test_files_of_a_command_cut_off_by_a_step_deadline_are_in_the_result(start, 
     clock, surface, path = VirtualClock(), Slow(), str(tmp_path / "report.txt")
     answer = {"Status": "CONTINUE", "Function": "save_and_wait", "Args": {"path": path}}
     supervisor = start(app=[answer], servers=[surface], clock=clock, limits={"step_seconds": 60})
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert surface.begun.wait(PATIENCE)
     clock.advance(61)
     result = handle.result(PATIENCE)
@@ -245,7 +245,7 @@ def test_a_command_deadline_is_a_failed_result_that_the_model_sees(start):
 def test_a_clock_stands_still_while_a_person_is_asked_and_goes_on_after(start, until, limit, ask):
     clock, model = VirtualClock(), Endless(ask)
     supervisor = start(app=FunctionModel(model), clock=clock, limits={limit: 60})
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     waits(until, handle)
     clock.advance(3000)
     assert late(supervisor) == []
@@ -270,7 +270,7 @@ def test_only_the_time_before_and_after_the_question_counts(start, until):
         return ASK
 
     supervisor = start(app=FunctionModel(app), clock=clock, limits={"task_seconds": 60})
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert asked.wait(PATIENCE)
     clock.advance(40)
     release.set()
@@ -333,7 +333,7 @@ def test_clocks_stand_still_in_a_pause(start, limit):
     clock, model = VirtualClock(), Endless()
     patient = {"step_seconds": 1e6, "model_seconds": 1e6}  # a call that runs is finished in a pause
     supervisor = start(app=FunctionModel(model), clock=clock, limits={limit: 60, **patient})
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert model.asked.wait(PATIENCE)
     clock.advance(30)
     handle.pause()
@@ -375,7 +375,7 @@ def test_a_subtask_that_gets_its_target_in_a_pause_has_a_stopped_clock(start, un
 def test_a_clock_that_two_reasons_stop_goes_on_when_both_are_gone(start, until):
     clock, model = VirtualClock(), Endless(ASK)
     supervisor = start(app=FunctionModel(model), clock=clock, limits={"task_seconds": 60})
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     waits(until, handle)
     handle.pause()
     settle(handle)
@@ -390,7 +390,7 @@ def test_a_clock_that_two_reasons_stop_goes_on_when_both_are_gone(start, until):
 def test_a_deadline_after_the_end_changes_nothing(start):
     clock = VirtualClock()
     supervisor = start(app=[FINISH], clock=clock, limits={"task_seconds": 60, "subtask_seconds": 60})
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert handle.result(PATIENCE).ok
     clock.advance(1000)
     assert supervisor.status().ended_tasks == 1
@@ -412,7 +412,7 @@ def test_no_alarm_of_a_task_is_left_once_it_is_over(start, limit):
 def test_no_alarm_of_a_task_is_left_once_it_is_cancelled(start, limit):
     clock, model = Noting(), Endless()
     supervisor = start(app=FunctionModel(model), clock=clock, limits={limit: LONG[limit]})
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert model.asked.wait(PATIENCE)
     assert LONG[limit] in clock.ahead
     handle.cancel()
@@ -425,7 +425,7 @@ def test_no_alarm_of_a_task_is_left_that_could_not_be_kept(start, monkeypatch):
     supervisor = start(app=lambda _: FINISH, clock=clock, limits=LONG)
 
     def ask():
-        return supervisor.submit(Task(request="x", target="memo:one", key="order-17"))
+        return supervisor.submit(lone(key="order-17"))
 
     assert ask().result(PATIENCE).ok
     supervisor.subscribe(heard.put)
@@ -442,7 +442,7 @@ def test_no_alarm_of_a_task_is_left_that_could_not_be_kept(start, monkeypatch):
 def test_a_host_programs_own_clock_moves_model_and_step_deadlines(start, limit, outcome):
     clock, model = VirtualClock(), Endless()
     limits = {"step_seconds": 1e6, "model_seconds": 1e6, limit: 3600}
-    handle = start(app=FunctionModel(model), clock=clock, limits=limits).submit(Task(request="x", target="memo:one"))
+    handle = start(app=FunctionModel(model), clock=clock, limits=limits).submit(lone())
     assert model.asked.wait(PATIENCE)
     clock.advance(3599)
     assert not model.cancelled.is_set()
@@ -456,7 +456,7 @@ def test_a_clock_of_the_host_programs_own_moves_the_deadlines_of_commands(start,
     app = [{"Status": "CONTINUE", "Function": "wait"}, FINISH]
     handle = start(
         app=app, servers=[surface], clock=clock, limits={"step_seconds": 1e5, "command_seconds": 3600}
-    ).submit(Task(request="x", target="memo:one"))
+    ).submit(lone())
     assert surface.begun.wait(PATIENCE)
     clock.advance(3601)
     assert until(handle, EventName.COMMAND_ENDED).data["error"].startswith("took longer than 3600 s")

@@ -24,7 +24,7 @@ from callboard.messages import (
     Step,
 )
 from callboard.testing import MemoryServer, VirtualClock
-from support import ASSIGN, FINISH, HELD, PATIENCE, append
+from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
 
 NEVER = {"intensity": 0}
 """Nobody is started anew: the first crash is the end."""
@@ -143,7 +143,7 @@ def test_an_exception_of_a_tool_is_a_failed_result_that_the_model_sees(start, by
         return {"Status": "CONTINUE", "Function": "explode"} if not request.memory else FINISH
 
     supervisor = start(app=app, servers=[_BadTools(error)])
-    result = supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE)
+    result = supervisor.submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED
     assert any(type(error).__name__ in note for note in told)
 
@@ -162,7 +162,7 @@ def test_a_crash_of_one_agent_does_not_disturb_another(start, monkeypatch, gate)
     supervisor = start(app=FunctionModel(gate.wait_at), servers=[surface], supervision=AT_ONCE)
     other = supervisor.submit(Task(request="x", target="memo:two"))
     assert gate.reached.wait(PATIENCE)
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).outcome is Outcome.ERROR
+    assert supervisor.submit(lone()).result(PATIENCE).outcome is Outcome.ERROR
     gate.opened.set()
     assert other.result(PATIENCE).ok
 
@@ -247,7 +247,7 @@ def test_each_restart_is_told_with_its_delay(start, monkeypatch):
     told = queue.SimpleQueue()
     supervisor = start(app=[FINISH], supervision={"intensity": 1, **AT_ONCE})
     supervisor.subscribe(lambda event: told.put(event) if event.name is EventName.AGENT_CRASHED else None)
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).outcome is Outcome.ERROR
+    assert supervisor.submit(lone()).result(PATIENCE).outcome is Outcome.ERROR
     crashes = [told.get(timeout=PATIENCE) for _ in range(2)]
     assert [(event.agent, event.data["restart"]) for event in crashes] == [("app/memo/one", 0), ("app/memo/one", None)]
     assert crashes[0].data["causes"] == ["ValueError: a bug"]
@@ -270,7 +270,7 @@ def crashed(start, monkeypatch):
             assert dead.wait(PATIENCE)
             supervisor.status()  # behind the crash in the switchboard's inbox
 
-        return clock, supervisor.submit(Task(request="x", target="memo:one")), wait
+        return clock, supervisor.submit(lone()), wait
 
     return begin
 

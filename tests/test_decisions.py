@@ -15,10 +15,9 @@ from callboard.actors.processing import MACHINES
 from callboard.actors.states import By, HostAgentStateManager
 from callboard.messages import AgentKind, Control, Effect, Observation, Target
 from callboard.testing import MemoryServer, VirtualClock
-from support import FINISH, HELD, PATIENCE, lone, write
+from support import ASSIGN, FINISH, HELD, PATIENCE, lone, write
 
 WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write"}
 FAIL = {"Status": "FAIL", "Comment": "no such field"}
 CONTINUE = {"Status": "CONTINUE"}
 PENDING = {"Status": "PENDING", "Questions": ["which file?"]}
@@ -148,7 +147,7 @@ def test_row_01_retries_of_one_subtask_are_bounded(start):
     result = handle.result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert len(result.subtasks) == app.calls == 2
-    assert "the subtask 'write' failed 2 times on memo:one, and may not be assigned again" in result.comment
+    assert "the subtask 'work' failed 2 times on memo:one, and may not be assigned again" in result.comment
 
 
 def test_row_01_a_subtask_that_finished_may_be_assigned_again_at_will(start):

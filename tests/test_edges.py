@@ -13,11 +13,7 @@ import pytest
 from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.messages import Effect
 from callboard.testing import MemoryServer
-from support import FINISH, HELD, PATIENCE, action, lone
-
-
-def actions(*calls, status="CONTINUE"):
-    return {"Status": status, "Actions": list(calls)}
+from support import FINISH, HELD, PATIENCE, action, actions, lone
 
 
 class Slow(MemoryServer):

@@ -152,7 +152,7 @@ def answered(handle):
 
 def test_questions_in_other_words_each_time_are_a_loop(start):
     model = Model(*({"Status": "PENDING", "Questions": [f"question {number}?"]} for number in range(50)))
-    handle = start(app=model, limits={"repeats": 3}).submit(Task(request="x", target="memo:one"))
+    handle = start(app=model, limits={"repeats": 3}).submit(lone())
     assert answered(handle) == 11
     assert handle.result(PATIENCE).outcome is Outcome.FAILED
     assert model.told == [10, 11, 12]
@@ -160,7 +160,7 @@ def test_questions_in_other_words_each_time_are_a_loop(start):
 
 def test_thinking_in_other_words_each_time_is_a_loop(start):
     model = Model(*({"Status": "CONTINUE", "Comment": f"thought {number}"} for number in range(50)))
-    result = start(app=model, limits={"repeats": 3}).submit(Task(request="x", target="memo:one")).result(PATIENCE)
+    result = start(app=model, limits={"repeats": 3}).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert "no progress" in result.causes[0].reason
 
@@ -172,7 +172,7 @@ def test_two_questions_between_two_actions_are_no_loop(start):
     ]
     answers = [answer for pair in zip(ask[::2], ask[1::2], do, strict=True) for answer in pair]
     model = Model(*answers, FINISH)
-    handle = start(app=model, limits={"repeats": 2}).submit(Task(request="x", target="memo:one"))
+    handle = start(app=model, limits={"repeats": 2}).submit(lone())
     assert answered(handle) == 12
     assert handle.result(PATIENCE).ok
     assert model.told == []
@@ -248,7 +248,7 @@ def test_a_surface_that_goes_back_and_forth_is_a_loop(start):
     def app(_request):
         return {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "write", "Args": {"text": next(texts)}}
 
-    result = start(app=app, servers=[surface]).submit(Task(request="x", target="memo:one")).result(PATIENCE)
+    result = start(app=app, servers=[surface]).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert "no progress" in result.causes[0].reason
 
@@ -260,7 +260,7 @@ def test_a_surface_without_fingerprints_is_compared_by_what_it_shows(start):
 
     append = {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "append", "Args": {"text": "."}}
     supervisor = start(app=[*[append] * 6, FINISH], servers=[Plain(MemoryServer.window())])
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
 
 
 def test_the_subtask_fails_alone_and_its_host_agent_hears_why(start):

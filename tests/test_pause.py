@@ -10,7 +10,7 @@ import pytest
 from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.messages import Effect
 from callboard.testing import MemoryServer
-from support import ASSIGN, FINISH, HELD, PATIENCE, action, append
+from support import ASSIGN, FINISH, HELD, PATIENCE, action, append, lone
 
 
 class Held:
@@ -62,7 +62,7 @@ def texts(surface):
 
 def paused_in_its_model_call(supervisor, model, until):
     """Submit a task, pause it while its model thinks, and let it come to rest."""
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert model.asked.wait(PATIENCE)
     assert handle.pause()
     model.let_go.set()
@@ -98,7 +98,7 @@ def test_a_pause_within_an_action_list_stops_before_the_next_action(start, until
         ],
     }
     supervisor = start(app=[answer], servers=[press])
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert press.begun.wait(PATIENCE)
     assert handle.pause()
     press.let_go.set()
@@ -121,7 +121,7 @@ def test_resume_looks_again_and_what_is_gone_by_then_is_not_done(start, until, p
         return answers[request.call - 1]
 
     supervisor = start(app=app, servers=[press])
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert press.begun.wait(PATIENCE)
     handle.pause()
     press.let_go.set()
@@ -168,7 +168,7 @@ def test_a_task_that_is_over_is_neither_paused_nor_resumed(start):
 
 def test_a_task_that_is_being_cancelled_is_not_paused(start, press):
     supervisor = start(app=[{"Status": "FINISH", "Function": "press"}], servers=[press])
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert press.begun.wait(PATIENCE)
     handle.cancel()
     assert handle.pause() is False
@@ -265,7 +265,7 @@ def test_an_answer_in_a_pause_is_kept_and_used_after_resume(start, until):
         return {"Status": "PENDING", "Comment": "which one?"} if request.call == 1 else FINISH
 
     supervisor = start(app=app)
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     until(handle, EventName.QUESTION_ASKED)
     handle.pause()
     handle.answer(handle.questions()[0].id, "the red one")
@@ -278,7 +278,7 @@ def test_an_answer_in_a_pause_is_kept_and_used_after_resume(start, until):
 
 def test_an_action_approved_in_a_pause_runs_after_resume_once(start, until, surface):
     supervisor = start(app=[append("a", "CONFIRM"), FINISH], servers=[surface])
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.pause()
     handle.approve(handle.approvals()[0].id)
@@ -297,7 +297,7 @@ def test_a_pause_within_an_approved_list_needs_no_second_approval(start, until, 
         servers=[press],
         policy=[{"verdict": "approve", "tool": "*"}],
     )
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id)
     assert press.begun.wait(PATIENCE)
@@ -377,7 +377,7 @@ def test_pauses_are_no_repeated_steps_and_no_steps_of_the_budget(start):
         limits={"repeats": 1},
         budget={"task": {"steps": 1}},
     )
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     ended = (event for event in handle.events() if event.name is EventName.STEP_ENDED)
     assert surface.looks.acquire(timeout=PATIENCE)
     for _ in range(5):
@@ -415,7 +415,7 @@ def test_pauses_and_resumes_at_any_moment_lose_and_double_nothing(start, surface
         }
 
     supervisor = start(app=app, servers=[surface], limits={"steps": 1000})
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     while not handle.done():
         handle.pause()
         handle.resume()

@@ -27,7 +27,9 @@ PAGE = (ROOT / "docs" / "people.md").read_text(encoding="utf-8")
 
 def run(name):
     command = [sys.executable, "-W", "error", str(PEOPLE / name)]
-    return forks.run(command, timeout=PATIENCE).stdout.splitlines()
+    done = forks.run(command, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 def load(name):

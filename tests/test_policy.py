@@ -14,7 +14,7 @@ import pytest
 from callboard import EventName, Outcome, Task, tool
 from callboard.messages import AgentKind, Effect, Hazard, NotWaitingError
 from callboard.testing import MemoryServer, VirtualClock
-from support import FINISH, HELD, PATIENCE, call, lone, write
+from support import FINISH, HELD, PATIENCE, call, lone, told, write
 
 READ = {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "read"}
 THEIRS = '''
@@ -58,16 +58,6 @@ def something() -> str:
 
 server.run("stdio")
 '''
-
-
-def told(answers, notes):
-    """Play answers, and keep what the model is told."""
-
-    def model(request):
-        notes.append(request.observation.notes)
-        return answers[request.call - 1]
-
-    return model
 
 
 def verdicts(handle):
@@ -467,7 +457,7 @@ def test_a_hazard_check_that_takes_too_long_is_a_failure_the_model_sees(start, u
         return write if request.call == 1 else FINISH
 
     supervisor = start(app=app, servers=[surface], clock=clock, limits={"command_seconds": 60})
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert surface.begun.wait(PATIENCE)
     clock.advance(61)
     until(handle, EventName.STEP_ENDED, results=["failure"])

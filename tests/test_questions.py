@@ -11,24 +11,13 @@ from hypothesis import strategies as st
 from callboard import EventName, FunctionModel, Outcome, Task
 from callboard.messages import AnswerRefusedError, NotWaitingError, SupervisorStoppedError
 from callboard.testing import MemoryServer, VirtualClock
-from support import FINISH, HELD, PATIENCE, lone
+from support import ASSIGN, FINISH, HELD, PATIENCE, lone, told
 
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write"}
 COLOURS = {"Question": "which colour?", "choices": ["red", "green"]}
 
 
 def ask(*questions):
     return {"Status": "PENDING", "Questions": list(questions or ["which file?"])}
-
-
-def told(answers, notes):
-    """Play answers, and keep what the model is told."""
-
-    def model(request):
-        notes.append(request.observation.notes)
-        return answers[request.call - 1]
-
-    return model
 
 
 @pytest.fixture

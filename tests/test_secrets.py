@@ -11,7 +11,7 @@ from callboard import EventName, Outcome, Task, tool
 from callboard.actors.commands import Secrets
 from callboard.messages import Effect, Observation, TaskRefusedError
 from callboard.testing import MemoryServer
-from support import FINISH, PATIENCE
+from support import FINISH, PATIENCE, lone
 
 PASSWORD = "correct horse battery"  # noqa: S105 - a test's
 LOGIN = {
@@ -88,7 +88,7 @@ def test_a_missing_secret_fails_the_action_and_names_the_known_ones(start):
         notes[:] = request.observation.notes
         return LOGIN if request.call == 1 else {"Status": "FAIL"}
 
-    handle = start(app=app).submit(Task(request="x", target="memo:one", secrets={"pin": SecretStr("1234")}))
+    handle = start(app=app).submit(lone(secrets={"pin": SecretStr("1234")}))
     assert handle.result(PATIENCE).outcome is Outcome.FAILED
     assert any("there is no secret 'password'; there are: pin" in note for note in notes)
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import pykka
 import pytest
 
-from callboard import EventName, FunctionModel, Outcome, Supervisor, Task, tool
+from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.actors.agent import Agent, JobReturned
 from callboard.actors.blackboard import Blackboard, Kept
 from callboard.actors.journal import JournalFile
-from callboard.actors.runtime import EventStream, committing
+from callboard.actors.runtime import committing
 from callboard.actors.states import Run
 from callboard.messages import Effect, JournalError, LeaseVoidError, Pause, StepDone, SubtaskEnded
-from callboard.testing import Faults, MemoryServer, VirtualClock, assert_replays, disk_full
+from callboard.testing import MemoryServer, VirtualClock, assert_replays
 from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
 
 NO_WAIT = {"backoff": 0.0, "max_backoff": 0.0}
@@ -273,14 +273,14 @@ def test_a_history_that_can_not_be_folded_ends_the_work_with_its_causes(start, c
     supervisor = start(app=[append("1"), FINISH, FINISH], journal=journal, supervision={"intensity": 0})
     result = supervisor.submit(lone()).result(PATIENCE)
     assert (result.outcome, [cause.reason for cause in result.causes]) == (Outcome.ERROR, ["a bug"])
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
 
 
 def test_a_crash_in_one_application_never_disturbs_another(start, crashes):
     crashes(lambda agent, _message: agent.address == "app/memo/one", 100)
     surface = MemoryServer(MemoryServer.window("one"), MemoryServer.window("two"))
     supervisor = start(app=lambda _request: FINISH, servers=[surface], supervision={"intensity": 0})
-    bad = supervisor.submit(Task(request="x", target="memo:one"))
+    bad = supervisor.submit(lone())
     good = [supervisor.submit(Task(request="x", target="memo:two")) for _ in range(5)]
     assert bad.result(PATIENCE).outcome is Outcome.ERROR
     assert all(handle.result(PATIENCE).ok for handle in good)
@@ -402,6 +402,22 @@ def test_a_hung_jobs_actions_are_refused_and_its_subtask_resumes_later(start, jo
     assert surface.deeds == []
 
 
+def watched(supervisor, place, go):
+    """Let what is held up at a place go on once it is reported; give all events, and what is set when it is freed."""
+    seen, held_up, freed = [], set(), threading.Event()
+
+    def watch(event):
+        seen.append(event)
+        if event.name is EventName.THREAD_BLOCKED and place in event.data["stack"]:
+            held_up.add(event.data["thread"])
+            go.set()
+        if event.name is EventName.THREAD_FREED and event.data["thread"] in held_up:
+            freed.set()
+
+    supervisor.subscribe(watch)
+    return seen, freed
+
+
 def test_a_blocked_loop_is_reported_with_its_stack_and_when_it_is_freed(start):
     go = threading.Event()
 
@@ -410,18 +426,9 @@ def test_a_blocked_loop_is_reported_with_its_stack_and_when_it_is_freed(start):
         return FINISH
 
     supervisor = start(app=FunctionModel(blocks_here), supervision={"hung_seconds": 0.05})
-    seen, free = [], threading.Event()
-
-    def watch(event):
-        seen.append(event)
-        if event.name is EventName.THREAD_BLOCKED and "blocks_here" in event.data["stack"]:
-            go.set()
-        if event.name is EventName.THREAD_FREED:
-            free.set()
-
-    supervisor.subscribe(watch)
+    seen, freed = watched(supervisor, "blocks_here", go)
     handle = supervisor.submit(lone())
-    assert free.wait(PATIENCE)
+    assert freed.wait(PATIENCE)
     assert any("blocks_here" in stack for stack in stacks(seen))
     assert handle.result(PATIENCE).ok
 
@@ -437,26 +444,16 @@ def test_a_journal_that_waits_for_its_disk_is_reported(start, tmp_path, monkeypa
 
     monkeypatch.setattr(JournalFile, "commit", slow_disk)
     supervisor = start(app=[FINISH], supervision={"hung_seconds": 0.05}, journal={"path": tmp_path / "journal.db"})
-    seen, free = [], threading.Event()
-
-    def watch(event):
-        seen.append(event)
-        if event.name is EventName.THREAD_BLOCKED and "slow_disk" in event.data["stack"]:
-            go.set()
-        if event.name is EventName.THREAD_FREED:
-            free.set()
-
-    supervisor.subscribe(watch)
+    seen, freed = watched(supervisor, "slow_disk", go)
     waits.set()
     handle = supervisor.submit(lone())
-    assert free.wait(PATIENCE)
+    assert freed.wait(PATIENCE)
     assert any("slow_disk" in stack for stack in stacks(seen))
     assert handle.result(PATIENCE).ok
 
 
 def test_an_agents_thread_that_is_held_up_is_reported(start, monkeypatch):
-    go, free = threading.Event(), threading.Event()
-    original = Agent.receive
+    go, original = threading.Event(), Agent.receive
 
     def blocks_here(self, message):
         if isinstance(message, JobReturned):
@@ -465,18 +462,9 @@ def test_an_agents_thread_that_is_held_up_is_reported(start, monkeypatch):
 
     monkeypatch.setattr(Agent, "receive", blocks_here)
     supervisor = start(app=[FINISH], supervision={"hung_seconds": 0.05})
-    seen = []
-
-    def watch(event):
-        seen.append(event)
-        if event.name is EventName.THREAD_BLOCKED and "blocks_here" in event.data["stack"]:
-            go.set()
-        if event.name is EventName.THREAD_FREED:
-            free.set()
-
-    supervisor.subscribe(watch)
+    seen, freed = watched(supervisor, "blocks_here", go)
     handle = supervisor.submit(lone())
-    assert free.wait(PATIENCE)
+    assert freed.wait(PATIENCE)
     assert any("blocks_here" in stack for stack in stacks(seen, "callboard-actors"))
     assert handle.result(PATIENCE).ok
 
@@ -587,45 +575,6 @@ def test_a_rebuilt_blackboard_has_a_conversation_of_another_process(start, caplo
     go.set()
     assert third.handle(last.task_id).result(PATIENCE).ok
     assert [entry.content for entry in third.blackboard("t").requests] == ["one", "two", "three"]
-
-
-@pytest.mark.parametrize(
-    "place",
-    [
-        pytest.param("_services", id="before the switchboard is there"),
-        pytest.param("_ask", id="before it has the tasks"),
-    ],
-)
-def test_a_journal_that_breaks_at_the_start_fails_it_and_leaves_nothing(
-    start, until, tmp_path, monkeypatch, caplog, place
-):
-    caplog.set_level(logging.CRITICAL)
-    before, path, heard = set(threading.enumerate()), tmp_path / "journal.db", []
-    first = start(app=[{"Status": "PENDING", "Comment": "which?"}, FINISH], journal={"path": path})
-    until(first.submit(lone(id="t")), EventName.QUESTION_ASKED)
-    first.stop()
-    broken, going_on = threading.Event(), getattr(Supervisor, place)
-
-    def breaks(self, *given):
-        if not broken.is_set():
-            self._journal.append((), lambda: None, lambda _error: broken.set())
-            assert broken.wait(PATIENCE)
-        return going_on(self, *given)
-
-    emit = EventStream.emit
-    with monkeypatch.context() as patched, Faults() as faults:
-        faults.before("in_force", disk_full)
-        patched.setattr(EventStream, "emit", lambda self, name, **data: (heard.append(name), emit(self, name, **data)))
-        patched.setattr(Supervisor, place, breaks)
-        with pytest.raises(JournalError, match="No space left"):
-            start(app=[FINISH], journal={"path": path})
-    assert EventName.JOURNAL_FAILED in heard
-    assert EventName.TASK_RECOVERED not in heard
-    assert set(threading.enumerate()) - before == set()
-    second = start(app=lambda _: FINISH, journal={"path": path})
-    handle = second.handle("t")
-    handle.answer(handle.questions()[0].id, "this")
-    assert handle.result(PATIENCE).ok
 
 
 def test_a_journal_that_can_not_write_closes_the_intake_and_stops_agents(start, tmp_path):

@@ -222,7 +222,7 @@ def test_ctrl_c_at_a_prompt_cancels_the_task(terminal, tmp_path):
 
 
 def test_a_deadline_ends_the_prompt(terminal, tmp_path):
-    screen = terminal(CREATE, FINISH, limits={"approval_seconds": 0.2})
+    screen = terminal(CREATE, FINISH, limits={"approval_seconds": 3})
     screen.until("Enter: no > ")
     assert screen.end() == 7
     assert "nobody decided on the approval in time" in " ".join(screen.shown.split())

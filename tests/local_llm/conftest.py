@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from server import serving
-from weights import WEIGHTS
 
 from callboard import Settings, Supervisor
+from server import serving
+from weights import WEIGHTS
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 600

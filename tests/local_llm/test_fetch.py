@@ -8,6 +8,7 @@ import io
 import zipfile
 
 import pytest
+
 from fetch import FetchError, fetch
 from weights import WEIGHTS, Weights
 

@@ -11,6 +11,7 @@ from callboard.actors.models import Model, ModelAnswer
 from callboard.actors.models._fallback import FallbackModel
 from callboard.actors.models._rate import RateLimit
 from callboard.messages import ModelError
+from support import PATIENCE
 
 
 class Limited(Model):
@@ -35,7 +36,7 @@ class Limited(Model):
 
 
 async def ask(model, asks):
-    async with asyncio.timeout(10), model.turn():
+    async with asyncio.timeout(PATIENCE), model.turn():
         return (await model.answer(asks())).content
 
 

@@ -289,7 +289,7 @@ def test_a_fallback_is_asked_where_the_first_choice_takes_too_long(run, provider
     second = make_provider()
     provider.hangs()
     second.says(full_answer(Result="from the second"))
-    handle = run(seconds=1, fallbacks=["other:large"], more={"other": {"url": second.url}})
+    handle = run(seconds=3, fallbacks=["other:large"], more={"other": {"url": second.url}})
     assert handle.result(PATIENCE).output == "from the second"
     assert provider.left.wait(PATIENCE)
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from callboard.actors.models._rate import MINUTE, RateLimit
+from support import PATIENCE
 
 
 class Time:
@@ -104,5 +105,5 @@ async def test_who_is_cancelled_while_waiting_holds_up_nobody(limit):
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-    async with asyncio.timeout(5), narrow.turn():
+    async with asyncio.timeout(PATIENCE), narrow.turn():
         pass

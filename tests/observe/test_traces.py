@@ -15,11 +15,10 @@ from callboard import Event, EventName, ModelAnswer, Settings, Task, ToolError, 
 from callboard.actors.observe import Traces
 from callboard.messages import Effect, ModelError, SettingsError
 from callboard.testing import MemoryServer
-from support import PATIENCE
+from support import ASSIGN, PATIENCE
 
 WRITE = {"function": "write", "arguments": {"control_id": "field-1", "text": "x"}}
 DONE = [{"Status": "CONTINUE", "Actions": [WRITE]}, {"Status": "FINISH"}]
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write"}
 TRACES = {"traces": True}
 
 

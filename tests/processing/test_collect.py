@@ -71,7 +71,7 @@ async def test_a_surface_that_can_not_move_by_itself_is_looked_at_once(stage):
 
 
 async def test_a_surface_that_never_settles_is_taken_as_it_is_at_the_timeout(stage):
-    here = stage(surface=Moving, limits={"settle_seconds": 0.05})
+    here = stage(surface=Moving, limits={"settle_seconds": 0.5})
     here.surface.quiet_from = 10**9
     seen, looks = await looked(here, after(here, ResultStatus.SUCCESS))
     assert seen == f"look {looks}"

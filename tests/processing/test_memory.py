@@ -15,9 +15,7 @@ from callboard.messages import (
     StepRecord,
 )
 from callboard.testing import MemoryServer
-from support import FINISH, PATIENCE, write
-
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write"}
+from support import ASSIGN, FINISH, PATIENCE, write
 
 
 def seen(request):

@@ -54,6 +54,9 @@ class Looked(MemoryServer):
         self.probed.append((intent, tuple(foreseen), fingerprint))
         return self.says
 
+    def is_changed(self):
+        self._controls["memo:one"]["field-1"] = "somebody else was here"
+
     @tool(effect=Effect.ONCE)
     def explode(self, target: str) -> str:
         """Fail, always."""
@@ -381,7 +384,7 @@ async def test_an_interrupted_step_counts_as_one_and_a_resumed_one_as_none(left,
 
 def change(here):
     """Be somebody else, who writes while nobody works."""
-    here.surface._controls["memo:one"]["field-1"] = "somebody else was here"
+    here.surface.is_changed()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import yaml
 from callboard import EventName, Outcome, Settings, Supervisor, Task, tool
 from callboard.actors.agent import Agent
 from callboard.actors.replay import Recording, replay, replay_journal
-from callboard.messages import Effect, Event, UnknownTaskError
+from callboard.messages import Effect, Event, StepDone, UnknownTaskError
 from callboard.testing import Faults, MemoryServer, VirtualClock
 from support import ASSIGN, HELD, PATIENCE, append, lone
 
@@ -385,15 +385,16 @@ def test_an_action_in_doubt_that_was_put_before_a_person(record, said, outcome):
 
 
 def test_an_agent_that_crashed_and_was_started_anew(record, monkeypatch):
-    report, crashes = Agent._report, [1]
+    receive, crashes = Agent.receive, [1]
 
-    def crash(agent, run, said, applied):
-        if run.assign.number and run.steps == 1 and crashes:
+    def crash(agent, message):
+        said = getattr(message, "said", None)
+        if crashes and isinstance(said, StepDone) and said.record.step == 2:
             crashes.pop()
             raise SystemExit
-        report(agent, run, said, applied)
+        receive(agent, message)
 
-    monkeypatch.setattr(Agent, "_report", crash)
+    monkeypatch.setattr(Agent, "receive", crash)
     task = Task(id="t", request="x")
     backoff = {"backoff": 0.01}
     record.run(task, host=[ASSIGN, FINISH], app=[append("1"), append("2"), FINISH], supervision=backoff)

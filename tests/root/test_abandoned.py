@@ -186,7 +186,7 @@ def test_stop_returns_and_names_the_lane_whose_call_never_does(supervisor, butto
     handle = supervisor.submit(Task(request="press", target="memo:one"))
     assert button.begun.wait(PATIENCE)
     assert "lane memory:memo:one" in supervisor.stop(0.2)
-    assert handle.result(0).outcome is Outcome.CANCELLED
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     assert not button.returned.is_set()
     button.let_go.set()
     assert button.returned.wait(PATIENCE)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from callboard import Task
+from callboard.actors.journal import MemoryJournal
 from callboard.actors.root._actor import Root
 from callboard.actors.root._requests import NotKept
 from callboard.messages import SubtaskEnded, SupervisorStoppedError
-from support import FINISH, PATIENCE, write
+from support import FINISH, PATIENCE, lone, write
 
 
 def test_who_asks_while_a_task_is_being_refused_is_not_given_it(start, monkeypatch):
@@ -28,7 +29,7 @@ def test_who_asks_while_a_task_is_being_refused_is_not_given_it(start, monkeypat
     monkeypatch.setattr(Root, "_post", late)
     for _ in range(2):  # the first of them is taken, and refused by the journal; the second comes before that is known
         with monkeypatch.context() as once:
-            once.setattr(supervisor._journal, "find", lambda _task, once=once: once.undo())
+            once.setattr(MemoryJournal, "find", lambda _journal, _task, once=once: once.undo())
             assert ask().task_id == first.task_id
     assert len(held) == 1
     for message in held:  # otherwise a stop waits for the task
@@ -46,6 +47,6 @@ def test_if_the_switchboard_itself_breaks_whoever_waits_gets_an_error(start, mon
 
     monkeypatch.setattr(Root, "_receive", broken)
     supervisor = start(app=lambda _request: FINISH)
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     with pytest.raises(SupervisorStoppedError):
         handle.result(PATIENCE)

@@ -16,7 +16,7 @@ from callboard.actors.blackboard import Blackboard, Kept
 from callboard.actors.runtime import EventLoop, SystemClock, Watchdog
 from callboard.messages import SupervisorStoppedError
 from callboard.testing import MemoryServer
-from support import FINISH, HELD, PATIENCE
+from support import FINISH, HELD, PATIENCE, lone
 
 
 class Down(logging.Handler):
@@ -127,7 +127,7 @@ def test_who_waits_hears_of_the_end_when_the_host_program_stops_all_actors(down,
 
     settings = Settings.load(log={"format": "off"}, journal={"path": tmp_path / "journal.db"})
     supervisor = Supervisor.start(settings, models={"app": model}, servers=windows())
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert begun.wait(PATIENCE)
     down.log_all()
     for ref in (supervisor._root, supervisor._journal._writer):

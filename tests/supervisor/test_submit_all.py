@@ -11,9 +11,9 @@ import pytest
 from callboard import EventName, FunctionModel, Task
 from callboard.messages import NotAllTakenError, SupervisorStoppedError, TaskRefusedError, UnknownTargetError
 from callboard.testing import MemoryServer
-from support import HELD, PATIENCE
+from support import HELD, PATIENCE, write
 
-WRITE = {"Status": "FINISH", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "hello"}}
+WRITE = write(status="FINISH")
 
 
 def hello(**fields):

@@ -26,11 +26,10 @@ from callboard.messages import (
     WouldDeadlockError,
 )
 from callboard.testing import MemoryServer
-from support import HELD, PATIENCE
+from support import ASSIGN, HELD, PATIENCE, lone, write
 
-ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "write hello"}
 FINISH = {"Status": "FINISH", "Comment": "done"}
-WRITE = {"Status": "FINISH", "ControlLabel": "field-1", "Function": "write", "Args": {"text": "hello"}}
+WRITE = write(status="FINISH")
 
 
 def test_a_task_runs_to_its_result(start):
@@ -291,7 +290,7 @@ def test_nobody_looks_for_targets_after_stop(start):
     surface.targets = lambda: looks.append(1)
     supervisor = start(servers=[surface])
     supervisor.stop()
-    for call in (supervisor.targets, lambda: supervisor.submit(Task(request="x", target="memo:one"))):
+    for call in (supervisor.targets, lambda: supervisor.submit(lone())):
         with pytest.raises(SupervisorStoppedError):
             call()
     assert (looks, set(threading.enumerate()) - before) == ([], set())
@@ -303,7 +302,7 @@ def test_no_target_is_looked_up_after_all_actors_were_stopped(start):
     surface.targets = lambda: looks.append(1)
     supervisor = start(servers=[surface])
     pykka.ActorRegistry.stop_all()
-    for call in (supervisor.targets, lambda: supervisor.submit(Task(request="x", target="memo:one"))):
+    for call in (supervisor.targets, lambda: supervisor.submit(lone())):
         with pytest.raises(SupervisorStoppedError):
             call()
     assert looks == []
@@ -320,7 +319,7 @@ def test_a_target_lookup_during_a_stop_does_not_call_the_target_unknown(start):
 
     def submit():
         with pytest.raises(SupervisorStoppedError) as error:
-            supervisor.submit(Task(request="x", target="memo:one"))
+            supervisor.submit(lone())
         refused.put(error.value)
 
     supervisor = start(servers=[Slow(MemoryServer.window())])
@@ -344,7 +343,7 @@ def test_a_hanging_function_is_named_by_its_own_supervisors_stop_alone(start, tm
 
     journal = {"path": tmp_path / "journal.db"} if kept else {}
     blocked, other = start(app=app, journal=journal), start(app=[FINISH])
-    blocked.submit(Task(request="x", target="memo:one"))
+    blocked.submit(lone())
     assert asked.wait(PATIENCE)
     assert other.stop() == ()
     assert "callboard-model-app/memo/one" in blocked.stop(0.1)
@@ -363,10 +362,12 @@ def test_a_function_that_returns_while_the_supervisor_stops_is_waited_for(start)
         return FINISH
 
     supervisor = start(app=app)
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert asked.wait(PATIENCE)
-    handle._done.add_done_callback(lambda _done: release.set())
+    waiting = threading.Thread(target=lambda: (handle.result(PATIENCE), release.set()))
+    waiting.start()
     assert supervisor.stop() == ()
+    waiting.join()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("callboard-model")]
 
 
@@ -510,7 +511,7 @@ def test_nothing_is_done_any_more_when_the_host_program_stopped_all_actors(start
     }
     journal = {"path": tmp_path / "journal.db"} if kept else {}
     supervisor = start(app=lambda _: actions, servers=[surface], journal=journal)
-    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    handle = supervisor.submit(lone())
     assert asked.wait(PATIENCE)
     pykka.ActorRegistry.stop_all()
     with pytest.raises(SupervisorStoppedError):
@@ -663,7 +664,7 @@ def test_a_server_that_is_down_does_not_hide_the_targets_of_the_others(start):
 
     supervisor = start(app=[WRITE], servers=[_Down(broken), MemoryServer(MemoryServer.window())])
     assert [target.id for target in supervisor.targets()] == ["memo:one"]
-    assert supervisor.submit(Task(request="x", target="memo:one")).result(PATIENCE).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
     with pytest.raises(UnknownTargetError) as refused:
         supervisor.submit(Task(request="x", target="elsewhere"))
     assert "no answer" in str(refused.value.__cause__)
@@ -764,11 +765,7 @@ def test_a_surface_that_observes_something_else_fails_where_it_looked(start):
         def observe(self, target):
             return "a window"
 
-    result = (
-        start(app=[FINISH], servers=[Odd(MemoryServer.window())])
-        .submit(Task(request="x", target="memo:one"))
-        .result(PATIENCE)
-    )
+    result = start(app=[FINISH], servers=[Odd(MemoryServer.window())]).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert result.causes[0].reason.startswith("data_collection failed")
 

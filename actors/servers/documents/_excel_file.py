@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._workspace import Snapshot
 
 LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
-"""The last row and column of a sheet: Excel refuses a file that names a cell beyond them. openpyxl writes columns up to ``ZZZ``."""
+"""Of a sheet: Excel refuses a file that names a cell beyond them, and openpyxl writes columns up to ``ZZZ``."""
 _MAX_TEXT = 32_767
 _MAX_EXACT = 10**15
 _EPOCH = dt.datetime(1900, 3, 1)  # noqa: DTZ001 - a workbook's dates have no time zone
