@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 MEASURE = Path(__file__).resolve().with_name("measure.py")
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard-mutate"
+_CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+CACHE = Path(os.environ.get("CALLBOARD_CI_CACHE") or _CACHES / "callboard" / "ci") / "mutate"
 
 PYTEST = ["-p", "no:cacheprovider", "--hypothesis-profile=gate", "-q", "--tb=short", "-m", "not slow and not local_llm"]
 NOT_RUN = ("tests/benchmarks/", "tests/local_llm/")
