@@ -11,16 +11,20 @@ import pykka
 import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Server, Task, tool
-from callboard.actors.agent import Agent, JobReturned
+from callboard.actors.agent import Agent, JobReturned, renewed
 from callboard.actors.app import AppAgent
 from callboard.actors.host import HostAgent
+from callboard.actors.states import Run
+from callboard.config import Limits
 from callboard.messages import (
     AgentKind,
     Answer,
+    AskedQuestion,
     Assign,
     Effect,
     Observation,
     Pause,
+    Question,
     Step,
 )
 from callboard.testing import MemoryServer, VirtualClock
@@ -383,3 +387,11 @@ def test_an_agent_that_could_not_be_started_once_is_started_later(start, monkeyp
 
     monkeypatch.setattr(HostAgent, "start", refuse_once)
     assert start(host=[FINISH], supervision=AT_ONCE).submit(Task(request="x")).result(PATIENCE).ok
+
+
+def test_a_question_is_repeated_under_the_new_lease_and_otherwise_as_it_was():
+    whose = {"task_id": "t", "run_id": "t/1", "address": "app/memo/one"}
+    run = Run.begin(Assign(**whose, token=8, number=1, request="x"), Limits(), "CONTINUE")
+    asked = Question(**whose, id="ask", token=7, questions=(AskedQuestion(text="which?"),), deadline=5.0)
+    again = renewed(asked, run)
+    assert (vars(again), asked.token) == ({**vars(asked), "token": 8}, 7)

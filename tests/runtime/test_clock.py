@@ -102,6 +102,15 @@ def test_a_time_limit_that_was_kept_does_not_ring_in_its_closed_loop(clock):
     clock.advance(10)
 
 
+async def test_a_time_limit_that_rings_as_its_block_ends_does_nothing(clock):
+    raised = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: raised.append(context))
+    async with clock.timeout(5) as limit:
+        clock.advance(10)  # what follows from it comes after the block
+    await asyncio.sleep(0)
+    assert (raised, limit.expired()) == ([], False)
+
+
 def test_the_machines_clock_calls_back_on_a_thread_that_counts_as_ours(machine):
     told = queue.SimpleQueue()
 
