@@ -30,7 +30,7 @@ def beside(name: str) -> ModuleType:
 
 script, world, checker, program = map(beside, ("script", "world", "checker", "program"))
 
-AT_ONCE = 2
+AT_ONCE = 3
 MOST_LIVES = 12
 SHORT_CAMPAIGN = 6
 

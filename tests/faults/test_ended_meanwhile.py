@@ -111,7 +111,7 @@ def test_where_somebody_cancels_what_is_paused(broken_off, begin, book, monkeypa
     assert looking.wait(PATIENCE)
     supervisor.handle("t").pause()
     if processes > 1:
-        supervisor.stop()
+        supervisor.stop(0.1)  # it can't wait for the look
         supervisor = begin()
         assert supervisor.status().tasks[0].paused
     supervisor.handle("t").cancel()
