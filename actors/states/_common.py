@@ -270,12 +270,19 @@ def on_doubt(run: Run) -> bool:
 
 
 def after_doubt(run: Run, on_stop: str) -> Move | None:
-    """Say where the word on an action in doubt leads: on with the work, or to its end."""
-    if isinstance(run.last, RequestExpired):
-        return Move("FAIL", By.TIMEOUT, Outcome.TIMED_OUT, "nobody said in time whether an action in doubt was done")
-    if run.unfinished is not None and run.unfinished.said is not None:
-        return None
-    return Move(on_stop, By.USER, Outcome.FAILED, "a person said stop at an action in doubt")
+    """Say where the answer about an action in doubt leads: on with the work, or to its end.
+
+    It is the answer that counts, not what is known of the step by now: the step may have gone on since, and crashed
+    again, before anything else was applied.
+    """
+    match run.last:
+        case Answer(texts=(_run.WAS_DONE | _run.WAS_NOT_DONE,)):
+            return None
+        case Answer():
+            return Move(on_stop, By.USER, Outcome.FAILED, "a person said stop at an action in doubt")
+        case _:
+            reason = "nobody said in time whether an action in doubt was done"
+            return Move("FAIL", By.TIMEOUT, Outcome.TIMED_OUT, reason)
 
 
 def archive(run: Run) -> Message:

@@ -1,0 +1,101 @@
+"""A step that crashes twice, at any two of its rows: a person is asked what nobody can tell, and is believed."""
+
+from __future__ import annotations
+
+import pytest
+
+from callboard import EventName
+from callboard.actors.states import STOP, WAS_DONE, WAS_NOT_DONE
+from callboard.messages import JournalError, Probe
+from callboard.testing import Faults, MemoryServer, disk_full
+from support import FINISH, PATIENCE, action, lone
+
+TEXTS = ["a", "b"]
+BOTH = {"Status": "CONTINUE", "Actions": [action("append", "field-1", text=text) for text in TEXTS]}
+IN_DOUBT = [("deed", 1), ("command_result", 1), ("deed", 2), ("command_result", 2)]
+"""Where a crash leaves an action in doubt: before it is done, or before its result is kept."""
+OTHERS = [("decided", 1), ("intent", 1), ("intent", 2), ("step_done", 1), ("answered", 2), ("task_result", 1)]
+
+
+class Untold(MemoryServer):
+    """A window of which no look tells whether an action was done."""
+
+    def probe(self, target, intent, foreseen, fingerprint):
+        return Probe.UNKNOWN
+
+
+class World:
+    """A window, a journal, and supervisors on them, one after the other."""
+
+    def __init__(self, start, path, policy):
+        self._start, self._given = start, {"journal": {"path": path}, "policy": policy}
+        self._surface = Untold(MemoryServer.window())
+
+    @property
+    def done(self):
+        return [text for _, _, text in self._surface.deeds]
+
+    def live(self, place=None):
+        """Live up to a place, or to the end; give the places that were passed, and the result, None after a crash."""
+        with Faults() as faults:
+            if place is not None:
+                crash(faults, *place)
+            supervisor = self._start(servers=[self._surface], app=[BOTH, FINISH], **self._given)
+            try:
+                handle = supervisor.submit(lone(id="t", key="t"))
+                self._answer(handle)
+                result = handle.result(PATIENCE)
+            except JournalError:
+                result = None
+            supervisor.stop()
+        counts = [(kind, count) for (when, kind), count in faults.passed.items() if when == "before"]
+        kinds = [(kind, count) for kind, count in counts if kind not in {"event", "in_force"}]
+        return [(kind, nth) for kind, count in kinds for nth in range(1, count + 1)], result
+
+    def _answer(self, handle):
+        self._answer_all(handle)  # what another life had asked is asked no more
+        for event in handle.events():
+            if event.name in {EventName.QUESTION_ASKED, EventName.APPROVAL_REQUESTED}:
+                self._answer_all(handle)
+
+    def _answer_all(self, handle):
+        for question in handle.questions():
+            (asked,) = question.questions
+            assert set(asked.choices) == {WAS_DONE, WAS_NOT_DONE, STOP}
+            text = next(text for text in TEXTS if f"'{text}'" in asked.text)
+            handle.answer(question.id, WAS_DONE if text in self.done else WAS_NOT_DONE)
+        for request in handle.approvals():
+            handle.approve(request.id)
+
+
+def crash(faults, kind, nth):
+    """Let nothing be kept from a place on; what was not done there is not done."""
+    if kind != "deed":
+        faults.before(kind, disk_full, nth=nth)
+        return
+
+    def undone():
+        faults.before("command_result", disk_full, nth=faults.passed["before", "command_result"] + 1)
+        disk_full()
+
+    faults.before("deed", undone, nth=nth)
+
+
+@pytest.fixture(params=[[], [{"verdict": "approve", "tool": "append"}]], ids=["allowed", "approved"])
+def world(start, tmp_path, request):
+    numbers = iter(range(1_000))
+    return lambda: World(start, tmp_path / f"{next(numbers)}.db", request.param)
+
+
+@pytest.mark.parametrize("first", [*IN_DOUBT, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)])
+def test_after_two_crashes_a_step_is_done_to_its_end_and_once(world, first):
+    once = world()
+    once.live(first)
+    places, result = once.live()
+    assert (result.ok, once.done) == (True, TEXTS)
+    for second in places:
+        twice = world()
+        twice.live(first)
+        assert twice.live(second)[1] is None
+        _, result = twice.live()
+        assert (result.ok, twice.done) == (True, TEXTS), (second, result.causes)
