@@ -112,6 +112,9 @@ class StepDone(Message):
     """The rule that wants an approval."""
     left: str = ""
     """What a pause holds, on a surface that changes by calls alone: the surface's fingerprint as the step left it."""
+    follows: str = ""
+    """Of held actions that ran: the status of their answer, which is followed after an approval. Empty if the model
+    itself asked for the approval, and in journals of versions that followed none."""
     usage: Usage = Field(default_factory=Usage)
 
 

@@ -155,8 +155,7 @@ class Pipeline:
         acted: Acted = await self._phase(
             Phase.ACTION_EXECUTION, context, run, lambda: act_held(context, run, observation)
         )
-        done = await self._remembered(context, run, observation, acted)
-        return done.model_copy(update={"record": done.record.model_copy(update={"resumed": True})})
+        return _resumed(await self._remembered(context, run, observation, acted))
 
     async def process_recovered(self, run: Run) -> Message:
         """Go on with a step that a crash broke off: look whether what is in doubt was done, then run what is left."""
@@ -171,7 +170,7 @@ class Pipeline:
             return self._question(run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id})
         decided = acted_on(run)
         done = await self._remembered(context, run, decided.observation, acted)
-        return done.model_copy(update={"record": done.record.model_copy(update={"resumed": decided.resumed})})
+        return _resumed(done) if decided.resumed else done
 
     async def process_confirmation(self, run: Run) -> Message:
         """Collect what the agent sees and ask; or go on at once where approvals are switched off."""
@@ -261,6 +260,13 @@ class Pipeline:
 
 def _wrapped(wrap: Middleware, call: PhaseCall, proceed: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
     return lambda: wrap(call, proceed)
+
+
+def _resumed(done: StepDone) -> StepDone:
+    """Mark a step that ran held actions; the status of their answer is still to be followed, if it leads anywhere."""
+    status = done.record.decision.status
+    follows = "" if status in {"CONFIRM", "CONTINUE"} else status
+    return done.model_copy(update={"record": done.record.model_copy(update={"resumed": True}), "follows": follows})
 
 
 def _timed(usage: Usage, start: float) -> Usage:

@@ -67,6 +67,8 @@ class WorkingState(AgentState):
                 return None if run.held_by is Held.PAUSE else self.after_step(run)
             case Answer() | ApprovalAnswer() | RequestExpired():
                 return self.after_answer(run)
+            case None if run.due:
+                return self.after_approval(run)
             case None if run.decided >= run.limits.steps:
                 reason = f"the limit of {run.limits.steps} steps was reached"
                 return Move("FAIL", By.SYSTEM, Outcome.OUT_OF_BUDGET, reason)
@@ -84,6 +86,17 @@ class WorkingState(AgentState):
         if record.incomplete and record.decision.status in CLAIMS:
             return Move("CONTINUE", By.SYSTEM)
         return self.follow(record.decision.status, record.decision.comment)
+
+    def after_approval(self, run: Run) -> Move:
+        """Follow the status of an answer whose actions a person approved, as it would have been without the approval.
+
+        Not the model's own CONFIRM: that one leads back to work.
+        """
+        record = run.records[-1]
+        given_in = next(known.status for known in reversed(run.records) if not known.resumed)
+        if run.due not in self.manager.offered(given_in) or (record.incomplete and run.due in CLAIMS):
+            return Move("CONTINUE", By.SYSTEM)
+        return self.follow(run.due, record.decision.comment)
 
     def after_answer(self, run: Run) -> Move | None:
         """Say where a person's word leads that was asked for without a state of its own."""

@@ -24,14 +24,14 @@ IDLE = 3
 """Steps in a row without any action, on an unchanged surface, that count as one repetition."""
 
 
-def failure_notes(record: StepRecord) -> Iterable[str]:
-    """Say which actions failed or were not run, and that a status does not hold for it."""
+def failure_notes(record: StepRecord, *, followed: bool) -> Iterable[str]:
+    """Say which actions failed or were not run; where the status is followed, also that it does not hold for it."""
     for result in record.results:
         if result.status is ResultStatus.FAILURE:
             yield f"{result.tool} failed: {result.error}"
         elif result.status is ResultStatus.SKIPPED:
             yield f"{result.tool} was not run: {result.error}"
-    if record.incomplete and record.decision.status in CLAIMS and record.status != "CONFIRM":
+    if record.incomplete and record.decision.status in CLAIMS and followed:
         how = "failed" if record.failures else "was not run"
         yield f"{record.decision.status} does not hold, because an action of the same answer {how}"
 

@@ -117,6 +117,8 @@ class Run:
     """The id of the question, approval or subtask that is waited for."""
     answer: ApprovalAnswer | None = None
     """The approval that was given and is not used up yet."""
+    due: str = ""
+    """The status of an answer whose held actions ran after an approval, until it is followed."""
     last: Applied | None = None
     """What was applied last; what the state decides on."""
     lost: tuple[CommandResult, ...] = ()
@@ -286,6 +288,7 @@ class Run:
         ran = [result.status for result in record.results]
         failed = ResultStatus.FAILURE in ran
         same = self.repeats if record.resumed else repeats(self.records, record)
+        followed = self.status != "CONFIRM" or bool(done.follows)
         return {
             "memory": (*self.memory, record),
             "steps": self.steps + 1,
@@ -298,7 +301,7 @@ class Run:
             "shown": self.shown if done.held else None,
             "repeats": same,
             "failures": self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),
-            "notes": (*failure_notes(record), *loop_notes(same, self.limits.repeats)),
+            "notes": (*failure_notes(record, followed=followed), *loop_notes(same, self.limits.repeats)),
             "usage": self.usage + done.usage,
             "asked": self.asked + done.usage.model_calls,
         }
@@ -310,6 +313,7 @@ class Run:
             self if left is None else self.with_lost(left.usage, left.done),
             unfinished=None,
             status=move.target,
+            due=self.last.follows if isinstance(self.last, StepDone) and self.status == "CONFIRM" else "",
             last=None,
             answer=None,
             held=self.held if move.target == "CONFIRM" else (),
