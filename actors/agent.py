@@ -299,7 +299,7 @@ class Agent(ScheduledActor):
                     status=record.decision.status,
                     thought=record.decision.thought,
                     comment=record.decision.comment,
-                    actions=[action.tool for action in record.decision.actions],
+                    actions=[call.tool for call in (record.results if record.resumed else record.decision.actions)],
                     results=[result.status.value for result in record.results],
                 )
                 count = applied.repeats

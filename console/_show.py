@@ -202,11 +202,9 @@ def _decided(record: StepRecord) -> Iterator[Line]:
         yield from [(f"subtask: {decision.subtask}", "")] if decision.subtask else []
         yield from [(f"says: {decision.comment}", "")] if decision.comment else []
     yield from ((f"note: {note}", "dim") for note in record.observation.notes)
-    for number, result in enumerate(record.results):
-        action = decision.actions[number] if number < len(decision.actions) else None
-        yield from _result(action if action is not None and action.tool == result.tool else None, result)
-    if not record.results:
-        yield from ((f"{_call(action)}: not run yet", "dim") for action in decision.actions)
+    for action, result in record.calls:
+        yield from _result(action, result)
+    yield from ((f"{_call(action)}: not run yet", "dim") for action in record.not_run)
 
 
 def _result(action: Action | None, result: CommandResult) -> Iterator[Line]:

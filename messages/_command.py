@@ -77,6 +77,9 @@ class Action(Value):
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     control: ControlRef | None = None
     """The control that is meant, where the tool acts on one."""
+    call_id: str = ""
+    """What its result is known by: ``<run>.<step>.<position>``, given by the step that decided on it, and kept while it
+    is held. Empty before that."""
 
 
 class Command(Message):
@@ -88,7 +91,7 @@ class Command(Message):
     token: Token
     """The lease under which it may act."""
     call_id: str
-    """Unique: ``<run>.<step>.<position>``."""
+    """The action's."""
     state: str = ""
     """The agent's state, and its step below: for the record."""
     step: int | None = None

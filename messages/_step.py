@@ -80,6 +80,18 @@ class StepRecord(Value):
     """Whether it ran actions that an earlier step had decided on, and that were held."""
 
     @property
+    def calls(self) -> tuple[tuple[Action | None, CommandResult], ...]:
+        """Each result of this step with its action; None where the answer has none of that id."""
+        actions = {action.call_id: action for action in self.decision.actions}
+        return tuple((actions.get(result.call_id), result) for result in self.results)
+
+    @property
+    def not_run(self) -> tuple[Action, ...]:
+        """The actions of its answer that the step held back."""
+        ran = {result.call_id for result in self.results}
+        return () if self.resumed else tuple(action for action in self.decision.actions if action.call_id not in ran)
+
+    @property
     def failures(self) -> int:
         """How many actions of this step failed."""
         return sum(result.status == "failure" for result in self.results)

@@ -143,6 +143,23 @@ def test_a_list_that_is_held_twice_is_followed_at_its_end(run):
     assert [text for _, _, text in surface.deeds] == ["a", "b"]
 
 
+def test_each_result_stays_with_its_action(run):
+    """What was paid before the hold is never told with the result of what was held."""
+    told = []
+
+    def app(request):
+        told.extend(request.memory)
+        pays = [action("append", "field-1", text="ALICE "), action("write", "field-1", text="BOB")]
+        return FINISH if request.memory else actions(*pays)
+
+    _, handle = run(app=app)
+    assert handle.result(PATIENCE).ok
+    paired = [(action.arguments["text"], result.value) for record in told for action, result in record.calls]
+    assert paired == [("ALICE ", "ALICE "), ("BOB", "BOB")]
+    assert [action.arguments["text"] for action in told[0].not_run] == ["BOB"] * (len(told) - 1)
+    assert len({result.call_id for record in told for result in record.results}) == 2
+
+
 def test_a_models_own_confirm_leads_back_to_work(run):
     _, handle = run(app=[write(status="CONFIRM"), FINISH])
     assert handle.result(PATIENCE).usage.model_calls == 2

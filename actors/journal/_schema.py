@@ -55,6 +55,37 @@ MIGRATIONS: tuple[str, ...] = (
     PRAGMA application_id = 0x43616C62;
     PRAGMA user_version = 1;
     """,
+    # Each action has the id of its call. Results were in the order of a list's actions, and what a step held was the
+    # end of it: so a step that went on with held actions had the results of those before that end.
+    """
+    UPDATE rows SET body = json_set(body, '$.record.decision.actions', json((
+        SELECT json_group_array(json(
+            CASE WHEN result.key IS NULL THEN action.value
+            ELSE json_set(action.value, '$.call_id', json_extract(result.value, '$.call_id')) END
+        ))
+        FROM json_each(rows.body, '$.record.decision.actions') AS action
+        LEFT JOIN json_each(rows.body, '$.record.results') AS result ON result.key = action.key
+            - json_array_length(rows.body, '$.record.decision.actions')
+            + json_array_length(rows.body, '$.record.results')
+            + json_array_length(rows.body, '$.held')
+    )))
+    WHERE kind = 'step_done' AND json_array_length(body, '$.record.results') > 0;
+    UPDATE rows SET body = json_set(body, '$.actions', json((
+        SELECT json_group_array(json(
+            json_set(action.value, '$.call_id', run || '.' || json_extract(rows.body, '$.step') || '.' || action.key)
+        ))
+        FROM json_each(rows.body, '$.actions') AS action
+    )))
+    WHERE kind = 'decided';
+    UPDATE rows SET body = json_set(body, '$.decision.actions', json((
+        SELECT json_group_array(json(coalesce(named.value, action.value)))
+        FROM json_each(rows.body, '$.decision.actions') AS action
+        LEFT JOIN json_each(rows.body, '$.actions') AS named ON named.key = action.key
+            - json_array_length(rows.body, '$.decision.actions') + json_array_length(rows.body, '$.actions')
+    )))
+    WHERE kind = 'decided';
+    PRAGMA user_version = 2;
+    """,
 )
 """The scripts that make the tables, a version each; the last line of each is its version."""
 

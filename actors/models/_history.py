@@ -105,12 +105,11 @@ def _in_full(number: int, record: StepRecord, most: int) -> str:
     lines += [f"    before it, {cut(' '.join(said.split()), 500)}" for said in said_by_people(record.observation)]
     if decision.plan:
         lines.append(f"    planned then: {cut('; '.join(' '.join(line.split()) for line in decision.plan), 300)}")
-    calls = [_call(action, 400) for action in decision.actions]
     if record.results:
         share = max(100, most // len(record.results))
-        lines += [f"    {_outcome(result, calls, place, share)}" for place, result in enumerate(record.results)]
-    elif calls:
-        lines.append(f"    not run: {', '.join(calls)}")
+        lines += [f"    {_outcome(action, result, share)}" for action, result in record.calls]
+    if record.not_run:
+        lines.append(f"    not run: {', '.join(_call(action, 400) for action in record.not_run)}")
     if decision.target is not None:
         lines.append(f"    assigned to {written(decision.target.name)}: {cut(written(decision.subtask), 300)}")
     lines.append(f"    said {decision.status}")
@@ -131,8 +130,8 @@ def _call(action: Action, most: int) -> str:
     return f"{action.tool}{control} {cut(written(given), most)}"
 
 
-def _outcome(result: CommandResult, calls: list[str], place: int, most: int) -> str:
-    call = calls[place] if place < len(calls) else result.tool
+def _outcome(action: Action | None, result: CommandResult, most: int) -> str:
+    call = _call(action, 400) if action is not None else result.tool
     match result.status:
         case ResultStatus.SUCCESS:
             return f"{call} → returned {shortened(result.value, most)}"

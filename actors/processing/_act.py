@@ -13,6 +13,8 @@ from callboard.actors.processing._phases import Acted
 from callboard.messages import Action, Held, ResultStatus, Target, TargetKind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
@@ -23,6 +25,7 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
 
     With CONFIRM the model itself wants approval: then none runs yet. A denial holds whatever anybody approves.
     """
+    decision = decision.model_copy(update={"actions": _named(run, decision.actions)})
     actions = ActionList(context, run, observation, decision, decision.actions)
     if decision.status != "CONFIRM":
         why = _given_before(context, run, observation, decision)
@@ -31,6 +34,12 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
         return await actions.denied() or Acted(decision, held=decision.actions, held_by=Held.MODEL)
     except UNSEEN as error:
         return actions.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
+
+
+def _named(run: Run, actions: Sequence[Action]) -> tuple[Action, ...]:
+    """Give each action the id of its call, by which its result is known however long it is held."""
+    step = f"{run.assign.run_id}.{run.steps + 1}"
+    return tuple(each.model_copy(update={"call_id": f"{step}.{place}"}) for place, each in enumerate(actions))
 
 
 def _given_before(context: Context, run: Run, observation: Observation, decision: Decision) -> str:
@@ -83,13 +92,16 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
     A surface that changes by calls alone, like a document, must look as it did when a person was asked: what they
     approved may not overwrite what somebody else wrote meanwhile.
     """
-    record = run.memory[-1]
+    record, decision, held = run.memory[-1], run.memory[-1].decision, run.held
+    if not all(action.call_id for action in held):  # held by a version that gave no ids
+        held = _named(run, held)
+        decision = decision.model_copy(update={"actions": (*decision.actions[: -len(held)], *held)})
     actions = ActionList(
         context,
         run,
         record.observation,
-        record.decision,
-        run.held,
+        decision,
+        held,
         approved=_approval(run),
         resumed=True,
         seen=observation.fingerprint,

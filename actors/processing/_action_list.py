@@ -231,7 +231,7 @@ class ActionList:
             task_id=assign.task_id,
             run_id=assign.run_id,
             token=assign.token,
-            call_id=f"{assign.run_id}.{step}.{len(self.results)}",
+            call_id=action.call_id,
             state=self.run.status,
             step=step,
             tool=action.tool,

@@ -77,7 +77,7 @@ def repeats(before: tuple[StepRecord, ...], record: StepRecord) -> int:
 
 def _signature(record: StepRecord) -> tuple[str, str, str]:
     decision = record.decision
-    actions = [action.model_dump(mode="json") for action in decision.actions]
+    actions = [action.model_dump(mode="json", exclude={"call_id"}) for action in decision.actions]
     questions = [question.text for question in decision.questions]
     target = decision.target.id if decision.target is not None else ""
     return record.status, decision.status, repr((actions, questions, target, decision.subtask))

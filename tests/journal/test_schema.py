@@ -11,8 +11,11 @@ from callboard.actors.journal import JournalFile, JournalReader
 from callboard.actors.journal._schema import APPLICATION_ID, MIGRATIONS, check, migrate, tables_in
 from callboard.messages import Answer, JournalDamagedError, JournalError, JournalNewerError
 
-SECOND = "ALTER TABLE tasks ADD COLUMN note TEXT; PRAGMA user_version = 2;"
-BROKEN = "ALTER TABLE tasks ADD COLUMN note TEXT; ALTER TABLE nowhere ADD COLUMN note TEXT; PRAGMA user_version = 2;"
+NOW, NEXT = len(MIGRATIONS), len(MIGRATIONS) + 1
+LATER = f"ALTER TABLE tasks ADD COLUMN note TEXT; PRAGMA user_version = {NEXT};"
+BROKEN = (
+    f"ALTER TABLE tasks ADD COLUMN note TEXT; ALTER TABLE nowhere ADD COLUMN note TEXT; PRAGMA user_version = {NEXT};"
+)
 
 
 @pytest.fixture
@@ -48,8 +51,8 @@ def test_a_new_journal_is_marked_as_ours_and_has_the_last_version(closed):
 
 def test_a_migration_keeps_what_is_there(closed):
     with connected(closed) as connection:
-        migrate(connection, (*MIGRATIONS, SECOND))
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        migrate(connection, (*MIGRATIONS, LATER))
+        assert connection.execute("PRAGMA user_version").fetchone() == (NEXT,)
         assert connection.execute("SELECT id, note FROM tasks").fetchall() == [("t", None)]
         assert connection.execute("SELECT count(*) FROM rows").fetchone() == (201,)
 
@@ -57,9 +60,9 @@ def test_a_migration_keeps_what_is_there(closed):
 def test_a_migrated_journal_has_the_tables_of_a_new_one(closed):
     with connected(closed) as old, connected(":memory:") as new:
         for connection in (old, new):
-            migrate(connection, (*MIGRATIONS, SECOND))
+            migrate(connection, (*MIGRATIONS, LATER))
         assert tables_in(old) == tables_in(new)
-    check(closed, (*MIGRATIONS, SECOND))
+    check(closed, (*MIGRATIONS, LATER))
 
 
 def test_a_migration_that_fails_changes_nothing(closed):
@@ -68,14 +71,14 @@ def test_a_migration_that_fails_changes_nothing(closed):
         with pytest.raises(sqlite3.OperationalError, match="no such table"):
             migrate(connection, (*MIGRATIONS, BROKEN))
         assert tables_in(connection) == before
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (NOW,)
     check(closed)
 
 
 def test_an_older_journal_is_recognized_but_not_read_before_its_migration(closed, monkeypatch):
-    check(closed, (*MIGRATIONS, SECOND))
-    monkeypatch.setattr("callboard.actors.journal._reader.MIGRATIONS", (*MIGRATIONS, SECOND))
-    with pytest.raises(JournalError, match="has tables of the older version 1"):
+    check(closed, (*MIGRATIONS, LATER))
+    monkeypatch.setattr("callboard.actors.journal._reader.MIGRATIONS", (*MIGRATIONS, LATER))
+    with pytest.raises(JournalError, match=f"has tables of the older version {NOW}"):
         JournalReader.open(closed)
 
 
@@ -168,10 +171,10 @@ def another_program_that_was_killed(path):
         (another_program, JournalDamagedError, "is no journal but another program's SQLite file"),
         (plain_sqlite, JournalDamagedError, "is no journal but another program's SQLite file"),
         (another_program_that_was_killed, JournalDamagedError, "is no journal but another program's SQLite file"),
-        (newer, JournalNewerError, "was written by a newer callboard .* version 99, this one knows 1"),
+        (newer, JournalNewerError, f"was written by a newer callboard .* version 99, this one knows {NOW}"),
         (newer_in_the_log, JournalNewerError, "was written by a newer callboard"),
-        (without_a_table, JournalDamagedError, r"is damaged \(its tables are not those of version 1"),
-        (with_a_trigger, JournalDamagedError, r"is damaged \(its tables are not those of version 1"),
+        (without_a_table, JournalDamagedError, rf"is damaged \(its tables are not those of version {NOW}"),
+        (with_a_trigger, JournalDamagedError, rf"is damaged \(its tables are not those of version {NOW}"),
         (cut, JournalDamagedError, "is damaged"),
         (cut_to_the_header, JournalDamagedError, "is damaged"),
         (cut_within_the_header, JournalDamagedError, "is no journal"),

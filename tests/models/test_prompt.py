@@ -71,7 +71,8 @@ def result(value=None, status=ResultStatus.SUCCESS, error=""):
 
 
 def record(number, *results, thought="", status="CONTINUE"):
-    actions = (Action(tool="read_table", control=ControlRef(id="table-1", name="Sales"), arguments={"decimal": "."}),)
+    control = ControlRef(id="table-1", name="Sales")
+    actions = (Action(tool="read_table", control=control, arguments={"decimal": "."}, call_id="t/2.1.0"),)
     decision = Decision(status=status, thought=thought, actions=actions if results else ())
     seen = Observation(fingerprint=str(number))
     return StepRecord(step=number, status="CONTINUE", observation=seen, decision=decision, results=results)
@@ -563,3 +564,19 @@ def test_a_tool_whose_schema_makes_no_sense_is_told_as_far_as_it_does(asks):
         effect=Effect.READ,
     )
     assert "a: any JSON" in prompt_of(asks(tools=(strange,))).system
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_held_actions_result_is_told_with_its_own_action(asks, resumed):
+    def paid(place, name):
+        return CommandResult(call_id=f"t/1.1.{place}", tool="pay", status=ResultStatus.SUCCESS, value=f"paid {name}")
+
+    names = list(enumerate(["ALICE", "BOB"]))
+    actions = tuple(Action(tool="pay", arguments={"to": name}, call_id=f"t/1.1.{place}") for place, name in names)
+    step = {"observation": Observation(), "decision": Decision(status="CONTINUE", actions=actions)}
+    first = StepRecord(step=1, status="CONTINUE", results=(paid(*names[0]),), **step)
+    second = StepRecord(step=2, status="CONFIRM", results=(paid(*names[1]),), resumed=True, **step)
+    text = text_of(asks(memory=(first, second) if resumed else (first,)))
+    assert text.count('pay {"to": "ALICE"} → returned "paid ALICE"') == text.count('pay {"to": "ALICE"}') == 1
+    assert text.count('not run: pay {"to": "BOB"}') == 1
+    assert text.count('pay {"to": "BOB"} → returned "paid BOB"') == resumed

@@ -449,6 +449,7 @@ async def test_after_a_failed_held_action_the_later_are_skipped(stage):
 async def test_an_approved_action_runs_without_asking_for_approval_again(stage):
     here = stage(answer(write("a")), policy=[{"verdict": "approve"}])
     run = await held(here)
-    assert run.held == (Action(tool="write", arguments=write("a")["arguments"], control=ControlRef(id="field-1")),)
+    control = ControlRef(id="field-1")
+    assert run.held == (Action(tool="write", arguments=write("a")["arguments"], control=control, call_id="t/1.1.0"),)
     approved = run.apply(ApprovalAnswer(id="ask", task_id="t", approved=True))
     assert statuses(await here.pipeline.process_resume(approved)) == [("write", SUCCESS)]

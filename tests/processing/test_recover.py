@@ -91,6 +91,7 @@ def action(text="", name="append"):
 
 
 def decided(here, *actions, approved="", resumed=False, status="CONTINUE"):
+    actions = tuple(each.model_copy(update={"call_id": f"t/1.1.{place}"}) for place, each in enumerate(actions))
     return Decided(
         step=1,
         observation=here.surface.observe(WINDOW),
