@@ -349,6 +349,23 @@ def test_row_06_screenshot_offers_screenshot_continue_and_confirm(start):
     assert (requests[1].status, requests[1].statuses) == ("SCREENSHOT", ("SCREENSHOT", "CONTINUE", "CONFIRM"))
 
 
+@pytest.mark.parametrize("said", ["FINISH", "FAIL", "PENDING", "ERROR"])
+def test_row_06_any_other_status_leads_from_screenshot_to_continue(start, said):
+    requests, app = recorded([SCREENSHOT, write(status=said), FINISH])
+    handle = start(app=app).submit(lone())
+    result = handle.result(PATIENCE)
+    assert (result.outcome, result.usage.repairs) == (Outcome.FINISHED, 0)
+    assert app_moves(handle)[1:] == [("SCREENSHOT", "CONTINUE", "system"), ("CONTINUE", "FINISH", "model")]
+    assert requests[2].observation.notes == (
+        f"{said} was not followed: SCREENSHOT is for one more look; say {said} now if it still holds",
+    )
+
+
+def test_row_06_a_status_that_no_machine_has_is_sent_back_in_screenshot(start):
+    result = start(app=[SCREENSHOT, {"Status": "DANCE"}, CONTINUE, FINISH]).submit(lone()).result(PATIENCE)
+    assert (result.outcome, result.usage.repairs) == (Outcome.FINISHED, 1)
+
+
 def test_row_06_an_action_in_screenshot_can_need_approval_too(start, until):
     surface = Surface()
     handle = start(app=[SCREENSHOT, write(), FINISH], servers=[surface], policy=APPROVE_WRITES).submit(lone())

@@ -11,6 +11,7 @@ from callboard.actors.commands import TargetLookup
 from callboard.messages import (
     Effect,
     JournalInUseError,
+    NotAllTakenError,
     NotWaitingError,
     SupervisorStoppedError,
     TaskRefusedError,
@@ -121,6 +122,35 @@ def test_a_task_that_is_over_is_known_by_its_id_and_by_its_key(stage):
         second.submit(lone(id="t"))
     with pytest.raises(UnknownTaskError):
         second.handle("u")
+
+
+@pytest.mark.parametrize("ended", [True, False])
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_key_that_was_used_for_another_request_is_refused(stage, ended, restarted):
+    blocked = Blocks(2 if ended else 1, [FINISH, FINISH])
+    supervisor = stage.begin(app=blocked)
+    first = supervisor.submit(lone(id="t", key="order-17", request="order 1", labels={"by": "me"}))
+    if ended:
+        first.result(PATIENCE)
+    if restarted:
+        supervisor.stop(0.1)
+        blocked.go.set()
+        supervisor = stage.begin(app=[FINISH, FINISH])
+    assert supervisor.submit(lone(key="order-17", request="order 1", labels={"by": "you"})).task_id == "t"
+    refused = (
+        "the key 'order-17' was used before: the task t was to 'order 1' on memo:one, this one is to 'order 1000000'"
+    )
+    with pytest.raises(TaskRefusedError, match=refused):
+        supervisor.submit(lone(key="order-17", request="order 1000000"))
+    blocked.go.set()
+
+
+def test_of_one_key_in_one_call_the_second_request_is_refused(stage):
+    supervisor = stage.begin(app=lambda _: FINISH)
+    tasks = [lone(key="k", request=request) for request in ("one", "two")]
+    with pytest.raises(NotAllTakenError) as refused:
+        supervisor.submit_all(tasks)
+    assert "the key 'k' was used before" in str(refused.value.__cause__ or refused.value)
 
 
 def test_the_same_task_twice_is_one_task_while_it_runs(stage):

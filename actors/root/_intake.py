@@ -138,6 +138,7 @@ class Intake:
             return known
         if task is sent.task:
             return TaskHandle(task, done, self.line, sent.before)
+        self._refuse_other(sent.task, task)
         same = TaskHandle(task, done, self.line, 0)  # it was taken before, by its id or its key
         self._give_secrets(sent.task, same)
         return same
@@ -153,16 +154,41 @@ class Intake:
         if found is None:
             return None
         handle = self.handle(found)
-        before = self.secrets.as_kept(task, of=self.secrets.veil(found, handle.task))
-        if found == task.id and before.model_dump_json() != kept.model_dump_json():
+        self._refuse_other(task, handle.task)
+        return handle
+
+    def _refuse_other(self, task: Task, known: Task) -> None:
+        """Refuse a task whose id or key was used for another one; of the same key only what is asked for must be equal.
+
+        Raises:
+            TaskRefusedError: If it was; the text names both, with secrets out of sight.
+        """
+        kept = self.secrets.as_kept(task)
+        before = self.secrets.as_kept(task, of=self.secrets.veil(known.id, known))
+        if known.id == task.id and before.model_dump_json() != kept.model_dump_json():
             msg = f"the task id {task.id!r} was used before, for another task: give each task its own, or none"
             raise TaskRefusedError(msg)
-        return handle
+        if _asked_for(before) != _asked_for(kept):
+            msg = (
+                f"the key {kept.key!r} was used before: the task {known.id} was to {_said(before)}, this one is to "
+                f"{_said(kept)}; give each request a key of its own"
+            )
+            raise TaskRefusedError(msg)
 
     def _give_secrets(self, task: Task, handle: TaskHandle) -> None:
         if task.secrets and self.journal.survives and not handle.done():
             given = GiveSecrets(task.model_copy(update={"id": handle.task_id}))
             self.line.ask(given).result(self.seconds)
+
+
+def _asked_for(task: Task) -> str:
+    return task.model_dump_json(exclude={"id", "key", "labels", "secrets"})
+
+
+def _said(task: Task) -> str:
+    said = "; ".join([task.request] if task.request else [step.request for step in task.plan])
+    on = f" on {task.target}" if task.target is not None else ""
+    return f"{said!r:.200}{on}"
 
 
 def check_writable(message: Message) -> None:

@@ -86,10 +86,12 @@ class ScreenshotAppAgentState(WorkingState, AppAgentState):
     __slots__ = ()
 
     def decide(self, run: Run) -> Move | None:
-        """Stay while the model names controls to annotate, up to the limit."""
+        """Stay while the model names controls to annotate, up to the limit; whatever else it says leads to CONTINUE."""
         move = super().decide(run)
         if move is None or move.by is not MODEL or move.target == "CONFIRM":
             return move
+        if move.target not in self.manager.offered(self.name()):
+            return Move("CONTINUE", SYSTEM)
         named = run.records[-1].decision.reannotate
         if named and run.reannotations < run.limits.reannotations:
             return Move("SCREENSHOT", MODEL)

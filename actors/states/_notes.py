@@ -36,6 +36,13 @@ def failure_notes(record: StepRecord, *, followed: bool) -> Iterable[str]:
         yield f"{record.decision.status} does not hold, because an action of the same answer {how}"
 
 
+def screenshot_notes(record: StepRecord) -> Iterable[str]:
+    """Say that a status was not followed that SCREENSHOT does not have."""
+    status = record.decision.status
+    if record.status == "SCREENSHOT" and status not in {"SCREENSHOT", "CONTINUE", "CONFIRM"}:
+        yield f"{status} was not followed: SCREENSHOT is for one more look; say {status} now if it still holds"
+
+
 def answer_notes(asked: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[str]:
     """Say what a person answered to which question."""
     if answer.nobody:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from callboard.actors.states._evolve import evolve
-from callboard.actors.states._notes import answer_notes, failure_notes, loop_notes, repeats
+from callboard.actors.states._notes import answer_notes, failure_notes, loop_notes, repeats, screenshot_notes
 from callboard.messages import (
     Action,
     Answer,
@@ -301,7 +301,11 @@ class Run:
             "shown": self.shown if done.held else None,
             "repeats": same,
             "failures": self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),
-            "notes": (*failure_notes(record, followed=followed), *loop_notes(same, self.limits.repeats)),
+            "notes": (
+                *failure_notes(record, followed=followed),
+                *screenshot_notes(record),
+                *loop_notes(same, self.limits.repeats),
+            ),
             "usage": self.usage + done.usage,
             "asked": self.asked + done.usage.model_calls,
         }
