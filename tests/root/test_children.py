@@ -18,13 +18,20 @@ from callboard.actors.root._children import Children
 from callboard.actors.root._requests import Deliver
 from callboard.actors.runtime import EventLoop, EventStream, Jobs, Leases, Scheduler, VirtualClock
 from callboard.config import Limits
-from callboard.messages import Assign, Cancel, EventName, TaskForgotten
+from callboard.messages import AgentKind, Assign, Cancel, EventName, TaskForgotten
 from support import PATIENCE
 
 ONE = "app/memo/one"
 KINDS = {"host/task-1": HostAgent, ONE: AppAgent, "mobile/emulator": MobileAgent, "linux/local": LinuxAgent}
 STALE = Cancel(task_id="task-9")
 """A message that an agent without work notes as stale, and nothing more."""
+
+
+class Idle:
+    """A pipeline whose jobs never begin: their loop is not started."""
+
+    def under(self, _lease):
+        return self
 
 
 class Stage:
@@ -48,7 +55,7 @@ class Stage:
             stream=self.stream,
             journal=MemoryJournal(),
             limits=Limits(),
-            pipelines={},
+            pipelines=dict.fromkeys(AgentKind, Idle()),
         )
         self.children = Children(backstage, self.posted.append)
 
