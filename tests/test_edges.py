@@ -179,20 +179,19 @@ def test_an_approval_does_not_overwrite_what_somebody_wrote_meanwhile(start, unt
 
 
 def test_after_a_held_start_the_subtask_runs_in_the_new_window(start, until, tmp_path):
-    host = [{"Status": "ASSIGN", "ControlText": "excel", "Current Sub-Task": "fill it"}, FINISH]
+    fill = {"Status": "ASSIGN", "ControlText": "excel", "Current Sub-Task": "fill it"}
     rules = [{"verdict": "approve", "tool": "start_application"}]
 
     def app(_request):
         return {"Status": "FINISH", "Function": "write_range", "Args": {"cell": "A1", "values": [[1]]}}
 
-    again = [host[0], host[0], FINISH]
-    supervisor = start(host=again, app=app, servers=[], documents={"workspace": tmp_path}, policy=rules)
+    supervisor = start(host=[fill, fill, FINISH], app=app, servers=[], documents={"workspace": tmp_path}, policy=rules)
     handle = supervisor.submit(Task(request="x"))
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id, remember=True)
     result = handle.result(PATIENCE)
     assert result.ok
-    assert [done.address for done in result.subtasks] == ["app/excel/Workbook2.xlsx"]
+    assert [done.address for done in result.subtasks] == [f"app/excel/Workbook{number}.xlsx" for number in (1, 2)]
     assert openpyxl.load_workbook(tmp_path / "Workbook2.xlsx").active["A1"].value == 1
 
 
