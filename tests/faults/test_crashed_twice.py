@@ -81,7 +81,12 @@ def crash(faults, kind, nth):
     faults.before("deed", undone, nth=nth)
 
 
-@pytest.fixture(params=[[], [{"verdict": "approve", "tool": "append"}]], ids=["allowed", "approved"])
+@pytest.fixture(
+    params=[
+        pytest.param([], id="allowed"),
+        pytest.param([{"verdict": "approve", "tool": "append"}], id="approved", marks=pytest.mark.slow),
+    ]
+)
 def world(start, tmp_path, request):
     numbers = iter(range(1_000))
     return lambda: World(start, tmp_path / f"{next(numbers)}.db", request.param)
