@@ -248,7 +248,8 @@ class Supervisor:
         the journal goes on with them. Without one they are cancelled.
 
         Args:
-            timeout: How long each part may take, in seconds.
+            timeout: How long each part may take, in seconds. The journal gets at least 10 s: the next supervisor
+                can't open it before it is closed.
 
         Returns:
             The names of what could not be ended in time: tasks, jobs, lanes with a call that does not return, threads.
@@ -283,7 +284,8 @@ class Supervisor:
         self._stream.emit(EventName.SUPERVISOR_STOPPED, left=list(left))
         self._stream.close()
         left += [subscriber.name for subscriber in self._subscribers if not subscriber.join(timeout)]
-        left += [] if self._journal.close(timeout) else ["the journal"]
+        closed = self._journal.close(max(timeout, STOP_SECONDS))  # only a disk can hold it up; its lock goes with it
+        left += [] if closed else ["the journal"]
         left += [] if self._log.close() else ["the log"]
         left += [] if self._watchdog.stop(timeout) else ["the watchdog"]
         left += [] if self._loop.stop(timeout) else [self._loop.thread.name]

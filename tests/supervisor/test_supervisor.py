@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, Task, tool
+from callboard.actors.journal import JournalFile
 from callboard.actors.runtime import committing
 from callboard.messages import (
     AgentKind,
@@ -775,3 +776,16 @@ def test_what_a_tool_call_tells_says_in_which_state_and_step_it_was_made(start):
     handle.result(PATIENCE)
     (ended,) = [event for event in handle.events() if event.name is EventName.COMMAND_ENDED]
     assert (ended.state, ended.step, ended.data["tool"]) == ("CONTINUE", 2, "write")
+
+
+def test_a_stop_in_a_hurry_still_closes_the_journal_on_a_slow_disk(start, tmp_path, monkeypatch):
+    slow, close = threading.Event(), JournalFile.close
+
+    def slowly(file):
+        assert not slow.wait(0.3)
+        close(file)
+
+    monkeypatch.setattr(JournalFile, "close", slowly)
+    journal = {"path": tmp_path / "journal.db"}
+    assert "the journal" not in start(app=[WRITE], journal=journal).stop(0.01)
+    start(app=[WRITE], journal=journal)
