@@ -33,6 +33,7 @@ from callboard.messages import (
     StepDone,
     StepFailed,
     SubtaskEnded,
+    paired,
 )
 
 if TYPE_CHECKING:
@@ -259,11 +260,8 @@ def _print_broken_off(console: Console, agent: str, left: Unfinished) -> None:
         return
     title = Text(plain(agent), style="cyan")
     _print_beside(console, " " * _INDENT, title.append(f"  step {decided.step}, on its way", style="yellow"))
-    done = len(left.results)
-    lines = [
-        line for action, result in zip(decided.actions, left.results, strict=False) for line in _result(action, result)
-    ]
-    for number, action in enumerate(decided.actions[done:]):
+    lines = [line for action, result in paired(decided.actions, left.results) for line in _result(action, result)]
+    for number, action in enumerate(decided.after(left.results)):
         begun = number == 0 and left.intent is not None
         lines.append(
             (

@@ -90,6 +90,7 @@ from callboard.messages._step import (
     StepDone,
     StepFailed,
     StepRecord,
+    paired,
 )
 from callboard.messages._target import Control, ControlRef, Observation, Target, TargetKind
 from callboard.messages._task import PlanStep, SubtaskResult, Task, TaskResult, new_task_id
@@ -197,5 +198,6 @@ __all__ = [
     "WouldDeadlockError",
     "agent_kind",
     "new_task_id",
+    "paired",
     "subtask_ended",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
 
@@ -10,6 +10,11 @@ from callboard.messages._base import Message, TaskId, Term
 from callboard.messages._command import Action
 from callboard.messages._step import Decision
 from callboard.messages._target import ControlRef, Observation, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from callboard.messages._command import CommandResult
 
 
 class Answered(Message):
@@ -51,6 +56,11 @@ class Decided(Message):
     """Whether they were held, and decided on in an earlier step."""
     seen: str = ""
     """The fingerprint of the latest look before them, where that was not what they were decided on."""
+
+    def after(self, results: Collection[CommandResult]) -> tuple[Action, ...]:
+        """Give the actions that are still to be run after those with a result."""
+        ran = {result.call_id for result in results}
+        return tuple(action for action in self.actions if action.call_id not in ran)
 
 
 class Intent(Message):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
 
@@ -10,6 +10,9 @@ from callboard.messages._base import Message, RunId, Seconds, TaskId, Term, Toke
 from callboard.messages._command import Action, CommandResult
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Phase(Term):
@@ -67,6 +70,14 @@ class Decision(Value):
     """What the work produced, where the model says so itself."""
 
 
+def paired(
+    actions: Iterable[Action], results: Iterable[CommandResult]
+) -> tuple[tuple[Action | None, CommandResult], ...]:
+    """Pair each result with its action by the call id; None where no action has that id."""
+    known = {action.call_id: action for action in actions}
+    return tuple((known.get(result.call_id), result) for result in results)
+
+
 class StepRecord(Value):
     """What one step leaves in the agent's memory."""
 
@@ -81,9 +92,8 @@ class StepRecord(Value):
 
     @property
     def calls(self) -> tuple[tuple[Action | None, CommandResult], ...]:
-        """Each result of this step with its action; None where the answer has none of that id."""
-        actions = {action.call_id: action for action in self.decision.actions}
-        return tuple((actions.get(result.call_id), result) for result in self.results)
+        """Each result of this step with its action; None where the answer has none with that call id."""
+        return paired(self.decision.actions, self.results)
 
     @property
     def not_run(self) -> tuple[Action, ...]:

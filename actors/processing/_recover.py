@@ -73,7 +73,7 @@ async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
     )
     if left.results and left.results[-1].status is not ResultStatus.SUCCESS:
         return actions.after_failure()
-    gone = not seen.fingerprint and len(left.results) < len(decided.actions)
+    gone = not seen.fingerprint and decided.after(left.results)
     if gone or (not as_left and await _is_other(context, run, seen, left)):
         return actions.cut(_why(context, run, seen, left))
     return in_window(await actions.go_on())
@@ -88,7 +88,7 @@ async def _is_other(context: Context, run: Run, seen: Observation, left: Unfinis
     target, decided = run.assign.target, acted_on(run)
     if target is None or context.services.toolbox.server(target).settles:
         return False
-    if not changes(context, run, decided.actions[len(left.results) :]):
+    if not changes(context, run, decided.after(left.results)):
         return False
     before = left.intent.fingerprint if left.intent is not None else ""
     if seen.fingerprint in {decided.seen or decided.observation.fingerprint, before}:
@@ -105,7 +105,7 @@ def _why(context: Context, run: Run, seen: Observation, left: Unfinished) -> str
     """Say why nothing is done on a surface that is not as the step knew it."""
     if not seen.fingerprint:  # a look always has one, unless nothing is there any more
         return f"{GONE}{' '.join(seen.notes)}"
-    name = acted_on(run).actions[len(left.results)].tool
+    name = acted_on(run).after(left.results)[0].tool
     tool = context.services.toolbox.actions(context.kind, run.assign.target).get(name)
     once = left.intent is not None or tool is None or tool.info.effect is Effect.ONCE
     own = "" if once else f", unless {name} did it right before"

@@ -35,7 +35,7 @@ class Unfinished:
         """The action of which nobody knows what came of it: one without an intent, too, if it was about to write."""
         if self.intent is not None or self.decided is None or not self.foreseen:
             return self.intent
-        action = self.decided.actions[len(self.results)]
+        (action, *_) = self.decided.after(self.results)
         return Intent(call_id=self.foreseen[-1].call_id, tool=action.tool, arguments=action.arguments)
 
     @property
