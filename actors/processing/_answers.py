@@ -68,7 +68,10 @@ def _filled(action: Action, references: References | None) -> Action:
 
 
 def _status(response: AgentResponse, context: Context, run: Run) -> str:
-    """Give an answer's status. In SCREENSHOT whatever else the machine knows is taken too, and leads to CONTINUE."""
+    """Return an answer's status.
+
+    In SCREENSHOT any status of the state machine is accepted; one that was not offered leads to CONTINUE.
+    """
     offered, status = context.manager.offered(run.status), response.decided_status()
     if not status:
         msg = f"the answer has no Status; legal now are: {', '.join(offered)}"

@@ -263,7 +263,7 @@ def _wrapped(wrap: Middleware, call: PhaseCall, proceed: Callable[[], Awaitable[
 
 
 def _resumed(done: StepDone) -> StepDone:
-    """Mark a step that ran held actions; the status of their answer is still to be followed, if it leads anywhere."""
+    """Mark a step that ran held actions, and note which status of their answer the agent has to follow next."""
     status = done.record.decision.status
     follows = "" if status in {"CONFIRM", "CONTINUE"} else status
     return done.model_copy(update={"record": done.record.model_copy(update={"resumed": True}), "follows": follows})

@@ -158,7 +158,7 @@ class Intake:
         return handle
 
     def _refuse_other(self, task: Task, known: Task) -> None:
-        """Refuse a task whose id or key was used for another one; of the same key only what is asked for must be equal.
+        """Refuse a task whose id or key was used for another one. Tasks with the same key may differ in id and labels.
 
         Raises:
             TaskRefusedError: If it was; the text names both, with secrets out of sight.

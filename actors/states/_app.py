@@ -86,7 +86,7 @@ class ScreenshotAppAgentState(WorkingState, AppAgentState):
     __slots__ = ()
 
     def decide(self, run: Run) -> Move | None:
-        """Stay while the model names controls to annotate, up to the limit; whatever else it says leads to CONTINUE."""
+        """Stay while the model names controls to annotate, up to the limit; any other answer leads to CONTINUE."""
         move = super().decide(run)
         if move is None or move.by is not MODEL or move.target == "CONFIRM":
             return move

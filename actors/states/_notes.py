@@ -25,7 +25,7 @@ IDLE = 3
 
 
 def failure_notes(record: StepRecord, *, followed: bool) -> Iterable[str]:
-    """Say which actions failed or were not run; where the status is followed, also that it does not hold for it."""
+    """Yield a note for each action that failed or was not run, and one if the status claims more than was done."""
     for result in record.results:
         if result.status is ResultStatus.FAILURE:
             yield f"{result.tool} failed: {result.error}"

@@ -1,4 +1,4 @@
-"""A step that crashes twice, at any two of its rows: a person is asked what nobody can tell, and is believed."""
+"""Two crashes in one step, after any two of its journal rows; a person answers what the program can't find out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class World:
         return [text for _, _, text in self._surface.deeds]
 
     def live(self, place=None):
-        """Live up to a place, or to the end; give the places that were passed, and the result, None after a crash."""
+        """Run up to a crash at a place, or to the end; return the places passed, and the result, None after a crash."""
         with Faults() as faults:
             if place is not None:
                 crash(faults, *place)
