@@ -13,7 +13,6 @@ from callboard.actors.states._app import (
     ScreenshotAppAgentState,
 )
 from callboard.actors.states._common import (
-    STOPPED,
     CleanupState,
     ConfirmState,
     FinishState,
@@ -54,7 +53,7 @@ from callboard.actors.states._mobile import (
     NoneMobileAgentState,
 )
 from callboard.actors.states._notes import NOBODY, said_by_people, see
-from callboard.actors.states._run import GO_ON, STOP, WAS_DONE, WAS_NOT_DONE, Applied, Run, memory_key, unique
+from callboard.actors.states._run import GO_ON, STOP, STOPPED, WAS_DONE, WAS_NOT_DONE, Applied, Run, memory_key, unique
 from callboard.actors.states._unfinished import OnTheWay, Unfinished
 
 __all__ = [

@@ -27,9 +27,6 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from callboard.actors.states._run import Run
 
-STOPPED = frozenset({Outcome.CANCELLED, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET})
-"""Endings that come from outside of the agent's work."""
-
 
 class WorkingState(AgentState):
     """A state that runs the four phases."""
@@ -88,9 +85,9 @@ class WorkingState(AgentState):
         return self.follow(record.decision.status, record.decision.comment)
 
     def after_approval(self, run: Run) -> Move:
-        """Follow the status of an answer whose actions a person approved, as it would have been without the approval.
+        """Follow the status of the answer whose actions a person approved, as if no approval had been needed.
 
-        Not the model's own CONFIRM: that one leads back to work.
+        The model's own CONFIRM is the exception: it leads back to work.
         """
         record = run.records[-1]
         given_in = next(known.status for known in reversed(run.records) if not known.resumed)
@@ -194,7 +191,7 @@ class CleanupState(AgentState):
 
     async def handle(self, agent: Processing, context: Run) -> Message:
         """Take a last look, unless the work was stopped from outside: then nothing is touched any more."""
-        if context.outcome in STOPPED:
+        if context.outcome in _run.STOPPED:
             return Captured(observation=None)
         return await agent.capture(context)
 
@@ -283,10 +280,10 @@ def on_doubt(run: Run) -> bool:
 
 
 def after_doubt(run: Run, on_stop: str) -> Move | None:
-    """Say where the answer about an action in doubt leads: on with the work, or to its end.
+    """Return the move after a person's answer about an action in doubt; None: the work goes on.
 
-    It is the answer that counts, not what is known of the step by now: the step may have gone on since, and crashed
-    again, before anything else was applied.
+    Decide on the answer itself, not on the state of the step: the step may have continued, and crashed again, before
+    this run was saved.
     """
     match run.last:
         case Answer(texts=(_run.WAS_DONE | _run.WAS_NOT_DONE,)):

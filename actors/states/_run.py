@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from callboard.actors.states._unfinished import Unfinished
     from callboard.config import Limits
 
+STOPPED = frozenset({Outcome.CANCELLED, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET})
+"""Endings that come from outside of the agent's work."""
+
 Applied = (
     Pause
     | Resume
@@ -214,7 +217,8 @@ class Run:
         match message:
             case Cancel():
                 mine = message.run_id in {"*", self.assign.run_id}
-                return mine and (self.outcome is None or self.status != "FINISH" or self.paused)
+                last_look = self.status != "FINISH" and self.outcome not in STOPPED
+                return mine and (self.outcome is None or last_look or self.paused)
             case Answer() | ApprovalAnswer() | RequestExpired():
                 return self.waiting == message.id
             case SubtaskEnded():

@@ -211,8 +211,8 @@ def test_messages_that_the_history_already_has_are_not_delivered_again(stage):
         stage.children.deliver(Deliver(ONE, message))
     before = (Row(1.0, "task-1", "", later), Row(2.0, "task-1", "task-1/1", WORK))
     stage.children.start_with(ONE, Continue(WORK, (*before, Row(3.0, "task-1", "", read))))
-    assert stage.until(EventName.MESSAGE_STALE).task_id == "task-9"
-    assert stage.until(EventName.STATE_CHANGED).data["source"] == "FAIL"
+    stale = [stage.until(EventName.MESSAGE_STALE).task_id for _ in range(2)]
+    assert stale == ["task-9", "task-1"]  # the later cancel comes too late, the one that was read is not heard
 
 
 def test_a_message_sent_to_an_expected_child_reaches_it_after_its_start(stage):
