@@ -10,11 +10,14 @@ import pytest
 
 from callboard.actors.journal import JournalReader
 from callboard.messages import StepDone
-from callboard.testing import MemoryServer, assert_replays
+from callboard.testing import MemoryServer, VirtualClock, assert_replays
 from support import FINISH, PATIENCE, command_line
 
 DUMP = Path(__file__).with_name("version_1.sql")
 """Three tasks of the program that wrote it: ``done``; ``waits`` for an approval; ``doubt``, killed in the middle."""
+
+WRITTEN = 1_795_379_300.0
+"""A moment right after it was written, in seconds since 1970: ten minutes later nobody may answer any more."""
 
 
 class Left(MemoryServer):
@@ -38,7 +41,10 @@ def journal(tmp_path):
 def started(start, journal):
     surface = Left()
     policy = [{"verdict": "approve", "tool": "write"}]
-    return surface, start(servers=[surface], app=lambda _: FINISH, journal={"path": journal}, policy=policy)
+    clock = VirtualClock(WRITTEN)
+    return surface, start(
+        servers=[surface], app=lambda _: FINISH, journal={"path": journal}, policy=policy, clock=clock
+    )
 
 
 def paired(path, task_id):
