@@ -19,6 +19,7 @@ from callboard.messages import (
     ApprovalRequest,
     Assign,
     Cancel,
+    Captured,
     Cause,
     EventName,
     IllegalMoveError,
@@ -207,8 +208,8 @@ class Agent(ScheduledActor):
             return  # cancelled or answered meanwhile: its own next step is on the way
         lease = backstage.leases.get(run.assign.token)
         lease.spent = None
-        if lease.paused and lease.valid:
-            return  # the word of the pause is on the way, and of the resume after it
+        if lease.suspended or (lease.paused and lease.valid):
+            return  # the supervisor stops; or the word of the pause is on the way, and of the resume after it
         run = self._run = evolve(run, busy=True, job=run.job + 1)
         state = self.machine.get_state(run.status)
         processing = backstage.pipelines[self.kind].under(lease)
@@ -220,7 +221,9 @@ class Agent(ScheduledActor):
         """Make what takes a job's word: it is kept first, then told. Runs on the event loop's thread.
 
         A word that comes after its lease was voided is late; it is told, to be logged, and not kept: the word of the
-        cancel is on its way. An ending stands, whatever stops the task it belongs to.
+        cancel is on its way. An ending stands, whatever stops the task it belongs to. Of a supervisor that stops, no
+        failure is kept: it may come from the stop, which cancels jobs and closes what they use. The next process takes
+        the step up again, from what the journal has of it.
         """
         assign, job, ref, backstage = run.assign, run.job, self.actor_ref, self._backstage
         address, valid = self.address, lease.valid
@@ -230,7 +233,8 @@ class Agent(ScheduledActor):
                 said = StepFailed(phase=None, causes=Cause.chain(said, where=address))
             said = backstage.veil(assign.task_id, said)
             returned = JobReturned(assign.task_id, assign.token, job, said)
-            if valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded):
+            late = valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded)
+            if late or (lease.suspended and _failed(said)):
                 tell_if_alive(ref, replace(returned, job=0))  # no job has that number: it is logged, and no more
                 return
             kept = said.lean() if isinstance(said, Assign) else said
@@ -327,6 +331,11 @@ class Agent(ScheduledActor):
 
 Word = Assign | Question | ApprovalRequest | RoundEnded | SubtaskEnded
 """What an agent tells the switchboard, and then waits or is done."""
+
+
+def _failed(said: Message) -> bool:
+    """Whether a job failed, or could not even look."""
+    return isinstance(said, StepFailed) or (isinstance(said, Captured) and said.observation is None)
 
 
 def last_word(history: Sequence[Said]) -> Word | None:

@@ -60,7 +60,9 @@ class HandOver:
         if assign.number:
             parts.recorder.emit_of(EventName.SUBTASK_ASSIGNED, assign, request=assign.request)
             self._start_clock(record, assign)
-        parts.leases.pause(assign.token, paused=record.paused or record.suspended)
+        parts.leases.pause(assign.token, paused=record.paused)
+        if record.suspended:
+            parts.leases.suspend(assign.token)
         if record.stopping is not None:
             parts.leases.void(assign.token)
         kept = assign.lean()

@@ -58,6 +58,11 @@ class LeaseBook:
         """Let whoever acts under a lease stop before the next action, or go on."""
         self._leases.get(token).paused = paused
 
+    def suspend(self, token: int) -> None:
+        """Let whoever acts under a lease stop before the next action, and leave the rest to the next process."""
+        lease = self._leases.get(token)
+        lease.paused = lease.suspended = True
+
     def acting(self, token: int) -> bool:
         """Say whether a tool call runs under a lease."""
         spent = self._leases.get(token).spent

@@ -97,7 +97,7 @@ class Stops:
         for run in record.runs.values():
             move(run.run_id, "pause")
             if run.token:
-                parts.leases.pause(run.token, paused=paused)
+                parts.leases.pause(run.token, paused=paused or record.suspended)
                 parts.outbox.tell(parts.children.sender(run.address, wish))
         return True
 
@@ -106,7 +106,7 @@ class Stops:
         record.suspended = True
         for run in record.runs.values():
             if run.token:
-                self._parts.leases.pause(run.token, paused=True)
+                self._parts.leases.suspend(run.token)
                 if not self._parts.leases.acting(run.token):
                     self._parts.jobs.cancel(run.token)
         msg = f"the supervisor stopped; the task {record.task.id} is kept in the journal, and goes on with the next one"
@@ -123,5 +123,6 @@ class Stops:
         self.void(record)
         for run in record.runs.values():
             if run.token:
+                self._parts.leases.suspend(run.token)
                 self._parts.jobs.cancel(run.token)
         record.tell(error)

@@ -60,6 +60,8 @@ class Lease:
         self.lock = threading.RLock()  # a commit may be part of a larger one of the same call
         self.paused = False
         """Whether the task is paused: asked before each action."""
+        self.suspended = False
+        """Whether the supervisor stops: no step begins, and none fails, because the stop may be the cause."""
         self._valid = True
         self.spent: Spent | None = None
         """What the step that runs under it has used and done so far; a cancel must not lose it."""
