@@ -159,7 +159,9 @@ class Supervisor:
     def _events(self, opened: Opened) -> EventStream:
         """Make the stream of events, with all that takes each of them: log, journal, counters."""
         kept, queue = self.settings.events.kept, self.settings.events.queue
-        stream = EventStream(self._clock, kept, queue, seq=opened.seq, past=opened.events, veil=self._secrets.veil)
+        tasks = self.settings.limits.kept_tasks if opened.events is None else 0  # a file has the events of all
+        veil = self._secrets.veil
+        stream = EventStream(self._clock, kept, queue, tasks=tasks, seq=opened.seq, past=opened.events, veil=veil)
         sinks = (self._log.write, opened.sink, self._metrics.see if self._metrics is not None else None)
         for sink in sinks:
             if sink is not None:
@@ -348,7 +350,7 @@ class Supervisor:
         """Take a task and start it.
 
         A task with an id or a key that was used before is that task, also when it is over: as far back as the journal
-        goes, or without a file, among the latest 1,000 of this supervisor that had an id or a key.
+        goes, or without a file, among those that are not over and the latest `limits.kept_tasks` that are.
 
         Raises:
             TypeError: If it is no `Task`.
@@ -393,7 +395,9 @@ class Supervisor:
         return self._intake.take(tasks)
 
     def handle(self, task_id: str) -> TaskHandle:
-        """Give the handle of a task: one that runs or waits, or one that is over, if the journal knows it.
+        """Give the handle of a task: one that runs or waits, or one that is over, with its result and events.
+
+        Without a file, the latest `limits.kept_tasks` of those that are over are known.
 
         Raises:
             UnknownTaskError: If there is none.

@@ -14,22 +14,21 @@ if TYPE_CHECKING:
     from callboard.actors.journal._row import Row
     from callboard.messages import Message
 
-REMEMBERED = 1_000
-"""How many named tasks that are over are known, the latest ones; each takes some 10 kB with its result."""
-
 
 class MemoryJournal(Journal):
     """Keeps the rows of tasks that somebody may go on with, as they are.
 
-    A named task, with a key or an id of the caller's own, is known beyond its end: asked for again, it is the same one.
+    A task is known beyond its end, with its result: asked for again by its id or key, it is the same one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kept_tasks: int = 1_000) -> None:
+        """Make one that knows so many tasks that are over, the latest ones; each takes some 10 kB with its result."""
+        self._kept_tasks = kept_tasks
         self._feed: Callable[[Sequence[Row]], None] = _nobody
         self._rows: dict[str, list[Row]] = {}
-        self._named: dict[str, Task] = {}
+        self._tasks: dict[str, Task] = {}
         self._keys: dict[str, str] = {}
-        self._over: dict[str, TaskResult] = {}  # of named tasks, in the order of their ends
+        self._over: dict[str, TaskResult] = {}  # in the order of their ends
         self._lock = threading.RLock()  # what is told under it may append more
 
     @property
@@ -76,15 +75,15 @@ class MemoryJournal(Journal):
     def find(self, task: Task) -> str | None:
         """Name the task of this process that has this id or key."""
         with self._lock:
-            if task.id in self._named:
+            if task.id in self._tasks:
                 return task.id
             return self._keys.get(task.key) if task.key is not None else None
 
     def ended(self, task_id: str) -> tuple[Task, TaskResult] | None:
-        """Give a named task that is over; the results of all others are their handles' alone."""
+        """Give a task that is over."""
         with self._lock:
             result = self._over.get(task_id)
-            return (self._named[task_id], result) if result is not None else None
+            return (self._tasks[task_id], result) if result is not None else None
 
     def conversation(self, session: str) -> tuple[str, ...]:  # noqa: ARG002 - the interface
         """Know nothing: what the switchboard does not keep is forgotten."""
@@ -108,23 +107,23 @@ class MemoryJournal(Journal):
         return True
 
     def _is_used(self, task: Task) -> bool:
-        return task.id in self._named or (task.key is not None and task.key in self._keys)
+        return task.id in self._tasks or (task.key is not None and task.key in self._keys)
 
     def _note(self, message: Message) -> None:
-        """Keep what is known of named tasks in step with the rows."""
+        """Keep what is known of tasks in step with the rows."""
         match message:
-            case Task() as task if task.key is not None or "id" in task.model_fields_set:
-                self._named[task.id] = task
+            case Task() as task:
+                self._tasks[task.id] = task
                 if task.key is not None:
                     self._keys[task.key] = task.id
-            case TaskResult(task_id=task_id) if task_id in self._named:
+            case TaskResult(task_id=task_id) if task_id in self._tasks:
                 self._over[task_id] = message
-                if len(self._over) > REMEMBERED:
+                if len(self._over) > self._kept_tasks:
                     self._drop(next(iter(self._over)))
 
     def _drop(self, task_id: str) -> None:
         del self._over[task_id]
-        task = self._named.pop(task_id)
+        task = self._tasks.pop(task_id)
         if task.key is not None:
             del self._keys[task.key]
 

@@ -49,7 +49,7 @@ def open_journal(settings: Settings, clock: Clock, broken: Callable[[Exception],
     """
     where = settings.journal
     if where.path is None:
-        return Opened(MemoryJournal())
+        return Opened(MemoryJournal(settings.limits.kept_tasks))
     file = JournalFile.open(settings.path(where.path), durability=where.durability)
     try:
         file.prune(days=where.days, max_bytes=where.max_bytes)

@@ -127,6 +127,7 @@ class EventStream:
         kept: int,
         queue: int,
         *,
+        tasks: int = 0,
         seq: int = 0,
         past: Callable[[int, int], list[Event]] | None = None,
         veil: Callable[[str, Event], Event] = lambda _task_id, event: event,
@@ -137,6 +138,8 @@ class EventStream:
             clock: Tells when things happen.
             kept: How many of the latest events are kept here.
             queue: How many events may wait for one subscriber.
+            tasks: Of how many tasks that are over all events are kept here, the latest ones; of those that are not over
+                they are, too, unless there are more than `kept`.
             seq: The number of the last event of the process before this one.
             past: Reads older events: those after a number, at most so many. May block.
             veil: Takes out of a task's event what nobody may see. Must be quick.
@@ -146,6 +149,9 @@ class EventStream:
         self._clock = clock
         self._queue = queue
         self._kept: collections.deque[Event] = collections.deque(maxlen=kept)
+        self._tasks = tasks
+        self._of_task: dict[str, collections.deque[Event]] = {}
+        self._over: collections.deque[str] = collections.deque()
         self._feeds: dict[str | None, list[Feed]] = {None: []}
         self._sinks: list[Callable[[Event], None]] = []
         self._lock = threading.Lock()
@@ -195,13 +201,27 @@ class EventStream:
                 data=data,
             )
             event = self._veil(task_id, event)
-            self._kept.append(event)
+            self._keep(event)
             for feed in self._feeds[None]:
                 feed.put(event)
             for feed in self._feeds.get(task_id, ()):
                 feed.put(event)
             for sink in self._sinks:  # inside the lock: lines stand in the order of their numbers
                 sink(event)
+
+    def _keep(self, event: Event) -> None:
+        self._kept.append(event)
+        if not self._tasks:
+            return
+        if event.name is EventName.TASK_SUBMITTED:
+            self._of_task[event.task_id] = collections.deque(maxlen=self._kept.maxlen)
+        elif event.name is EventName.TASK_ENDED:
+            self._over.append(event.task_id)
+        of_task = self._of_task.get(event.task_id)
+        if of_task is not None:
+            of_task.append(event)
+        if len(self._over) > self._tasks:
+            self._of_task.pop(self._over.popleft(), None)
 
     def open(self, task_id: str | None = None, after: int | None = None, queue: int | None = None) -> Feed:
         """Open a feed: from now on, or after a sequence number as far back as events are kept.
@@ -234,9 +254,12 @@ class EventStream:
         return after
 
     def _replay(self, feed: Feed, after: int) -> None:
-        if self._kept and self._kept[0].seq > after + 1:
-            feed.skip(self._kept[0].seq - 1 - after, self._kept[0].seq - 1)
-        for event in self._kept:
+        of_task = self._of_task.get(feed.task_id or "")
+        kept = self._kept if of_task is None else of_task
+        all_there = of_task is not None and len(of_task) != of_task.maxlen
+        if kept and kept[0].seq > after + 1 and not all_there:
+            feed.skip(kept[0].seq - 1 - after, kept[0].seq - 1)
+        for event in kept:
             if event.seq > after and feed.wants(event):
                 feed.replay(event)
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from callboard.actors.journal import MemoryJournal, Row, _memory
+from callboard.actors.journal import MemoryJournal, Row
 from callboard.messages import Answer, Cancel, Task
 from support import PATIENCE
 
@@ -116,10 +116,11 @@ def test_a_task_is_known_by_its_id_and_its_key_also_when_it_is_over(journal, a_t
     assert journal.find(Task(id="two", request="do it", key="another")) is None
 
 
-def test_a_task_that_its_caller_can_not_name_is_not_known(journal, a_result):
-    task = Task(request="do it")
-    journal.append([Row(1.0, task.id, "", task), a_result(task.id)])
-    assert (journal.find(task), journal.ended(task.id)) == (None, None)
+def test_a_task_without_an_id_of_its_callers_is_known_too(journal, a_result):
+    task, result = Task(request="do it"), a_result("t")
+    task = task.model_copy(update={"id": "t"})
+    journal.append([Row(1.0, task.id, "", task), result])
+    assert (journal.find(task), journal.ended(task.id)) == ("t", (task, result.message))
 
 
 def test_an_id_or_a_key_that_was_used_is_not_kept_again(journal, a_task, a_row):
@@ -133,8 +134,8 @@ def test_an_id_or_a_key_that_was_used_is_not_kept_again(journal, a_task, a_row):
     assert (len(read(journal, "one")), read(journal, "two"), read(journal, "t")) == (1, [], [])
 
 
-def test_only_the_latest_tasks_that_are_over_are_known(journal, a_task, a_result, monkeypatch):
-    monkeypatch.setattr(_memory, "REMEMBERED", 2)
+def test_only_the_latest_tasks_that_are_over_are_known(a_task, a_result):
+    journal = MemoryJournal(kept_tasks=2)
     for name in "abcd":
         journal.append([a_task(name, key=f"key-{name}")])
     for name in "dab":

@@ -255,3 +255,23 @@ def test_a_subscriber_may_wait_for_itself(stream):
     assert joined.get(timeout=PATIENCE) is True
     stream.close()
     assert subscriber.join(PATIENCE)
+
+
+def test_the_events_of_the_latest_tasks_that_are_over_are_all_kept():
+    stream = EventStream(VirtualClock(), kept=4, queue=2, tasks=2)
+    for task in ("one", "two", "three"):
+        stream.emit(EventName.TASK_SUBMITTED, task_id=task)
+        stream.emit(EventName.STATE_CHANGED, task_id=task)
+    for task in ("one", "two", "three"):
+        stream.emit(EventName.TASK_ENDED, task_id=task)
+    stream.emit(EventName.COMMAND_LATE, task_id="one")
+    assert [drain(stream.open(task, after=0)) for task in ("two", "three")] == [[3, 4, 8], [5, 6, 9]]
+    assert drain(stream.open("one", after=0)) == [(6, 6), 7, 10]
+
+
+def test_of_a_task_without_end_as_many_events_are_kept_as_of_all():
+    stream = EventStream(VirtualClock(), kept=3, queue=9, tasks=2)
+    stream.emit(EventName.TASK_SUBMITTED, task_id="one")
+    for _ in range(4):
+        stream.emit(EventName.STATE_CHANGED, task_id="one")
+    assert drain(stream.open("one", after=0)) == [(2, 2), 3, 4, 5]

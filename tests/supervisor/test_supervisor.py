@@ -24,6 +24,7 @@ from callboard.messages import (
     TargetKind,
     TaskRefusedError,
     UnknownTargetError,
+    UnknownTaskError,
     WouldDeadlockError,
 )
 from callboard.testing import MemoryServer
@@ -684,7 +685,7 @@ def test_what_is_no_target_is_not_taken_for_one(start):
 
 
 def test_events_end_with_the_task_also_when_they_are_no_longer_kept(start):
-    supervisor = start(host=[FINISH], events={"kept": 20})
+    supervisor = start(host=[FINISH], events={"kept": 20}, limits={"kept_tasks": 1})
     first = supervisor.submit(Task(request="x"))
     first.result(PATIENCE)
     for _ in range(5):
@@ -693,7 +694,7 @@ def test_events_end_with_the_task_also_when_they_are_no_longer_kept(start):
 
 
 async def test_events_end_in_a_coroutine_too_when_they_are_no_longer_kept(start):
-    supervisor = start(host=[FINISH], events={"kept": 20})
+    supervisor = start(host=[FINISH], events={"kept": 20}, limits={"kept_tasks": 1})
     first = supervisor.submit(Task(request="x"))
     await first
     for _ in range(5):
@@ -789,3 +790,16 @@ def test_a_stop_in_a_hurry_still_closes_the_journal_on_a_slow_disk(start, tmp_pa
     journal = {"path": tmp_path / "journal.db"}
     assert "the journal" not in start(app=[WRITE], journal=journal).stop(0.01)
     start(app=[WRITE], journal=journal)
+
+
+def test_the_latest_tasks_that_are_over_are_known_without_a_journal(start):
+    supervisor = start(app=lambda _: FINISH, limits={"kept_tasks": 2}, events={"kept": 20})
+    forgotten, *known = (supervisor.submit(lone()).result(PATIENCE).task_id for _ in range(3))
+    for task_id in known:
+        again = supervisor.handle(task_id)
+        assert (again.result(0).task_id, again.task.request) == (task_id, "x")
+        names = [event.name for event in again.events()]
+        assert (names[0], names[-1]) == (EventName.TASK_SUBMITTED, EventName.TASK_ENDED)
+        assert EventName.EVENTS_MISSED not in names
+    with pytest.raises(UnknownTaskError):
+        supervisor.handle(forgotten)
