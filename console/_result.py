@@ -44,6 +44,9 @@ def print_result(console: Console, result: TaskResult) -> None:
     used = result.usage
     facts.append(("used", f"steps {used.steps}, model calls {used.model_calls}, tool calls {used.commands}"))
     facts += [("made", short(Path(artifact))) for artifact in result.artifacts]
+    facts += [("changed", name) for name in result.changed if name not in result.artifacts]
+    if not result.actions:
+        facts.append(("changed", "nothing was changed"))
     for name, text in facts:
         console.print(Text(f"{name:<8}", style="dim").append(plain(text), style="default"), soft_wrap=name == "made")
 

@@ -108,6 +108,8 @@ class CommandResult(Message):
     call_id: str
     tool: str
     status: ResultStatus
+    effect: Effect | None = None
+    """The tool's, if it ran; None if nothing ran, and from versions that did not keep it."""
     value: JsonValue = None
     """What the tool answered, as JSON."""
     error: str = ""
@@ -119,3 +121,9 @@ class CommandResult(Message):
     in_doubt: bool = False
     """Whether nobody knows if it was done: it took too long, or was stopped while it ran."""
     seconds: Seconds = Field(default=0.0, ge=0)
+
+    @property
+    def changed(self) -> bool:
+        """Whether it changed something, or may have: it wrote a file, is in doubt, or did more than read."""
+        acted = self.status is ResultStatus.SUCCESS and self.effect not in {None, Effect.READ}
+        return acted or self.in_doubt or bool(self.artifacts)

@@ -107,6 +107,10 @@ class RoundEnded(Message):
     comment: str = ""
     artifacts: tuple[str, ...] = ()
     """Files that the HostAgent's own actions wrote."""
+    changed: tuple[str, ...] = ()
+    """What these actions changed, or may have."""
+    actions: int = Field(default=0, ge=0)
+    """How many of them changed something, or may have."""
     usage: Usage = Field(default_factory=Usage)
 
 

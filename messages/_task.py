@@ -120,6 +120,10 @@ class SubtaskResult(Message):
     """Files it made or changed, as absolute paths, in order."""
     made: tuple[str, ...] = ()
     """Those of them that were not there before the task."""
+    changed: tuple[str, ...] = ()
+    """What its actions changed, or may have: files, as absolute paths, and targets, by their id."""
+    actions: int = Field(default=0, ge=0)
+    """How many of its actions changed something, or may have."""
     last_seen: Observation | None = None
     """What there was to see after a failure, for those who look into it."""
     usage: Usage = Field(default_factory=Usage)
@@ -137,6 +141,12 @@ class TaskResult(Message):
     """What the last round produced."""
     comment: str = ""
     artifacts: tuple[str, ...] = ()
+    """Files that were made or changed, as absolute paths, in order."""
+    changed: tuple[str, ...] = ()
+    """What actions changed, or may have: files, as absolute paths, and targets, by their id. Counted from what tools
+    did, not from what a model says; empty if nothing was changed."""
+    actions: int = Field(default=0, ge=0)
+    """How many actions changed something, or may have; `usage.commands` counts all tool calls."""
     subtasks: tuple[SubtaskResult, ...] = ()
     """All that ended, completed work of a cancelled task included."""
     rounds: int = Field(default=1, ge=0)

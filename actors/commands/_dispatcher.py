@@ -71,7 +71,8 @@ class Dispatcher:
         status = ResultStatus.FAILURE if error else ResultStatus.SUCCESS
         seconds = time.perf_counter() - start
         wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made), "in_doubt": in_doubt}
-        return _result(command, status, value=value, error=error, seconds=seconds, **wrote)
+        effect = tool.info.effect
+        return _result(command, status, effect=effect, value=value, error=error, seconds=seconds, **wrote)
 
     def _tell_late(self, command: Command, lease: Lease) -> None:
         self._stream.emit(EventName.COMMAND_LATE, tool=command.tool, **_where(command, lease))

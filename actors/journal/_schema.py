@@ -84,6 +84,17 @@ MIGRATIONS: tuple[str, ...] = (
             - json_array_length(rows.body, '$.decision.actions') + json_array_length(rows.body, '$.actions')
     )))
     WHERE kind = 'decided';
+    -- What was changed was not told. Files were, and at most so many actions changed something as were run.
+    UPDATE rows SET body = json_set(
+        body, '$.changed', json_extract(body, '$.artifacts'), '$.actions', json_extract(body, '$.usage.commands')
+    )
+    WHERE kind IN ('task_result', 'round_ended');
+    UPDATE rows SET body = json_set(
+        body,
+        '$.result.changed', json_extract(body, '$.result.artifacts'),
+        '$.result.actions', json_extract(body, '$.result.usage.commands')
+    )
+    WHERE kind IN ('subtask_finished', 'subtask_failed', 'subtask_errored');
     PRAGMA user_version = 2;
     """,
 )

@@ -151,6 +151,7 @@ def _was_done(left: Unfinished, intent: Intent) -> CommandResult:
         call_id=intent.call_id,
         tool=intent.tool,
         status=ResultStatus.SUCCESS,
+        effect=Effect.ONCE,  # of another one there would be no intent, or a file that it wrote
         value=foreseen if foreseen is not None else "it was done before a crash, and what it answered is lost",
         artifacts=tuple(note.path for note in left.foreseen),
         made=tuple(note.path for note in left.foreseen if not note.before),

@@ -51,8 +51,7 @@ class TaskRecord:
     """The stop that was asked for first; its outcome stays."""
     ended: RoundEnded | SubtaskResult | None = None
     """What ended the last round, or the lone subtask."""
-    round_usage: Usage = field(default_factory=Usage)
-    artifacts: tuple[str, ...] = ()
+    ended_rounds: list[RoundEnded] = field(default_factory=list)
     paused: bool = False
     lacks: str = ""
     """What it is paused for, if nobody asked for that: what it can't go on without in this process."""
@@ -126,8 +125,7 @@ class TaskRecord:
         """Keep what a round left."""
         self.ended = ended
         self.rounds += ended.usage.steps > 0
-        self.round_usage += ended.usage
-        self.artifacts += ended.artifacts
+        self.ended_rounds.append(ended)
 
     def end_subtask(self, result: SubtaskResult) -> None:
         """Keep what a subtask left; without a HostAgent it is the whole task's end."""
@@ -138,7 +136,7 @@ class TaskRecord:
 
     def result(self, now: float) -> TaskResult:
         """Say how it ended."""
-        ended = self.ended
+        ended, parts = self.ended, (*self.subtasks, *self.ended_rounds)
         outcome = ended.outcome if ended is not None else Outcome.ERROR
         causes = ended.causes if ended is not None else ()
         if self.stopping is not None:
@@ -150,10 +148,12 @@ class TaskRecord:
             causes=causes,
             output=ended.output if ended is not None else None,
             comment=ended.comment if ended is not None else "",
-            artifacts=unique((*(path for done in self.subtasks for path in done.artifacts), *self.artifacts)),
+            artifacts=unique(path for done in parts for path in done.artifacts),
+            changed=unique(each for done in parts for each in done.changed),
+            actions=sum(done.actions for done in parts),
             subtasks=tuple(self.subtasks),
             rounds=self.rounds,
-            usage=sum((done.usage for done in self.subtasks), self.round_usage),
+            usage=sum((done.usage for done in parts), Usage()),
             seconds=max(0.0, now - self.started),
         )
 

@@ -309,6 +309,8 @@ def archive(run: Run) -> Message:
             output=_round_output(run),
             comment=run.decision_comment,
             artifacts=run.artifacts,
+            changed=run.changed,
+            actions=len(run.effects),
             usage=run.usage,
         )
     result = SubtaskResult(
@@ -322,6 +324,8 @@ def archive(run: Run) -> Message:
         comment=run.decision_comment,
         artifacts=run.artifacts,
         made=run.made,
+        changed=run.changed,
+        actions=len(run.effects),
         last_seen=run.last_seen,
         usage=run.usage,
     )

@@ -202,6 +202,18 @@ class Run:
         return unique(path for result in self._done for path in result.artifacts)
 
     @property
+    def effects(self) -> tuple[CommandResult, ...]:
+        """The results of actions that changed something, or may have."""
+        return tuple(result for result in self._done if result.changed)
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """What they changed: the files that they wrote; of one that wrote none its target, or what it was."""
+        target = self.assign.target
+        found = ((result.artifacts or (result.tool if target is None else target.id,)) for result in self.effects)
+        return unique(each for names in found for each in names)
+
+    @property
     def made(self) -> tuple[str, ...]:
         """Those of them that were not there before, and what the task had made already."""
         new = (path for result in self._done for path in result.made)

@@ -82,3 +82,10 @@ def test_it_replays_and_can_be_shown(started, journal):
     with pytest.raises(AssertionError, match="replayed: subtask_finished"):  # version 1 asked again after an approval
         assert_replays(journal, "done")
     assert "append on field-1" in command_line("show", "done", journal).stdout
+
+
+def test_what_was_changed_is_taken_from_what_was_told(started):
+    _, supervisor = started
+    result = supervisor.handle("done").result(PATIENCE)
+    assert (result.changed, result.actions) == (result.artifacts, result.usage.commands) == ((), 3)
+    assert (result.subtasks[0].changed, result.subtasks[0].actions) == ((), 0)

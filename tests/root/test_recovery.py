@@ -184,7 +184,7 @@ def test_the_next_round_begins_after_the_ending_of_the_last(past):
     found = past(round_of(), (ending, 3), round_of(2, token=2), first=plan)
     record = found.record
     assert (found.said, found.begun, record.round, record.rounds) == ({}, ["t/0"], 2, 1)
-    assert (record.round_usage, record.artifacts) == (usage, ("a.txt",))
+    assert [(ended.usage, ended.artifacts) for ended in record.ended_rounds] == [(usage, ("a.txt",))]
 
 
 def test_the_ending_of_a_round_that_nobody_acted_on_is_said_again(past):
