@@ -147,6 +147,10 @@ class InvalidAnswerError(ModelError):
         super().__init__(message)
 
 
+class FailedSubtaskError(InvalidAnswerError):
+    """A HostAgent's model insists on a subtask that failed: to try it again once too often, or to call it a success."""
+
+
 class ModelTimeoutError(ModelError):
     """A model took too long."""
 

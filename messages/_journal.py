@@ -30,6 +30,8 @@ class Answered(Message):
     cost: float | None = None
     refers: bool = False
     """Whether it may refer to results, as a model of a provider may."""
+    offered: tuple[str, ...] = ()
+    """The statuses that it could choose from; empty for a program's, and from versions that did not keep them."""
     cut: str = ""
     """Why it is not whole, where it was cut, or more than is taken."""
     fingerprint: str = ""

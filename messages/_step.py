@@ -68,6 +68,8 @@ class Decision(Value):
     """AppAgent: ids or names of the controls that the next capture should annotate."""
     result: JsonValue = None
     """What the work produced, where the model says so itself."""
+    sent_back: bool = False
+    """Whether the model said FINISH first, before anything was done, and was asked once more."""
 
 
 def paired(

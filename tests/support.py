@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from callboard import ModelRequest, Task
 from callboard.__main__ import app
+from callboard.testing import MemoryServer
 
 PATIENCE = 60
 """Seconds to wait for something that must happen; a wait ends as soon as it does, so more costs nothing."""
@@ -18,6 +19,12 @@ HELD = 3 * PATIENCE
 
 FINISH = {"Status": "FINISH"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
+
+
+class Unread(MemoryServer):
+    """A surface whose fields can't be read by a tool: then a live model need not read before it may FINISH."""
+
+    read = None
 
 
 def lone(target: str = "memo:one", *, request: str = "x", **fields: Any) -> Task:
@@ -61,7 +68,12 @@ def write(text: str = "hello", status: str = "CONTINUE", function: str = "write"
 
 
 def full_answer(status: str = "FINISH", *actions: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Make an answer with all keys, as providers with strict output give it."""
+    """Make an answer with all keys, as providers with strict output give it.
+
+    FINISH comes with an action unless others are given: a live model that did nothing is asked once more.
+    """
+    if status == "FINISH" and not actions:
+        actions = (action("write", "field-1", text="hello"),)
     return {
         "Observation": "A field.",
         "Thought": "I do it.",

@@ -44,7 +44,7 @@ class Surface(MemoryServer):
         self.looks[target.id] += 1
         if self.blind.is_set():
             msg = "the cable is cut"
-            raise ToolError(msg)
+            raise OSError(msg)
         return super().observe(target)
 
     @tool(effect=Effect.ONCE, agents=WORKERS)

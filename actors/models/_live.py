@@ -10,7 +10,7 @@ from callboard.actors.models._fence import cut, tamed, written
 from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.actors.models._prompt import CHARACTERS, prompt_of
 from callboard.actors.models._responses import only_thought, read_response
-from callboard.actors.models._schema import MOST_ACTIONS, answer_schema
+from callboard.actors.models._schema import MOST_ACTIONS, answer_schema, legal_statuses
 from callboard.actors.models._short import shortened_request
 from callboard.actors.models._strict import is_free
 from callboard.config import COMPATIBLE
@@ -85,6 +85,7 @@ class LiveModel(Model):
             cost=cost,
             model=response.model_name or "",
             refers=True,
+            offered=legal_statuses(told),
             cut=cut or self._unfit(request, content),
             summarised=prompt.summarised,
             dropped=prompt.dropped,

@@ -106,6 +106,9 @@ class ModelAnswer(Value):
     refers: bool = False
     """Whether ``${steps.…}`` and ``${subtasks.…}`` as a whole argument, or result, stand for what results were. Not so
     where whoever answers has put such values in already: what comes from a document is data, whatever it says."""
+    offered: tuple[str, ...] = ()
+    """The statuses that it could choose from, where the model is bound to some: another one is sent back, and so is,
+    once, a FINISH before anything was done. Empty for a program, which may say whatever the state machine has."""
     cut: str = ""
     """Why it is not whole, more than is taken, or at odds with itself, for the model: it goes back with that, also if
     it reads like an answer."""

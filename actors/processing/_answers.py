@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands import find_target
 from callboard.actors.models import AppResponse, HostResponse, References, chosen, labelled, read_response
-from callboard.messages import Action, AgentKind, ControlRef, Decision, InvalidAnswerError, Outcome
+from callboard.messages import Action, AgentKind, ControlRef, Decision, FailedSubtaskError, InvalidAnswerError, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.commands import BoundTool
-    from callboard.actors.models import AgentResponse
+    from callboard.actors.models import AgentResponse, ModelAnswer
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Control, Observation, Target
@@ -25,19 +25,18 @@ _MOST = 50
 """So many controls are named to a model that named none of them."""
 
 
-def decision_of(
-    context: Context, run: Run, observation: Observation, content: object, *, refers: bool = False
-) -> Decision:
-    """Read and check an answer; where it `refers` to results, put them in.
+def decision_of(context: Context, run: Run, observation: Observation, answer: ModelAnswer) -> Decision:
+    """Read and check an answer; where it refers to results, put them in.
 
     Raises:
+        FailedSubtaskError: If it insists on a subtask that failed.
         InvalidAnswerError: If it is not in the schema, or wishes for what is not there: a status that is not legal
             now, an unknown target, tool or control, arguments that do not fit. The text is for the model.
     """
-    response = read_response(context.kind, content)
-    status = _status(response, context, run)
+    response = read_response(context.kind, answer.content)
+    status = _status(response, context, run, answer.offered)
     labels = labelled(observation.controls)
-    references = References(run.memory, run.subtasks, observation) if refers else None
+    references = References(run.memory, run.subtasks, observation) if answer.refers else None
     actions = tuple(_action(context, run, labels, _filled(action, references)) for action in response.decided_actions())
     target = subtask = None
     if isinstance(response, HostResponse) and status == "ASSIGN":
@@ -67,17 +66,21 @@ def _filled(action: Action, references: References | None) -> Action:
     return action.model_copy(update={"arguments": arguments})
 
 
-def _status(response: AgentResponse, context: Context, run: Run) -> str:
-    """Return an answer's status.
+def _status(response: AgentResponse, context: Context, run: Run, offered: tuple[str, ...]) -> str:
+    """Return an answer's status; it must be one of those that were offered, if a model could choose only from some.
 
     In SCREENSHOT any status of the state machine is accepted; one that was not offered leads to CONTINUE.
     """
-    offered, status = context.manager.offered(run.status), response.decided_status()
+    offered, status = offered or context.manager.offered(run.status), response.decided_status()
     if not status:
         msg = f"the answer has no Status; legal now are: {', '.join(offered)}"
         raise InvalidAnswerError(msg)
     if status not in offered and not (run.status == "SCREENSHOT" and status in context.manager.transitions):
         msg = f"Status: {status!r} is not legal now; legal are: {', '.join(offered)}"
+        if status == "FINISH" and run.own_subtasks and run.own_subtasks[-1].outcome is not Outcome.FINISHED:
+            last = run.own_subtasks[-1]
+            why = f"; the last subtask, {last.request!r}, ended as {last.outcome.value}"
+            raise FailedSubtaskError(msg + why)
         raise InvalidAnswerError(msg)
     return status
 
@@ -121,7 +124,7 @@ def _check_retries(run: Run, target: Target, request: str) -> None:
             f"the subtask {request!r} failed {len(failed)} times on {target.id}, and may not be assigned again: "
             "go another way, or say FAIL"
         )
-        raise InvalidAnswerError(msg)
+        raise FailedSubtaskError(msg)
 
 
 def _action(context: Context, run: Run, labels: Labels, action: Action) -> Action:

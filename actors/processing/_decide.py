@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_inf_nan=False))
 
+UNDONE = (
+    "it says FINISH, and nothing was done yet: no action was run. Do what the request asks for; if looking was enough "
+    "for that, say FINISH again, with the answer in Result"
+)
+
 UNPRICED = "a call of unknown price counts as all that was left: see budget.unknown_price"
 
 
@@ -41,6 +46,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         msg = f"no model is set for {context.kind.value} agents: set models.{context.kind.value}, or pass one"
         raise ModelError(msg)
     reasons: tuple[str, ...] = ()
+    sent_back = False
     known = run.unfinished.answers if run.unfinished is not None else ()
     while True:
         request = _request(context, run, observation, reasons)
@@ -62,20 +68,31 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             "cost": None if answer.cost is None else usage.cost,
             **_tokens(usage),
         }
-        context.meter.add(repairs=1 if reasons else 0)
+        context.meter.add(repairs=1 if len(reasons) > sent_back else 0)
         try:
             if answer.cut:
                 raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - as what is read and found invalid
-            decision = decision_of(context, run, observation, answer.content, refers=answer.refers)
+            decision = decision_of(context, run, observation, answer)
         except InvalidAnswerError as error:
             reasons = (*reasons, str(error))
             context.tell(EventName.MODEL_REPAIRED, run, reason=str(error), attempt=len(reasons), **taken)
-            if len(reasons) > run.limits.repairs:
+            if len(reasons) - sent_back > run.limits.repairs:
                 msg = f"the model's answer is invalid: {error} (after {run.limits.repairs} repairs)"
-                raise InvalidAnswerError(msg, reasons) from error
+                raise type(error)(msg, reasons) from error
+            continue
+        if answer.offered and not sent_back and _finishes_undone(run, decision):
+            sent_back, reasons = True, (*reasons, UNDONE)
+            context.tell(EventName.MODEL_REPAIRED, run, reason=UNDONE, attempt=len(reasons), **taken)
             continue
         context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **taken)
-        return decision
+        return decision.model_copy(update={"sent_back": sent_back})
+
+
+def _finishes_undone(run: Run, decision: Decision) -> bool:
+    """Whether a model says FINISH before anything was done, and was not asked whether it means that."""
+    if decision.status != "FINISH" or decision.actions or run.own_subtasks:
+        return False
+    return not any(record.decision.sent_back or record.results for record in run.records)
 
 
 def _tokens(usage: Usage) -> dict[str, int]:
@@ -183,6 +200,7 @@ def _answered(request: ModelRequest, answer: ModelAnswer) -> Answered:
         content=content,
         fingerprint=request.observation.fingerprint,
         refers=answer.refers,
+        offered=answer.offered,
         cut=answer.cut,
         cost=None if answer.cost is None else usage.cost,
         **_tokens(usage),
@@ -228,4 +246,4 @@ async def follow_plan(context: Context, run: Run, observation: Observation) -> D
     if step is None or step.target is None:
         return await ask_model(context, run, observation)
     content = {"Status": "ASSIGN", "Current Sub-Task": step.request, "ControlText": step.target}
-    return decision_of(context, run, observation, content)
+    return decision_of(context, run, observation, ModelAnswer(content=content))

@@ -11,6 +11,7 @@ from callboard.actors.processing._decide import book
 from callboard.actors.processing._middleware import PhaseCall
 from callboard.actors.processing._phases import Meter
 from callboard.actors.processing._recover import Doubt, acted_on, go_on
+from callboard.actors.servers import ToolError
 from callboard.actors.states import GO_ON, STOP, evolve
 from callboard.messages import (
     Answer,
@@ -23,6 +24,7 @@ from callboard.messages import (
     Cause,
     DoubtError,
     Effect,
+    FailedSubtaskError,
     Limit,
     Message,
     Outcome,
@@ -119,6 +121,8 @@ class Pipeline:
             OutOfBudgetError: Outcome.OUT_OF_BUDGET,
             StepTimeoutError: Outcome.TIMED_OUT,
             DoubtError: Outcome.FAILED,
+            FailedSubtaskError: Outcome.FAILED,
+            ToolError: Outcome.FAILED,  # of a look: the server says why nothing can be seen, as of a damaged document
         }
         return StepFailed.model_validate(
             {

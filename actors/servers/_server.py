@@ -129,7 +129,8 @@ class Server(ABC):
         """Look at one target.
 
         Raises:
-            ToolError: If the target can't be read; the text says why.
+            ToolError: If the target can't be read; the text says why. The subtask fails with it, and the HostAgent may
+                go another way. Any other exception is an error, and ends the round.
         """
 
     def resolve(self, target: Target, control: Control) -> Control | None:

@@ -69,7 +69,7 @@ class Unfinished:
             input_tokens=sum(answer.input_tokens for answer in self.answers),
             output_tokens=sum(answer.output_tokens for answer in self.answers),
             commands=len(self.results),
-            repairs=max(0, len(self.answers) - 1) if self.decided is not None else 0,
+            repairs=max(0, len(self.answers) - 1 - self.decided.decision.sent_back) if self.decided is not None else 0,
             cost=sum(answer.cost or 0.0 for answer in self.answers),
             unpriced_calls=sum(answer.cost is None for answer in self.answers),
         )

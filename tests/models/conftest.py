@@ -21,7 +21,7 @@ from callboard.messages import (
     TargetKind,
 )
 from callboard.testing import MemoryServer
-from support import lone
+from support import Unread, lone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,7 @@ def on_window(start):
     """Submit a task on ``memo:one`` to a supervisor with these settings."""
 
     def submit(surface=None, request="write hello", **sections):
-        supervisor = start(servers=[surface or MemoryServer(MemoryServer.window())], **sections)
+        supervisor = start(servers=[surface or Unread(MemoryServer.window())], **sections)
         return supervisor.submit(lone(request=request))
 
     return submit

@@ -13,7 +13,7 @@ from callboard.actors.models._connection import Connection
 from callboard.config import Provider
 from callboard.messages import AgentKind, ModelError, Usage
 from callboard.testing import MemoryServer, VirtualClock
-from support import FINISH, PATIENCE
+from support import PATIENCE, full_answer
 
 PRICED = {"input_price": 1000, "output_price": 1000}
 FREE = {"input_price": 0, "output_price": 0}
@@ -39,7 +39,7 @@ def test_a_refusal_that_the_provider_counted_is_paid_for(run, provider):
 
 def test_a_refusal_before_a_fallbacks_answer_is_paid_for(run, provider):
     provider.refuses("no")
-    provider.says(FINISH)
+    provider.says(full_answer())
     handle = run(fallbacks=["local:large"], **PRICED)
     result = handle.result(PATIENCE)
     assert (result.outcome, took(result.usage)) == (Outcome.FINISHED, (1400, 60, 1.46, 0))
@@ -54,13 +54,13 @@ def test_refusals_of_all_are_paid_for(run, provider):
 
 def test_an_error_before_a_fallbacks_answer_is_a_call_of_unknown_price(run, provider):
     provider.fails(500)
-    provider.says(FINISH)
+    provider.says(full_answer())
     assert took(run(fallbacks=["local:large"], **PRICED).result(PATIENCE).usage) == (700, 30, 0.73, 1)
 
 
 def test_an_error_of_a_free_model_before_a_fallbacks_answer_has_a_price(run, provider):
     provider.fails(500)
-    provider.says(FINISH)
+    provider.says(full_answer())
     assert took(run(fallbacks=["local:large"], **FREE).result(PATIENCE).usage) == (700, 30, 0, 0)
 
 
@@ -87,7 +87,7 @@ def test_what_was_reserved_stays_spent_where_nobody_knows_better(run, provider, 
     """A call may cost about 7: what went on before the first answer leaves, or does not leave, enough for a second."""
     getattr(provider, order)(*["no"] if order == "refuses" else [])
     provider.says("no JSON")
-    provider.says(FINISH)
+    provider.says(full_answer())
     result = run(budget={"task": {"cost": 10}}, max_tokens=5000, fallbacks=["local:large"], **PRICED).result(PATIENCE)
     assert result.outcome is outcome, result.causes
 
@@ -99,7 +99,7 @@ def test_what_was_reserved_stays_spent_where_nobody_knows_better(run, provider, 
 )
 async def test_what_a_provider_does_not_count_is_estimated(provider, asks, counted, tokens, cost):
     provider.usage = dict(zip(("prompt_tokens", "completion_tokens"), counted, strict=True), total_tokens=sum(counted))
-    provider.says(FINISH)
+    provider.says(full_answer())
     settings = Settings(models={"app": "local:small"}, providers={"local": {"url": provider.url, **PRICED}})
     model = named_models(settings)[AgentKind.APP]
     given = await model.answer(asks())

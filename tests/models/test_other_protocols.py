@@ -331,7 +331,7 @@ def reasons(handle):
 
 def test_a_model_does_a_task_and_its_tokens_and_cost_are_in_the_result(run, provider):
     provider.says(full_answer("CONTINUE", action("write", "field-1", text="hello")))
-    provider.says(full_answer(Result="it is written"))
+    provider.says(full_answer(Actions=[], Result="it is written"))
     surface = MemoryServer(MemoryServer.window())
     result = run(surface=surface, input_price=10, output_price=100).result(PATIENCE)
     assert (result.outcome, result.output) == (Outcome.FINISHED, "it is written"), causes(result)
@@ -489,10 +489,10 @@ def test_an_answer_with_more_actions_than_are_taken_at_a_time_goes_back(run, pro
             action("write", "field-1", text="c"),
         )
     )
-    provider.says(full_answer())
+    provider.says(full_answer("FAIL"))
     surface = MemoryServer(MemoryServer.window())
     handle = run(surface=surface, actions=2)
-    assert handle.result(PATIENCE).outcome is Outcome.FINISHED
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
     assert surface.deeds == []
     assert reasons(handle) == ["the answer has 3 actions, and at most 2 actions are taken at a time"]
 

@@ -1,0 +1,161 @@
+"""A live model that says FINISH before anything was done is not simply believed, and what was changed is counted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from callboard import EventName, Outcome, Task
+from callboard.messages import JournalError
+from callboard.testing import Faults, MemoryServer, assert_replays, disk_full
+from support import ASSIGN, FINISH, PATIENCE, Unread, action, append, call, full_answer, lone, write
+
+NOTHING = full_answer(Actions=[], Result="42")
+
+
+def reasons(handle):
+    return [event.data["reason"] for event in handle.events() if event.name is EventName.MODEL_REPAIRED]
+
+
+@pytest.fixture
+def readable():
+    return MemoryServer(MemoryServer.window())
+
+
+@pytest.mark.parametrize("output", ["native", "tool", "prompted"])
+def test_a_finish_that_was_not_offered_is_repaired_and_then_an_error(run, provider, readable, output):
+    for _ in range(3):
+        if output == "tool":
+            provider.calls("answer", NOTHING)
+        else:
+            provider.says(NOTHING)
+    handle = run(surface=readable, output=output)
+    result = handle.result(PATIENCE)
+    assert (result.outcome, result.usage.repairs, result.changed) == (Outcome.ERROR, 2, ())
+    assert [reason.startswith("Status: 'FINISH' is not legal now") for reason in reasons(handle)] == [True] * 3
+
+
+def test_a_finish_that_was_not_offered_may_be_mended(run, provider, readable):
+    for answer in (NOTHING, full_answer("CONTINUE", action("read", "field-1")), NOTHING):
+        provider.says(answer)
+    result = run(surface=readable).result(PATIENCE)
+    assert (result.outcome, result.output, result.usage.repairs) == (Outcome.FINISHED, "42", 1)
+    assert (result.changed, result.actions, result.usage.commands) == ((), 0, 1)
+
+
+def test_a_finish_before_any_action_is_sent_back_once_without_a_repair(run, provider):
+    provider.says(NOTHING)
+    handle = run(limits={"repairs": 0})
+    result = handle.result(PATIENCE)
+    assert (result.outcome, result.output, result.usage.repairs) == (Outcome.FINISHED, "42", 0)
+    assert (result.changed, result.actions) == ((), 0)
+    (reason,) = reasons(handle)
+    assert reason.startswith("it says FINISH, and nothing was done yet")
+    assert reason in json.dumps(provider.requests[1])
+
+
+def test_it_is_sent_back_once_in_all_its_steps(run, provider):
+    for answer in (NOTHING, full_answer("CONTINUE"), NOTHING):
+        provider.says(answer)
+    handle = run()
+    assert handle.result(PATIENCE).ok
+    assert (len(reasons(handle)), len(provider.requests)) == (1, 3)
+
+
+def test_a_repair_beside_it_is_still_counted(run, provider):
+    for answer in (NOTHING, "no JSON", NOTHING):
+        provider.says(answer)
+    assert run(limits={"repairs": 1}).result(PATIENCE).usage.repairs == 1
+
+
+def test_who_did_something_is_believed(run, provider):
+    provider.says(full_answer("CONTINUE", action("write", "field-1", text="a")))
+    provider.says(NOTHING)
+    handle = run()
+    assert (handle.result(PATIENCE).changed, handle.result(0).actions) == (("memo:one",), 1)
+    assert reasons(handle) == []
+
+
+def test_a_program_may_finish_at_once(start):
+    handle = start(app=[FINISH]).submit(lone())
+    result = handle.result(PATIENCE)
+    assert (result.outcome, result.usage.model_calls, result.changed) == (Outcome.FINISHED, 1, ())
+
+
+@pytest.mark.parametrize("place", [("answered", 1), ("answered", 2), ("step_done", 1), ("subtask_finished", 1)])
+def test_a_crash_does_not_ask_once_more(begin, provider, tmp_path, place):
+    provider.says(NOTHING)
+    given = {"models": {"app": "local:small"}, "providers": {"local": {"url": provider.url}}}
+    given["servers"] = [Unread(MemoryServer.window())]
+    kind, nth = place
+    with Faults() as faults:
+        faults.before(kind, disk_full, nth=nth)
+        supervisor = begin(**given)
+        with pytest.raises(JournalError):
+            supervisor.submit(lone(id="t")).result(PATIENCE)
+        supervisor.stop()
+    again = begin(**given)
+    result = again.handle("t").result(PATIENCE)
+    assert (result.outcome, result.usage.repairs, result.output) == (Outcome.FINISHED, 0, "42")
+    again.stop()
+    assert_replays(tmp_path / "journal.db")
+
+
+# A HostAgent
+
+
+@pytest.fixture
+def led(start, provider):
+    def submit(*contents, **agents):
+        for content in contents:
+            provider.says({"Observation": "", "Thought": "", "Plan": [], "Comment": "", **content})
+        models = {"host": "local:small"}
+        providers = {"local": {"url": provider.url}}
+        return start(models=models, providers=providers, **agents).submit(Task(request="do it"))
+
+    return submit
+
+
+def test_a_host_agent_that_calls_a_failed_subtask_finished_ends_as_failed(led):
+    handle = led(ASSIGN, FINISH, app=[{"Status": "FAIL", "Comment": "the field is locked"}])
+    result = handle.result(PATIENCE)
+    assert (result.outcome, result.changed) == (Outcome.FAILED, ())
+    assert "the last subtask, 'work', ended as failed" in result.causes[0].reason
+
+
+def test_a_host_agent_that_did_nothing_is_asked_once_more(led):
+    handle = led(FINISH, app=[])
+    assert (handle.result(PATIENCE).outcome, len(reasons(handle))) == (Outcome.FINISHED, 1)
+
+
+def test_a_host_agent_whose_subtask_did_something_is_believed(led):
+    handle = led(ASSIGN, FINISH, app=[append("a", "FINISH")])
+    result = handle.result(PATIENCE)
+    assert (result.outcome, result.changed, result.actions) == (Outcome.FINISHED, ("memo:one",), 1)
+    assert reasons(handle) == []
+
+
+def test_a_host_agent_that_assigns_a_failed_subtask_again_and_again_fails(start):
+    handle = start(host=lambda _: ASSIGN, app=lambda _: {"Status": "FAIL"}).submit(Task(request="do it"))
+    result = handle.result(PATIENCE)
+    assert (result.outcome, len(result.subtasks)) == (Outcome.FAILED, 3)
+    assert "failed 3 times on memo:one" in result.causes[0].reason
+
+
+# What was changed
+
+
+@pytest.mark.parametrize(
+    ("answer", "changed"),
+    [(write("a", "FINISH"), 1), (call("read", "FINISH", control_id="field-1"), 0), (append("a", "FINISH"), 1)],
+)
+def test_only_what_does_more_than_read_has_changed_something(start, answer, changed):
+    result = start(app=[answer]).submit(lone()).result(PATIENCE)
+    assert (result.changed, result.actions) == (("memo:one",) * changed, changed)
+
+
+def test_a_failed_action_has_changed_nothing(start):
+    broken = write("a") | {"Args": {"text": "a", "control_id": "field-9"}, "ControlLabel": ""}
+    result = start(app=[broken, {"Status": "FAIL"}]).submit(lone()).result(PATIENCE)
+    assert (result.outcome, result.changed, result.actions) == (Outcome.FAILED, (), 0)
