@@ -58,6 +58,7 @@ from callboard.messages import (
     EventName,
     Message,
     NotAllTakenError,
+    Note,
     SettingsError,
     SupervisorStatus,
     SupervisorStoppedError,
@@ -429,6 +430,23 @@ class Supervisor:
         """Read a task's blackboard; empty for a task that is not known."""
         future: concurrent.futures.Future[BlackboardView] = self._ask(BlackboardQuery(task_id=task_id))
         return future.result(ASK_SECONDS)
+
+    def post(self, task_id: str, note: str) -> None:
+        """Tell all agents of a task's conversation something, from their next step on. Blocks until it is kept.
+
+        It stands on the blackboard and in the agents' requests, among what others said; it is no instruction.
+
+        Args:
+            task_id: A task that runs or waits.
+            note: 1 to 4,000 characters; agents are shown the first 500.
+
+        Raises:
+            ValueError: If the note is empty or longer, or no Unicode.
+            TaskRefusedError: If there is no such task, or it is over.
+            JournalError: If it can't be kept.
+            SupervisorStoppedError: If the supervisor is down.
+        """
+        self._settle(Note(task_id=task_id, text=note))
 
     def targets(self) -> tuple[Target, ...]:
         """List what can be assigned now.

@@ -17,8 +17,11 @@ from callboard.messages import (
     BlackboardQuery,
     BlackboardView,
     Board,
+    Note,
     Question,
     RequestExpired,
+    Shared,
+    SharedQuery,
     StepDone,
     SubtaskEnded,
     SubtaskErrored,
@@ -48,6 +51,7 @@ SHOWN = frozenset(
         Answer,
         ApprovalAnswer,
         RequestExpired,
+        Note,
         SubtaskFinished,
         SubtaskFailed,
         SubtaskErrored,
@@ -55,6 +59,9 @@ SHOWN = frozenset(
     }
 )
 """The classes of messages that say something here."""
+
+MOST_CHARACTERS = 500
+"""Of one entry that agents are shown."""
 
 
 @dataclass
@@ -68,8 +75,12 @@ class _Page:
     """All its tasks."""
     authors: dict[str, str] = field(default_factory=dict)
     """Who works on a run."""
-    seen: set[tuple[str, int]] = field(default_factory=set)
-    """Requests, and results of subtasks, that stand here already: after a crash they are told again."""
+    seen: set[tuple[str, int | str]] = field(default_factory=set)
+    """Requests, results of subtasks and notes that stand here already: after a crash they are told again."""
+    asked: dict[str, Question | ApprovalRequest] = field(default_factory=dict)
+    """What persons were asked, and have not answered."""
+    shared: collections.deque[Shared] = field(default_factory=collections.deque)
+    """What agents are shown."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +92,18 @@ class Kept:
 
 @dataclass(frozen=True)
 class Read:
-    """A query, and where its answer goes."""
+    """A query for a page, and where its answer goes."""
 
     query: BlackboardQuery
     answer: Callable[[BlackboardView], None]
+
+
+@dataclass(frozen=True)
+class ReadShared:
+    """A query for what agents are shown, and where its answer goes."""
+
+    query: SharedQuery
+    answer: Callable[[tuple[Shared, ...]], None]
 
 
 class Blackboard(ScheduledActor):
@@ -103,7 +122,7 @@ class Blackboard(ScheduledActor):
         self._ended: dict[str, None] = {}  # the conversations that are over, in the order of their ends
         self._sessions: dict[str, str] = {}
 
-    def on_receive(self, message: Kept | Read) -> None:
+    def on_receive(self, message: Kept | Read | ReadShared) -> None:
         """Handle one message. An edge: Pykka answers a SystemExit by stopping every actor of the process."""
         try:
             self.receive(message)
@@ -111,13 +130,16 @@ class Blackboard(ScheduledActor):
             where = "blackboard"
             raise AgentCrashedError(where) from error
 
-    def receive(self, message: Kept | Read) -> None:
+    def receive(self, message: Kept | Read | ReadShared) -> None:
         """Write rows down, or read a page."""
         match message:
             case Kept():
                 self._take(message.rows)
             case Read():
                 message.answer(self._view(message.query.task_id))
+            case ReadShared():
+                session = self._sessions.get(message.query.task_id, message.query.task_id)
+                message.answer(tuple(self._pages[session].shared) if session in self._pages else ())
 
     def on_failure(
         self,
@@ -151,18 +173,28 @@ class Blackboard(ScheduledActor):
                 self._end(row.task_id)
             case Assign(token=token) if token:
                 page.authors[message.run_id] = message.address
-                if message.host is None:
-                    self._once(page, (message.run_id, message.round), Board.REQUESTS, "user", row)
+                if message.host is None and not self._stands(page, (message.run_id, message.round)):
+                    self._add(page, Board.REQUESTS, "user", row)
+                    self._share(page, Board.REQUESTS, "the user", message.request)
             case StepDone():
                 self._add(page, Board.TRAJECTORIES, page.authors.get(row.run_id, ""), row)
-            case SubtaskEnded(result=result):
-                self._once(page, (result.run_id, 0), Board.SUBTASKS, result.address, row)
+            case SubtaskEnded(result=result) if not self._stands(page, (result.run_id, 0)):
+                self._add(page, Board.SUBTASKS, result.address, row)
             case Question() | ApprovalRequest():
+                page.asked[message.id] = message
                 self._add(page, Board.QUESTIONS, message.address, row)
             case Answer() | ApprovalAnswer() if not _unasked(message):
                 self._add(page, Board.QUESTIONS, message.by or "supervisor", row)
+                self._share(
+                    page, Board.QUESTIONS, message.by or "a person", _said(page.asked.pop(message.id, None), message)
+                )
             case RequestExpired():
                 self._add(page, Board.QUESTIONS, "supervisor", row)
+                page.asked.pop(message.id, None)
+            case Note(call_id=call_id, author=author, text=text):
+                if not (call_id and self._stands(page, (call_id, text))):
+                    self._add(page, Board.NOTES, author, row)
+                    self._share(page, Board.NOTES, author, text)
 
     def _page(self, task_id: str) -> _Page:
         session = self._sessions.get(task_id, task_id)
@@ -171,10 +203,20 @@ class Blackboard(ScheduledActor):
             self._ended[session] = None  # until a task of it is seen: what comes late opens no page for good
         return self._pages[session]
 
-    def _once(self, page: _Page, key: tuple[str, int], board: Board, author: str, row: Row) -> None:
-        if key not in page.seen:
-            page.seen.add(key)
-            self._add(page, board, author, row)
+    def _stands(self, page: _Page, key: tuple[str, int | str]) -> bool:
+        """Say whether something stands here already, and note that it does from now on."""
+        known = key in page.seen
+        page.seen.add(key)
+        return known
+
+    def _share(self, page: _Page, board: Board, author: str, text: str) -> None:
+        """Show something to all agents of the conversation, from their next step on."""
+        if not (text and self._settings.shown):
+            return
+        whole = len(text) <= MOST_CHARACTERS
+        page.shared.append(Shared(board=board, author=author, text=text if whole else f"{text[:MOST_CHARACTERS]} …"))
+        if len(page.shared) > self._settings.shown:
+            page.shared.popleft()
 
     def _add(self, page: _Page, board: Board, author: str, row: Row) -> None:
         page.rows.append((board, author, row))
@@ -207,6 +249,18 @@ def _unasked(answer: Answer | ApprovalAnswer) -> bool:
     return answer.nobody if isinstance(answer, Answer) else answer.unattended
 
 
+def _said(asked: Question | ApprovalRequest | None, reply: Answer | ApprovalAnswer) -> str:
+    """Write what a person answered; empty where it was about a doubt or a limit, which concern one agent alone."""
+    match asked, reply:
+        case Question(in_doubt="", limit=None, questions=questions), Answer(texts=texts):
+            return "; ".join(f"to {each.text!r}: {text!r}" for each, text in zip(questions, texts, strict=False))
+        case ApprovalRequest(actions=actions), ApprovalAnswer(approved=approved, reason=reason):
+            tools = ", ".join(action.tool for action in actions)
+            return f"{'approved' if approved else 'rejected'} {tools}{f': {reason}' if reason else ''}"
+        case _:
+            return ""
+
+
 def _entry(author: str, row: Row) -> BlackboardEntry:
     return BlackboardEntry(at=row.at, author=author, content=_content(row))
 
@@ -221,5 +275,7 @@ def _content(row: Row) -> JsonValue:
             return result.model_dump(mode="json")
         case RequestExpired() as expired:
             return {"id": expired.id, "expired": True, "then": expired.at_deadline.value}
+        case Note(text=text):
+            return text
         case message:
             return message.model_dump(mode="json", exclude={"observation", "token"}, exclude_defaults=True)

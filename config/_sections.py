@@ -127,6 +127,8 @@ class BlackboardSettings(Section):
     """Rows of one task's board; past that the oldest are dropped, and counted."""
     tasks: int = Field(default=100, ge=1)
     """Ended tasks whose boards are kept; past that the oldest go."""
+    shown: int = Field(default=20, ge=0)
+    """Entries that each agent is shown of its conversation, the latest: earlier requests, answered questions, notes."""
 
 
 class EventSettings(Section):

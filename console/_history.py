@@ -14,6 +14,7 @@ from callboard.messages import (
     Cancel,
     Event,
     EventName,
+    Note,
     Pause,
     Question,
     Recovered,
@@ -152,7 +153,7 @@ def _add(history: History, row: Row) -> None:  # noqa: C901 - one match, a case 
         case StepDone() | StepFailed():
             history.broken_off.pop(row.run_id, None)
             _enter(history, row)
-        case Cancel() | Pause() | Resume() | Recovered():
+        case Cancel() | Pause() | Resume() | Recovered() | Note():
             _enter(history, row)
         case _:
             pass

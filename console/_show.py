@@ -23,6 +23,7 @@ from callboard.messages import (
     Cancel,
     Event,
     EventName,
+    Note,
     Pause,
     Question,
     Recovered,
@@ -179,6 +180,8 @@ def _told(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one matc
             yield f"is paused: {lacks}" if lacks else "is paused", ""
         case Resume():
             yield "goes on", ""
+        case Note(author=author, text=text):
+            yield f"{author} notes: {_short(text)}", ""
         case Recovered():
             yield "goes on in another process", "yellow"
         case Event(name=EventName.COMMAND_IN_DOUBT, data=data):

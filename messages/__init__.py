@@ -12,7 +12,15 @@ from callboard.messages._base import (
     Value,
     agent_kind,
 )
-from callboard.messages._blackboard import BlackboardEntry, BlackboardQuery, BlackboardView, Board
+from callboard.messages._blackboard import (
+    BlackboardEntry,
+    BlackboardQuery,
+    BlackboardView,
+    Board,
+    Note,
+    Shared,
+    SharedQuery,
+)
 from callboard.messages._command import (
     ESSENTIAL,
     Action,
@@ -150,6 +158,7 @@ __all__ = [
     "ModelTimeoutError",
     "NotAllTakenError",
     "NotWaitingError",
+    "Note",
     "Observation",
     "OutOfBudgetError",
     "Outcome",
@@ -170,6 +179,8 @@ __all__ = [
     "ScriptError",
     "Seconds",
     "SettingsError",
+    "Shared",
+    "SharedQuery",
     "Step",
     "StepDone",
     "StepFailed",

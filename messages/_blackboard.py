@@ -8,6 +8,8 @@ from pydantic import Field, JsonValue
 
 from callboard.messages._base import Message, TaskId, Term, Timestamp, Value
 
+HOST_PROGRAM = "the host program"
+
 
 class Board(Term):
     """The parts of a task's blackboard."""
@@ -20,6 +22,8 @@ class Board(Term):
     """One row a step: agent, state, thought, actions, results."""
     SUBTASKS = "subtasks"
     """Results of subtasks."""
+    NOTES = "notes"
+    """Notes of tools and of the host program."""
 
 
 class BlackboardEntry(Value):
@@ -29,6 +33,34 @@ class BlackboardEntry(Value):
     author: str
     """The agent's address, or ``supervisor``."""
     content: JsonValue
+
+
+class Note(Message):
+    """Something that all agents of a conversation should know, from a tool or from the host program."""
+
+    kind: Literal["note"] = "note"
+    task_id: TaskId
+    text: str = Field(min_length=1, max_length=4_000)
+    author: str = HOST_PROGRAM
+    """The tool, or the host program."""
+    call_id: str = ""
+    """The tool call that posted it; a call that is repeated after a crash says it again, and it counts once."""
+
+
+class Shared(Value):
+    """What an agent is shown of the blackboard: one request, answered question or note."""
+
+    board: Board
+    author: str
+    """Who says it: a person, the user, a tool, the host program."""
+    text: str
+
+
+class SharedQuery(Message):
+    """Read what agents are shown of a task's blackboard, as DATA_COLLECTION does; answered by a tuple of `Shared`."""
+
+    kind: Literal["shared_query"] = "shared_query"
+    task_id: TaskId
 
 
 class BlackboardQuery(Message):
@@ -47,5 +79,6 @@ class BlackboardView(Message):
     questions: tuple[BlackboardEntry, ...] = ()
     trajectories: tuple[BlackboardEntry, ...] = ()
     subtasks: tuple[BlackboardEntry, ...] = ()
+    notes: tuple[BlackboardEntry, ...] = ()
     dropped: int = Field(default=0, ge=0)
     """Rows that were given up because the bound was reached, the oldest first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
 from callboard.messages._base import Address, AgentKind, Term, Value, agent_kind
+from callboard.messages._blackboard import Shared
 
 
 class TargetKind(Term):
@@ -89,6 +90,8 @@ class Observation(Value):
     """Equal for two observations of an unchanged surface, different after a change."""
     notes: tuple[str, ...] = ()
     """Remarks of the system to the model: a failed action, a missing target, nobody to answer."""
+    shared: tuple[Shared, ...] = ()
+    """What the blackboard had for this agent: earlier requests, answered questions and notes of the conversation."""
 
     def control(self, ref: ControlRef) -> Control | None:
         """Find a control by id, and by name where the reference has one."""

@@ -17,7 +17,7 @@ from callboard.messages import Command, CommandResult, EventName, LeaseVoidError
 
 if TYPE_CHECKING:
     from callboard.actors.commands._toolbox import Tools
-    from callboard.actors.runtime import Clock, EventStream, Foresee, Lease
+    from callboard.actors.runtime import Clock, EventStream, Foresee, Lease, OnNote
 
 
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_inf_nan=False))
@@ -31,20 +31,32 @@ class Dispatcher:
         self._secrets = secrets
         self._clock = clock
 
-    async def run(self, command: Command, tools: Tools, lease: Lease, foresee: Foresee | None = None) -> CommandResult:
-        """Run one command; whatever goes wrong with it is in its result. `foresee` hears what it is about to write."""
-        result = self._secrets.veil(command.task_id, await self._run(command, tools, lease, foresee))
+    async def run(
+        self,
+        command: Command,
+        tools: Tools,
+        lease: Lease,
+        foresee: Foresee | None = None,
+        note: OnNote | None = None,
+    ) -> CommandResult:
+        """Run one command; whatever goes wrong with it is in its result.
+
+        `foresee` hears what it is about to write, and `note` what it posts to the blackboard.
+        """
+        deed = Deed(lease, lambda: self._tell_late(command, lease), foresee, note)
+        result = self._secrets.veil(command.task_id, await self._run(command, tools, deed))
         self.report(command, lease, result)
         return result
 
-    async def _run(self, command: Command, tools: Tools, lease: Lease, foresee: Foresee | None) -> CommandResult:
+    async def _run(self, command: Command, tools: Tools, deed: Deed) -> CommandResult:
         tool = tools.get(command.tool)
         if tool is None:
             known = ", ".join(sorted(tools)) or "none"
             return _result(
                 command, ResultStatus.FAILURE, error=f"there is no tool {command.tool!r}; there are: {known}"
             )
-        deed = lease.deed = Deed(lease, lambda: self._tell_late(command, lease), foresee)
+        lease = deed.lease
+        lease.deed = deed
         start = time.perf_counter()
         value, error, in_doubt = None, "", False
         limit = self._clock.timeout(command.timeout)

@@ -13,7 +13,7 @@ from callboard.actors.models._manual import not_now
 from callboard.actors.models._references import References
 from callboard.actors.models._schema import offered_tools
 from callboard.actors.models._system import system_of
-from callboard.messages import AgentKind, TargetKind
+from callboard.messages import AgentKind, Board, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 CHARACTERS = 4
 """Characters of a token, about; for estimates and bounds."""
+_KINDS = {Board.REQUESTS: "earlier request of", Board.QUESTIONS: "answer of", Board.NOTES: "note of"}
 PICTURE = 1500
 """Tokens of a picture, about."""
 
@@ -68,6 +69,7 @@ def prompt_of(
     before = "\n\n".join(
         (
             *_asked(request),
+            *_shared(request),
             *_before(left, history, host=request.kind is AgentKind.HOST),
             *_seen(request),
             *_references(request, named),
@@ -92,6 +94,17 @@ def _asked(request: ModelRequest) -> Iterator[str]:
     if request.plan and not request.memory:  # else it stands with the step that made it: what came of it follows there
         lines = "\n".join(f"- {' '.join(line.split())}" for line in request.plan)
         yield f"## Your plan so far\n\n{fenced(lines)}"
+
+
+def _shared(request: ModelRequest) -> Iterator[str]:
+    """Tell what the conversation's agents share: earlier requests, people's answers, notes of tools and programs."""
+    newest = [
+        f"- {_KINDS[each.board]} {written(each.author)}: {' '.join(each.text.split())}"
+        for each in reversed(request.observation.shared)
+    ]
+    if newest:
+        shown = list(_bounded(newest, request.history_tokens * CHARACTERS // 4))
+        yield "## What all agents of this task know\n\n" + fenced("\n".join(reversed(shown)))
 
 
 def _before(left: History, done: History, *, host: bool) -> Iterator[str]:

@@ -7,6 +7,7 @@ from callboard.actors.processing._middleware import PhaseCall, retried, timed
 from callboard.actors.processing._phases import Acted, Context, Meter, Services, Strategies
 from callboard.actors.processing._pipeline import Pipeline
 from callboard.actors.processing._recover import GONE
+from callboard.actors.processing._shared import SharedNotes
 
 __all__ = [
     "GONE",
@@ -19,6 +20,7 @@ __all__ = [
     "PhaseCall",
     "Pipeline",
     "Services",
+    "SharedNotes",
     "Strategies",
     "decision_of",
     "pipeline",

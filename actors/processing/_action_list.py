@@ -177,7 +177,8 @@ class ActionList:
             await context.keep(self.run, intent)
         context.meter.add(commands=1)
         foresee = context.foresees(self.run, command.call_id)  # what may be repeated may still change its own control
-        result = await context.services.dispatcher.run(command, self._tools, context.lease, foresee)
+        note = context.noting(self.run, command)
+        result = await context.services.dispatcher.run(command, self._tools, context.lease, foresee, note)
         context.note(self.run, result, lazy=True)
         context.meter.results.append(result)
         context.meter.running = None

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from callboard.actors.commands import stopped
 from callboard.actors.journal import Row
-from callboard.messages import Foreseen, Held, LeaseVoidError, Usage
+from callboard.actors.processing._shared import SharedNotes
+from callboard.messages import Foreseen, Held, LeaseVoidError, Note, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
     from callboard.actors.journal import Journal
     from callboard.actors.models import Model
-    from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Foresee, Lanes, Lease
+    from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Foresee, Lanes, Lease, OnNote
     from callboard.actors.states import AgentStateManager, OnTheWay, Run, Unfinished
     from callboard.config import Settings
     from callboard.messages import (
@@ -49,6 +50,7 @@ class Services:
     journal: Journal
     clock: Clock
     prompts: Mapping[AgentKind, str]
+    shared: SharedNotes = field(default_factory=SharedNotes)
 
 
 @dataclass
@@ -142,6 +144,17 @@ class Context:
             self.services.journal.keep_now(*self._rows(run, (note,)))
 
         return foresee
+
+    def noting(self, run: Run, command: Command) -> OnNote:
+        """Give a function with which a tool posts a note to the blackboard; it blocks until the note is safe."""
+        task_id = run.assign.task_id
+
+        def post(text: str) -> None:
+            note = Note(task_id=task_id, text=text, author=command.tool, call_id=command.call_id)
+            veiled = self.services.secrets.veil(task_id, note)
+            self.services.journal.keep_now(Row(self.services.clock.steady(), task_id, "", veiled))
+
+        return post
 
     def _rows(self, run: Run, notes: Sequence[OnTheWay]) -> tuple[Row, ...]:
         now, assign = self.services.clock.steady(), run.assign

@@ -11,6 +11,7 @@ from callboard.actors.processing._decide import book
 from callboard.actors.processing._middleware import PhaseCall
 from callboard.actors.processing._phases import Meter
 from callboard.actors.processing._recover import Doubt, acted_on, go_on
+from callboard.actors.processing._shared import with_shared
 from callboard.actors.servers import ToolError
 from callboard.actors.states import GO_ON, STOP, evolve
 from callboard.messages import (
@@ -243,7 +244,9 @@ class Pipeline:
         return Captured(observation=observation, seconds=time.perf_counter() - start)
 
     async def _collect(self, context: Context, run: Run) -> Any:  # noqa: ANN401 - an observation
-        return await self._phase(Phase.DATA_COLLECTION, context, run, lambda: self.strategies.collect(context, run))
+        return await self._phase(
+            Phase.DATA_COLLECTION, context, run, lambda: with_shared(context, run, self.strategies.collect)
+        )
 
     async def _remembered(self, context: Context, run: Run, observation: Observation, acted: Acted) -> StepDone:
         record = await self._phase(

@@ -55,6 +55,7 @@ from callboard.messages import (
     Cancel,
     Cause,
     EventName,
+    Note,
     Outcome,
     Pause,
     Question,
@@ -109,7 +110,7 @@ class Root(ScheduledActor):
             Stopwatches(clock, self._post),
         )
         children = Children(backstage, self._post)
-        recorder = Recorder(services.settings.blackboard, services.stream, journal, self._post, scheduler)
+        recorder = Recorder(services, self._post, scheduler)
         desk = Desk(children, recorder, outbox, clock, self._post)
         self._parts = parts = Parts(
             post=self._post,
@@ -175,6 +176,8 @@ class Root(ScheduledActor):
                 return self._answer(None)
             case RequestExpired():
                 return self._parts.people.expire(message)
+            case Note():
+                return self._keep_note(message)
             case BlackboardQuery():
                 return self._parts.recorder.read(message)
             case Deliver():
@@ -270,6 +273,13 @@ class Root(ScheduledActor):
                     self._stops.pause(Resume(task_id=task.id))
         return self._answer(None)
 
+    def _keep_note(self, note: Note) -> concurrent.futures.Future[Any]:
+        if self._parts.tasks.get(note.task_id) is None:
+            msg = f"there is no task {note.task_id!r} that runs or waits: only such a task can be told something"
+            raise TaskRefusedError(msg)
+        self._parts.outbox.keep(note.task_id, "", note)
+        return self._answer(None)
+
     def _not_kept(self, refused: NotKept) -> None:
         """Take back a task that could not be written down; nobody was told of it."""
         record = self._parts.tasks.get(refused.task_id)
@@ -326,7 +336,6 @@ class Root(ScheduledActor):
         self._services.approved.drop(task_id)
         self._services.secrets.drop(task_id)
         for address in record.agents - {record.host}:
-            parts.children.forget(address, task_id)
             parts.idle.rest(address)
         result = record.result(parts.clock.elapsed())
         parts.outbox.keep(task_id, "", result, lambda: self._tell_ended(record, result), failed=record.tell)
@@ -391,13 +400,13 @@ class Root(ScheduledActor):
             restore(past, self._parts, self._services)
         for past in pasts:
             self._parts.tasks.learn(past.record.session, past.conversation)
+        self._parts.recorder.fill(unique(each for past in pasts for each in past.conversation))  # before agents read it
         place(pasts, self._parts, self._hands, self._stops)
         for past in pasts:
             for word in past.said.values():
                 self._receive(word)
             if not past.said:
                 self._end_if_over(past.record)
-        self._parts.recorder.fill(unique(each for past in pasts for each in past.conversation))
 
     def _give_up(self, error: Exception) -> None:
         """Close the intake and stop all agents: what can't be kept must not happen."""

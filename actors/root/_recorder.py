@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pykka
 
-from callboard.actors.blackboard import SHOWN, Blackboard, Kept, Read
+from callboard.actors.blackboard import SHOWN, Blackboard, Kept, Read, ReadShared
 from callboard.actors.root._requests import BlackboardCrashed
 from callboard.messages import BlackboardQuery, BlackboardView, EventName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from callboard.actors.journal import Journal, Row
-    from callboard.actors.runtime import EventStream, Scheduler
-    from callboard.config import BlackboardSettings
+    from callboard.actors.journal import Row
+    from callboard.actors.processing import Services
+    from callboard.actors.runtime import Scheduler
     from callboard.messages import Assign
 
 
@@ -25,18 +25,17 @@ class Recorder:
 
     def __init__(
         self,
-        settings: BlackboardSettings,
-        stream: EventStream,
-        journal: Journal,
+        services: Services,
         post: Callable[[object], None],
         scheduler: Scheduler,
     ) -> None:
-        self._settings = settings
-        self._stream = stream
-        self._journal = journal
+        self._settings = services.settings.blackboard
+        self._stream = services.stream
+        self._journal = services.journal
         self._post = post
         self._scheduler = scheduler
         self._start(())
+        services.shared.ask = lambda query, answer: _tell(self._blackboard, ReadShared(query, answer))
 
     def _start(self, task_ids: Sequence[str]) -> None:
         self._blackboard = Blackboard.start(
@@ -88,7 +87,7 @@ def _feed(blackboard: pykka.ActorRef[Blackboard], rows: Sequence[Row]) -> None:
         _tell(blackboard, Kept(shown))
 
 
-def _tell(blackboard: pykka.ActorRef[Blackboard], message: Kept | Read) -> bool:
+def _tell(blackboard: pykka.ActorRef[Blackboard], message: Kept | Read | ReadShared) -> bool:
     try:
         blackboard.tell(message)
     except pykka.ActorDeadError:

@@ -4,7 +4,7 @@ from callboard.actors.runtime._budget import BudgetNode, Budgets
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, VirtualClock
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
-from callboard.actors.runtime._lease import Deed, Foresee, Lease, Leases, committing, foresee
+from callboard.actors.runtime._lease import Deed, Foresee, Lease, Leases, OnNote, committing, foresee, post_note
 from callboard.actors.runtime._loop import EventLoop
 from callboard.actors.runtime._process import Finished, run_process
 from callboard.actors.runtime._restarts import ChildSpec, Restart, Restarts
@@ -31,6 +31,7 @@ __all__ = [
     "Lanes",
     "Lease",
     "Leases",
+    "OnNote",
     "Restart",
     "Restarts",
     "ScheduledActor",
@@ -42,6 +43,7 @@ __all__ = [
     "committing",
     "foresee",
     "mark_own_thread",
+    "post_note",
     "refuse_own_thread",
     "run_process",
     "stack_of",

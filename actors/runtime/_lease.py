@@ -31,6 +31,14 @@ class Foresee(Protocol):
         ...
 
 
+class OnNote(Protocol):
+    """Takes a note of a tool call for the blackboard; blocks until it is kept."""
+
+    def __call__(self, text: str) -> None:
+        """Take it."""
+        ...
+
+
 class Spent(Protocol):
     """What a step has used and done so far."""
 
@@ -92,6 +100,7 @@ class Deed:
         lease: Lease,
         on_late: Callable[[], None] | None = None,
         on_foreseen: Foresee | None = None,
+        on_note: OnNote | None = None,
     ) -> None:
         """Make a deed.
 
@@ -99,10 +108,12 @@ class Deed:
             lease: Under which lease.
             on_late: Called, on the tool's thread, if it returns when nobody awaits it any more.
             on_foreseen: Called, on the tool's thread, with what it is about to write (see `foresee`); may block.
+            on_note: Called, on the tool's thread, with a note of it (see `post_note`); may block.
         """
         self.lease = lease
         self._on_late = on_late
         self._on_foreseen = on_foreseen
+        self._on_note = on_note
         self.artifacts: list[str] = []
         self.made: list[str] = []
         """Those of the files that were not there before."""
@@ -148,6 +159,16 @@ class Deed:
         self._check()
         if self._on_foreseen is not None:
             self._on_foreseen(str(path), before, after, answer)
+
+    def note(self, text: str) -> None:
+        """Post a note for all agents of the conversation.
+
+        Raises:
+            LeaseVoidError: If the lease or this call is void; nothing is posted.
+        """
+        self._check()
+        if self._on_note is not None:
+            self._on_note(text)
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
@@ -209,6 +230,26 @@ def foresee(path: Path, before: str, after: str, answer: JsonValue = None) -> No
     deed = _current.get()
     if deed is not None:
         deed.foresee(path, before, after, answer)
+
+
+def post_note(text: str) -> None:
+    """Have the running tool call tell all agents of the conversation something, from their next step on.
+
+    Blocks until the note is kept in the journal. It stands in their requests among what others said, with the tool's
+    name; a call that is repeated after a crash may post it again, and it counts once. A tool that runs without a lease,
+    as a server of its own, posts nothing.
+
+    Args:
+        text: 1 to 4,000 characters; agents are shown the first 500.
+
+    Raises:
+        ValueError: If it is empty or longer.
+        LeaseVoidError: If the call or its lease is void; nothing is posted.
+        JournalError: If it can't be kept.
+    """
+    deed = _current.get()
+    if deed is not None:
+        deed.note(text)
 
 
 class Leases:

@@ -17,6 +17,7 @@ from callboard.config import Settings, load_prompts
 from callboard.messages import (
     Action,
     AgentKind,
+    Board,
     Cause,
     CommandResult,
     Control,
@@ -26,6 +27,7 @@ from callboard.messages import (
     Observation,
     Outcome,
     ResultStatus,
+    Shared,
     StepRecord,
     SubtaskResult,
     Target,
@@ -296,7 +298,12 @@ def evil(kind):
         "kind": kind,
         "target": window,
         "observation": Observation(
-            targets=(window,), controls=controls, window={"title": EVIL}, text=EVIL, notes=(f"read failed: {EVIL}",)
+            targets=(window,),
+            controls=controls,
+            window={"title": EVIL},
+            text=EVIL,
+            notes=(f"read failed: {EVIL}",),
+            shared=tuple(Shared(board=board, author=EVIL, text=EVIL) for board in (Board.NOTES, Board.QUESTIONS)),
         ),
         "memory": (record(1, result({EVIL: EVIL}), result(status=ResultStatus.FAILURE, error=EVIL), thought=EVIL),),
         "subtasks": (done,),
@@ -304,6 +311,23 @@ def evil(kind):
         "reasons": (f"there is no control {EVIL}",),
         "tools": (READ,),
     }
+
+
+@pytest.mark.parametrize("kind", AgentKind)
+def test_what_agents_share_is_told_with_its_source_the_latest_first_to_stay(asks, kind):
+    said = [
+        (Board.REQUESTS, "the user", "sell"),
+        (Board.QUESTIONS, "Ada", "to 'which?':\n'left'"),
+        (Board.NOTES, "t", "n"),
+    ]
+    shared = tuple(Shared(board=board, author=author, text=text) for board, author, text in said)
+    text = text_of(asks(kind=kind, observation=Observation(shared=shared)))
+    lines = ['- earlier request of "the user": sell', "- answer of \"Ada\": to 'which?': 'left'", '- note of "t": n']
+    assert "know\n\n<data>\n" + "\n".join(lines) + "\n</data>" in text
+    many = tuple(Shared(board=Board.NOTES, author="t", text=f"{number} " + "x" * 90) for number in range(20))
+    text = text_of(asks(kind=kind, observation=Observation(shared=many), history_tokens=400))
+    assert "(17 more are not shown)" in text
+    assert 'note of "t": 19 x' in text
 
 
 @pytest.mark.parametrize("kind", AgentKind)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pykka
 import pytest
 
 from callboard.actors.blackboard import Kept
 from callboard.actors.journal import MemoryJournal, Row
+from callboard.actors.processing import SharedNotes
 from callboard.actors.root._recorder import Recorder
 from callboard.actors.root._requests import BlackboardCrashed
 from callboard.actors.runtime import EventStream, Scheduler, VirtualClock
@@ -63,7 +66,13 @@ def record(stream, journal, posted, scheduler):
     made = []
 
     def begin(**settings):
-        recorder = Recorder(BlackboardSettings(**settings), stream, journal, posted.append, scheduler)
+        services = SimpleNamespace(
+            settings=SimpleNamespace(blackboard=BlackboardSettings(**settings)),
+            stream=stream,
+            journal=journal,
+            shared=SharedNotes(),
+        )
+        recorder = Recorder(services, posted.append, scheduler)
         made.append(recorder)
         return recorder
 

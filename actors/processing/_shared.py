@@ -1,0 +1,62 @@
+"""What the agents of a conversation share: DATA_COLLECTION asks the blackboard for it, as part of what is seen."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from typing import TYPE_CHECKING
+
+from callboard.actors.journal import settle
+from callboard.messages import Board, SharedQuery, ToolTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.processing._phases import Collect, Context
+    from callboard.actors.states import Run
+    from callboard.messages import Observation, Shared
+
+    Answered = Callable[[tuple[Shared, ...]], None]
+
+TRIES, SECONDS = 3, 10.0
+"""How often, and for how long, the blackboard is asked: one that crashed is made anew, and knows of no question."""
+
+
+class SharedNotes:
+    """How steps reach the blackboard's actor; whoever starts the actor sets `ask`."""
+
+    def __init__(self) -> None:
+        self.ask: Callable[[SharedQuery, Answered], bool] | None = None
+        """Send a query, and where its answer goes. Returns whether there is an actor."""
+
+    async def read(self, task_id: str) -> tuple[Shared, ...]:
+        """Ask the blackboard what agents are shown of a task's conversation; nothing where there is no blackboard.
+
+        Raises:
+            ToolTimeoutError: If it does not answer.
+        """
+        if self.ask is None:
+            return ()
+        query = SharedQuery(task_id=task_id)
+        for _ in range(TRIES):
+            found: concurrent.futures.Future[tuple[Shared, ...]] = concurrent.futures.Future()
+            self.ask(query, lambda shared, found=found: settle(found, shared))  # type: ignore[misc]  # bound now
+            try:
+                async with asyncio.timeout(SECONDS):
+                    return await asyncio.wrap_future(found)
+            except TimeoutError:
+                continue
+        msg = f"the blackboard did not answer within {TRIES * SECONDS:g} s"
+        raise ToolTimeoutError(msg)
+
+
+async def with_shared(context: Context, run: Run, collect: Collect) -> Observation:
+    """Look, and add what the blackboard has for the agent beside what it was asked to do."""
+    seen = await collect(context, run)
+    known = {run.assign.request, run.assign.task_request}
+    shared = tuple(
+        each
+        for each in await context.services.shared.read(run.assign.task_id)
+        if not (each.board is Board.REQUESTS and each.text in known)
+    )
+    return seen.model_copy(update={"shared": shared}) if shared else seen
