@@ -142,7 +142,7 @@ class Resume(Message):
 
 
 class TaskForgotten(Message):
-    """A task is over: agents that are kept drop what they remember of it."""
+    """A task is over, or a conversation, which its first task names: agents drop what they remember of it."""
 
     kind: Literal["task_forgotten"] = "task_forgotten"
     task_id: TaskId

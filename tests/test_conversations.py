@@ -15,9 +15,9 @@ from callboard import Outcome, PlanStep, Task, tool
 from callboard.actors.agent import Agent, JobReturned
 from callboard.actors.replay import replay_journal
 from callboard.actors.runtime import committing
-from callboard.messages import Assign, Effect, TaskRefusedError
-from callboard.testing import MemoryServer
-from support import ASSIGN, FINISH, HELD, PATIENCE, append
+from callboard.messages import Assign, Effect, TaskForgotten, TaskRefusedError
+from callboard.testing import MemoryServer, assert_replays
+from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
 
 
 def hosts(request):
@@ -264,3 +264,64 @@ def test_a_subtask_that_its_host_agent_says_again_knows_the_conversation(begin, 
     assert after.result(PATIENCE).ok
     assert not crashes
     assert blocked.seen == [[], [("t/1", "t")]]
+
+
+# What other agents remember
+
+
+def remembering(seen):
+    def app(request):
+        seen.append((request.task_id, [record.decision.thought for record in request.memory], request.step))
+        return {"Status": "FINISH", "Thought": f"did {request.task_id}"}
+
+    return {"host": hosts, "app": app}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_app_agent_remembers_its_conversation_and_no_other(begin, tmp_path, processes):
+    seen = []
+    supervisor = begin(**remembering(seen))
+    supervisor.submit(Task(id="t", request="make a chart")).result(PATIENCE)
+    supervisor.submit(Task(id="other", request="something else")).result(PATIENCE)
+    supervisor.submit(lone(id="alone")).result(PATIENCE)
+    if processes == 2:
+        supervisor.stop()
+        supervisor = begin(**remembering(seen))
+    supervisor.submit(Task(id="u", request="now make it red", session="t")).result(PATIENCE)
+    supervisor.submit(Task(id="v", request="now make it blue", session="t")).result(PATIENCE)
+    supervisor.submit(lone(id="alone-2")).result(PATIENCE)
+    assert seen == [
+        ("t", [], 1),
+        ("other", [], 1),
+        ("alone", [], 1),
+        ("u", ["did t"], 1),
+        ("v", ["did t", "did u"], 1),
+        ("alone-2", [], 1),
+    ]
+    supervisor.stop()
+    assert_replays(tmp_path / "journal.db")
+
+
+def test_an_app_agent_that_was_stopped_remembers_from_the_journal(begin):
+    seen = []
+    supervisor = begin(**remembering(seen), limits={"idle_agents": 0, "sessions": 0})
+    supervisor.submit(Task(id="t", request="make a chart")).result(PATIENCE)
+    supervisor.submit(Task(id="u", request="now make it red", session="t")).result(PATIENCE)
+    assert [memory for _, memory, _ in seen] == [[], ["did t"]]
+
+
+def test_a_conversation_that_is_dropped_is_forgotten_by_all_its_agents(start, monkeypatch):
+    forgotten = []
+    real = Agent.receive
+
+    def receive(agent, message):
+        if isinstance(message, TaskForgotten):
+            forgotten.append((agent.address, message.task_id))
+        real(agent, message)
+
+    monkeypatch.setattr(Agent, "receive", receive)
+    supervisor = start(**remembering([]), limits={"sessions": 1})
+    for name in ("one", "two"):
+        supervisor.submit(Task(id=name, request="work")).result(PATIENCE)
+    supervisor.stop()
+    assert forgotten == [("app/memo/one", "one")]

@@ -114,23 +114,6 @@ def test_the_blackboard_goes_on(start):
     assert board == supervisor.blackboard(first.task_id)
 
 
-def test_an_app_agent_is_shown_nothing_of_the_task_before(start):
-    memories = []
-
-    def app(request):
-        memories.append(len(request.memory))
-        return FINISH
-
-    def host(request):
-        mine = [done for done in request.subtasks if done.run_id.startswith(f"{request.task_id}/")]
-        return FINISH if mine else ASSIGN
-
-    first = start(host=host, app=app).submit(Task(request="one"))
-    first.result(PATIENCE)
-    first.follow_up("two").result(PATIENCE)
-    assert memories == [0, 0]
-
-
 def test_follow_ups_wait_for_their_turn_and_run_in_order(start, until):
     model = Held()
     first = start(host=FunctionModel(model)).submit(Task(request="first"))

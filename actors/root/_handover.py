@@ -91,10 +91,8 @@ class HandOver:
 
     def _read(self, assign: Assign) -> None:
         """Ask the journal for what was heard at an address; on whatever thread the assignment became safe."""
-        parts = self._parts
-        parts.journal.read(
-            assign.task_id, lambda found: parts.post(History(assign, found)), conversation=not assign.number
-        )
+        parts, whole = self._parts, not assign.number or assign.session is not None
+        parts.journal.read(assign.task_id, lambda found: parts.post(History(assign, found)), conversation=whole)
 
     def start_with(self, record: TaskRecord | None, history: History) -> None:
         """Start an agent anew with its history, if its work still waits for it."""

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class Sessions:
-    """Keeps the HostAgents of the latest conversations. Part of the switchboard; runs on its thread."""
+    """Keeps the HostAgents of the latest conversations, and what other agents remember of them.
+
+    Part of the switchboard; runs on its thread.
+    """
 
     def __init__(
         self, tasks: TaskBook, children: Children, limit: int, forget: Callable[[Iterable[str]], None]
@@ -24,6 +27,7 @@ class Sessions:
         self._forget = forget
         self._kept: dict[str, None] = {}  # the oldest first
         self._ended: dict[str, list[str]] = {}  # the tasks of a conversation
+        self._agents: dict[str, set[str]] = {}  # where they have had work done, but for the HostAgent
 
     def has(self, session: str) -> bool:
         """Say whether a conversation can be gone on with."""
@@ -33,9 +37,10 @@ class Sessions:
     def keep(self, record: TaskRecord) -> None:
         """Keep the HostAgent of a task that ended, if it lives; past the limit the one idle for longest is stopped."""
         self._ended.setdefault(record.session, []).append(record.task.id)
+        self._agents.setdefault(record.session, set()).update(record.agents - {record.host})
         if not self._children.lives(record.host):
             if not self.has(record.session):
-                self._forget(self._ended.pop(record.session))
+                self._drop(record.session)
             return
         self._kept.pop(record.session, None)
         self._kept[record.session] = None
@@ -43,7 +48,13 @@ class Sessions:
         for session in idle[: max(0, len(idle) - self._limit)]:
             del self._kept[session]
             self._children.stop(f"host/{session}")
-            self._forget(self._ended.pop(session, ()))
+            self._drop(session)
+
+    def _drop(self, session: str) -> None:
+        """Forget a conversation that nobody can go on with any more, except from a journal's file."""
+        for address in self._agents.pop(session, ()):
+            self._children.forget(address, session)
+        self._forget(self._ended.pop(session, ()))
 
 
 class Idle:

@@ -92,7 +92,7 @@ class TaskRecord:
 
     def remembers(self, assign: Assign) -> bool:
         """Say whether the journal may have something of the memory that an assignment goes on with."""
-        return assign.address in self.agents or (not assign.number and self.task.session is not None)
+        return assign.address in self.agents or self.task.session is not None
 
     @property
     def has_next_round(self) -> bool:
@@ -136,7 +136,8 @@ class TaskRecord:
 
     def result(self, now: float) -> TaskResult:
         """Say how it ended."""
-        ended, parts = self.ended, (*self.subtasks, *self.ended_rounds)
+        ended = self.ended
+        parts: tuple[SubtaskResult | RoundEnded, ...] = (*self.subtasks, *self.ended_rounds)
         outcome = ended.outcome if ended is not None else Outcome.ERROR
         causes = ended.causes if ended is not None else ()
         if self.stopping is not None:

@@ -147,8 +147,9 @@ class Run:
 
     @classmethod
     def begin(cls, assign: Assign, limits: Limits, initial: str, before: Run | None = None) -> Run:
-        """Begin an assignment; memory of the same task goes on, that of any other does not."""
+        """Begin an assignment; memory of the same conversation goes on, that of any other does not."""
         known = before if before is not None and memory_key(before.assign) == memory_key(assign) else None
+        counted = known is not None and (not assign.number or known.assign.task_id == assign.task_id)
         return cls(
             assign=assign,
             limits=limits,
@@ -156,7 +157,7 @@ class Run:
             subtasks=known.subtasks if known and not assign.number else assign.subtasks,
             memory=known.memory if known else (),
             plan=known.plan if known else (),
-            asked=known.asked if known else 0,
+            asked=known.asked if known and counted else 0,
             grants=known.grants if known and known.assign.run_id == assign.run_id else (),
         )
 
@@ -359,8 +360,8 @@ class Run:
 
 
 def memory_key(assign: Assign) -> str:
-    """Name what an assignment goes on with: a HostAgent's conversation, any other agent's task alone."""
-    return assign.task_id if assign.number else (assign.session or assign.task_id)
+    """Name the conversation whose memory an assignment continues: its first task, or the task itself."""
+    return assign.session or assign.task_id
 
 
 def unique(items: Iterable[str]) -> tuple[str, ...]:
