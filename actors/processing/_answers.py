@@ -148,10 +148,18 @@ def _action(context: Context, run: Run, labels: Labels, action: Action) -> Actio
 
 
 def _alike(tools: Mapping[str, BoundTool], wanted: str) -> BoundTool | None:
-    """Find the one tool whose name differs in capitals and blanks alone."""
+    """Find the one tool whose name differs in capitals and blanks alone, or else only by its server's before it."""
     folded = wanted.strip().casefold()
-    found = [tool for name, tool in tools.items() if name.casefold() == folded]
-    return found[0] if len(found) == 1 else None
+    for known_as in (str.casefold, _bare):
+        found = [tool for name, tool in tools.items() if known_as(name) == folded]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _bare(name: str) -> str:
+    """Give the name of a third party's tool without its server's: ``file_ticket`` of ``tickets.file_ticket``."""
+    return name.partition(".")[2].casefold()
 
 
 def _control(tool: BoundTool, labels: Labels, said: ControlRef) -> ControlRef | None:

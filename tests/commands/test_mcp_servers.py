@@ -28,6 +28,23 @@ def test_an_agent_works_with_a_third_party_tool(start, server):
     assert (result.outcome, result.output) == (Outcome.FINISHED, {"result": 5})
 
 
+@pytest.mark.parametrize("name", ["add", "Notes.Add", " ADD"])
+def test_the_bare_name_of_a_tool_is_taken_where_only_one_server_has_it(start, over_http, name):
+    answer = {"Status": "FINISH", "Function": name, "Args": {"a": 2, "b": 3}}
+    supervisor = start(app=[answer], mcpServers={"notes": over_http}, policy=ALLOWED)
+    result = supervisor.submit(lone()).result(PATIENCE)
+    assert (result.outcome, result.output) == (Outcome.FINISHED, {"result": 5})
+
+
+def test_a_bare_name_that_two_servers_have_is_sent_back(start, over_http):
+    answer = {"Status": "FINISH", "Function": "add", "Args": {"a": 2, "b": 3}}
+    servers = {"notes": over_http, "more": over_http}
+    supervisor = start(app=lambda _: answer, mcpServers=servers, limits={"repairs": 0})
+    result = supervisor.submit(lone()).result(PATIENCE)
+    assert result.outcome is Outcome.ERROR
+    assert "there is no tool 'add'; there are: " in str(result.causes)
+
+
 def test_a_tools_error_text_reaches_the_model(start, over_http):
     notes = []
 
