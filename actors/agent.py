@@ -10,7 +10,7 @@ import pykka
 from callboard.actors.journal import Row
 from callboard.actors.processing import MACHINES
 from callboard.actors.runtime import ScheduledActor
-from callboard.actors.states import Run, evolve, fold, memory_key, moved
+from callboard.actors.states import Run, controls_of, evolve, fold, last_action, last_look, memory_key, moved
 from callboard.messages import (
     AgentCrashedError,
     AgentKind,
@@ -178,7 +178,7 @@ class Agent(ScheduledActor):
 
     def _forget(self, task_id: str) -> None:
         self._past.pop(task_id, None)
-        if self._run is not None and self._run.over and self._run.assign.task_id == task_id:
+        if self._run is not None and self._run.over and memory_key(self._run.assign) == task_id:
             self._run = None
 
     def _hear(self, message: SubtaskEnded | Answer | ApprovalAnswer | RequestExpired | Cancel | Pause | Resume) -> None:
@@ -291,7 +291,22 @@ class Agent(ScheduledActor):
         except IllegalMoveError:
             self._tell(EventName.STATE_REFUSED, source=run.status, target=move.target, by=str(move.by))
             raise
+        if run.status in {"FAIL", "ERROR"}:
+            self._tell_failure(run)
         self._tell(EventName.STATE_CHANGED, source=run.status, target=move.target, by=str(move.by))
+
+    def _tell_failure(self, run: Run) -> None:
+        seen, outcome = last_look(run), run.outcome
+        picture = seen.picture if seen is not None else None
+        self._emit(
+            run,
+            EventName.RUN_FAILED,
+            outcome=outcome.value if outcome is not None else "",
+            reason="; ".join(dict.fromkeys(cause.reason for cause in run.causes)),
+            action=last_action(run),
+            controls=controls_of(seen),
+            picture="" if picture is None else self._backstage.journal.picture_path(picture),
+        )
 
     def _report(self, run: Run, said: Message, applied: Run) -> None:
         match said:
@@ -318,15 +333,11 @@ class Agent(ScheduledActor):
 
     def _tell(self, name: EventName, **data: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
         if self._run is not None:
-            assign = self._run.assign
-            self._backstage.stream.emit(
-                name,
-                task_id=assign.task_id,
-                run_id=assign.run_id,
-                agent=self.address,
-                state=self._run.status,
-                **data,
-            )
+            self._emit(self._run, name, **data)
+
+    def _emit(self, run: Run, name: EventName, **data: Any) -> None:  # noqa: ANN401 - as above
+        task_id, run_id = run.assign.task_id, run.assign.run_id
+        self._backstage.stream.emit(name, task_id=task_id, run_id=run_id, agent=self.address, state=run.status, **data)
 
 
 Word = Assign | Question | ApprovalRequest | RoundEnded | SubtaskEnded

@@ -38,6 +38,7 @@ LEVELS = {
     EventName.LOOP_NOTICED: "warning",
     EventName.STATE_REFUSED: "error",
     EventName.STEP_FAILED: "error",
+    EventName.RUN_FAILED: "warning",
     EventName.AGENT_CRASHED: "error",
     EventName.TARGET_ABANDONED: "warning",
     EventName.JOURNAL_FAILED: "error",

@@ -57,6 +57,9 @@ class EventName(Term):
     """A step ran; ``thought``, ``comment`` and ``actions`` tell what the model decided."""
     STEP_FAILED = "step.failed"
     """A phase failed, and its step with it; ``causes``."""
+    RUN_FAILED = "run.failed"
+    """An agent's work ended by FAIL or ERROR, its ``state``; ``reason`` says why, ``action`` is the last one that it
+    tried, ``controls`` what there was to see, and ``picture`` the file of the last picture."""
     PHASE_ENDED = "phase.ended"
     """One of the four phases of a step ran, with its duration."""
     PHASE_RETRIED = "phase.retried"

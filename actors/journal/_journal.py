@@ -34,6 +34,10 @@ class Journal(ABC):
         """The thread that waits for the disk, if there is one."""
         return None
 
+    def picture_path(self, picture: bytes) -> str:  # noqa: ARG002 - the interface
+        """Tell in which file a picture is kept, once the message that has it is; empty where pictures are not kept."""
+        return ""
+
     @property
     def busy(self) -> Seconds:
         """For how long it has been with one message; 0 if it waits for the next."""

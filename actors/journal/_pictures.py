@@ -28,7 +28,7 @@ class Pictures:
     """A journal's pictures. One thread's, as the journal is."""
 
     def __init__(self, journal: Path, *, durable: bool = True) -> None:
-        self.folder = beside(journal, ".pictures")
+        self.folder = _folder(journal)
         self._durable = durable
         self._unsynced: set[Path] = set()
 
@@ -97,11 +97,24 @@ class Pictures:
         return picture if hashlib.sha256(picture).digest() == digest else None
 
     def _path(self, name: str) -> Path:
-        return self.folder / name[:2] / f"{name}.png"
+        return _at(self.folder, name)
 
     def _to_sync(self, folder: Path) -> None:
         if self._durable:
             self._unsynced.add(folder)
+
+
+def picture_path(journal: Path, picture: bytes) -> Path:
+    """Tell where a journal keeps a picture."""
+    return _at(_folder(journal), hashlib.sha256(picture).hexdigest())
+
+
+def _folder(journal: Path) -> Path:
+    return beside(journal, ".pictures")
+
+
+def _at(folder: Path, name: str) -> Path:
+    return folder / name[:2] / f"{name}.png"
 
 
 def sync_folder(folder: Path) -> None:

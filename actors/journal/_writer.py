@@ -11,6 +11,7 @@ import pykka
 
 from callboard.actors.journal._actor import Append, Feed, Look, Pulse, Writer, rows_of
 from callboard.actors.journal._journal import Journal
+from callboard.actors.journal._pictures import picture_path
 from callboard.actors.journal._row import Row
 from callboard.config import HostLog
 from callboard.messages import Event, SupervisorStoppedError, Task
@@ -52,6 +53,7 @@ class FileJournal(Journal):
             later: Calls a function after so many seconds: a clock's `after`.
         """
         self._pulse = Pulse()
+        self._path = file.path
         self._writer: pykka.ActorRef[Writer] = Writer.start(file, broken, self._pulse)
         self._inbox = cast("Inbox", self._writer.actor_inbox)
         self._later = later
@@ -68,6 +70,10 @@ class FileJournal(Journal):
     def thread(self) -> threading.Thread | None:
         """The writer's."""
         return self._pulse.thread
+
+    def picture_path(self, picture: bytes) -> str:
+        """Tell in which file a picture is kept."""
+        return str(picture_path(self._path, picture))
 
     @property
     def busy(self) -> Seconds:

@@ -22,6 +22,7 @@ from callboard.actors.states._common import (
     archive,
 )
 from callboard.actors.states._evolve import evolve
+from callboard.actors.states._failure import controls_of, last_action, last_look
 from callboard.actors.states._fold import Said, after, fold, moved
 from callboard.actors.states._host import (
     AssignHostAgentState,
@@ -114,8 +115,11 @@ __all__ = [
     "WorkingState",
     "after",
     "archive",
+    "controls_of",
     "evolve",
     "fold",
+    "last_action",
+    "last_look",
     "memory_key",
     "mermaid",
     "moved",

@@ -1,0 +1,88 @@
+"""FAIL and ERROR are told with what whoever looks into it needs: reason, last action, controls, the last picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from callboard import EventName, Task
+from callboard.testing import MemoryServer
+from support import ASSIGN, PATIENCE, lone, write
+
+PICTURE = b"\x89PNG what was seen"
+
+
+class Pictured(MemoryServer):
+    """A surface with a picture, which can break."""
+
+    broken = False
+
+    def observe(self, target):
+        if self.broken:
+            msg = "the cable is cut"
+            raise OSError(msg)
+        return super().observe(target).model_copy(update={"picture": PICTURE})
+
+
+KINDS = {"app": MemoryServer.window, "mobile": MemoryServer.device, "linux": MemoryServer.shell}
+
+
+def failures(handle):
+    return [event for event in handle.events() if event.name is EventName.RUN_FAILED]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ending", ["FAIL", "an exception"])
+def test_an_agent_that_fails_tells_all_of_it(begin, kind, ending):
+    target = KINDS[kind]()
+    surface = Pictured(target)
+
+    def answer(request):
+        if request.call == 1:
+            return write("hello")
+        if ending == "an exception":
+            surface.broken = True
+            msg = "the model fell over"
+            raise OSError(msg)
+        return {"Status": "FAIL", "Comment": "the field is locked"}
+
+    supervisor = begin(servers=[surface], **{kind: answer})
+    handle = supervisor.submit(lone(target.id, id="t"))
+    handle.result(PATIENCE)
+    (told,) = failures(handle)
+    app_error = ending == "an exception" and kind == "app"
+    assert (told.agent, told.state) == (target.address, "ERROR" if app_error else "FAIL")
+    assert told.data["outcome"] == ("error" if app_error else "failed")
+    assert ("the field is locked" if ending == "FAIL" else "the model fell over") in told.data["reason"]
+    arguments = {"control_id": "field-1", "text": "hello"}
+    assert told.data["action"] == {"tool": "write", "arguments": arguments, "status": "success", "error": ""}
+    assert told.data["controls"] == {"field-1": "field-1"}
+    supervisor.stop()
+    assert Path(told.data["picture"]).read_bytes() == PICTURE
+
+
+def test_a_host_agent_that_fails_tells_it_too(start):
+    steps = [ASSIGN, {"Status": "FAIL", "Comment": "it can't be done"}]
+    handle = start(host=steps, app=[{"Status": "FAIL", "Comment": "the field is locked"}]).submit(Task(request="do it"))
+    handle.result(PATIENCE)
+    app, host = failures(handle)
+    assert (app.agent, app.data["reason"]) == ("app/memo/one", "the field is locked")
+    assert (host.agent.partition("/")[0], host.data["reason"]) == ("host", "it can't be done")
+    assert (host.data["action"], host.data["picture"]) == ({}, "")
+
+
+def test_what_a_cancel_broke_off_is_the_last_action(start):
+    handle = start(app=[{"Status": "PENDING", "Questions": ["which?"]}]).submit(lone())
+    next(event for event in handle.events() if event.name is EventName.QUESTION_ASKED)
+    handle.cancel("enough")
+    handle.result(PATIENCE)
+    (told,) = failures(handle)
+    assert (told.data["outcome"], told.data["reason"], told.data["action"]) == ("cancelled", "enough", {})
+
+
+def test_many_controls_are_cut(start):
+    surface = MemoryServer(MemoryServer.window(), controls={f"field-{number}": "" for number in range(60)})
+    handle = start(servers=[surface], app=[{"Status": "FAIL"}]).submit(lone())
+    handle.result(PATIENCE)
+    assert len(failures(handle)[0].data["controls"]) == 50
