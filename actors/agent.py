@@ -279,6 +279,8 @@ class Agent(ScheduledActor):
             if move is None:
                 break
             self._move(run, move)
+            if run.status in {"FAIL", "ERROR"}:
+                self._tell_failure(run)
         now = self._run
         if now is not None and not (now.busy or now.waiting or now.paused or now.over):
             assign = now.assign
@@ -291,8 +293,6 @@ class Agent(ScheduledActor):
         except IllegalMoveError:
             self._tell(EventName.STATE_REFUSED, source=run.status, target=move.target, by=str(move.by))
             raise
-        if run.status in {"FAIL", "ERROR"}:
-            self._tell_failure(run)
         self._tell(EventName.STATE_CHANGED, source=run.status, target=move.target, by=str(move.by))
 
     def _tell_failure(self, run: Run) -> None:

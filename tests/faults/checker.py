@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import world
 
 from callboard.actors.journal import JournalReader, Row
 from callboard.actors.replay import replay_journal
+from callboard.actors.states import OnTheWay
 from callboard.messages import (
     Answered,
     ApprovalRequest,
@@ -30,7 +31,10 @@ from callboard.messages import (
     Recovered,
     ResultStatus,
     Resume,
+    RoundEnded,
     StepDone,
+    StepFailed,
+    SubtaskEnded,
     TaskResult,
 )
 
@@ -59,6 +63,8 @@ class Figures:
     done: int = 0
     not_done: int = 0
     unknown: int = 0
+    twice: int = 0
+    """How often a step was broken off while it went on after a crash."""
     problems: list[str] = field(default_factory=list)
     """What must not be, in words."""
 
@@ -73,7 +79,7 @@ class Figures:
         tasks = f"accepted {self.accepted}, ended {self.ended}, lost {self.lost}"
         actions = f"repeated {self.repeated}, idempotent ones run again {self.again}"
         doubt = f"in doubt: done {self.done}, not done {self.not_done}, unknown {self.unknown}"
-        return f"{ends}; {tasks}; {actions}; {doubt}"
+        return f"{ends}; {tasks}; {actions}; {doubt}; broken off again while recovering: {self.twice}"
 
 
 @dataclass(frozen=True)
@@ -196,6 +202,7 @@ def check(folder: Path, names: list[str], known: dict[int, set[Asked]], without:
     figures.problems += _people(journal, without)
     figures.problems += _models(folder, known)
     figures.problems += _replays(folder, journal)
+    figures.twice = sum(_broken_off_again(rows) for rows in journal.rows.values())
     return figures
 
 
@@ -278,6 +285,29 @@ def _intents(journal: Journal, figures: Figures) -> Iterator[str]:
                     pass
     done = Counter((row.run_id, turn, step) for row, turn, step in journal.steps())
     yield from (f"step {step} of {run} was done {count} times" for (run, _, step), count in done.items() if count > 1)
+
+
+def _broken_off_again(rows: Iterable[Row]) -> int:
+    """Count the crashes of a task in steps that went on after a crash; only those that left a row of it are seen."""
+    begun: set[str] = set()
+    going_on: dict[str, bool] = {}  # by run: whether its step was seen at work since the crash
+    count = 0
+    for row in rows:
+        match row.message:
+            case Recovered():
+                count += sum(going_on.values())
+                going_on = dict.fromkeys(begun, False)
+            case StepDone() | StepFailed() | SubtaskEnded() | RoundEnded():
+                begun.discard(row.run_id)
+                going_on.pop(row.run_id, None)
+            case message if row.run_id:
+                if isinstance(message, OnTheWay):
+                    begun.add(row.run_id)
+                if row.run_id in going_on and not isinstance(message, Assign):
+                    going_on[row.run_id] = True
+            case _:
+                pass
+    return count
 
 
 def _doubts(journal: Journal) -> Iterator[tuple[Row, Event]]:

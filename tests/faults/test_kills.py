@@ -111,6 +111,10 @@ def test_there_is_a_trial_for_each_kind_of_row(trials):
     assert passed == {kind for kinds in KINDS.values() for kind in kinds}
 
 
+IN_STEP = ("answered", "decided", "intent", "foreseen", "deed", "command_result", "step_done")
+"""The rows that a step leaves, but for questions."""
+
+
 class Chance:
     """Makes up how the lives of a program end: at the places that a life passes, in turns, or after some time."""
 
@@ -126,15 +130,20 @@ class Chance:
         """Run trials, each of up to four lives that end too early, until there were so many kills; gives the figures
         of each."""
         while kills > 0:
-            lives = [[self._life() for _ in range(min(kills, self._chance.randint(1, 4)))] for _ in range(2)]
+            lives = [[self._life(n) for n in range(min(kills, self._chance.randint(1, 4)))] for _ in range(2)]
             for figures in self._trials.together(lives, durability=self._chance.choice(["full", "process"])):
                 kills -= figures.kills
                 yield figures
 
-    def _life(self):
-        """At a place; a little after a change of a document; after some time; or it is stopped, or finds no room."""
+    def _life(self, before):
+        """At a place; a little after a change of a document; after some time; or it is stopped, or finds no room.
+
+        One with lives before it often ends at the first rows of a step: in one that it goes on with after a crash.
+        """
         chance = self._chance
-        match chance.choices(["place", "deed", "time", "stop", "full"], [8, 4, 5, 2, 1])[0]:
+        match chance.choices(["again", "place", "deed", "time", "stop", "full"], [12 * (before > 0), 8, 4, 5, 2, 1])[0]:
+            case "again":
+                return {"kills": [(chance.choice(["before", "after"]), chance.choice(IN_STEP), chance.randint(1, 2))]}
             case "place":
                 return {"kills": [next(self._turns)]}
             case "deed":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import sys
 import threading
+from pathlib import Path
 
 import pykka
 import pytest
@@ -20,6 +21,7 @@ class Notebook:
     """A file that notes what is done to it; it can be held up in a commit, and fail."""
 
     def __init__(self):
+        self.path = Path("notebook.db")
         self.written, self.commits = [], []
         self.done = []
         self.hold, self.holding, self.go = threading.Event(), threading.Event(), threading.Event()

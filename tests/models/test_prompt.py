@@ -314,7 +314,7 @@ def evil(kind):
 
 
 @pytest.mark.parametrize("kind", AgentKind)
-def test_what_agents_share_is_told_with_its_source_the_latest_first_to_stay(asks, kind):
+def test_what_agents_share_is_told_with_its_source(asks, kind):
     said = [
         (Board.REQUESTS, "the user", "sell"),
         (Board.QUESTIONS, "Ada", "to 'which?':\n'left'"),
