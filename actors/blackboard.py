@@ -236,6 +236,7 @@ class Blackboard(ScheduledActor):
         page.open.discard(task_id)
         self._ended.pop(session, None)
         if not page.open:
+            page.asked.clear()  # what was withdrawn
             self._ended[session] = None
         while len(self._ended) > self._settings.tasks:
             key = next(iter(self._ended))

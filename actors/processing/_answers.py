@@ -77,8 +77,8 @@ def _status(response: AgentResponse, context: Context, run: Run, offered: tuple[
         raise InvalidAnswerError(msg)
     if status not in offered and not (run.status == "SCREENSHOT" and status in context.manager.transitions):
         msg = f"Status: {status!r} is not legal now; legal are: {', '.join(offered)}"
-        if status == "FINISH" and run.own_subtasks and run.own_subtasks[-1].outcome is not Outcome.FINISHED:
-            last = run.own_subtasks[-1]
+        last = run.own_subtasks[-1] if run.own_subtasks and not run.assign.number else None
+        if status == "FINISH" and last is not None and last.outcome is not Outcome.FINISHED:
             why = f"; the last subtask, {last.request!r}, ended as {last.outcome.value}"
             raise FailedSubtaskError(msg + why)
         raise InvalidAnswerError(msg)

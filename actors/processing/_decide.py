@@ -90,7 +90,8 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
 
 def _finishes_undone(run: Run, decision: Decision) -> bool:
     """Whether a model says FINISH before anything was done, and was not asked whether it means that."""
-    if decision.status != "FINISH" or decision.actions or run.own_subtasks:
+    delegated = run.own_subtasks and not run.assign.number
+    if decision.status != "FINISH" or decision.actions or delegated:
         return False
     return not any(record.decision.sent_back or record.results for record in run.records)
 

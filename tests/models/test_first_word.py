@@ -136,6 +136,34 @@ def test_a_host_agent_whose_subtask_did_something_is_believed(led):
     assert reasons(handle) == []
 
 
+def test_an_agent_with_a_second_subtask_is_asked_once_more_too(start, provider):
+    provider.says({key: value for key, value in NOTHING.items() if key != "ControlReannotate"})
+    answers = [ASSIGN, ASSIGN | {"ControlText": "room"}, FINISH]
+    surface = MemoryServer(MemoryServer.window(), MemoryServer.shell("room"))
+    handle = start(
+        servers=[surface],
+        host=answers,
+        app=[append("a", "FINISH")],
+        models={"linux": "local:small"},
+        providers={"local": {"url": provider.url}},
+    ).submit(Task(request="do it"))
+    assert (handle.result(PATIENCE).outcome, len(reasons(handle))) == (Outcome.FINISHED, 1)
+
+
+def test_a_finish_not_offered_to_an_agent_after_anothers_failure_is_an_error(start, provider):
+    provider.says(NOTHING)
+    supervisor = start(
+        servers=[MemoryServer(MemoryServer.window(), MemoryServer.device("phone"))],
+        host=[ASSIGN | {"ControlText": "phone"}, ASSIGN],
+        mobile=[{"Status": "FAIL"}],
+        models={"app": "local:small"},
+        providers={"local": {"url": provider.url}},
+    )
+    result = supervisor.submit(Task(request="do it")).result(PATIENCE)
+    assert result.outcome is Outcome.ERROR
+    assert "is not legal now" in str(result.causes)
+
+
 def test_a_host_agent_that_assigns_a_failed_subtask_again_and_again_fails(start):
     handle = start(host=lambda _: ASSIGN, app=lambda _: {"Status": "FAIL"}).submit(Task(request="do it"))
     result = handle.result(PATIENCE)
