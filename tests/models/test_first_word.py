@@ -150,7 +150,7 @@ def test_an_agent_with_a_second_subtask_is_asked_once_more_too(start, provider):
     assert (handle.result(PATIENCE).outcome, len(reasons(handle))) == (Outcome.FINISHED, 1)
 
 
-def test_a_finish_not_offered_to_an_agent_after_anothers_failure_is_an_error(start, provider):
+def test_a_finish_not_offered_after_anothers_failure_is_an_error(start, provider):
     provider.says(NOTHING)
     supervisor = start(
         servers=[MemoryServer(MemoryServer.window(), MemoryServer.device("phone"))],
