@@ -22,6 +22,7 @@ from callboard.config._sections import (
 )
 from callboard.config._settings import Settings
 from callboard.config._supervision import SupervisionSettings
+from callboard.config._yaml import YamlError, load_yaml
 
 __all__ = [
     "COMPATIBLE",
@@ -47,9 +48,11 @@ __all__ = [
     "SupervisionSettings",
     "SystemSettings",
     "Verdict",
+    "YamlError",
     "in_force",
     "in_url",
     "load_prompts",
+    "load_yaml",
     "masked",
     "redacted",
     "secrets_of",

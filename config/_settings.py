@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pydantic_settings
-import yaml
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, YamlConfigSettingsSource
 
@@ -28,6 +27,7 @@ from callboard.config._sections import (
     SystemSettings,
 )
 from callboard.config._supervision import SupervisionSettings
+from callboard.config._yaml import YamlError, load_yaml
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
@@ -152,17 +152,12 @@ _SPELLINGS = {"mcpServers": "mcp_servers"}
 
 def _check_readable(file: Path) -> None:
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = load_yaml(file)
     except OSError as error:
         msg = f"{file}: can't be read: {error.strerror}"
         raise SettingsError(msg) from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
-        msg = f"{file}: is no YAML: {error.problem or error.context}{place}"
-        raise SettingsError(msg) from None  # its text quotes the line, which may hold a secret
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        msg = f"{file}: is no YAML: {type(error).__name__}"
+    except YamlError as error:
+        msg = f"{file}: {error}"
         raise SettingsError(msg) from None
     if content is None:
         return

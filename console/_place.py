@@ -11,11 +11,10 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from pydantic import ValidationError
 
 from callboard.actors.models import named_models
-from callboard.config import Settings
+from callboard.config import Settings, YamlError, load_yaml
 from callboard.console._journals import SETTINGS_FILE
 from callboard.console._mistakes import fail
 from callboard.console._takeover import known_ids
@@ -98,9 +97,11 @@ def _made(place: Path) -> bool:
 
 def _read_task(file: Path) -> Task:
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        fail(f"{file}: is no YAML: {error}")
+        content = load_yaml(file)
+    except OSError as error:
+        fail(f"{file}: can't be read: {error.strerror}")
+    except YamlError as error:
+        fail(f"{file}: {error}")
     if not isinstance(content, dict):
         fail(f"{file}: holds no keys with values; a task needs at least: request: what is to be done")
     try:

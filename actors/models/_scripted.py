@@ -14,10 +14,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from callboard.actors.models._model import Model, ModelAnswer, ModelRequest
 from callboard.actors.models._references import look_up
+from callboard.config import YamlError, load_yaml
 from callboard.messages import AgentKind, ScriptError
 
 if TYPE_CHECKING:
@@ -54,10 +53,13 @@ class ScriptedModel(Model):
             ScriptError: If it can't be read, or does not have the form.
         """
         try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            msg = f"the script {path} can't be read: {error}"
+            content = load_yaml(path)
+        except OSError as error:
+            msg = f"the script {path} can't be read: {error.strerror}"
             raise ScriptError(msg) from error
+        except YamlError as error:
+            msg = f"the script {path}: {error}"
+            raise ScriptError(msg) from None
         return cls(content if content is not None else {}, str(path))
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:

@@ -1,0 +1,55 @@
+"""YAML files: settings, tasks and scripts are read alike, and a key that stands twice is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import yaml
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class YamlError(ValueError):
+    """A file is no YAML, or not in a form that we take. Says where, and quotes no value: it may be a secret."""
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, which would silently take the last of two equal keys."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:  # noqa: FBT001, FBT002 - as PyYAML's
+        """Make a mapping.
+
+        Raises:
+            YamlError: If a key stands twice in it.
+        """
+        lines: dict[object, int] = {}
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                name, line = self.construct_object(key), key.start_mark.line + 1
+                if name in lines:
+                    msg = f"the key {name!r} stands twice, in line {lines[name]} and in line {line}: join the two"
+                    raise YamlError(msg)
+                lines[name] = line
+        return super().construct_mapping(node, deep)
+
+
+def load_yaml(file: Path) -> object:
+    """Read a YAML file.
+
+    Raises:
+        OSError: If it can't be read.
+        YamlError: If it is no YAML, or has a key twice.
+    """
+    try:
+        return yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - it is a safe loader
+    except YamlError:
+        raise
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
+        msg = f"is no YAML: {error.problem or error.context}{place}"
+        raise YamlError(msg) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        msg = f"is no YAML: {type(error).__name__}"
+        raise YamlError(msg) from None

@@ -1,0 +1,73 @@
+"""YAML that we read: a key that stands twice is refused, with both lines, in every kind of file."""
+
+from __future__ import annotations
+
+import pytest
+
+from callboard import ScriptedModel, Settings
+from callboard.config import YamlError, load_yaml
+from callboard.messages import ScriptError, SettingsError
+from support import command_line
+
+TWICE = """\
+policy:
+  - {verdict: deny, tool: "*"}
+limits: {steps: 3}
+policy: []
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "given.yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "first", "second"),
+    [
+        (TWICE, "'policy'", 1, 4),
+        ("limits:\n  steps: 1\n  repairs: 2\n  steps: 3\n", "'steps'", 2, 4),
+        ("a: {b: 1, c: 2, b: 3}", "'b'", 1, 1),
+        ("- a: 1\n  a: 1\n", "'a'", 1, 2),
+        ("yes: 1\ntrue: 2\n", "True", 1, 2),
+        ('"a": 1\na: 2\n', "'a'", 1, 2),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused_with_both_lines(file, text, key, first, second):
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(YamlError) as refused:
+        load_yaml(file)
+    assert str(refused.value) == f"the key {key} stands twice, in line {first} and in line {second}: join the two"
+
+
+def test_what_is_merged_may_be_replaced(file):
+    file.write_text("base: &base {a: 1, b: 2}\nmore: {<<: *base, b: 3}\n", encoding="utf-8")
+    assert load_yaml(file) == {"base": {"a": 1, "b": 2}, "more": {"a": 1, "b": 3}}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"a: [1", "is no YAML: expected ',' or ']', but got '<stream end>' (line 1, column 6)"),
+        (b"\xff", "is no YAML: "),
+    ],
+)
+def test_what_is_no_yaml_is_told_with_its_place(file, text, says):
+    file.write_bytes(text)
+    with pytest.raises(YamlError) as refused:
+        load_yaml(file)
+    assert str(refused.value).startswith(says)
+
+
+def test_settings_scripts_and_tasks_are_read_so(file, tmp_path):
+    file.write_text(TWICE, encoding="utf-8")
+    says = "the key 'policy' stands twice, in line 1 and in line 4"
+    with pytest.raises(SettingsError, match=says):
+        Settings.load(file)
+    with pytest.raises(ScriptError, match=says):
+        ScriptedModel.load(file)
+    (tmp_path / "callboard.yaml").write_text("limits: {steps: 3}\n", encoding="utf-8")
+    (tmp_path / "task.yaml").write_text("request: a\nrequest: b\n", encoding="utf-8")
+    told = command_line("run", tmp_path)
+    assert told.exit_code == 2
+    assert "the key 'request' stands twice, in line 1 and in line 2" in " ".join(told.output.split())
