@@ -199,6 +199,7 @@ class Agent(ScheduledActor):
         lease = self._backstage.leases.get(run.assign.token)
         spent, left = lease.spent if run.busy else None, run.unfinished
         if spent is not None:  # with what was known of a step that a crash broke off
+            run = evolve(run, last_seen=spent.seen or run.last_seen)
             return run.with_lost(spent.usage, spent.done(lease.deed))
         return run if left is None else run.with_lost(left.usage, left.done)
 
@@ -280,7 +281,7 @@ class Agent(ScheduledActor):
                 break
             self._move(run, move)
             if run.status in {"FAIL", "ERROR"}:
-                self._tell_failure(run)
+                tell_failure(self._backstage.stream.emit, self._backstage.journal, run, run.status)
         now = self._run
         if now is not None and not (now.busy or now.waiting or now.paused or now.over):
             assign = now.assign
@@ -294,19 +295,6 @@ class Agent(ScheduledActor):
             self._tell(EventName.STATE_REFUSED, source=run.status, target=move.target, by=str(move.by))
             raise
         self._tell(EventName.STATE_CHANGED, source=run.status, target=move.target, by=str(move.by))
-
-    def _tell_failure(self, run: Run) -> None:
-        seen, outcome = last_look(run), run.outcome
-        picture = seen.picture if seen is not None else None
-        self._emit(
-            run,
-            EventName.RUN_FAILED,
-            outcome=outcome.value if outcome is not None else "",
-            reason="; ".join(dict.fromkeys(cause.reason for cause in run.causes)),
-            action=last_action(run),
-            controls=controls_of(seen),
-            picture="" if picture is None else self._backstage.journal.picture_path(picture),
-        )
 
     def _report(self, run: Run, said: Message, applied: Run) -> None:
         match said:
@@ -333,15 +321,37 @@ class Agent(ScheduledActor):
 
     def _tell(self, name: EventName, **data: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
         if self._run is not None:
-            self._emit(self._run, name, **data)
-
-    def _emit(self, run: Run, name: EventName, **data: Any) -> None:  # noqa: ANN401 - as above
-        task_id, run_id = run.assign.task_id, run.assign.run_id
-        self._backstage.stream.emit(name, task_id=task_id, run_id=run_id, agent=self.address, state=run.status, **data)
+            assign = self._run.assign
+            self._backstage.stream.emit(
+                name,
+                task_id=assign.task_id,
+                run_id=assign.run_id,
+                agent=self.address,
+                state=self._run.status,
+                **data,
+            )
 
 
 Word = Assign | Question | ApprovalRequest | RoundEnded | SubtaskEnded
 """What an agent tells the switchboard, and then waits or is done."""
+
+
+def tell_failure(emit: Callable[..., None], journal: Journal, run: Run, state: str) -> None:
+    """Tell that a run ended by FAIL or ERROR, with what whoever looks into it needs."""
+    seen, outcome = last_look(run), run.outcome
+    picture = seen.picture if seen is not None else None
+    emit(
+        EventName.RUN_FAILED,
+        task_id=run.assign.task_id,
+        run_id=run.assign.run_id,
+        agent=run.assign.address,
+        state=state,
+        outcome=outcome.value if outcome is not None else "",
+        reason="; ".join(dict.fromkeys(cause.reason for cause in run.causes)),
+        action=last_action(run),
+        controls=controls_of(seen),
+        picture="" if picture is None else journal.picture_path(picture),
+    )
 
 
 def _failed(said: Message) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callboard.actors.agent import last_word
+from callboard.actors.agent import last_word, tell_failure
 from callboard.actors.processing import MACHINES
 from callboard.actors.root._handover import heard_at
 from callboard.actors.root._requests import Left
@@ -72,17 +72,28 @@ class Endings:
             _log.error("what %s had done could not be read: %s", run.run_id, found)
             return unknown_end(run, left.outcome, left.causes)
         try:
-            return ending_of(run, found, self._parts.limits, left.outcome, left.causes)
+            return ending_of(run, found, self._parts.limits, left.outcome, left.causes, self._tell_failure)
         except Exception:  # noqa: BLE001 - an edge: what ends a run's agent again and again may lie in its history
             _log.exception("what %s had done could not be folded", run.run_id)
             return unknown_end(run, left.outcome, left.causes)
 
+    def _tell_failure(self, run: Run) -> None:
+        state = "ERROR" if run.outcome is Outcome.ERROR else "FAIL"
+        tell_failure(self._parts.recorder.emit, self._parts.journal, run, state)
 
-def ending_of(run: Assign, rows: Sequence[Row], limits: Limits, outcome: Outcome, causes: tuple[Cause, ...]) -> Ending:
+
+def ending_of(  # noqa: PLR0913, PLR0917 - what is known of the run, and how it ends
+    run: Assign,
+    rows: Sequence[Row],
+    limits: Limits,
+    outcome: Outcome,
+    causes: tuple[Cause, ...],
+    failed: Callable[[Run], None],
+) -> Ending:
     """Make the ending of a run from the rows of its task, or of its conversation.
 
     What its agent had said stands. So does an outcome that was decided before, but for a success that nobody could
-    report.
+    report. `failed` hears of a run whose end is made here.
     """
     heard = heard_at(run.address, rows)
     known = fold(heard, limits, MACHINES[agent_kind(run.address)])
@@ -93,7 +104,10 @@ def ending_of(run: Assign, rows: Sequence[Row], limits: Limits, outcome: Outcome
         said = last_word(heard)
         if isinstance(said, Ending) and said.run_id == run.run_id:
             return said.model_copy(update={"token": run.token})
-    ending = archive(_ended(known, outcome, causes))
+    ended = _ended(known, outcome, causes)
+    if ended.outcome is not Outcome.FINISHED:
+        failed(ended)
+    ending = archive(ended)
     return ending if isinstance(ending, Ending) else unknown_end(run, outcome, causes)
 
 

@@ -94,9 +94,8 @@ def _begun(
     machine: type[AgentStateManager],
     moving: Callable[[Run, Move], None],
 ) -> Run:
-    """Begin an assignment; or go on with the same one under a new lease, after a crash."""
-    same = run is not None and not run.over and (run.assign.run_id, run.assign.round) == (assign.run_id, assign.round)
-    if run is not None and same:
+    """Begin an assignment; or go on with the same one under a new lease, after a crash, also if it had ended."""
+    if run is not None and (run.assign.run_id, run.assign.round) == (assign.run_id, assign.round):
         return evolve(run, assign=assign)
     return _last(Run.begin(assign, limits, machine.initial, run), machine, moving)
 
