@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -34,7 +34,7 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def load_yaml(file: Path) -> object:
+def load_yaml(file: Path) -> Any:  # noqa: ANN401 - whatever stands in it
     """Read a YAML file.
 
     Raises:
