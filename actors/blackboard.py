@@ -29,6 +29,7 @@ from callboard.messages import (
     SubtaskFinished,
     Task,
     TaskResult,
+    shown,
 )
 
 if TYPE_CHECKING:
@@ -59,9 +60,6 @@ SHOWN = frozenset(
     }
 )
 """The classes of messages that say something here."""
-
-MOST_CHARACTERS = 500
-"""Of one entry that agents are shown."""
 
 
 @dataclass
@@ -213,8 +211,7 @@ class Blackboard(ScheduledActor):
         """Show something to all agents of the conversation, from their next step on."""
         if not (text and self._settings.shown):
             return
-        whole = len(text) <= MOST_CHARACTERS
-        page.shared.append(Shared(board=board, author=author, text=text if whole else f"{text[:MOST_CHARACTERS]} …"))
+        page.shared.append(Shared(board=board, author=author, text=shown(text)))
         if len(page.shared) > self._settings.shown:
             page.shared.popleft()
 

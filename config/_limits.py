@@ -55,7 +55,8 @@ class Limits(Section):
     sessions: int = Field(default=20, ge=0)
     """Ended tasks whose HostAgents are kept for follow-ups; with a journal, others are made of its rows."""
     kept_tasks: int = Field(default=1_000, ge=0)
-    """Without a journal: ended tasks that are known by their id and key, the latest ones, with result and events."""
+    """Without a journal: ended tasks that are known by their id and key, the latest ones, with result and events. A
+    small one takes some 75 kB of memory."""
 
 
 class Budget(Section):

@@ -20,6 +20,7 @@ from callboard.messages._blackboard import (
     Note,
     Shared,
     SharedQuery,
+    shown,
 )
 from callboard.messages._command import (
     ESSENTIAL,
@@ -212,5 +213,6 @@ __all__ = [
     "agent_kind",
     "new_task_id",
     "paired",
+    "shown",
     "subtask_ended",
 ]

@@ -31,7 +31,7 @@ class BlackboardEntry(Value):
 
     at: Timestamp
     author: str
-    """The agent's address, or ``supervisor``."""
+    """The agent's address, a person, ``user``, ``supervisor``, a tool, or the host program."""
     content: JsonValue
 
 
@@ -45,6 +45,15 @@ class Note(Message):
     """The tool, or the host program."""
     call_id: str = ""
     """The tool call that posted it; a call that is repeated after a crash says it again, and it counts once."""
+
+
+MOST_CHARACTERS = 500
+"""Of one entry that agents are shown."""
+
+
+def shown(text: str) -> str:
+    """Give as much of a text as agents are shown."""
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} …"
 
 
 class Shared(Value):

@@ -120,10 +120,14 @@ class CommandResult(Message):
     """Those of them that were not there before."""
     in_doubt: bool = False
     """Whether nobody knows if it was done: it took too long, or was stopped while it ran."""
+    broke: bool = False
+    """Whether the tool raised something else than its own refusal: it may have done a part of it."""
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    """Of a call that was stopped while it ran: its arguments, since no step tells them."""
     seconds: Seconds = Field(default=0.0, ge=0)
 
     @property
     def changed(self) -> bool:
-        """Whether it changed something, or may have: it wrote a file, is in doubt, or did more than read."""
-        acted = self.status is ResultStatus.SUCCESS and self.effect not in {None, Effect.READ}
-        return acted or self.in_doubt or bool(self.artifacts)
+        """Whether it changed something, or may have: it wrote a file, or did more than read, as far as is known."""
+        acted = self.effect is not None and (self.status is ResultStatus.SUCCESS or self.broke)
+        return bool(self.artifacts) or (self.effect is not Effect.READ and (acted or self.in_doubt))

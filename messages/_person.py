@@ -54,6 +54,8 @@ class Question(Message):
     """The action of which nobody knows whether it was done before a crash; empty for any other question."""
     usage: Usage = Field(default_factory=Usage)
     """What the step used that was broken off to ask; at the limit of a budget."""
+    sent_back: bool = False
+    """Whether that step had sent a FINISH back, because nothing had been done."""
 
 
 class Answer(Message):

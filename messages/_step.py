@@ -153,6 +153,8 @@ class StepFailed(Message):
     """What the failure means for the work: an error, its time or budget used up, or that an action is in doubt."""
     results: tuple[CommandResult, ...] = ()
     """What was done before it failed."""
+    seen: Observation | None = None
+    """What it had seen at its beginning, if it got so far."""
     usage: Usage = Field(default_factory=Usage)
 
 

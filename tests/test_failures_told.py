@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
 from callboard import EventName, Task
-from callboard.testing import MemoryServer
-from support import ASSIGN, PATIENCE, lone, write
+from callboard.testing import Faults, MemoryServer
+from support import ASSIGN, HELD, PATIENCE, lone, write
 
 PICTURE = b"\x89PNG what was seen"
 
@@ -86,3 +87,19 @@ def test_many_controls_are_cut(start):
     handle = start(servers=[surface], app=[{"Status": "FAIL"}]).submit(lone())
     handle.result(PATIENCE)
     assert len(failures(handle)[0].data["controls"]) == 50
+
+
+def test_what_was_running_and_seen_is_told_where_a_first_step_is_stopped(begin):
+    acting, go = threading.Event(), threading.Event()
+    surface = Pictured(MemoryServer.window())
+    with Faults() as faults:
+        faults.before("deed", lambda: (acting.set(), go.wait(HELD)))
+        handle = begin(servers=[surface], app=[write("hello")]).submit(lone())
+        assert acting.wait(PATIENCE)
+        handle.cancel("enough")
+        go.set()
+        handle.result(PATIENCE)
+    (told,) = failures(handle)
+    assert (told.data["action"]["tool"], told.data["action"]["arguments"]["text"]) == ("write", "hello")
+    assert told.data["controls"] == {"field-1": "field-1"}
+    assert told.data["picture"].endswith(".png")

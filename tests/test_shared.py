@@ -182,6 +182,12 @@ def test_the_latest_entries_are_shown_and_long_ones_are_cut(start, seen, noting)
     assert [text for _, _, text in by_kind(seen, "app")[-1]] == ["3" * 500 + " …", "4" * 500 + " …"]
 
 
+def test_a_long_request_is_not_shown_to_those_who_have_it(start, seen, noting):
+    supervisor = start(host=noting(host), app=noting(lambda _: FINISH))
+    supervisor.submit(Task(id="t", request="do it " * 200)).result(PATIENCE)
+    assert {shared for _, _, shared in seen} == {()}
+
+
 def test_nothing_is_shown_where_the_settings_say_so(start, seen, noting):
     steps = [minute("a", "CONTINUE"), FINISH]
     supervisor = start(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import zipfile
 
 import pytest
 from openpyxl import Workbook
 
 from callboard import Outcome, Task
-from callboard.actors.servers import DocumentServer
+from callboard.actors.servers import DocumentServer, ToolError
 from support import ASSIGN, FINISH, PATIENCE, call, lone
 
 PASSWORD = bytes.fromhex("d0cf11e0a1b11ae1") + b"E\0n\0c\0r\0y\0p\0t\0e\0d\0P\0a\0c\0k\0a\0g\0e\0" + bytes(600)
@@ -66,6 +68,34 @@ def test_the_host_agent_goes_another_way(begin, folder, how, late):
     assert (first.outcome, second.outcome) == (Outcome.FAILED, Outcome.FINISHED)
     assert any(SAYS[how] in cause.reason for cause in first.causes), first.causes
     assert result.changed == (str(folder / "good.xlsx"),)
+
+
+def test_a_cell_behind_the_last_row_is_damage(begin, folder):
+    with zipfile.ZipFile(folder / "good.xlsx") as good, zipfile.ZipFile(folder / "bad.xlsx", "w") as bad:
+        for name in good.namelist():
+            content = good.read(name)
+            if name == "xl/worksheets/sheet1.xml":
+                content = re.sub(
+                    rb"<sheetData ?/>|<sheetData>.*</sheetData>",
+                    b'<sheetData><row r="99999999"><c r="A99999999"><v>1</v></c></row></sheetData>',
+                    content,
+                )
+            bad.writestr(name, content)
+    result = begin(app=[]).submit(lone("bad.xlsx")).result(PATIENCE)
+    assert result.outcome is Outcome.FAILED
+    assert any("is damaged" in cause.reason for cause in result.causes)
+
+
+def test_a_kind_of_its_own_of_a_tool_error_fails_the_subtask_too(begin, monkeypatch):
+    class OwnError(ToolError):
+        pass
+
+    def broken(_server, _target):
+        msg = "the disk hums"
+        raise OwnError(msg)
+
+    monkeypatch.setattr(DocumentServer, "observe", broken)
+    assert begin(app=[]).submit(lone("good.xlsx")).result(PATIENCE).outcome is Outcome.FAILED
 
 
 def test_an_exception_of_a_server_is_still_an_error(begin, monkeypatch):

@@ -55,10 +55,10 @@ class Dispatcher:
             return _result(
                 command, ResultStatus.FAILURE, error=f"there is no tool {command.tool!r}; there are: {known}"
             )
-        lease = deed.lease
-        lease.deed = deed
+        lease, effect = deed.lease, tool.info.effect
+        lease.deed, deed.effect = deed, effect
         start = time.perf_counter()
-        value, error, in_doubt = None, "", False
+        value, error, in_doubt, broke = None, "", False, False
         limit = self._clock.timeout(command.timeout)
         try:
             async with limit:
@@ -70,7 +70,7 @@ class Dispatcher:
             deed.void()
             late = f"took longer than {command.timeout:g} s; whether it was done, or still will be, is in doubt"
             in_doubt = limit.expired()
-            error = late if in_doubt else f"{type(failure).__name__}: {failure}"
+            error, broke = late if in_doubt else f"{type(failure).__name__}: {failure}", not in_doubt
         except asyncio.CancelledError:
             deed.void()
             self.report(command, lease, stopped(command, deed))
@@ -79,12 +79,12 @@ class Dispatcher:
             error = str(failure) or "it failed without saying why"
             in_doubt = isinstance(failure, ConnectionLostError)
         except BaseException as failure:  # noqa: BLE001 - an edge: whatever a tool raises is its failure, for the model
-            error = f"{type(failure).__name__}: {failure}"
+            error, broke = f"{type(failure).__name__}: {failure}", True
         status = ResultStatus.FAILURE if error else ResultStatus.SUCCESS
         seconds = time.perf_counter() - start
         wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made), "in_doubt": in_doubt}
-        effect = tool.info.effect
-        return _result(command, status, effect=effect, value=value, error=error, seconds=seconds, **wrote)
+        wrote |= {"effect": effect, "broke": broke}
+        return _result(command, status, value=value, error=error, seconds=seconds, **wrote)
 
     def _tell_late(self, command: Command, lease: Lease) -> None:
         self._stream.emit(EventName.COMMAND_LATE, tool=command.tool, **_where(command, lease))
@@ -123,7 +123,8 @@ def stopped(command: Command, deed: Deed) -> CommandResult:
     """Make the result of a command that is broken off while it runs."""
     doubt = "was stopped while it ran: whether it was done is in doubt"
     wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made)}
-    return _result(command, ResultStatus.FAILURE, error=doubt, in_doubt=True, **wrote)
+    what = {"effect": deed.effect, "arguments": command.parameters}
+    return _result(command, ResultStatus.FAILURE, error=doubt, in_doubt=True, **what, **wrote)
 
 
 def _where(command: Command, lease: Lease) -> dict[str, Any]:

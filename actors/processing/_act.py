@@ -48,7 +48,7 @@ def _given_before(context: Context, run: Run, observation: Observation, decision
     It counts on a surface that changes of itself: each control is looked at once more there before it is touched.
     """
     known = run.unfinished.answers if run.unfinished is not None else ()
-    asked = int(context.meter.amounts.get("repairs", 0))  # those before the one that counts were sent back
+    asked = int(context.meter.amounts.get("repairs", 0)) + decision.sent_back  # those before this one were sent back
     target = run.assign.target
     if asked >= len(known) or target is None or not changes(context, run, decision.actions):
         return ""

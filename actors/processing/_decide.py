@@ -9,7 +9,15 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from callboard.actors.models import ModelAnswer, ModelRequest
 from callboard.actors.processing._answers import decision_of
-from callboard.messages import Answered, EventName, InvalidAnswerError, ModelError, ModelTimeoutError, Usage
+from callboard.messages import (
+    Answered,
+    EventName,
+    FailedSubtaskError,
+    InvalidAnswerError,
+    ModelError,
+    ModelTimeoutError,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,7 +54,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         msg = f"no model is set for {context.kind.value} agents: set models.{context.kind.value}, or pass one"
         raise ModelError(msg)
     reasons: tuple[str, ...] = ()
-    sent_back = False
+    sent_back = repaired = insisted = False
     known = run.unfinished.answers if run.unfinished is not None else ()
     while True:
         request = _request(context, run, observation, reasons)
@@ -68,20 +76,23 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             "cost": None if answer.cost is None else usage.cost,
             **_tokens(usage),
         }
-        context.meter.add(repairs=1 if len(reasons) > sent_back else 0)
+        context.meter.add(repairs=1 if repaired else 0)
+        repaired = False
         try:
             if answer.cut:
                 raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - as what is read and found invalid
             decision = decision_of(context, run, observation, answer)
         except InvalidAnswerError as error:
-            reasons = (*reasons, str(error))
+            reasons, repaired = (*reasons, str(error)), True
+            insisted = insisted or isinstance(error, FailedSubtaskError)
             context.tell(EventName.MODEL_REPAIRED, run, reason=str(error), attempt=len(reasons), **taken)
             if len(reasons) - sent_back > run.limits.repairs:
                 msg = f"the model's answer is invalid: {error} (after {run.limits.repairs} repairs)"
-                raise type(error)(msg, reasons) from error
+                raise (FailedSubtaskError if insisted else InvalidAnswerError)(msg, reasons) from error
             continue
         if answer.offered and not sent_back and _finishes_undone(run, decision):
             sent_back, reasons = True, (*reasons, UNDONE)
+            context.meter.sent_back = True
             context.tell(EventName.MODEL_REPAIRED, run, reason=UNDONE, attempt=len(reasons), **taken)
             continue
         context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **taken)
@@ -90,10 +101,10 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
 
 def _finishes_undone(run: Run, decision: Decision) -> bool:
     """Whether a model says FINISH before anything was done, and was not asked whether it means that."""
-    delegated = run.own_subtasks and not run.assign.number
-    if decision.status != "FINISH" or decision.actions or delegated:
+    if decision.status != "FINISH" or decision.actions or run.sent_back:
         return False
-    return not any(record.decision.sent_back or record.results for record in run.records)
+    done = (record.results or record.decision.status == "ASSIGN" for record in run.records)
+    return not (any(done) or any(record.decision.sent_back for record in run.records))
 
 
 def _tokens(usage: Usage) -> dict[str, int]:

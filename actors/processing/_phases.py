@@ -63,6 +63,10 @@ class Meter:
     """What was done so far."""
     running: Command | None = None
     """The command that runs now."""
+    sent_back: bool = False
+    """Whether a FINISH was sent back, because nothing had been done."""
+    seen: Observation | None = None
+    """What the step saw at its beginning."""
     doubt: CommandResult | None = None
     """What is known of a command that a crash broke off, until it is known whether it was done."""
 

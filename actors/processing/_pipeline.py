@@ -93,7 +93,8 @@ class Pipeline:
         except PhaseError as error:
             spent = error.__cause__
             if isinstance(spent, OutOfBudgetError) and self._may_ask():
-                return self._ask_to_go_on(run, spent, _timed(meter.usage, start))
+                asked = self._ask_to_go_on(run, spent, _timed(meter.usage, start))
+                return asked.model_copy(update={"sent_back": meter.sent_back})
             return self._failed(error, run, meter, start)
         except OutOfBudgetError as error:
             return (
@@ -129,8 +130,9 @@ class Pipeline:
             {
                 "phase": Phase(error.phase) if isinstance(error, PhaseError) else None,
                 "causes": Cause.chain(error, where=run.assign.address),
-                "outcome": ends.get(type(cause), Outcome.ERROR),
+                "outcome": next((ends[kind] for kind in ends if isinstance(cause, kind)), Outcome.ERROR),
                 "results": meter.done(self.context.lease.deed),
+                "seen": meter.seen,
                 "usage": _timed(meter.usage, start) if start else meter.usage,
             }
         )
@@ -244,9 +246,10 @@ class Pipeline:
         return Captured(observation=observation, seconds=time.perf_counter() - start)
 
     async def _collect(self, context: Context, run: Run) -> Any:  # noqa: ANN401 - an observation
-        return await self._phase(
+        context.meter.seen = await self._phase(
             Phase.DATA_COLLECTION, context, run, lambda: with_shared(context, run, self.strategies.collect)
         )
+        return context.meter.seen
 
     async def _remembered(self, context: Context, run: Run, observation: Observation, acted: Acted) -> StepDone:
         record = await self._phase(

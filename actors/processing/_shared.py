@@ -7,7 +7,7 @@ import concurrent.futures
 from typing import TYPE_CHECKING
 
 from callboard.actors.journal import settle
-from callboard.messages import Board, SharedQuery, ToolTimeoutError
+from callboard.messages import Board, SharedQuery, ToolTimeoutError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ class SharedNotes:
 async def with_shared(context: Context, run: Run, collect: Collect) -> Observation:
     """Look, and add what the blackboard has for the agent beside what it was asked to do."""
     seen = await collect(context, run)
-    known = {run.assign.request, run.assign.task_request}
+    known = {shown(run.assign.request), shown(run.assign.task_request)}
     shared = tuple(
         each
         for each in await context.services.shared.read(run.assign.task_id)

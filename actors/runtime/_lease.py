@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.messages import Command, CommandResult, Usage
+    from callboard.messages import Command, CommandResult, Effect, Observation, Usage
 
 
 COMMIT_SECONDS = 0.1
@@ -44,6 +44,8 @@ class Spent(Protocol):
 
     running: Command | None
     """The tool call that runs now."""
+    seen: Observation | None
+    """What it saw at its beginning."""
 
     @property
     def usage(self) -> Usage:
@@ -115,6 +117,8 @@ class Deed:
         self._on_foreseen = on_foreseen
         self._on_note = on_note
         self.artifacts: list[str] = []
+        self.effect: Effect | None = None
+        """What the tool does to the world; None until it is known which one it is."""
         self.made: list[str] = []
         """Those of the files that were not there before."""
         self._valid = True
@@ -236,8 +240,8 @@ def post_note(text: str) -> None:
     """Have the running tool call tell all agents of the conversation something, from their next step on.
 
     Blocks until the note is kept in the journal. It stands in their requests among what others said, with the tool's
-    name; a call that is repeated after a crash may post it again, and it counts once. A tool that runs without a lease,
-    as a server of its own, posts nothing.
+    name. A call that is repeated after a crash may post the same text again, and it counts once. A tool that runs
+    without a lease, as a server of its own, posts nothing.
 
     Args:
         text: 1 to 4,000 characters; agents are shown the first 500.

@@ -29,5 +29,5 @@ def last_action(run: Run) -> dict[str, JsonValue]:
     if not (calls or run.lost):
         return {}
     action, result = (None, run.lost[-1]) if run.lost else calls[-1]
-    arguments = dict(action.arguments) if action is not None else {}
+    arguments = dict(action.arguments) if action is not None else result.arguments
     return {"tool": result.tool, "arguments": arguments, "status": result.status.value, "error": result.error}

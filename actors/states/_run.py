@@ -112,6 +112,8 @@ class Run:
     """The questions that were put last."""
     at_limit: Limit | None = None
     """The limit of a budget that the last question was about; None for a model's own."""
+    sent_back: bool = False
+    """Whether a FINISH was sent back in a step that a question broke off."""
     grants: tuple[Limit, ...] = ()
     """The limits at which a person said "go on", once for each time."""
     repeats: int = 0
@@ -139,7 +141,7 @@ class Run:
     causes: tuple[Cause, ...] = ()
     usage: Usage = field(default_factory=Usage)
     last_seen: Observation | None = None
-    """The look that was taken after a failure."""
+    """The look that was taken after a failure; where there was none, the last one before it."""
     over: bool = False
     """Whether the ending was sent."""
     unfinished: Unfinished | None = None
@@ -246,10 +248,11 @@ class Run:
             case StepDone():
                 return evolve(run, **self._remembered(message))
             case StepFailed(usage=usage):
-                lost = (*self.lost, *message.results)
-                return evolve(run, usage=run.usage + usage, asked=run.asked + usage.model_calls, lost=lost)
-            case Question(usage=usage):
-                run = evolve(run, usage=run.usage + usage, asked=run.asked + usage.model_calls)
+                lost, asked = (*self.lost, *message.results), run.asked + usage.model_calls
+                return evolve(run, usage=run.usage + usage, asked=asked, lost=lost, last_seen=message.seen)
+            case Question(usage=usage, sent_back=back):
+                used, asked = run.usage + usage, run.asked + usage.model_calls
+                run = evolve(run, usage=used, asked=asked, sent_back=run.sent_back or back)
                 return evolve(run, waiting=message.id, asked_person=message.questions, at_limit=message.limit)
             case ApprovalRequest():
                 return evolve(run, waiting=message.id, shown=message.observation)
@@ -279,7 +282,7 @@ class Run:
             case Cancel():
                 return evolve(run, **self._stopped(message))
             case Captured():
-                return evolve(run, last_seen=message.observation)
+                return evolve(run, last_seen=message.observation or run.last_seen)
             case _:
                 assert_never(message)
 

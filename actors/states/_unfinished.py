@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from callboard.messages import Answered, CommandResult, Decided, Foreseen, Intent, Probe, ResultStatus, Usage
+from callboard.messages import Answered, CommandResult, Decided, Effect, Foreseen, Intent, Probe, ResultStatus, Usage
 
 OnTheWay = Answered | Decided | Intent | Foreseen | CommandResult
 """What a job notes before its step is done."""
@@ -48,6 +48,8 @@ class Unfinished:
             call_id=doubt.call_id,
             tool=doubt.tool,
             status=ResultStatus.FAILURE,
+            effect=Effect.ONCE,  # of another one there would be no intent, or a file that it may have written
+            arguments=doubt.arguments,
             error="was broken off: whether it was done is in doubt",
             artifacts=tuple(note.path for note in self.foreseen),
             made=tuple(note.path for note in self.foreseen if not note.before),

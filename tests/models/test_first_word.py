@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 
-from callboard import EventName, Outcome, Task
-from callboard.messages import JournalError
-from callboard.testing import Faults, MemoryServer, assert_replays, disk_full
+from callboard import EventName, Outcome, Task, tool
+from callboard.messages import AgentKind, Effect, JournalError
+from callboard.testing import Faults, MemoryServer, VirtualClock, assert_replays, disk_full
 from support import ASSIGN, FINISH, PATIENCE, Unread, action, append, call, full_answer, lone, write
 
 NOTHING = full_answer(Actions=[], Result="42")
@@ -63,10 +64,28 @@ def test_it_is_sent_back_once_in_all_its_steps(run, provider):
     assert (len(reasons(handle)), len(provider.requests)) == (1, 3)
 
 
-def test_a_repair_beside_it_is_still_counted(run, provider):
-    for answer in (NOTHING, "no JSON", NOTHING):
+@pytest.mark.parametrize("first", [NOTHING, "no JSON"])
+def test_a_repair_beside_it_is_counted_once(run, provider, first):
+    for answer in (first, "no JSON" if first is NOTHING else NOTHING, NOTHING):
         provider.says(answer)
-    assert run(limits={"repairs": 1}).result(PATIENCE).usage.repairs == 1
+    handle = run(limits={"repairs": 1})
+    assert (handle.result(PATIENCE).usage.repairs, len(reasons(handle))) == (1, 2)
+
+
+def test_one_that_plans_more_is_sent_back_once_too(run, provider):
+    provider.says(NOTHING | {"Plan": ["write it down"]})
+    handle = run(limits={"repairs": 0})
+    assert (handle.result(PATIENCE).outcome, handle.result(0).usage.repairs) == (Outcome.FINISHED, 0)
+    assert len(reasons(handle)) == 1
+
+
+def test_a_budget_that_is_raised_does_not_send_it_back_again(run, provider, until):
+    provider.says(NOTHING)
+    handle = run(budget={"task": {"model_calls": 1}, "at_limit": "ask"})
+    until(handle, EventName.QUESTION_ASKED)
+    handle.answer(handle.questions()[0].id, "go on")
+    assert handle.result(PATIENCE).ok
+    assert len(reasons(handle)) == 1
 
 
 def test_who_did_something_is_believed(run, provider):
@@ -122,6 +141,22 @@ def test_a_host_agent_that_calls_a_failed_subtask_finished_ends_as_failed(led):
     result = handle.result(PATIENCE)
     assert (result.outcome, result.changed) == (Outcome.FAILED, ())
     assert "the last subtask, 'work', ended as failed" in result.causes[0].reason
+
+
+def test_a_host_agent_that_insists_in_other_words_too_ends_as_failed(led, provider):
+    provider.says({"Observation": "", "Thought": "", "Plan": [], "Comment": "", **ASSIGN})
+    for content in (FINISH, FINISH, "no JSON"):
+        provider.says(content)
+    assert led(app=[{"Status": "FAIL"}]).result(PATIENCE).outcome is Outcome.FAILED
+
+
+def test_in_each_round_of_a_plan_it_is_asked_once(start, provider):
+    for content in (ASSIGN, FINISH, FINISH):
+        provider.says({"Observation": "", "Thought": "", "Plan": [], "Comment": "", **content})
+    models, providers = {"host": "local:small"}, {"local": {"url": provider.url}}
+    supervisor = start(models=models, providers=providers, app=[append("a", "FINISH")])
+    handle = supervisor.submit(Task(plan=["one", "two"]))
+    assert (handle.result(PATIENCE).outcome, len(reasons(handle))) == (Outcome.FINISHED, 1)
 
 
 def test_a_host_agent_that_did_nothing_is_asked_once_more(led):
@@ -181,6 +216,40 @@ def test_a_host_agent_that_assigns_a_failed_subtask_again_and_again_fails(start)
 def test_only_what_does_more_than_read_has_changed_something(start, answer, changed):
     result = start(app=[answer]).submit(lone()).result(PATIENCE)
     assert (result.changed, result.actions) == (("memo:one",) * changed, changed)
+
+
+class Odd(MemoryServer):
+    """A surface with a tool that reads for too long, and one that breaks when it has changed something."""
+
+    def __init__(self, clock=None):
+        super().__init__(self.window())
+        self.clock = clock
+
+    @tool(effect=Effect.READ, agents=(AgentKind.APP,))
+    async def stare(self) -> str:
+        """Read for ever."""
+        self.clock.advance(100)
+        await asyncio.Event().wait()
+
+    @tool(effect=Effect.ONCE, agents=(AgentKind.APP,))
+    def tear(self) -> str:
+        """Break."""
+        msg = "it is torn"
+        raise RuntimeError(msg)
+
+
+def test_what_reads_for_too_long_has_changed_nothing(start):
+    clock = VirtualClock()
+    surface = Odd(clock)
+    result = (
+        start(servers=[surface], clock=clock, app=[call("stare"), {"Status": "FAIL"}]).submit(lone()).result(PATIENCE)
+    )
+    assert (result.outcome, result.changed, result.actions) == (Outcome.FAILED, (), 0)
+
+
+def test_what_breaks_may_have_changed_something(start):
+    result = start(servers=[Odd()], app=[call("tear"), {"Status": "FAIL"}]).submit(lone()).result(PATIENCE)
+    assert (result.outcome, result.changed, result.actions) == (Outcome.FAILED, ("memo:one",), 1)
 
 
 def test_a_failed_action_has_changed_nothing(start):

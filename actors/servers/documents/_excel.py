@@ -32,6 +32,7 @@ from callboard.actors.servers.documents._excel_file import (
 from callboard.actors.servers.documents._excel_formulas import checked, fill
 from callboard.actors.servers.documents._excel_move import SortKey, reorder, sort_rows
 from callboard.actors.servers.documents._excel_references import holders, mentions, renamed
+from callboard.actors.servers.documents._office import damaged
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, width_of
 from callboard.messages import ESSENTIAL, Control, Effect, Hazard
 
@@ -73,8 +74,16 @@ class ExcelTools:
         self._workspace = workspace
 
     def controls(self, snapshot: Snapshot) -> list[Control]:
-        """List a workbook's controls: sheets, used ranges, tables and charts."""
-        return find_all(self._load(snapshot))
+        """List a workbook's controls: sheets, used ranges, tables and charts.
+
+        Raises:
+            ToolError: If it is damaged: openpyxl also loads cells that lie behind a sheet's last row.
+        """
+        file = self._load(snapshot)
+        try:
+            return find_all(file)
+        except ValueError as error:
+            raise damaged(snapshot.document, error) from error
 
     def tree(self, snapshot: Snapshot) -> Answer:
         """Order a workbook's controls by sheets."""
