@@ -121,6 +121,29 @@ def test_a_crash_does_not_ask_once_more(begin, provider, tmp_path, place):
     assert_replays(tmp_path / "journal.db")
 
 
+class Moving(Unread):
+    """A surface that changes of itself."""
+
+    settles = False
+
+
+def test_after_a_crash_the_answer_on_the_new_look_counts(begin, provider):
+    provider.says(NOTHING)
+    provider.says(full_answer())
+    surface = Moving(MemoryServer.window())
+    given = {"models": {"app": "local:small"}, "providers": {"local": {"url": provider.url}}, "servers": [surface]}
+    with Faults() as faults:
+        faults.before("answered", disk_full, nth=2)
+        supervisor = begin(**given)
+        with pytest.raises(JournalError):
+            supervisor.submit(lone(id="t")).result(PATIENCE)
+        supervisor.stop()
+    surface._controls["memo:one"]["field-1"] = "somebody else's"
+    handle = begin(**given).handle("t")
+    assert handle.result(PATIENCE).ok
+    assert EventName.LIST_CUT not in {event.name for event in handle.events()}
+
+
 # A HostAgent
 
 
