@@ -104,6 +104,11 @@ class StepRecord(Value):
         return () if self.resumed else tuple(action for action in self.decision.actions if action.call_id not in ran)
 
     @property
+    def acted(self) -> bool:
+        """Whether it called a tool, or decided on a subtask."""
+        return bool(self.results) or self.decision.status == "ASSIGN"
+
+    @property
     def failures(self) -> int:
         """How many actions of this step failed."""
         return sum(result.status == "failure" for result in self.results)

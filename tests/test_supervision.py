@@ -13,7 +13,7 @@ import pykka
 import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Task, tool
-from callboard.actors.agent import Agent, JobReturned
+from callboard.actors.agent import Agent, Continue, JobReturned
 from callboard.actors.blackboard import Blackboard, Kept
 from callboard.actors.journal import JournalFile
 from callboard.actors.runtime import committing
@@ -111,7 +111,7 @@ def test_a_crashed_host_agent_hears_of_the_end_of_its_subtask(start, crashes, jo
 
 
 def test_too_many_crashes_end_the_work_with_the_chain_of_causes(start, crashes, journal):
-    crashes(lambda agent, message: isinstance(message, JobReturned), 100)
+    crashes(lambda agent, message: isinstance(message, JobReturned | Continue), 100)
     supervisor = start(app=[FINISH] * 9, journal=journal, supervision={**NO_WAIT, "intensity": 2})
     result = supervisor.submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.ERROR

@@ -10,7 +10,7 @@ from callboard.actors.models._fence import cut, tamed, written
 from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.actors.models._prompt import CHARACTERS, prompt_of
 from callboard.actors.models._responses import only_thought, read_response
-from callboard.actors.models._schema import MOST_ACTIONS, answer_schema, legal_statuses, own_steps, own_subtasks
+from callboard.actors.models._schema import MOST_ACTIONS, answer_schema, legal_statuses, own_steps
 from callboard.actors.models._short import shortened_request
 from callboard.actors.models._strict import is_free
 from callboard.config import COMPATIBLE
@@ -267,8 +267,8 @@ class LiveModel(Model):
             what = "action is" if most == 1 else "actions are"
             return f"the answer has {found} actions, and at most {most} {what} taken at a time"
         left = "; ".join(line for line in response.plan if line.strip())
-        began = any(record.results for record in own_steps(request)) or own_subtasks(request)  # else it is asked anyhow
-        if left and began and response.decided_status() == "FINISH" and not request.reasons:  # who insists is believed
+        acted = found or any(record.acted for record in own_steps(request))  # else it is asked once more in any case
+        if left and acted and response.decided_status() == "FINISH" and not request.reasons:  # who insists is believed
             left = cut(left, _LONGEST)
             return (
                 f"it says FINISH, and Plan tells what is still to be done: {left}. Do that; if it is done, empty Plan"

@@ -103,8 +103,7 @@ def _finishes_undone(run: Run, decision: Decision) -> bool:
     """Whether a model says FINISH before anything was done, and was not asked whether it means that."""
     if decision.status != "FINISH" or decision.actions or run.sent_back:
         return False
-    done = (record.results or record.decision.status == "ASSIGN" for record in run.records)
-    return not (any(done) or any(record.decision.sent_back for record in run.records))
+    return not any(record.acted or record.decision.sent_back for record in run.records)
 
 
 def _tokens(usage: Usage) -> dict[str, int]:
