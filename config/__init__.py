@@ -5,6 +5,7 @@ from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._limits import Budget, BudgetSettings, Limits
 from callboard.config._logging import EventLog, redacted, secrets_of
 from callboard.config._observe import ObserveSettings
+from callboard.config._patterns import fits
 from callboard.config._policy import PolicyRule, PolicySettings, Verdict
 from callboard.config._prompts import load_prompts
 from callboard.config._providers import COMPATIBLE, Provider
@@ -49,6 +50,7 @@ __all__ = [
     "SystemSettings",
     "Verdict",
     "YamlError",
+    "fits",
     "in_force",
     "in_url",
     "load_prompts",

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
-from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
+from callboard.config._patterns import Pattern
 from callboard.config._section import Section
 from callboard.messages import Effect, Hazard
-
-
-def _checked_pattern(pattern: str) -> str:
-    if pattern.startswith("re:"):
-        try:
-            re.compile(pattern.removeprefix("re:"))
-        except re.error as error:
-            msg = f"is no regular expression: {error}"
-            raise ValueError(msg) from None
-    return pattern
-
-
-Pattern = Annotated[str, AfterValidator(_checked_pattern)]
-"""A glob, or `re:` and a regular expression that must match the whole text."""
 
 
 class Verdict(StrEnum):

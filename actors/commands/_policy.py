@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from callboard.config import PolicyRule, Verdict
+from callboard.config import PolicyRule, Verdict, fits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -67,13 +65,6 @@ def matches(
         and (not rule.hazards or not set(rule.hazards).isdisjoint(hazards))
         and all(name in arguments and fits(pattern, _text(arguments[name])) for name, pattern in rule.arguments.items())
     )
-
-
-def fits(pattern: str, text: str) -> bool:
-    """Say whether a pattern of a rule fits: a glob, or ``re:`` and a regular expression for the whole text."""
-    if pattern.startswith("re:"):
-        return re.fullmatch(pattern.removeprefix("re:"), text, re.DOTALL) is not None
-    return fnmatch.fnmatchcase(text, pattern)
 
 
 def _text(value: JsonValue) -> str:
