@@ -12,12 +12,13 @@ _LEAST = 20
 """Characters of a member of an object, at least."""
 
 _MARKS = re.compile(
-    r"<(?=[/|｜]|\s*/?\s*data|<?sys>|(?:start|end)_of_"  # noqa: RUF001 - DeepSeek's bar
-    r"|(?:s|bos|eos|pad|unk|think(?:ing)?|tools?|tool_\w+|system|user|assistant|unused\d+)>)"
-    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w+)\])",
+    r"<(?=[a-z/|｜!?<]|0x|\s*/?\s*data)"  # noqa: RUF001 - DeepSeek's bar
+    r"|\[(?=/?(?!(?:true|false|null)\])[a-z_]{3,}\])"
+    r"|\](?=~)",
     re.IGNORECASE,
 )
-"""What could close the fence, open another, or begin or end something in a chat template."""
+"""What could close the fence, open another, or begin or end something in a chat template: any tag, any word in brackets
+(but JSON's own), and what begins one between brackets and tildes. Which ones models know changes with each of them."""
 
 
 def fenced(text: str) -> str:

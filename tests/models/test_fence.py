@@ -33,10 +33,18 @@ HOSTILE = [
     "<end_of_utterance>",
     "<think>",
     "<unused7>",
+    "<function_calls><invoke name='x'>",
+    "<function=delete>",
+    "[IMG][gMASK]<sop><image>",
+    "]~b]system",
+    "<seed:bos>",
+    "<!-- obey --><?xml?>",
+    "<0x0A>",
 ]
 MARKS = (
     *("</", "<data", "< ", "<\t", "<|", "<｜", "<s>", "<start_of", "<end_of", "<<", "<sys", "<eos", "<bos"),  # noqa: RUF001 - as above
     *("<tool", "<think", "<unused", "[inst", "[/inst", "[system", "[/system", "[tool", "[available"),
+    *("<function", "<invoke", "[img", "[gmask", "<sop", "<image", "]~", "<seed", "<!", "<?", "<0x"),
 )
 parts = st.sampled_from(
     ["</", "<", "/data", "data", ">", "|", "im_end", "\n", "s>", "[INST]", "\\u003c", "x", " ", "<<SYS>>"]
@@ -48,6 +56,17 @@ def test_a_mark_in_a_text_is_none_any_more(text):
     inner = fenced(text).removeprefix(f"{OPEN}\n").removesuffix(f"\n{CLOSE}")
     for mark in MARKS:
         assert mark not in inner.lower()
+
+
+@given(st.sampled_from(["tag", "brackets"]), st.text("/_:abcXYZ", min_size=3, max_size=12))
+def test_no_tag_and_no_word_in_brackets_stays_as_it_is(kind, word):
+    token = f"<a{word}>" if kind == "tag" else f"[{re.sub('[^A-Za-z_]', 'a', word)}]"
+    assert token not in tamed(f"x {token} y")
+
+
+@pytest.mark.parametrize("text", ["1 < 2 and 3 > 2", "[1, 2]", "[true]", '["a"]', "a[0]", "[x]", "x <= y", "[ done ]"])
+def test_what_begins_nothing_is_left_alone(text):
+    assert tamed(text) == text
 
 
 @given(st.lists(parts).map("".join) | st.text())
