@@ -7,6 +7,7 @@ from callboard.config._logging import EventLog, redacted, secrets_of
 from callboard.config._observe import ObserveSettings
 from callboard.config._patterns import fits
 from callboard.config._policy import PolicyRule, PolicySettings, Verdict
+from callboard.config._private import make_private, open_private
 from callboard.config._prompts import load_prompts
 from callboard.config._providers import COMPATIBLE, Provider
 from callboard.config._secrets import MASK, in_url, masked
@@ -55,7 +56,9 @@ __all__ = [
     "in_url",
     "load_prompts",
     "load_yaml",
+    "make_private",
     "masked",
+    "open_private",
     "redacted",
     "secrets_of",
     "settings_in_force",

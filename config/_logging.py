@@ -13,6 +13,7 @@ import pydantic_core
 import structlog
 from pydantic import BaseModel, SecretStr
 
+from callboard.config._private import make_private, open_private
 from callboard.config._providers import Provider
 from callboard.config._secrets import MASK, secrets_in_arguments, secrets_in_url, with_bare
 from callboard.config._sections import McpServer
@@ -135,8 +136,8 @@ def redacted(value: Any, secrets: Sequence[str]) -> Any:  # noqa: ANN401 - any J
 
 def _open(path: Path) -> TextIO:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("a", encoding="utf-8")
+        make_private(path.parent, exist_ok=True)
+        return open_private(path)
     except OSError as error:
         msg = f"log.file: {path} can't be opened: {error.strerror}"
         raise SettingsError(msg) from error

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from callboard.actors.models import named_models
-from callboard.config import Settings, YamlError, load_yaml
+from callboard.config import Settings, YamlError, load_yaml, make_private
 from callboard.console._journals import SETTINGS_FILE
 from callboard.console._mistakes import fail
 from callboard.console._takeover import known_ids
@@ -54,6 +54,7 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
         return [name for name, each in paths if place.is_relative_to(each) or _belongs_to(journal, each)]
 
     shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
+    place.chmod(0o700)  # the copy has taken over who may look into the original
     return _named(task, place.name, known), placed
 
 
@@ -80,16 +81,16 @@ def _place(path: Path, output: Path | None) -> Path:
     """Make the folder of one run."""
     if output is not None:
         place = output.resolve()
-        place.mkdir(parents=True)
+        make_private(place)
         return place
     runs, name = Path("runs").resolve(), path.resolve().name
-    runs.mkdir(exist_ok=True)
+    make_private(runs, exist_ok=True)
     return next(place for number in itertools.count(1) if _made(place := runs / f"{name}-{number}"))
 
 
 def _made(place: Path) -> bool:
     try:
-        place.mkdir()
+        make_private(place)
     except FileExistsError:
         return False
     return True

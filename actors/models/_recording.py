@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
 from callboard.actors.models._model import Expected, Model, ModelAnswer, ModelRequest, on_thread
 from callboard.actors.models._sight import Place, Sight
+from callboard.config import make_private, open_private
 from callboard.messages import AgentKind, ModelError, ModelTimeoutError, SettingsError, Usage, Value
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ class Recording:
         self.place = Place(base)
         self._lock = threading.Lock()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.open("a", encoding="utf-8").close()
+            make_private(path.parent, exist_ok=True)
+            open_private(path).close()
         except OSError as error:
             msg = f"the recording {path} can't be written: {error.strerror}"
             raise SettingsError(msg) from error
@@ -77,7 +78,7 @@ class Recording:
         """
         text = line.model_dump_json(exclude_defaults=True)
         try:
-            with self._lock, self.path.open("a", encoding="utf-8") as file:
+            with self._lock, open_private(self.path) as file:
                 file.write(f"{text}\n")
         except OSError as error:
             msg = f"the recording {self.path} can't be written: {error.strerror}"
