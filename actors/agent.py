@@ -337,7 +337,7 @@ Word = Assign | Question | ApprovalRequest | RoundEnded | SubtaskEnded
 
 
 def tell_failure(emit: Callable[..., None], journal: Journal, run: Run, state: str) -> None:
-    """Tell that a run ended by FAIL or ERROR, with what whoever looks into it needs."""
+    """Emit `run.failed` for a run that ended by FAIL or ERROR."""
     seen, outcome = last_look(run), run.outcome
     picture = seen.picture if seen is not None else None
     emit(
@@ -355,7 +355,7 @@ def tell_failure(emit: Callable[..., None], journal: Journal, run: Run, state: s
 
 
 def _failed(said: Message) -> bool:
-    """Whether a job failed, or could not even look."""
+    """Return whether a job failed or could not observe its target."""
     return isinstance(said, StepFailed) or (isinstance(said, Captured) and said.observation is None)
 
 

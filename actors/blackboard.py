@@ -248,7 +248,7 @@ def _unasked(answer: Answer | ApprovalAnswer) -> bool:
 
 
 def _said(asked: Question | ApprovalRequest | None, reply: Answer | ApprovalAnswer) -> str:
-    """Write what a person answered; empty where it was about a doubt or a limit, which concern one agent alone."""
+    """Describe a person's answer; empty for questions about a doubt or a limit, which concern one agent only."""
     match asked, reply:
         case Question(in_doubt="", limit=None, questions=questions), Answer(texts=texts):
             return "; ".join(f"to {each.text!r}: {text!r}" for each, text in zip(questions, texts, strict=False))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class YamlError(ValueError):
+class YamlError(Exception):
     """A file is no YAML, or not in a form that we take. Says where, and quotes no value: it may be a secret."""
 
 
@@ -43,8 +43,6 @@ def load_yaml(file: Path) -> Any:  # noqa: ANN401 - whatever stands in it
     """
     try:
         return yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - it is a safe loader
-    except YamlError:
-        raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""

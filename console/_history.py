@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Reply = Answer | ApprovalAnswer | RequestExpired
 
 _EVENTS = {EventName.COMMAND_IN_DOUBT, EventName.RUN_RECOVERED}
-_PICTURES: dict[str, Any] = {"observation": {"picture"}, "last_seen": {"picture"}}
+_PICTURES: dict[str, Any] = {"observation": {"picture"}, "last_seen": {"picture"}, "seen": {"picture"}}
 _UNSHOWN: dict[str, Any] = {
     **_PICTURES,
     "record": _PICTURES,

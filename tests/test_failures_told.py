@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from callboard import EventName, Task
 from callboard.testing import Faults, MemoryServer
-from support import ASSIGN, HELD, PATIENCE, lone, write
+from support import ASSIGN, HELD, PATIENCE, command_line, lone, write
 
 PICTURE = b"\x89PNG what was seen"
 
@@ -103,3 +104,17 @@ def test_what_was_running_and_seen_is_told_where_a_first_step_is_stopped(begin):
     assert (told.data["action"]["tool"], told.data["action"]["arguments"]["text"]) == ("write", "hello")
     assert told.data["controls"] == {"field-1": "field-1"}
     assert told.data["picture"].endswith(".png")
+
+
+def test_a_failed_steps_picture_is_no_part_of_the_history_for_machines(begin, tmp_path):
+    def app(_request):
+        msg = "the model fell over"
+        raise OSError(msg)
+
+    supervisor = begin(servers=[Pictured(MemoryServer.window())], app=app)
+    supervisor.submit(lone(id="t")).result(PATIENCE)
+    supervisor.stop()
+    told = command_line("show", "t", tmp_path / "journal.db", "--json").stdout
+    (failed,) = [entry["message"] for entry in json.loads(told)["history"] if entry["message"]["kind"] == "step_failed"]
+    assert failed["seen"]["controls"]
+    assert "picture" not in failed["seen"]

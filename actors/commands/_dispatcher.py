@@ -82,9 +82,9 @@ class Dispatcher:
             error, broke = f"{type(failure).__name__}: {failure}", True
         status = ResultStatus.FAILURE if error else ResultStatus.SUCCESS
         seconds = time.perf_counter() - start
-        wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made), "in_doubt": in_doubt}
-        wrote |= {"effect": effect, "broke": broke}
-        return _result(command, status, value=value, error=error, seconds=seconds, **wrote)
+        wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made)}
+        did = {"effect": effect, "in_doubt": in_doubt, "broke": broke}
+        return _result(command, status, value=value, error=error, seconds=seconds, **wrote, **did)
 
     def _tell_late(self, command: Command, lease: Lease) -> None:
         self._stream.emit(EventName.COMMAND_LATE, tool=command.tool, **_where(command, lease))

@@ -35,7 +35,7 @@ class Journal(ABC):
         return None
 
     def picture_path(self, picture: bytes) -> str:  # noqa: ARG002 - the interface
-        """Tell in which file a picture is kept, once the message that has it is; empty where pictures are not kept."""
+        """Return the path of a picture's file; empty if this journal keeps no pictures."""
         return ""
 
     @property

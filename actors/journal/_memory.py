@@ -22,7 +22,7 @@ class MemoryJournal(Journal):
     """
 
     def __init__(self, kept_tasks: int = 1_000) -> None:
-        """Make one that knows so many tasks that are over, the latest ones; some 20 kB each with its result."""
+        """Keep the results of the latest `kept_tasks` ended tasks, about 20 kB each."""
         self._kept_tasks = kept_tasks
         self._feed: Callable[[Sequence[Row]], None] = _nobody
         self._rows: dict[str, list[Row]] = {}

@@ -72,7 +72,7 @@ class FileJournal(Journal):
         return self._pulse.thread
 
     def picture_path(self, picture: bytes) -> str:
-        """Tell in which file a picture is kept."""
+        """Return the path of a picture's file; it exists once the message with the picture is kept."""
         return str(picture_path(self._path, picture))
 
     @property

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 CHARACTERS = 4
 """Characters of a token, about; for estimates and bounds."""
-_KINDS = {Board.REQUESTS: "earlier request of", Board.QUESTIONS: "answer of", Board.NOTES: "note of"}
 PICTURE = 1500
 """Tokens of a picture, about."""
+_KINDS = {Board.REQUESTS: "earlier request of", Board.QUESTIONS: "answer of", Board.NOTES: "note of"}
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
 
 
 def _named(run: Run, actions: Sequence[Action]) -> tuple[Action, ...]:
-    """Give each action a call id, which links it to its result, also if it is held and run in a later step."""
+    """Give each action the call id that links it to its result, even if it runs in a later step."""
     step = f"{run.assign.run_id}.{run.steps + 1}"
     return tuple(each.model_copy(update={"call_id": f"{step}.{place}"}) for place, each in enumerate(actions))
 

@@ -67,7 +67,7 @@ def _filled(action: Action, references: References | None) -> Action:
 
 
 def _status(response: AgentResponse, context: Context, run: Run, offered: tuple[str, ...]) -> str:
-    """Return an answer's status; it must be one of those that were offered, if a model could choose only from some.
+    """Return an answer's status, which must be one of the statuses offered to the model.
 
     In SCREENSHOT any status of the state machine is accepted; one that was not offered leads to CONTINUE.
     """
@@ -148,7 +148,7 @@ def _action(context: Context, run: Run, labels: Labels, action: Action) -> Actio
 
 
 def _alike(tools: Mapping[str, BoundTool], wanted: str) -> BoundTool | None:
-    """Find the one tool whose name differs in capitals and blanks alone, or else only by its server's before it."""
+    """Find a tool by name, ignoring case, spaces and, if that is unambiguous, the server's prefix."""
     folded = wanted.strip().casefold()
     for known_as in (str.casefold, _bare):
         found = [tool for name, tool in tools.items() if known_as(name) == folded]

@@ -54,7 +54,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         msg = f"no model is set for {context.kind.value} agents: set models.{context.kind.value}, or pass one"
         raise ModelError(msg)
     reasons: tuple[str, ...] = ()
-    sent_back = repaired = insisted = False
+    meter, repaired, insisted = context.meter, False, False
     known = run.unfinished.answers if run.unfinished is not None else ()
     while True:
         request = _request(context, run, observation, reasons)
@@ -76,7 +76,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             "cost": None if answer.cost is None else usage.cost,
             **_tokens(usage),
         }
-        context.meter.add(repairs=1 if repaired else 0)
+        meter.add(repairs=1 if repaired else 0)
         repaired = False
         try:
             if answer.cut:
@@ -86,21 +86,20 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             reasons, repaired = (*reasons, str(error)), True
             insisted = insisted or isinstance(error, FailedSubtaskError)
             context.tell(EventName.MODEL_REPAIRED, run, reason=str(error), attempt=len(reasons), **taken)
-            if len(reasons) - sent_back > run.limits.repairs:
+            if len(reasons) - meter.sent_back > run.limits.repairs:
                 msg = f"the model's answer is invalid: {error} (after {run.limits.repairs} repairs)"
                 raise (FailedSubtaskError if insisted else InvalidAnswerError)(msg, reasons) from error
             continue
-        if answer.offered and not sent_back and _finishes_undone(run, decision):
-            sent_back, reasons = True, (*reasons, UNDONE)
-            context.meter.sent_back = True
+        if answer.offered and not meter.sent_back and _finishes_undone(run, decision):
+            meter.sent_back, reasons = True, (*reasons, UNDONE)
             context.tell(EventName.MODEL_REPAIRED, run, reason=UNDONE, attempt=len(reasons), **taken)
             continue
         context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **taken)
-        return decision.model_copy(update={"sent_back": sent_back})
+        return decision.model_copy(update={"sent_back": meter.sent_back})
 
 
 def _finishes_undone(run: Run, decision: Decision) -> bool:
-    """Whether a model says FINISH before anything was done, and was not asked whether it means that."""
+    """Return whether a FINISH comes before any action and was not sent back before."""
     if decision.status != "FINISH" or decision.actions or run.sent_back:
         return False
     return not any(record.acted or record.decision.sent_back for record in run.records)

@@ -150,7 +150,7 @@ class Context:
         return foresee
 
     def noting(self, run: Run, command: Command) -> OnNote:
-        """Give a function with which a tool posts a note to the blackboard; it blocks until the note is safe."""
+        """Return a function that posts a tool's note to the blackboard and blocks until the note is kept."""
         task_id = run.assign.task_id
 
         def post(text: str) -> None:

@@ -148,7 +148,7 @@ class Pipeline:
 
     async def _four_phases(self, context: Context, run: Run) -> StepDone:
         how = self.strategies
-        observation: Observation = await self._collect(context, run)
+        observation = context.meter.seen = await self._collect(context, run)
         decision: Decision = await self._phase(
             Phase.LLM_INTERACTION, context, run, lambda: how.decide(context, run, observation)
         )
@@ -158,7 +158,7 @@ class Pipeline:
         return await self._remembered(context, run, observation, acted)
 
     async def _held_actions(self, context: Context, run: Run) -> StepDone:
-        observation: Observation = await self._collect(context, run)
+        observation = context.meter.seen = await self._collect(context, run)
         acted: Acted = await self._phase(
             Phase.ACTION_EXECUTION, context, run, lambda: act_held(context, run, observation)
         )
@@ -171,7 +171,7 @@ class Pipeline:
         return await self._metered(self._what_is_left, run, steps=0 if resumed else 1)
 
     async def _what_is_left(self, context: Context, run: Run) -> StepDone | Question:
-        seen: Observation = await self._collect(context, run)
+        seen = context.meter.seen = await self._collect(context, run)
         acted = await self._phase(Phase.ACTION_EXECUTION, context, run, lambda: go_on(context, run, seen))
         if isinstance(acted, Doubt):
             return self._question(run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id})
@@ -246,10 +246,9 @@ class Pipeline:
         return Captured(observation=observation, seconds=time.perf_counter() - start)
 
     async def _collect(self, context: Context, run: Run) -> Any:  # noqa: ANN401 - an observation
-        context.meter.seen = await self._phase(
+        return await self._phase(
             Phase.DATA_COLLECTION, context, run, lambda: with_shared(context, run, self.strategies.collect)
         )
-        return context.meter.seen
 
     async def _remembered(self, context: Context, run: Run, observation: Observation, acted: Acted) -> StepDone:
         record = await self._phase(
@@ -273,7 +272,7 @@ def _wrapped(wrap: Middleware, call: PhaseCall, proceed: Callable[[], Awaitable[
 
 
 def _resumed(done: StepDone) -> StepDone:
-    """Mark a step that ran held actions, and note which status of their answer the agent has to follow next."""
+    """Mark a step that ran held actions, and keep the status that the agent follows next."""
     status = done.record.decision.status
     follows = "" if status in {"CONFIRM", "CONTINUE"} else status
     return done.model_copy(update={"record": done.record.model_copy(update={"resumed": True}), "follows": follows})

@@ -1,4 +1,4 @@
-"""What the agents of a conversation share: DATA_COLLECTION asks the blackboard for it, as part of what is seen."""
+"""DATA_COLLECTION reads the conversation's shared entries from the blackboard."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SharedNotes:
         """Send a query, and where its answer goes. Returns whether there is an actor."""
 
     async def read(self, task_id: str) -> tuple[Shared, ...]:
-        """Ask the blackboard what agents are shown of a task's conversation; nothing where there is no blackboard.
+        """Read the shared entries of a task's conversation; empty if there is no blackboard.
 
         Raises:
             ToolTimeoutError: If it does not answer.
@@ -51,7 +51,7 @@ class SharedNotes:
 
 
 async def with_shared(context: Context, run: Run, collect: Collect) -> Observation:
-    """Look, and add what the blackboard has for the agent beside what it was asked to do."""
+    """Observe the target and add the shared entries, except the agent's own requests."""
     seen = await collect(context, run)
     known = {shown(run.assign.request), shown(run.assign.task_request)}
     shared = tuple(

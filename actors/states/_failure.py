@@ -1,4 +1,4 @@
-"""What is told of work that ended by FAIL or ERROR, for whoever looks into it."""
+"""The data of the event `run.failed`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ MOST_CONTROLS = 50
 
 
 def last_look(run: Run) -> Observation | None:
-    """Give what was seen last: after the failure, or if that was not possible, before it."""
+    """Return the observation after the failure or, failing that, the last one before it."""
     return run.last_seen or (run.records[-1].observation if run.records else None)
 
 
 def controls_of(seen: Observation | None) -> dict[str, str]:
-    """Name the controls that were seen, by id; at most 50."""
+    """Return the names of at most 50 observed controls, by id."""
     return {control.id: control.name for control in seen.controls[:MOST_CONTROLS]} if seen is not None else {}
 
 
 def last_action(run: Run) -> dict[str, JsonValue]:
-    """Tell the last action that was tried, and what came of it; empty if there was none."""
+    """Return the last attempted action and its result; empty if there was none."""
     calls = [call for record in run.records for call in record.calls]
     if not (calls or run.lost):
         return {}
