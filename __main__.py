@@ -44,6 +44,7 @@ from callboard.console import (
     resume_command,
     show_task,
     take_over,
+    warn,
 )
 from callboard.messages import AgentKind, EventName, Message, Outcome
 from callboard.supervisor import Supervisor
@@ -156,6 +157,7 @@ def run(  # noqa: PLR0913 - a command's options
         again = resume_command(placed, settings if path.is_file() else placed.base, journal, models)
         print_head(console, task, placed.base if path.is_dir() else None, who.remark)
         with kept(again), Supervisor.start(placed) as supervisor:
+            warn(supervisor.warnings)
             result = play(supervisor, who.sign(task), _stage(console, who, log=log))
             print_result(console, result)
             if as_json:
@@ -199,6 +201,7 @@ def resume(  # noqa: PLR0913 - a command's options
         results = []
         if left:
             with kept(resume_command(settings, path, journal, models)), Supervisor.start(settings) as supervisor:
+                warn(supervisor.warnings)
                 results = go_on(supervisor, left, _stage(console, who, log=log))
         for result in results:
             print_result(console, result)
@@ -313,7 +316,9 @@ def check(
                 f"a trial run would really call the tools of {', '.join(placed.mcp_servers)}: only documents are copied"
             )
         keep_inside(placed)
-        with Supervisor.start(placed) as supervisor:
+        explained = placed.policy.model_copy(update={"explain": True})
+        with Supervisor.start(placed.model_copy(update={"policy": explained})) as supervisor:
+            warn(supervisor.warnings)
             handle = supervisor.submit(task)
             verdicts = [event for event in handle.events() if event.name is EventName.POLICY_DECIDED]
             result = handle.result()

@@ -146,7 +146,15 @@ class Supervisor:
         if self._traces is not None:
             self._subscribers.append(Subscriber(self._stream.open(queue=settings.events.kept), self._traces))
         self._stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.pasts))
+        self.warnings = tuple(self._check_rules())
+        """Rules of the policy that can match nothing, each with its reason; also events `policy.unmatched`."""
         self._restore(opened)
+
+    def _check_rules(self) -> Iterator[str]:
+        """Tell of rules that can match nothing."""
+        for number, reason in self._toolbox.unmatched(self.settings.policy.rules, self._lookup.listed):
+            self._stream.emit(EventName.POLICY_UNMATCHED, rule=number, reason=reason)
+            yield f"rule {number} of the policy: {reason}"
 
     def _restore(self, opened: Opened) -> None:
         """Go on with what another process began; a journal that broke before anybody could hear of it refuses that."""
@@ -191,7 +199,7 @@ class Supervisor:
             models=models,
             toolbox=self._toolbox,
             dispatcher=Dispatcher(self._stream, self._clock, self._secrets),
-            policy=Policy(settings.policy.all_rules),
+            policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
             approved=Approved(),
             secrets=self._secrets,
             budgets=Budgets(settings.budget),

@@ -5,7 +5,7 @@ from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._limits import Budget, BudgetSettings, Limits
 from callboard.config._logging import EventLog, redacted, secrets_of
 from callboard.config._observe import ObserveSettings
-from callboard.config._patterns import fits
+from callboard.config._patterns import EXPRESSION, fits
 from callboard.config._policy import PolicyRule, PolicySettings, Verdict
 from callboard.config._private import make_private, open_private
 from callboard.config._prompts import load_prompts
@@ -28,6 +28,7 @@ from callboard.config._yaml import YamlError, load_yaml
 
 __all__ = [
     "COMPATIBLE",
+    "EXPRESSION",
     "MASK",
     "BlackboardSettings",
     "Budget",

@@ -27,7 +27,7 @@ _WHOLE: dict[str, type[Section]] = {
 }
 _IN_DOUBT = {"in_doubt"}
 """What of the section `journal` is kept; all else of it says where things are."""
-_FREE = ("agent", "application", "tool", "arguments", "reason")
+_FREE = ("agent", "application", "tool", "arguments", "resource", "reason")
 """The members of a rule that are free text, and so could quote a secret."""
 
 

@@ -34,6 +34,7 @@ LEVELS = {
     EventName.MODEL_REPAIRED: "warning",
     EventName.MODEL_FAILED: "warning",
     EventName.PHASE_RETRIED: "warning",
+    EventName.POLICY_UNMATCHED: "warning",
     EventName.COMMAND_LATE: "warning",
     EventName.COMMAND_IN_DOUBT: "warning",
     EventName.LOOP_NOTICED: "warning",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from callboard.config._patterns import Pattern
 from callboard.config._section import Section
@@ -20,6 +21,10 @@ class Verdict(StrEnum):
     """A person must approve it first."""
     DENY = "deny"
     """It never runs; the model is told why."""
+
+
+def _as_tuple(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
 
 
 class PolicyRule(Section):
@@ -41,7 +46,11 @@ class PolicyRule(Section):
     hazards: tuple[Hazard, ...] = ()
     """What makes the action one that a person may want to see; one of them is enough; empty for any action."""
     arguments: dict[str, Pattern] = Field(default_factory=dict)
-    """Patterns for arguments, by name; what is no text is matched as JSON. A missing argument never matches."""
+    """Patterns for arguments, by name. They are matched as the tool gets them: checked, with its defaults, and in one
+    form (`1000` for `1000.0` and `1e3`); what is no text as JSON. A missing argument never matches."""
+    resource: Annotated[tuple[Pattern, ...], BeforeValidator(_as_tuple)] = ()
+    """Patterns for what a call touches, such as `sheet:Payroll` or `file:*.xlsx`, one or a list; none for anything. An
+    `allow` matches when each resource lies within one of them, an `approve` or `deny` when one of them touches any."""
     reason: str = ""
     """Told to the model on a denial, and to the person on an approval."""
 
@@ -60,6 +69,9 @@ class PolicySettings(Section):
     defaults: bool = True
     """Whether what deletes, overwrites, sends, installs, spends, launches, configures, leaves the workspace, or is
     unknown, needs approval if no rule says otherwise."""
+
+    explain: bool = False
+    """Whether each decision tells the arguments and resources of the call, also where no rule asks for them."""
 
     @property
     def all_rules(self) -> tuple[PolicyRule, ...]:

@@ -3,7 +3,7 @@
 from callboard.console._attendance import Attendance, attendance
 from callboard.console._board import Board
 from callboard.console._journals import SETTINGS_FILE, list_tasks, resume_command
-from callboard.console._mistakes import EXIT_CODES, INTERRUPTED, USAGE, fail, mistakes
+from callboard.console._mistakes import EXIT_CODES, INTERRUPTED, USAGE, fail, mistakes, warn
 from callboard.console._models import models_of
 from callboard.console._place import keep_inside, prepare
 from callboard.console._play import Stage, go_on, play
@@ -37,4 +37,5 @@ __all__ = [
     "resume_command",
     "show_task",
     "take_over",
+    "warn",
 ]

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from callboard.console._text import plain
 from callboard.messages import CallboardError, Outcome, SupervisorStoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 EXIT_CODES = {
     Outcome.FINISHED: 0,
@@ -41,6 +42,12 @@ def mistakes() -> Iterator[None]:
         fail("\n".join(f"{source}: can't be copied: {why}" for source, _, why in error.args[0]))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Tell of what is no mistake for sure."""
+    for text in warnings:
+        typer.echo(f"callboard: warning: {plain(text)}", err=True)
 
 
 def fail(text: str, code: int = USAGE) -> NoReturn:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import JsonValue, TypeAdapter
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from callboard.messages import Event, Task, TaskResult
 
 _SHOWN_OUTPUT = 400
+_SHOWN_ARGUMENT = 60
+_MEMBERS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
 def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> None:
@@ -52,14 +55,23 @@ def print_result(console: Console, result: TaskResult) -> None:
 
 
 def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) -> None:
-    """Say what the policy's rules said, an action a line."""
+    """Say what the policy's rules saw of each action, and what they said."""
     table = Table(box=box.SIMPLE, pad_edge=False)
-    for name in ("agent", "step", "tool", "verdict", "reason"):
-        table.add_column(name)
+    for name in ("agent", "step", "tool", "verdict", "reason", "what the rules saw"):
+        table.add_column(name, overflow="fold")
     styles = {"allow": GOOD, "approve": "yellow", "deny": BAD}
     for event in verdicts:
         verdict = str(event.data["verdict"])
         cells = (event.agent, str(event.step), str(event.data["tool"]))
-        table.add_row(*map(plain, cells), Text(verdict, styles[verdict]), plain(str(event.data["reason"])))
+        reason, seen = plain(str(event.data["reason"])), _seen(event)
+        table.add_row(*map(plain, cells), Text(verdict, styles[verdict]), reason, seen)
     console.print(table)
     console.print(f"{len(verdicts)} actions; the trial run ended as {result.outcome.value.replace('_', ' ')}")
+
+
+def _seen(event: Event) -> str:
+    """Write the arguments of a call as the rules saw them, without empty ones, and then what it touches."""
+    arguments, resources = (_MEMBERS.validate_python(event.data[name]) for name in ("canonical", "resources"))
+    lines = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items() if value != ""]
+    lines = [line if len(line) <= _SHOWN_ARGUMENT else f"{line[:_SHOWN_ARGUMENT]} …" for line in lines]
+    return "\n".join(map(plain, [*lines, *resources]))

@@ -49,6 +49,17 @@ class Hazard(Term):
     """Nothing is known of the tool but that it must not be repeated."""
 
 
+class Coverage(Term):
+    """How much of a resource the pattern of a policy's rule stands for."""
+
+    ALL = "all"
+    """The whole resource: an `allow` may match."""
+    PART = "part"
+    """Some of it, or a server can't rule that out: an `approve` or a `deny` matches, an `allow` does not."""
+    NONE = "none"
+    """Nothing of it."""
+
+
 class CommandType(Term):
     """What a command is for."""
 

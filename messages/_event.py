@@ -82,6 +82,9 @@ class EventName(Term):
     """A crash came between an action's intent and its outcome; ``probe`` is what a look, or a person, says of it."""
     POLICY_DECIDED = "policy.decided"
     """A rule gave its verdict on an action."""
+    POLICY_UNMATCHED = "policy.unmatched"
+    """A rule of the operator's can match nothing that there is, by a mistyped name for instance; `rule` is its number,
+    `reason` says which name."""
     LIST_CUT = "list.cut"
     """What an action was meant for is no longer the same; it and the later ones of its list are skipped."""
     LOOP_NOTICED = "loop.noticed"

@@ -141,6 +141,45 @@ def test_an_argument_that_is_no_text_is_matched_as_json(start):
     assert surface.deeds == [("house", "bath", "20")]
 
 
+class Payments(MemoryServer):
+    """A surface with one tool that takes a number, a flag and a default."""
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def pay(self, amount: float, urgent: bool = False, account: str = "main") -> str:  # noqa: FBT001, FBT002
+        """Pay."""
+        self.deeds.append((account, str(urgent), str(amount)))
+        return account
+
+
+@pytest.mark.parametrize(
+    ("rule", "written"),
+    [
+        ({"amount": "1000"}, {"amount": 1000.0}),
+        ({"amount": "1000"}, {"amount": "1e3"}),
+        ({"amount": "1000.0"}, {"amount": 1000}),
+        ({"urgent": "true"}, {"amount": 1, "urgent": "yes"}),
+        ({"urgent": "true"}, {"amount": 1, "urgent": 1}),
+        ({"account": "main"}, {"amount": 1}),
+    ],
+)
+def test_a_rule_sees_the_arguments_that_the_tool_gets(start, rule, written):
+    surface = Payments(MemoryServer.window())
+    policy = [{"verdict": "deny", "tool": "pay", "arguments": rule}]
+    handle = start(app=[call("pay", **written), FINISH], servers=[surface], policy=policy).submit(lone())
+    assert handle.result(PATIENCE)
+    assert (surface.deeds, verdicts(handle)) == ([], [("pay", "deny", "")])
+
+
+def test_a_decision_tells_what_the_rules_saw_and_the_model_did_not_write(start):
+    policy = {"rules": [{"verdict": "allow", "tool": "pay"}], "explain": True}
+    surface = Payments(MemoryServer.window())
+    handle = start(app=[call("pay", "FINISH", amount="1e3"), FINISH], servers=[surface], policy=policy).submit(lone())
+    assert handle.result(PATIENCE).ok
+    (told,) = (event.data for event in handle.events() if event.name is EventName.POLICY_DECIDED)
+    seen = {"amount": 1000, "urgent": False, "account": "main"}
+    assert (told["canonical"], told["inexact"], told["resources"]) == (seen, [], {"unknown": {}})
+
+
 @pytest.mark.parametrize("verdict", ["allow", "approve", "deny"])
 def test_the_first_rule_that_matches_decides(start, verdict):
     rules = [{"verdict": "deny", "tool": "read"}, {"verdict": verdict, "tool": "w*"}]
@@ -218,6 +257,35 @@ def cells(cell, value, status="CONTINUE"):
 
 def cell_of(workspace, name, cell):
     return openpyxl.load_workbook(workspace / name)["Sales"][cell].value
+
+
+PAYROLL = [{"sheet": "Payroll"}, {"sheet": "payroll"}, {"control_id": "sheet-1"}, {"cell": "'Payroll'!A1"}, {}]
+
+
+@pytest.mark.parametrize("written", PAYROLL, ids=str)
+@pytest.mark.parametrize(
+    "rule", [{"resource": "sheet:Payroll"}, {"resource": "range:Payroll!A1:A9"}, {"arguments": {"sheet": "Payroll"}}]
+)
+def test_a_sheet_that_is_denied_is_denied_however_it_is_named(start, workspace, written, rule):
+    book = openpyxl.load_workbook(workspace / "theirs.xlsx")
+    book.active.title = "Payroll"
+    book.save(workspace / "theirs.xlsx")
+    before = (workspace / "theirs.xlsx").read_bytes()
+    answers = [call("write_range", values=[[2]], **written), FINISH]
+    policy = [{"verdict": "deny", **rule}]
+    handle = start(app=answers, policy=policy, **on_documents(workspace)).submit(lone("theirs.xlsx"))
+    handle.result(PATIENCE)
+    assert verdicts(handle) == [("write_range", "deny", "")]
+    assert (workspace / "theirs.xlsx").read_bytes() == before
+
+
+def test_allow_for_a_range_does_not_let_more_than_it_through(start, workspace):
+    policy = [{"verdict": "allow", "resource": "range:Sales!A1:B2"}, {"verdict": "deny", "tool": "write_range"}]
+    answers = [cells("A1", 5), cells("B2", 6), call("write_range", sheet="Sales", cell="B2", values=[[7, 8]]), FINISH]
+    handle = start(app=answers, policy=policy, **on_documents(workspace)).submit(lone("theirs.xlsx"))
+    handle.result(PATIENCE)
+    assert [verdict for _, verdict, _ in verdicts(handle)] == ["allow", "allow", "deny"]
+    assert [cell_of(workspace, "theirs.xlsx", cell) for cell in ("A1", "B2", "C2")] == [5, 6, None]
 
 
 def test_overwriting_what_the_task_did_not_make_asks(start, until, workspace):
@@ -465,3 +533,13 @@ def test_a_hazard_check_that_takes_too_long_is_a_failure_the_model_sees(start, u
     assert handle.result(PATIENCE).ok
     assert notes[-1] == "write failed: nothing was done: asking what write would do took longer than 60 s"
     assert surface.deeds == []
+
+
+def test_a_mistyped_rule_is_a_warning_at_the_start(start, tmp_path):
+    policy = [{"verdict": "deny", "tool": "wrte"}, {"verdict": "deny", "application": "memo"}]
+    log = tmp_path / "events.log"
+    supervisor = start(app=[FINISH], policy=policy, log={"file": str(log)})
+    assert supervisor.warnings == ("rule 1 of the policy: no tool is called 'wrte'; the nearest is 'write'",)
+    supervisor.stop()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(line["level"], line["rule"]) for line in lines if line["event"] == "policy.unmatched"] == [("warning", 1)]

@@ -1,10 +1,11 @@
 """Level 3, with what: tool calls, their policy, the dispatcher, the MCP client."""
 
 from callboard.actors.commands._approved import IDENTITY, Approved
+from callboard.actors.commands._canonical import text_of
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
 from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._mcp_client import McpSession
-from callboard.actors.commands._policy import Policy, Ruling, matches
+from callboard.actors.commands._policy import Asked, Facts, Policy, Ruling, matches
 from callboard.actors.commands._secrets import Secrets
 from callboard.actors.commands._toolbox import Toolbox, Tools, find_target
 from callboard.actors.commands._tools import BoundTool, ToolFailure
@@ -12,8 +13,10 @@ from callboard.actors.commands._tools import BoundTool, ToolFailure
 __all__ = [
     "IDENTITY",
     "Approved",
+    "Asked",
     "BoundTool",
     "Dispatcher",
+    "Facts",
     "McpSession",
     "Policy",
     "Ruling",
@@ -25,4 +28,5 @@ __all__ = [
     "find_target",
     "matches",
     "stopped",
+    "text_of",
 ]

@@ -7,9 +7,12 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
+from callboard.actors.commands._canonical import by_schema
 from callboard.actors.commands._mcp_connection import ConnectionLostError, McpConnection, reason
+from callboard.actors.commands._policy import Facts
 from callboard.actors.commands._tools import BoundTool, ToolFailure, effect_of, schema_problem, value_of
 from callboard.actors.models import ToolInfo
+from callboard.actors.servers import UNKNOWN
 from callboard.messages import CommandType, Effect, Hazard, SettingsError
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_types import Tool
     from pydantic import JsonValue
 
+    from callboard.actors.commands._policy import Asked
     from callboard.actors.runtime import Deed
     from callboard.config import McpServer, Settings
     from callboard.messages import AgentKind
@@ -136,7 +140,14 @@ class RemoteTool(BoundTool):
             effect=effect_of(tool.annotations, trusted=session.trusted),
         )
 
-    async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:  # noqa: ARG002 - the interface
+    async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:  # noqa: ARG002 - the interface
+        """Read the tool's schema and annotations; what it touches nobody knows."""
+        if not (asked.arguments or asked.resources or asked.explain):
+            return Facts(self._hazards())
+        seen, inexact = by_schema(self._tool.input_schema, arguments)
+        return Facts(self._hazards(), seen, inexact, {UNKNOWN: {}})
+
+    def _hazards(self) -> frozenset[Hazard]:
         """A tool that may destroy is a hazard, and so is an unknown one with effect `once`.
 
         As MCP has it, a tool that changes something may destroy unless ``destructiveHint`` says no.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from callboard.actors.commands._canonical import text_of
+from callboard.actors.servers import UNKNOWN
 from callboard.config import PolicyRule, Verdict, fits
+from callboard.messages import Coverage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from pydantic import JsonValue
 
@@ -25,35 +28,51 @@ class Ruling:
     reason: str
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What of a call some rules look at, beside its tool and its hazards."""
+
+    arguments: frozenset[str] = frozenset()
+    """The names of arguments."""
+    resources: tuple[str, ...] = ()
+    """Patterns for resources."""
+    explain: bool = False
+    """Whether all is told, also where no rule looks at it."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rules see of a call."""
+
+    hazards: frozenset[Hazard] = frozenset()
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict)
+    """As the tool gets them, in canonical form."""
+    inexact: frozenset[str] = frozenset()
+    """Names of arguments of which nobody knows how the tool reads them: no rule allows because of them."""
+    resources: Mapping[str, Mapping[str, Coverage]] = field(default_factory=dict)
+    """What the call touches, and how much of it each pattern of the rules stands for."""
+
+
 class Policy:
     """Rules in order; the first that matches decides, and what none matches is allowed."""
 
-    def __init__(self, rules: tuple[PolicyRule, ...]) -> None:
+    def __init__(self, rules: tuple[PolicyRule, ...], *, explain: bool = False) -> None:
         self.rules = rules
+        names = frozenset(name for rule in rules for name in rule.arguments)
+        self.asked = Asked(names, tuple(dict.fromkeys(each for rule in rules for each in rule.resource)), explain)
+        """What has to be known of a call before the rules can be asked."""
 
-    def rule(
-        self,
-        agent: Address,
-        tool: ToolInfo,
-        arguments: Mapping[str, JsonValue] | None = None,
-        hazards: Collection[Hazard] = (),
-    ) -> Ruling:
+    def rule(self, agent: Address, tool: ToolInfo, facts: Facts) -> Ruling:
         """Give the ruling on a call of a tool by an agent."""
         for number, rule in enumerate(self.rules, 1):
-            if matches(rule, agent, tool, arguments or {}, hazards):
+            if matches(rule, agent, tool, facts):
                 why = rule.reason or f"rule {number} of the policy"
-                known = sorted(hazard.value for hazard in hazards)
+                known = sorted(hazard.value for hazard in facts.hazards)
                 return Ruling(rule.verdict, f"{why} ({tool.name} {', '.join(known)})" if known else why)
         return Ruling(Verdict.ALLOW, "no rule matches")
 
 
-def matches(
-    rule: PolicyRule,
-    agent: Address,
-    tool: ToolInfo,
-    arguments: Mapping[str, JsonValue],
-    hazards: Collection[Hazard],
-) -> bool:
+def matches(rule: PolicyRule, agent: Address, tool: ToolInfo, facts: Facts) -> bool:
     """Say whether a rule matches a call of a tool."""
     kind, _, rest = agent.partition("/")
     application = rest.partition("/")[0] if kind == "app" else ""
@@ -62,10 +81,34 @@ def matches(
         and fits(rule.application, application)
         and fits(rule.tool, tool.name)
         and (not rule.effects or tool.effect in rule.effects)
-        and (not rule.hazards or not set(rule.hazards).isdisjoint(hazards))
-        and all(name in arguments and fits(pattern, _text(arguments[name])) for name, pattern in rule.arguments.items())
+        and (not rule.hazards or not facts.hazards.isdisjoint(rule.hazards))
+        and all(_has(rule, facts, name, pattern) for name, pattern in rule.arguments.items())
+        and (not rule.resource or _touches(rule, facts))
     )
 
 
-def _text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _has(rule: PolicyRule, facts: Facts, name: str, pattern: str) -> bool:
+    if name not in facts.arguments or (rule.verdict is Verdict.ALLOW and name in facts.inexact):
+        return False
+    value = facts.arguments[name]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with contextlib.suppress(ValueError):
+            return float(pattern) == value  # an operator may write 1000.0
+    return fits(pattern, text_of(value))
+
+
+def _touches(rule: PolicyRule, facts: Facts) -> bool:
+    """Say whether a rule is about what a call touches: for an `allow` about all of it, else about any of it."""
+    found = [
+        {_coverage(pattern, resource, known) for pattern in rule.resource}
+        for resource, known in facts.resources.items()
+    ]
+    if rule.verdict is Verdict.ALLOW:
+        return bool(found) and UNKNOWN not in facts.resources and all(Coverage.ALL in each for each in found)
+    return any(each != {Coverage.NONE} for each in found)
+
+
+def _coverage(pattern: str, resource: str, known: Mapping[str, Coverage]) -> Coverage:
+    if pattern in known:
+        return known[pattern]
+    return Coverage.ALL if fits(pattern, resource) else Coverage.NONE

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands._tools import BoundTool, LocalTool
+from callboard.actors.commands._unmatched import KnownTool, unmatched
 from callboard.messages import AgentKind, CommandType, Observation, SettingsError, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from callboard.actors.commands._mcp_client import McpSession
     from callboard.actors.runtime import Lanes
     from callboard.actors.servers import Server, ServerTool
+    from callboard.config import PolicyRule
 
 Tools = dict[str, BoundTool]
 
@@ -55,6 +57,25 @@ class Toolbox:
     def servers(self) -> tuple[Server, ...]:
         """The servers that have targets."""
         return tuple(self._servers.values())
+
+    def unmatched(
+        self, rules: Sequence[PolicyRule], targets: Callable[[], Sequence[Target]]
+    ) -> Iterator[tuple[int, str]]:
+        """Find the rules that can match none of the tools, applications, arguments and resources that there are.
+
+        `targets` lists the targets; it is asked only if nothing else tells the applications.
+        """
+        known = [
+            KnownTool(tool.name, tool.roots, frozenset(tool.tool.parameters.get("properties", ())))
+            for tools in self._tools.values()
+            for tool in tools
+        ]
+        for session in self._sessions:
+            for tool in session.tools():
+                names = frozenset(tool.info.schema.get("properties", ()))
+                known.append(KnownTool(tool.info.name, frozenset(), names or None))
+        kinds = {kind for server in self.servers for kind in server.resource_kinds}
+        yield from unmatched(rules, known, kinds, lambda: [target.address.split("/")[1] for target in targets()])
 
     def server(self, target: Target) -> Server:
         """Give the server that offers a target.

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue, SecretStr, ValidationError
+from pydantic_core import to_jsonable_python
 from referencing import Registry
 
+from callboard.actors.commands._canonical import canonical
+from callboard.actors.commands._policy import Facts
 from callboard.actors.models import ToolInfo
-from callboard.actors.servers import Server
-from callboard.messages import CommandType, Effect, Hazard, Probe
+from callboard.actors.servers import UNKNOWN, Server, ToolError
+from callboard.messages import CommandType, Effect, Probe
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from mcp_types import CallToolResult
 
+    from callboard.actors.commands._policy import Asked
     from callboard.actors.runtime import Deed, Lanes
     from callboard.actors.servers import ServerTool
     from callboard.messages import Foreseen, Intent, Target
@@ -49,9 +54,9 @@ class BoundTool(ABC):
             return f"{self.info.name} has no argument {', '.join(map(repr, unknown))}; it takes: {names}"
         return self._check({**arguments, **self.binds})
 
-    async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:  # noqa: ARG002 - the interface
-        """Say what a call would do that a person may want to see first. `made`: files that the task has made."""
-        return frozenset()
+    @abstractmethod
+    async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
+        """Say of a call what the policy's rules look at. `made`: files that the task has made, as absolute paths."""
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:  # noqa: ARG002 - the interface
         """Give the fingerprint that the surface will have after a call; empty where nobody can tell."""
@@ -106,12 +111,38 @@ class LocalTool(BoundTool):
             return f"{self.info.name}: {'; '.join(problems)}"
         return None
 
-    async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:
+    async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         """Ask the tool's mark, and the server for this call; the server may look at its surface for it."""
-        if self._target is None or not self._asks:
-            return self._hazards
-        ask = functools.partial(self._server.hazards, self._target, self.info.name, arguments, made)
-        return self._hazards | await self._lanes.run(self._lane, ask)
+        about = functools.partial(self._facts, arguments, made, asked)
+        asks = (self._asks and self._target is not None) or asked.arguments or asked.resources or asked.explain
+        return await self._lanes.run(self._lane, about) if asks else Facts(self._hazards)
+
+    def _facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
+        server, target, name = self._server, self._target, self.info.name
+        hazards = self._hazards
+        if self._asks and target is not None:
+            hazards |= server.hazards(target, name, arguments, made)
+        if not (asked.arguments or asked.resources or asked.explain):
+            return Facts(hazards)
+        seen: Mapping[str, JsonValue] = self._canonical({**arguments, **self.binds})
+        touched: Collection[str] = (UNKNOWN,)
+        with contextlib.suppress(ToolError):  # the tool itself will refuse such a call
+            seen = server.canonical(target, name, seen)
+        if asked.resources or asked.explain:
+            with contextlib.suppress(ToolError):
+                touched = server.resources(target, name, seen)
+        resources = {
+            resource: {pattern: server.coverage(target, pattern, resource) for pattern in asked.resources}
+            for resource in touched
+        }
+        return Facts(hazards, seen, resources=resources)
+
+    def _canonical(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Give the arguments as the tool gets them; what is secret stays the reference that stands for it."""
+        given = self._tool.fn_metadata.validate_arguments(dict(arguments))
+        shown = {name: arguments[name] if isinstance(value, SecretStr) else value for name, value in given.items()}
+        values: dict[str, JsonValue] = to_jsonable_python(shown, serialize_unknown=True)
+        return {name: canonical(value) for name, value in values.items()}
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
         """Ask the server."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from callboard.actors.commands import text_of
 from callboard.actors.processing._collect import in_time
 from callboard.config import Verdict
 from callboard.messages import EventName
@@ -12,7 +13,9 @@ from callboard.messages import EventName
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from callboard.actors.commands import Ruling
+    from pydantic import JsonValue
+
+    from callboard.actors.commands import Asked, Facts, Ruling
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Action, Observation
@@ -40,8 +43,9 @@ async def ruling(  # noqa: PLR0913 - what a verdict depends on
     """
     services, assign = context.services, run.assign
     tool = services.toolbox.actions(context.kind, assign.target)[action.tool]
-    hazards = await in_time(context, tool.hazards(action.arguments, made), f"asking what {action.tool} would do")
-    said = services.policy.rule(assign.address, tool.info, action.arguments, hazards)
+    asked = services.policy.asked
+    facts = await in_time(context, tool.facts(action.arguments, made, asked), f"asking what {action.tool} would do")
+    said = services.policy.rule(assign.address, tool.info, facts)
     waived = ""
     if said.verdict is Verdict.APPROVE:
         if approved:
@@ -59,7 +63,19 @@ async def ruling(  # noqa: PLR0913 - what a verdict depends on
         effect=tool.info.effect.value,
         verdict=said.verdict.value,
         reason=said.reason,
-        hazards=sorted(hazard.value for hazard in hazards),
+        hazards=sorted(hazard.value for hazard in facts.hazards),
+        canonical=_canonical(facts, action, asked),
+        inexact=sorted(facts.inexact if asked.explain else facts.inexact & asked.arguments),
+        resources={name: dict(known) for name, known in facts.resources.items()},
         waived=waived,
     )
     return type(said)(Verdict.ALLOW, said.reason) if waived else said
+
+
+def _canonical(facts: Facts, action: Action, asked: Asked) -> dict[str, JsonValue]:
+    """Give the arguments as the rules saw them: all of them where that is asked for, else what the action lacks."""
+    if asked.explain:
+        return dict(facts.arguments)
+    seen = ((name, facts.arguments[name]) for name in asked.arguments & facts.arguments.keys())
+    given = action.arguments
+    return {name: value for name, value in seen if name not in given or text_of(given[name]) != text_of(value)}

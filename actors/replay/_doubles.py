@@ -6,20 +6,20 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from callboard.actors.commands import BoundTool, Dispatcher, Policy, Ruling, Toolbox, matches
+from pydantic import BaseModel, JsonValue
+
+from callboard.actors.commands import BoundTool, Dispatcher, Facts, Policy, Ruling, Toolbox, matches
 from callboard.actors.models import Model, ModelAnswer, ToolInfo
 from callboard.actors.replay._tape import RecordedError
 from callboard.actors.runtime import Lanes
 from callboard.actors.servers import Server
 from callboard.config import MASK, Verdict
-from callboard.messages import CommandType, Effect, Hazard, Observation, Phase, Probe, ToolTimeoutError
+from callboard.messages import CommandType, Coverage, Effect, Hazard, Observation, Phase, Probe, ToolTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from pydantic import JsonValue
-
-    from callboard.actors.commands import Secrets, Tools
+    from callboard.actors.commands import Asked, Secrets, Tools
     from callboard.actors.models import ModelRequest
     from callboard.actors.processing import Context
     from callboard.actors.replay._tape import Tape
@@ -30,6 +30,15 @@ if TYPE_CHECKING:
     from callboard.messages import Address, AgentKind, Command, CommandResult, Control, Foreseen, Intent, Target
 
 _T = TypeVar("_T")
+
+
+class _Seen(BaseModel):
+    """What an event tells of what the rules saw; earlier versions told less."""
+
+    hazards: frozenset[Hazard]
+    canonical: dict[str, JsonValue] = {}
+    inexact: frozenset[str] = frozenset()
+    resources: dict[str, dict[str, Coverage]] = {}
 
 
 class RecordedLook:
@@ -77,7 +86,7 @@ class RecordedTool(BoundTool):
         reason = self._tape.sent_back()
         return reason if reason.startswith((self.info.name, "it was sent back")) else None
 
-    async def hazards(self, arguments: Mapping[str, JsonValue], made: Collection[str]) -> frozenset[Hazard]:  # noqa: ARG002 - the interface
+    async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:  # noqa: ARG002 - the interface
         """Give what the policy was told."""
         tape = self._tape
         said = tape.ruled = tape.verdict(self.info.name, arguments)
@@ -86,11 +95,11 @@ class RecordedTool(BoundTool):
                 raise ToolTimeoutError(tape.refused())
             if tape.failed_at(Phase.ACTION_EXECUTION):
                 raise tape.failure()
-            return frozenset()
+            return Facts(arguments=arguments)
         if "effect" in said:
             self.info = replace(self.info, effect=Effect(str(said["effect"])))
-        hazards = said["hazards"]
-        return frozenset(Hazard(str(hazard)) for hazard in hazards) if isinstance(hazards, list) else frozenset()
+        seen = _Seen.model_validate(said)
+        return Facts(seen.hazards, {**arguments, **seen.canonical}, seen.inexact, seen.resources)
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:  # noqa: ARG002 - the interface
         """Give what a look had said."""
@@ -113,24 +122,21 @@ class RecordedPolicy(Policy):
         self,
         agent: Address,
         tool: ToolInfo,
-        arguments: Mapping[str, JsonValue] | None = None,
-        hazards: Collection[Hazard] = (),
+        facts: Facts,
     ) -> Ruling:
         """Give the ruling, or the recorded one."""
         said = self._tape.ruled
-        if said is not None and self._is_unsure(agent, tool, arguments or {}, hazards):
+        if said is not None and self._is_unsure(agent, tool, facts):
             return Ruling(Verdict(str(said["verdict"])), str(said["reason"]))
-        return super().rule(agent, tool, arguments, hazards)
+        return super().rule(agent, tool, facts)
 
-    def _is_unsure(
-        self, agent: Address, tool: ToolInfo, arguments: Mapping[str, JsonValue], hazards: Collection[Hazard]
-    ) -> bool:
+    def _is_unsure(self, agent: Address, tool: ToolInfo, facts: Facts) -> bool:
         """Say whether a rule that may match, and of which that is not known, stands before all that do."""
-        veiled = {name for name, value in arguments.items() if "${secret:" in json.dumps(value)}
+        veiled = {name for name, value in facts.arguments.items() if "${secret:" in json.dumps(value)}
         for rule in self.rules:
             known = {name: each for name, each in rule.arguments.items() if name not in veiled and MASK not in name}
-            if matches(rule.model_copy(update={"arguments": known}), agent, tool, arguments, hazards):
-                patterns = (rule.agent, rule.application, rule.tool, *known.values())
+            if matches(rule.model_copy(update={"arguments": known}), agent, tool, facts):
+                patterns = (rule.agent, rule.application, rule.tool, *rule.resource, *known.values())
                 return len(known) < len(rule.arguments) or any(MASK in pattern for pattern in patterns)
         return False
 

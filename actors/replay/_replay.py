@@ -145,7 +145,7 @@ class _Player:
         stage = self._stage
         if settings == stage.services.settings:
             return
-        policy, budgets = Policy(settings.policy.all_rules), Budgets(settings.budget)
+        policy, budgets = Policy(settings.policy.all_rules, explain=settings.policy.explain), Budgets(settings.budget)
         past = past_of(self._rows, 0.0)
         if past is not None:
             book_past(past, budgets)
@@ -174,7 +174,7 @@ def _services(settings: Settings) -> Services:
         models={},
         toolbox=Toolbox((), (), lanes),
         dispatcher=Dispatcher(stream, clock, secrets),
-        policy=Policy(settings.policy.all_rules),
+        policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
         approved=Approved(),
         budgets=Budgets(settings.budget),
         lanes=lanes,

@@ -12,10 +12,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 
+from callboard.config import fits
 from callboard.messages import (
     AgentKind,
     CommandType,
     Control,
+    Coverage,
     Effect,
     Foreseen,
     Hazard,
@@ -30,10 +32,12 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-__all__ = ["Server", "ServerTool", "ToolError", "tool"]
+__all__ = ["UNKNOWN", "Server", "ServerTool", "ToolError", "tool"]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _MARK = "__callboard_tool__"
+UNKNOWN = "unknown"
+"""A resource that can't be named; no rule allows it, unless it asks for no resource."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,8 @@ class Server(ABC):
     """Whether the surface may go on changing after an action, so that an observation has to wait for it to be quiet."""
     blocks: bool = True
     """Whether its methods, and its tools that are no coroutine functions, may block or take a while."""
+    resource_kinds: tuple[str, ...] = ()
+    """The kinds of resource that `resources` names, so that a rule with a mistyped one is noticed."""
 
     @abstractmethod
     def targets(self) -> tuple[Target, ...]:
@@ -156,6 +162,53 @@ class Server(ABC):
             made: Files that the task has made itself, as absolute paths.
         """
         return set()
+
+    def canonical(
+        self,
+        target: Target | None,  # noqa: ARG002 - the interface
+        tool: str,  # noqa: ARG002 - the interface
+        arguments: Mapping[str, JsonValue],
+    ) -> Mapping[str, JsonValue]:
+        """Write the arguments of a call in the one form that the policy's rules see, where there are several.
+
+        A server whose tools take a thing under several names, or without a name, says here which one it is: rules would
+        have to list all of them otherwise, and a model could choose the one that was forgotten.
+
+        Args:
+            target: The target that it is called on; None for a HostAgent's call.
+            tool: The tool's name.
+            arguments: All its arguments: checked, with defaults, and with what is bound.
+
+        Raises:
+            ToolError: If the tool would refuse them; the rules see them as they are.
+        """
+        return arguments
+
+    def resources(
+        self,
+        target: Target | None,  # noqa: ARG002 - the interface
+        tool: str,  # noqa: ARG002 - the interface
+        arguments: Mapping[str, JsonValue],  # noqa: ARG002 - the interface
+    ) -> Collection[str]:
+        """Name what a call touches, reading or writing, each as ``<kind>:<name>``: ``file:/home/me/a.txt``.
+
+        A whole is named in place of its parts. What can't be told is `UNKNOWN`; nothing is named by a call that touches
+        nothing. The arguments are those of `canonical`.
+
+        Raises:
+            ToolError: If the tool would refuse the call; counts as `UNKNOWN`.
+        """
+        return (UNKNOWN,)
+
+    def coverage(self, target: Target | None, pattern: str, resource: str) -> Coverage:  # noqa: ARG002 - the interface
+        """Say how much of a resource the pattern of a rule stands for; by default all, if it fits its text.
+
+        Args:
+            target: The target of the call.
+            pattern: A glob, or a regular expression after ``re:``.
+            resource: One of those that `resources` named.
+        """
+        return Coverage.ALL if fits(pattern, resource) else Coverage.NONE
 
     def expected(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:  # noqa: ARG002 - the interface
         """Give the fingerprint that a target will have after a call that must not be repeated; empty if unknown."""

@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
-from callboard.actors.commands import Toolbox, find_target
+from callboard.actors.commands import Asked, Toolbox, find_target
 from callboard.actors.servers import Server, tool
 from callboard.messages import AgentKind, CommandType, Effect, Hazard, Observation, SettingsError, Target, TargetKind
 
@@ -125,14 +125,15 @@ async def test_a_server_is_asked_for_the_hazards_of_a_call_if_it_knows_any(lanes
         assert asked[-4:] == (window, "type_text", {"text": "x"}, ())
         return {Hazard.SENDS}
 
+    async def found(tool, arguments):
+        tools = Toolbox([office], (), lanes).tools(AgentKind.APP, window)
+        return (await tools[tool].facts(arguments, (), Asked())).hazards
+
     (window,) = office.targets()
-    assert (
-        await Toolbox([office], (), lanes).tools(AgentKind.APP, window)["type_text"].hazards({"text": "x"}, ()) == set()
-    )
+    assert await found("type_text", {"text": "x"}) == set()
     monkeypatch.setattr(Office if of_the_class else office, "hazards", hazards)
-    tools = Toolbox([office], (), lanes).tools(AgentKind.APP, window)
-    assert await tools["type_text"].hazards({"text": "x"}, ()) == {Hazard.SENDS}
-    assert await tools["look"].hazards({}, ()) == set()  # it only reads
+    assert await found("type_text", {"text": "x"}) == {Hazard.SENDS}
+    assert await found("look", {}) == set()  # it only reads
 
 
 def test_a_bound_argument_is_hidden_from_the_model(type_text):

@@ -160,6 +160,7 @@ def test_what_should_not_happen_is_seen_where_only_warnings_are_written():
         "model.failed",
         "model.repaired",
         "phase.retried",
+        "policy.unmatched",
         "run.failed",
         "target.abandoned",
         "task.cancelling",

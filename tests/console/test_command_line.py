@@ -319,6 +319,14 @@ def test_policy_check_shows_each_verdict_and_leaves_nothing(
     assert not (here / "runs").exists()
 
 
+def test_policy_check_shows_what_the_rules_saw_and_warns(call: Call, folder: Callable[..., Path]) -> None:
+    rules = [{"verdict": "deny", "tool": "create_documnt"}]
+    result = call("policy", "check", folder(CREATE, policy=rules), "--json")
+    assert "rule 1 of the policy: no tool is called 'create_documnt'; the nearest is 'create_document'" in result.stderr
+    (verdict,) = json.loads(result.stdout)
+    assert next(iter(verdict["resources"])).startswith("file:/")
+
+
 @pytest.fixture
 def originals(tmp_path: Path) -> Path:
     """A folder of documents that must not be changed."""

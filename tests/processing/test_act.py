@@ -250,7 +250,7 @@ async def test_each_verdict_is_told(stage):
     here = stage(answer(write("a"), APPEND, READ), policy=policy)
     await acted(here)
     told = [event.data for event in here.events(EventName.POLICY_DECIDED)]
-    common = {"control": "field-1", "hazards": [], "waived": ""}
+    common = {"control": "field-1", "hazards": [], "waived": "", "canonical": {}, "inexact": [], "resources": {}}
     assert [{key: value for key, value in verdict.items() if key != "arguments"} for verdict in told] == [
         {"tool": "write", "effect": "idempotent", "verdict": "allow", "reason": "rule 1 of the policy", **common},
         {"tool": "append", "effect": "once", "verdict": "deny", "reason": "no", **common},

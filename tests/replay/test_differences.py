@@ -9,7 +9,8 @@ import pytest
 from callboard import Task
 from callboard.actors.models import AppResponse
 from callboard.actors.states import AppAgentStateManager, By, Move, WorkingState
-from callboard.messages import InvalidAnswerError
+from callboard.messages import Coverage, InvalidAnswerError
+from callboard.testing import MemoryServer
 from support import ASSIGN, FINISH, append
 
 INVALID = {"Status": "FINISH", "Function": "append", "Args": {"control_id": "field-1"}}
@@ -34,6 +35,28 @@ def test_another_verdict_of_the_policy(whole):
 def test_a_rule_on_effects_reads_the_recorded_effect(whole):
     assert whole.again(policy=[{"verdict": "deny", "effects": ["read", "idempotent"]}]).same
     assert not whole.again(policy=[{"verdict": "deny", "effects": ["once"]}]).same
+
+
+class Fields(MemoryServer):
+    """A surface that says which field a call touches, and of which a pattern for all fields stands for a part."""
+
+    resource_kinds = ("field",)
+
+    def resources(self, target, tool, arguments):
+        return [f"field:{arguments['control_id']}"]
+
+    def coverage(self, target, pattern, resource):
+        return Coverage.PART if pattern == "field:any" else super().coverage(target, pattern, resource)
+
+
+def test_rules_on_resources_and_arguments_read_what_was_seen(record):
+    record.surface = Fields(MemoryServer.window())
+    policy = [{"verdict": "allow", "resource": "field:any"}, {"verdict": "deny", "arguments": {"target": "memo:one"}}]
+    task = Task(id="t", request="x", target="memo:one")
+    record.run(task, app=[append("1"), append("2", "FINISH"), FINISH], policy=policy)
+    assert record.surface.deeds == []
+    assert record.again().same
+    assert not record.again(policy=[{"verdict": "deny", "resource": "field:field-2"}]).same
 
 
 def test_a_limit_that_is_lower_now(whole):

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 from mcp.server.mcpserver import MCPServer
 from pydantic import Field
 
-from callboard.actors.servers._server import Server, ServerTool, ToolError, collect, tool
+from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect, tool
 from callboard.actors.servers.documents._excel import ExcelTools
+from callboard.actors.servers.documents._excel_touch import coverage
 from callboard.actors.servers.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
 from callboard.actors.servers.documents._word import WordTools
 from callboard.actors.servers.documents._workspace import ROOTS, Snapshot, Workspace
+from callboard.config import fits
 from callboard.messages import (
     AgentKind,
     CommandType,
     Control,
+    Coverage,
     Effect,
     Foreseen,
     Hazard,
@@ -31,7 +34,6 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
 
     from pydantic import JsonValue
 
@@ -40,6 +42,7 @@ HOST = (AgentKind.HOST,)
 _NAMES = {"word": "Word", "excel": "Excel"}
 _UNTITLED = {"word": ("Document", ".docx"), "excel": ("Workbook", ".xlsx")}
 _MAX_CONTROLS = 400
+_FILE = "file:"
 
 Window = Annotated[str, Field(description="The window's id or name, as listed.")]
 
@@ -91,6 +94,7 @@ class DocumentServer(Server):
     """
 
     name = "documents"
+    resource_kinds = ("file", "sheet", "range")
     settles = False  # a document changes only by a call, and is quiet when that returns
 
     def __init__(self, workspace: Path, *, max_bytes: int = 50_000_000) -> None:
@@ -150,6 +154,48 @@ class DocumentServer(Server):
         if tool in {"write_range", "set_formula"} and not self._excel.overwrites(document, tool, arguments):
             return set()
         return {Hazard.OVERWRITES}
+
+    def canonical(
+        self,
+        target: Target | None,
+        tool: str,  # noqa: ARG002 - the arguments say it
+        arguments: Mapping[str, JsonValue],
+    ) -> Mapping[str, JsonValue]:
+        """Write which sheet and which cells a call means, and a window by its id."""
+        if "window" in arguments:
+            return {**arguments, "window": self.select_window(str(arguments["window"])).id}
+        document = _document_of(target) if target is not None else ""
+        return self._excel.canonical(document, arguments) if document and _root(document) == "excel" else arguments
+
+    def resources(self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]) -> list[str]:
+        """Name the ranges and sheets that a call touches; the file where it has none, or another file is made."""
+        files = [arguments[name] for name in ("path", "window") if name in arguments]
+        if tool == "start_application":
+            files.append(self._untitled(str(arguments["name"])))
+        found = [f"{_FILE}{self._workspace.path(str(document))}" for document in files]
+        if target is None:
+            return found
+        document = _document_of(target)
+        whole = f"{_FILE}{self._workspace.path(document)}"
+        if _root(document) != "excel":
+            return [*found, whole]
+        try:
+            return [*found, *self._excel.resources(document, tool, arguments)]
+        except ToolError:
+            return [*found, whole, UNKNOWN]
+
+    def coverage(self, target: Target | None, pattern: str, resource: str) -> Coverage:
+        """Compare a pattern with a resource, and with the file that it is in; that by its path in the workspace too."""
+        of_file = resource.startswith(_FILE)
+        path = self._workspace.path(_document_of(target)) if target is not None and not of_file else None
+        path = Path(resource.removeprefix(_FILE)) if of_file else path
+        if path is not None:
+            names = [f"{_FILE}{path}", f"{_FILE}{path.relative_to(self.workspace).as_posix()}"]
+            if any(fits(pattern, name) for name in names):
+                return Coverage.ALL
+            if any(fits(pattern.casefold(), name.casefold()) for name in names):
+                return Coverage.PART  # the same file where the file system takes capitals for small letters
+        return Coverage.NONE if of_file or resource == UNKNOWN else coverage(pattern, resource)
 
     def tools(self) -> tuple[ServerTool, ...]:
         """Build the tools of the host, of both applications, and of each; names are unique within an application."""
@@ -214,14 +260,7 @@ class DocumentServer(Server):
     @tool(effect=Effect.ONCE, agents=HOST, offered=False)
     def start_application(self, name: Annotated[str, Field(description="The application: word or excel.")]) -> Target:
         """Start an application with a new untitled document; answers with its window."""
-        root = name.casefold()
-        if root not in _UNTITLED:
-            msg = f"there is no application {name!r}; there are: word, excel"
-            raise ToolError(msg)
-        stem, suffix = _UNTITLED[root]
-        taken = {path.name.casefold() for path in self._workspace.folder.iterdir()}
-        number = next(n for n in range(1, len(taken) + 2) if f"{stem}{n}{suffix}".casefold() not in taken)
-        return self.create_document(f"{stem}{number}{suffix}")
+        return self.create_document(self._untitled(name))
 
     @tool(effect=Effect.READ, type=CommandType.DATA_COLLECTION)
     def get_controls(self, document: Document) -> Answer:
@@ -256,6 +295,17 @@ class DocumentServer(Server):
         self._workspace.create(path, snapshot.data, copy.model_dump(mode="json"))
         return copy
 
+    def _untitled(self, application: str) -> str:
+        """Find a free name for a new document."""
+        root = application.casefold()
+        if root not in _UNTITLED:
+            msg = f"there is no application {application!r}; there are: word, excel"
+            raise ToolError(msg)
+        stem, suffix = _UNTITLED[root]
+        taken = {path.name.casefold() for path in self._workspace.folder.iterdir()}
+        number = next(n for n in range(1, len(taken) + 2) if f"{stem}{n}{suffix}".casefold() not in taken)
+        return f"{stem}{number}{suffix}"
+
     def _observe(self, document: str, *, remember: bool) -> Observation:
         snapshot = self._workspace.read(document, remember=remember)
         application = self._applications[snapshot.root]
@@ -276,13 +326,17 @@ class DocumentServer(Server):
         return Observation(controls=tuple(shown), window=window, fingerprint=snapshot.fingerprint)
 
 
+def _root(document: str) -> str:
+    return ROOTS[PurePosixPath(document).suffix.lower()]
+
+
 def _window(document: str) -> Target:
     path = PurePosixPath(document)
     return Target(
         id=document,
         name=path.name,
         kind=TargetKind.WINDOW,
-        address=f"app/{ROOTS[path.suffix.lower()]}/{document}",
+        address=f"app/{_root(document)}/{document}",
         server=DocumentServer.name,
         binds={"document": document},
     )

@@ -22,7 +22,7 @@ from callboard.actors.servers.documents._excel_cells import (
     write_cells,
 )
 from callboard.actors.servers.documents._excel_charts import ChartPlan, ChartType, add_chart
-from callboard.actors.servers.documents._excel_controls import find, find_all, parse_cells, place, tree
+from callboard.actors.servers.documents._excel_controls import find_all, parse_cells, place, sheet_of, tree
 from callboard.actors.servers.documents._excel_file import (
     ExcelFile,
     Value,
@@ -32,6 +32,7 @@ from callboard.actors.servers.documents._excel_file import (
 from callboard.actors.servers.documents._excel_formulas import checked, fill
 from callboard.actors.servers.documents._excel_move import SortKey, reorder, sort_rows
 from callboard.actors.servers.documents._excel_references import holders, mentions, renamed
+from callboard.actors.servers.documents._excel_touch import canonical, resources
 from callboard.actors.servers.documents._office import damaged
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, width_of
 from callboard.messages import ESSENTIAL, Control, Effect, Hazard
@@ -96,6 +97,14 @@ class ExcelTools:
     def empty(self) -> bytes:
         """Make a new workbook."""
         return ExcelFile.new().to_bytes()
+
+    def canonical(self, document: str, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Write arguments with the title of the sheet and the cells that they mean."""
+        return canonical(self._load(self._workspace.read(document)), arguments)
+
+    def resources(self, document: str, tool_name: str, arguments: Mapping[str, Any]) -> Iterator[str]:
+        """Name the sheets and ranges that a call touches."""
+        return resources(self._load(self._workspace.read(document)), tool_name, arguments)
 
     def overwrites(self, document: str, tool_name: str, arguments: Mapping[str, Any]) -> bool:
         """Say whether a call that writes cells finds something else in them. What it would refuse overwrites nothing.
@@ -335,7 +344,7 @@ class ExcelTools:
     ) -> Answer:
         """Rename a sheet; formulas, names and charts that refer to it follow."""
         with self._editing(document) as file:
-            found = _named_sheet(file, sheet, control_id, control_name)
+            found = sheet_of(file, sheet, control_id, control_name)
             _check_title(file, title, found)
             _check_structure(file)
             old = found.title
@@ -357,7 +366,7 @@ class ExcelTools:
     ) -> Answer:
         """Delete a sheet with all that is on it, unless it is the last one or others refer to it."""
         with self._editing(document) as file:
-            found = _named_sheet(file, sheet, control_id, control_name)
+            found = sheet_of(file, sheet, control_id, control_name)
             _check_structure(file)
             if sum(other.sheet_state == "visible" for other in file.book.worksheets if other is not found) == 0:
                 msg = f"{found.title!r} is the last sheet that can be seen; a workbook needs one"
@@ -388,16 +397,6 @@ def _held(sheet: Worksheet, cells: CellRange) -> list[tuple[JsonValue, bool] | N
     """Read what cells hold, and whether it is a formula; None for an empty one."""
     rows = sheet.iter_rows(cells.min_row, cells.max_row, cells.min_col, cells.max_col)
     return [None if cell.value is None else (read_value(cell), is_formula(cell)) for row in rows for cell in row]
-
-
-def _named_sheet(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> Worksheet:
-    if not control_id:
-        return file.sheet(sheet)
-    control = find(file, control_id, control_name)
-    if control.kind != "sheet" or sheet.casefold() not in {"", control.name.casefold()}:
-        msg = f"{control_id!r} is not the sheet that is meant"
-        raise ToolError(msg)
-    return file.sheet(control.name)
 
 
 def _check_title(file: ExcelFile, title: str, renaming: Worksheet | None = None) -> None:

@@ -145,6 +145,21 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
     return Place(found, parse_cells(wanted) if wanted else used_range(found))
 
 
+def sheet_of(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> Worksheet:
+    """Find the sheet that a call names by its title, or by its control.
+
+    Raises:
+        ToolError: If there is none, or the title and the control contradict each other.
+    """
+    if not control_id:
+        return file.sheet(sheet)
+    control = find(file, control_id, control_name)
+    if control.kind != "sheet" or sheet.casefold() not in {"", control.name.casefold()}:
+        msg = f"{control_id!r} is not the sheet that is meant"
+        raise ToolError(msg)
+    return file.sheet(control.name)
+
+
 def parse_cells(text: str) -> CellRange:
     """Read a range such as ``A1`` or ``A1:C10``.
 

@@ -129,8 +129,7 @@ def fill(sheet: Worksheet, cells: CellRange, formula: str) -> None:
         ToolError: If a cell is the inside of a merged one, or a reference would leave the sheet.
     """
     origin = sheet.cell(cells.min_row, cells.min_col).coordinate
-    last = f"{get_column_letter(cells.max_col)}{cells.max_row}"
-    furthest = _moved(formula, origin, last)
+    furthest = filled(formula, cells)
     for token, _, _ in ranges(furthest[1:]):
         _check_reference(token.value, furthest)
     for row in range(cells.min_row, cells.max_row + 1):
@@ -141,6 +140,16 @@ def fill(sheet: Worksheet, cells: CellRange, formula: str) -> None:
                 raise ToolError(msg)
             cell.value = _moved(formula, origin, cell.coordinate)
             cell.data_type = "f"
+
+
+def filled(formula: str, cells: CellRange) -> str:
+    """Give what a formula of the top left cell becomes in the last one of a range.
+
+    Raises:
+        ToolError: If a reference would leave the sheet.
+    """
+    first, last = (f"{get_column_letter(column)}{row}" for row, column in (cells.top[0], cells.bottom[-1]))
+    return _moved(formula, first, last)
 
 
 def _moved(formula: str, origin: str, to: str) -> str:

@@ -1,0 +1,115 @@
+"""Arguments in canonical form: one text for each value, whichever way a model wrote it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+from referencing import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
+EXACT_FLOATS = 2**53
+"""Up to here a floating-point number holds every integer."""
+_NESTED = 20
+"""How deep a schema is followed; one may refer to itself."""
+_TEXT = frozenset({"string", "null"})
+
+
+def canonical(value: JsonValue) -> JsonValue:
+    """Write whole numbers as integers, in lists and objects too: ``1000.0`` and ``1e3`` become ``1000``."""
+    if isinstance(value, float) and value.is_integer() and abs(value) <= EXACT_FLOATS:
+        return int(value)
+    if isinstance(value, dict):
+        return {name: canonical(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [canonical(item) for item in value]
+    return value
+
+
+def text_of(value: JsonValue) -> str:
+    """Write a canonical value as the text that a rule's pattern is held against: a text as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def by_schema(
+    schema: Mapping[str, Any], arguments: Mapping[str, JsonValue], root: Mapping[str, Any] | None = None
+) -> tuple[dict[str, JsonValue], frozenset[str]]:
+    """Put valid arguments in canonical form, with the defaults that a JSON Schema declares.
+
+    Args:
+        schema: An object's schema.
+        arguments: The object.
+        root: The schema that references in it point into; by default it is that.
+
+    Returns:
+        The arguments, and the names of those of which the schema does not say what type they have: a server may
+        read them in ways that nobody can foresee.
+    """
+    parts = schema.get("properties", {})
+    given = {name: part["default"] for name, part in parts.items() if isinstance(part, dict) and "default" in part}
+    read = {
+        name: _value(parts.get(name), value, root if root is not None else schema, _NESTED)
+        for name, value in {**given, **arguments}.items()
+    }
+    values = {name: value for name, (value, _) in read.items()}
+    return values, frozenset(name for name, (_, exact) in read.items() if not exact)
+
+
+def _value(schema: Any, value: JsonValue, root: Mapping[str, Any], left: int) -> tuple[JsonValue, bool]:  # noqa: ANN401 - any JSON
+    """Give a value in canonical form, and whether its schema says of what type each part of it is."""
+    if not isinstance(schema, dict) or left == 0:
+        return canonical(value), False
+    if "$ref" in schema:
+        return _value(_pointed_at(str(schema["$ref"]), root), value, root, left - 1)
+    for name in ("anyOf", "oneOf", "allOf"):
+        if name in schema:
+            return _of_branches(schema, name, value, root, left)
+    types = schema.get("type", ())
+    named = frozenset([types] if isinstance(types, str) else types)
+    if isinstance(value, dict) and "object" in named:
+        made, inexact = by_schema(schema, value, root)
+        return made, not inexact
+    if isinstance(value, list) and "array" in named:
+        found = [_value(schema.get("items"), item, root, left - 1) for item in value]
+        return [item for item, _ in found], all(exact for _, exact in found)
+    # beside another type a text may be read as a value of that one
+    typed = bool(named) and (named <= _TEXT or not isinstance(value, str))
+    return canonical(value), typed or "enum" in schema or "const" in schema
+
+
+def _of_branches(
+    schema: Mapping[str, Any], name: str, value: JsonValue, root: Mapping[str, Any], left: int
+) -> tuple[JsonValue, bool]:
+    fitting = [branch for branch in schema[name] if _fits(branch, value, root)]
+    if not fitting:
+        return canonical(value), False
+    typed = schema[name] if isinstance(value, str) and name != "allOf" else fitting
+    exact = all(_value(branch, value, root, left - 1)[1] for branch in typed if not _is_null(branch))
+    return _value(fitting[0], value, root, left - 1)[0], exact
+
+
+def _is_null(schema: Any) -> bool:  # noqa: ANN401 - any JSON
+    return isinstance(schema, dict) and schema.get("type") == "null"
+
+
+def _pointed_at(reference: str, root: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    """Give the schema that a reference within the root means; None for one that points elsewhere, or nowhere."""
+    if not reference.startswith("#/"):
+        return root if reference == "#" else None
+    place: Any = root
+    for step in reference[2:].split("/"):
+        place = place.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(place, dict) else None
+    return place
+
+
+def _fits(schema: Mapping[str, Any], value: JsonValue, root: Mapping[str, Any]) -> bool:
+    whole = {name: root[name] for name in ("$defs", "definitions") if name in root} | dict(schema)
+    try:
+        return bool(jsonschema.Draft202012Validator(whole, registry=Registry()).is_valid(value))
+    except Exception:  # noqa: BLE001 - an edge: the schema is a third party's, and may be anything
+        return False
