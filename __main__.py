@@ -17,6 +17,7 @@ import yaml
 from pydantic import Field, TypeAdapter
 from rich.console import Console
 
+from callboard.actors.commands import Secrets
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import By, mermaid
 from callboard.config import Settings
@@ -155,7 +156,8 @@ def run(  # noqa: PLR0913 - a command's options
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
         task, placed = prepare(path, settings, output, changes)
         again = resume_command(placed, settings if path.is_file() else placed.base, journal, models)
-        print_head(console, task, placed.base if path.is_dir() else None, who.remark)
+        shown = Secrets(placed.secrets).as_kept(task)
+        print_head(console, shown, placed.base if path.is_dir() else None, who.remark)
         with kept(again), Supervisor.start(placed) as supervisor:
             warn(supervisor.warnings)
             result = play(supervisor, who.sign(task), _stage(console, who, log=log))

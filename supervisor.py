@@ -49,7 +49,7 @@ from callboard.actors.runtime import (
     refuse_own_thread,
 )
 from callboard.actors.servers import Server, shipped
-from callboard.config import EventLog, Settings, load_prompts
+from callboard.config import EventLog, Settings, keys_of, load_prompts
 from callboard.messages import (
     AgentKind,
     BlackboardQuery,
@@ -110,13 +110,13 @@ class Supervisor:
             log = EventLog(settings)
             undo.callback(log.close)
             self._models = named_models(settings)
-            named = record({**self._models, **given_models(models or {})}, settings)
+            self._secrets = Secrets(settings.secrets, keys_of(settings))
+            named = record({**self._models, **given_models(models or {})}, settings, self._secrets.redact)
             _check_types(servers, clock)
             self._metrics = Metrics() if settings.observe.metrics else None
             self._traces = Traces(settings=settings) if settings.observe.traces else None
             self._log = log
             self._clock = clock or SystemClock("callboard-clock")
-            self._secrets = Secrets(settings.secrets)
             opened = open_journal(settings, self._clock, self._broken.set_result)
             self._journal = opened.journal
             undo.callback(self._journal.close, STOP_SECONDS)
@@ -169,8 +169,8 @@ class Supervisor:
         """Make the stream of events, with all that takes each of them: log, journal, counters."""
         kept, queue = self.settings.events.kept, self.settings.events.queue
         tasks = self.settings.limits.kept_tasks if opened.events is None else 0  # a file has the events of all
-        veil = self._secrets.veil
-        stream = EventStream(self._clock, kept, queue, tasks=tasks, seq=opened.seq, past=opened.events, veil=veil)
+        redact = self._secrets.redact
+        stream = EventStream(self._clock, kept, queue, tasks=tasks, seq=opened.seq, past=opened.events, redact=redact)
         sinks = (self._log.write, opened.sink, self._metrics.see if self._metrics is not None else None)
         for sink in sinks:
             if sink is not None:

@@ -62,7 +62,7 @@ class Backstage:
     journal: Journal
     limits: Limits
     pipelines: dict[AgentKind, Pipeline]
-    veil: Callable[[str, Message], Message] = lambda _task_id, message: message
+    redact: Callable[[str, Message], Message] = lambda _task_id, message: message
     """Takes out of a task's message what nobody may see."""
 
 
@@ -232,7 +232,7 @@ class Agent(ScheduledActor):
         def back(said: Message | BaseException) -> None:
             if isinstance(said, BaseException):
                 said = StepFailed(phase=None, causes=Cause.chain(said, where=address))
-            said = backstage.veil(assign.task_id, said)
+            said = backstage.redact(assign.task_id, said)
             returned = JobReturned(assign.task_id, assign.token, job, said)
             late = valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded)
             if late or (lease.suspended and _failed(said)):

@@ -2,14 +2,16 @@
 
 from callboard.config._host_log import HostLog
 from callboard.config._in_force import in_force, settings_in_force
+from callboard.config._keys import keys_of, output_redactor
 from callboard.config._limits import Budget, BudgetSettings, Limits
-from callboard.config._logging import EventLog, redacted, secrets_of
+from callboard.config._logging import EventLog
 from callboard.config._observe import ObserveSettings
 from callboard.config._patterns import EXPRESSION, fits
 from callboard.config._policy import PolicyRule, PolicySettings, Verdict
 from callboard.config._private import make_private, open_private
 from callboard.config._prompts import load_prompts
 from callboard.config._providers import COMPATIBLE, Provider
+from callboard.config._redactor import REFERENCE, Redactor
 from callboard.config._secrets import MASK, in_url, masked
 from callboard.config._sections import (
     BlackboardSettings,
@@ -30,6 +32,7 @@ __all__ = [
     "COMPATIBLE",
     "EXPRESSION",
     "MASK",
+    "REFERENCE",
     "BlackboardSettings",
     "Budget",
     "BudgetSettings",
@@ -47,6 +50,7 @@ __all__ = [
     "PolicySettings",
     "Prompts",
     "Provider",
+    "Redactor",
     "Settings",
     "SupervisionSettings",
     "SystemSettings",
@@ -55,12 +59,12 @@ __all__ = [
     "fits",
     "in_force",
     "in_url",
+    "keys_of",
     "load_prompts",
     "load_yaml",
     "make_private",
     "masked",
     "open_private",
-    "redacted",
-    "secrets_of",
+    "output_redactor",
     "settings_in_force",
 ]

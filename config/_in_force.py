@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from callboard.config._keys import output_redactor
 from callboard.config._limits import BudgetSettings, Limits
-from callboard.config._logging import redacted, secrets_of
 from callboard.config._policy import PolicySettings
 from callboard.config._secrets import MASK
 from callboard.config._sections import JournalSettings, SystemSettings
@@ -38,9 +38,9 @@ def in_force(settings: Settings) -> dict[str, JsonValue]:
     """
     kept: dict[str, Any] = {name: getattr(settings, name).model_dump(mode="json") for name in _WHOLE}
     kept["journal"] = settings.journal.model_dump(mode="json", include=_IN_DOUBT)
-    secrets = sorted(set(secrets_of(settings)), key=len, reverse=True)
+    redactor = output_redactor(settings)
     for rule in kept["policy"]["rules"]:
-        rule.update({name: redacted(rule[name], secrets) for name in _FREE})
+        rule.update({name: redactor.redact(rule[name]) for name in _FREE})
     return kept
 
 

@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import pydantic_core
 import structlog
-from pydantic import BaseModel, SecretStr
 
+from callboard.config._keys import output_redactor
 from callboard.config._private import make_private, open_private
-from callboard.config._providers import Provider
-from callboard.config._secrets import MASK, secrets_in_arguments, secrets_in_url, with_bare
-from callboard.config._sections import McpServer
 from callboard.config._writer import Writer
 from callboard.messages import Event, EventName, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from callboard.config._settings import Settings
@@ -35,6 +31,7 @@ LEVELS = {
     EventName.MODEL_FAILED: "warning",
     EventName.PHASE_RETRIED: "warning",
     EventName.POLICY_UNMATCHED: "warning",
+    EventName.SECRET_REFUSED: "warning",
     EventName.COMMAND_LATE: "warning",
     EventName.COMMAND_IN_DOUBT: "warning",
     EventName.LOOP_NOTICED: "warning",
@@ -52,7 +49,6 @@ LEVELS = {
 
 _NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 """The numbers of the levels, as `logging` has them."""
-_SHORTEST_SECRET = 4
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -72,7 +68,7 @@ class EventLog:
         Raises:
             SettingsError: If the file can't be opened.
         """
-        self._secrets = tuple(sorted(set(secrets_of(settings)), key=len, reverse=True))
+        self._redactor = output_redactor(settings)
         self._least = _NUMBERS[settings.log.level]
         outputs: list[tuple[str, TextIO, Any, bool]] = []
         how = settings.log.format
@@ -89,7 +85,7 @@ class EventLog:
 
     def _line(self, logger: Any, event: Event) -> str:  # noqa: ANN401 - a structlog bound logger
         log = getattr(logger, LEVELS.get(event.name, "info"))
-        return f"{log(event.name.value, **redacted(_fields(event), self._secrets))}\n"
+        return f"{log(event.name.value, **self._redactor.redact(_fields(event)))}\n"
 
     @property
     def lost(self) -> int:
@@ -118,21 +114,6 @@ class EventLog:
             writer.finish()
         ended = [writer.join(end - time.monotonic()) for writer in self._writers]
         return all(ended)
-
-
-def redacted(value: Any, secrets: Sequence[str]) -> Any:  # noqa: ANN401 - any JSON
-    """Give a value without secrets; where one holds another, the longer one has to come first."""
-    if not secrets:
-        return value
-    if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, MASK)
-        return value
-    if isinstance(value, dict):
-        return {redacted(key, secrets): redacted(item, secrets) for key, item in value.items()}
-    if isinstance(value, list):
-        return [redacted(item, secrets) for item in value]
-    return value
 
 
 def _open(path: Path) -> TextIO:
@@ -207,26 +188,3 @@ def _tamed(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, list):
         return [_tamed(item) for item in value]
     return value
-
-
-def secrets_of(settings: object) -> Iterator[str]:
-    """Find all secret values in settings; very short ones are left, since they would blot out ordinary text."""
-    return (secret for secret in _secrets_in(settings) if len(secret) >= _SHORTEST_SECRET)
-
-
-def _secrets_in(value: object) -> Iterator[str]:
-    if isinstance(value, SecretStr):
-        yield from with_bare(value.get_secret_value())
-    elif isinstance(value, BaseModel):
-        for name in type(value).model_fields:
-            yield from _secrets_in(getattr(value, name))
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _secrets_in(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _secrets_in(item)
-    if isinstance(value, McpServer | Provider):
-        yield from secrets_in_url(value.url or "")
-    if isinstance(value, McpServer):
-        yield from secrets_in_arguments(value.args)

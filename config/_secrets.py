@@ -25,6 +25,11 @@ _ITEM = re.compile(r"(?:(?P<name>[^=&]*)=)?(?P<value>[^&]+)")
 _SCHEME = re.compile(r"(?:basic|bearer|token)\s+(?P<value>.+)", re.IGNORECASE)
 
 
+def like_a_key(name: str) -> bool:
+    """Say whether a variable, header or option has a name like a key's or a password's."""
+    return re.fullmatch(_NAME, name, re.IGNORECASE) is not None
+
+
 def in_url(text: str) -> list[Span]:
     """Find what is secret in each URL of a text: user and password, and the values of the query."""
     found = []
@@ -101,4 +106,4 @@ def _query(url: re.Match[str]) -> Iterator[tuple[int, int, bool]]:
         return
     for item in _ITEM.finditer(url.string, *url.span("query")):
         start, end = item.span("value")
-        yield start, end, bool(re.fullmatch(_NAME, item["name"] or "", re.IGNORECASE)) or end - start >= _LONG
+        yield start, end, like_a_key(item["name"] or "") or end - start >= _LONG

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pydantic_settings
-from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict, YamlConfigSettingsSource
+from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
 
 from callboard.config._limits import BudgetSettings, Limits
 from callboard.config._observe import ObserveSettings
@@ -28,10 +28,28 @@ from callboard.config._sections import (
 )
 from callboard.config._supervision import SupervisionSettings
 from callboard.config._yaml import YamlError, load_yaml
-from callboard.messages import SettingsError
+from callboard.messages import AnySecret, SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic.fields import FieldInfo
     from pydantic_settings import PydanticBaseSettingsSource
+
+
+class _Environment(EnvSettingsSource):
+    """The environment; a secret in it is a text as it is written, even one that looks like JSON."""
+
+    def explode_env_vars(self, field_name: str, field: FieldInfo, env_vars: Mapping[str, str | None]) -> dict[str, Any]:
+        """Collect the variables of a section."""
+        found = super().explode_env_vars(field_name, field, env_vars)
+        if field_name != "secrets":
+            return found
+        prefix = f"{self.env_prefix}{field_name}{self.env_nested_delimiter}".lower()
+        return {
+            name: given if isinstance(given, dict) and "value" in given else env_vars.get(f"{prefix}{name}", given)
+            for name, given in found.items()
+        }
 
 
 class Settings(BaseSettings):
@@ -59,8 +77,9 @@ class Settings(BaseSettings):
     """Where models live, by the name that stands before the colon of a model's name."""
     prompts: Prompts = Prompts()
     """Prompt files that replace the shipped ones."""
-    secrets: dict[str, SecretStr] = Field(default_factory=dict)
-    """Values that tools get where an argument says `${secret:NAME}`; never shown to models, people or records."""
+    secrets: dict[str, AnySecret] = Field(default_factory=dict)
+    """Values that tools get where an argument says `${secret:NAME}`, never shown to models, people or records: a text,
+    or `{value, tools, parameters, targets}` with patterns for where a model may name it."""
     documents: Documents = Documents()
     """The documents server."""
     mcp_servers: dict[str, McpServer] = Field(default_factory=dict)
@@ -99,12 +118,12 @@ class Settings(BaseSettings):
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the hook's signature
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the hook's signature
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the hook's signature
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - as above
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - as above
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Let arguments beat the environment, and the environment the file."""
-        return init_settings, env_settings, YamlConfigSettingsSource(settings_cls)
+        return init_settings, _Environment(settings_cls), YamlConfigSettingsSource(settings_cls)
 
     @classmethod
     def load(cls, path: str | Path | None = None, *, base: Path | None = None, **changes: Any) -> Settings:  # noqa: ANN401 - whatever the fields take

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 from rich.console import Group
 from rich.live import Live
 
+from callboard.actors.commands import Secrets
 from callboard.console._board import Board
 from callboard.console._mistakes import EXIT_CODES, fail
 from callboard.console._people import People
@@ -68,7 +69,8 @@ def play(supervisor: Supervisor, task: Task, stage: Stage) -> TaskResult:
     def submitted() -> tuple[TaskHandle]:
         return (supervisor.submit(task),)
 
-    return _shown(supervisor, [Board(task.id, task.request)], submitted, stage, after=None)[0]
+    shown = Secrets(supervisor.settings.secrets).as_kept(task)
+    return _shown(supervisor, [Board(task.id, shown.request)], submitted, stage, after=None)[0]
 
 
 def go_on(supervisor: Supervisor, left: Sequence[History], stage: Stage) -> list[TaskResult]:

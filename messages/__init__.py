@@ -104,7 +104,7 @@ from callboard.messages._step import (
     paired,
 )
 from callboard.messages._target import Control, ControlRef, Observation, Target, TargetKind
-from callboard.messages._task import PlanStep, SubtaskResult, Task, TaskResult, new_task_id
+from callboard.messages._task import AnySecret, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
 
 __all__ = [
     "ESSENTIAL",
@@ -115,6 +115,7 @@ __all__ = [
     "Answer",
     "AnswerRefusedError",
     "Answered",
+    "AnySecret",
     "ApprovalAnswer",
     "ApprovalRequest",
     "AskedQuestion",
@@ -181,6 +182,7 @@ __all__ = [
     "RunStatus",
     "ScriptError",
     "Seconds",
+    "Secret",
     "SettingsError",
     "Shared",
     "SharedQuery",

@@ -91,6 +91,9 @@ class Action(Value):
     call_id: str = ""
     """What its result is known by: ``<run>.<step>.<position>``, given by the step that decided on it, and kept while it
     is held. Empty before that."""
+    program: bool = False
+    """Whether a program decided on it, a script or a function: ``${secret:NAME}`` stands for a secret in all its
+    arguments then. In a language model's it does so only where the secret was granted."""
 
 
 class Command(Message):
@@ -109,6 +112,8 @@ class Command(Message):
     type: CommandType = CommandType.ACTION
     tool: str
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    program: bool = False
+    """Whether a program decided on it."""
     timeout: Seconds = Field(gt=0)
 
 

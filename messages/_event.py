@@ -82,6 +82,8 @@ class EventName(Term):
     """A crash came between an action's intent and its outcome; ``probe`` is what a look, or a person, says of it."""
     POLICY_DECIDED = "policy.decided"
     """A rule gave its verdict on an action."""
+    SECRET_REFUSED = "secret.refused"  # noqa: S105 - a name
+    """A model's answer named a `secret` where it was not granted; its action was not run."""
     POLICY_UNMATCHED = "policy.unmatched"
     """A rule of the operator's can match nothing that there is, by a mistyped name for instance; `rule` is its number,
     `reason` says which name."""

@@ -32,6 +32,8 @@ class Answered(Message):
     """Whether it may refer to results, as a model of a provider may."""
     offered: tuple[str, ...] = ()
     """The statuses that it could choose from; empty for a program's, and from versions that did not keep them."""
+    program: bool = False
+    """Whether a program gave it; not so for those of versions that did not keep it."""
     cut: str = ""
     """Why it is not whole, where it was cut, or more than is taken."""
     fingerprint: str = ""

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import (
     BeforeValidator,
+    ConfigDict,
     Field,
     JsonValue,
     SecretStr,
@@ -28,6 +29,34 @@ def new_task_id() -> str:
 
 SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
 """What a secret is called: letters, digits and ``_ . -``."""
+
+
+class Secret(Value):
+    """A secret, and where a language model may have it put in: the calls that all of the patterns fit.
+
+    A pattern is a glob. In what a program writes, a script or a function, it is put in wherever it is named.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    value: SecretStr
+    """What tools get."""
+    tools: Annotated[tuple[str, ...], AnySequence] = ()
+    """Patterns for names of tools; empty for any."""
+    parameters: Annotated[tuple[str, ...], AnySequence] = ()
+    """Patterns for names of parameters; empty for those alone that a tool declares as `SecretStr`. Those of third
+    parties' tools count only if their server is trusted."""
+    targets: Annotated[tuple[str, ...], AnySequence] = ()
+    """Patterns for the id, name or address of the target; empty for any."""
+
+
+def _as_secret(value: object) -> object:
+    text = SecretStr(value) if isinstance(value, str) else value
+    return Secret(value=text) if isinstance(text, SecretStr) else value
+
+
+AnySecret = Annotated[Secret, BeforeValidator(_as_secret)]
+"""A secret; its value alone is taken too."""
 
 
 class PlanStep(Value):
@@ -61,9 +90,11 @@ class Task(Message):
     the steps are followed one by one (follower mode), each a round.
     """
 
+    model_config = ConfigDict(hide_input_in_errors=True)
+
     kind: Literal["task"] = "task"
     id: TaskId = Field(default_factory=new_task_id)
-    """What it is called in journal, log and events. It is never veiled: `submit` refuses one that holds a secret of
+    """What it is called in journal, log and events. It is never redacted: `submit` refuses one that holds a secret of
     six characters or more."""
     request: str = ""
     """What is to be done, in words. May be left out when there is a plan."""
@@ -76,14 +107,14 @@ class Task(Message):
     key: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     """An idempotency key of the host program's: a second task with the same key is the same task. Of one that quotes a
     secret a digest is kept."""
-    secrets: dict[SecretName, SecretStr | None] = Field(default_factory=dict)
-    """Values that tools get where an argument says ``${secret:NAME}``. Nobody else sees them, and nothing keeps them:
-    None for one that was lost with its process."""
+    secrets: dict[SecretName, AnySecret | None] = Field(default_factory=dict)
+    """Values that tools get where an argument says ``${secret:NAME}``; a value alone, or a `Secret` that says where a
+    model may name it. Nobody else sees them, and nothing keeps them: None for one that was lost with its process."""
     labels: dict[str, str] = Field(default_factory=dict)
     """The host program's own keys; carried into the events and the log, never interpreted."""
 
     @field_serializer("secrets", when_used="json")
-    def _names_alone(self, secrets: dict[str, SecretStr | None]) -> dict[str, None]:
+    def _names_alone(self, secrets: dict[str, Secret | None]) -> dict[str, None]:
         return dict.fromkeys(secrets)
 
     @model_validator(mode="after")

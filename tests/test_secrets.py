@@ -163,12 +163,12 @@ def test_a_secret_in_an_error_or_a_persons_answer_is_not_recorded(start, tmp_pat
 
 @pytest.mark.parametrize("secret", ['pass"word', "pässword", 'päss"word', "päss\\word\n"])
 @pytest.mark.parametrize("write", [str, repr, json.dumps, lambda value: json.dumps(value, ensure_ascii=False)])
-def test_a_secret_is_veiled_however_it_is_written_in_a_text(secret, write):
+def test_a_secret_is_redacted_however_it_is_written_in_a_text(secret, write):
     secrets = Secrets({})
     secrets.keep(Task(id="t", request="x", secrets={"password": SecretStr(secret)}))
     written = write(secret)
     quote = "" if written == secret else written[0]
-    seen = secrets.veil("t", Observation(text=f"it is {written}."))
+    seen = secrets.redact("t", Observation(text=f"it is {written}."))
     assert seen.text == f"it is {quote}${{secret:password}}{quote}."
 
 
@@ -272,9 +272,9 @@ def test_a_secret_within_another_or_within_its_name_is_fully_redacted():
     values = {"pin": "4711", "account": "DE4711-0815", "4711": "secret:account"}
     given = Task(id="t", request="x", secrets={name: SecretStr(value) for name, value in values.items()})
     secrets.keep(given)
-    seen = secrets.veil("t", Observation(text="DE4711-0815 4711 secret:account ${secret:4711}"))
+    seen = secrets.redact("t", Observation(text="DE4711-0815 4711 secret:account ${secret:4711}"))
     assert seen.text == "${secret:account} ${secret:pin} ${secret:4711} ${secret:4711}"
-    assert secrets.veil("t", seen) == seen
+    assert secrets.redact("t", seen) == seen
 
 
 def test_a_secret_that_is_called_as_it_reads_can_be_read_again(start, tmp_path):

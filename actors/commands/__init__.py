@@ -6,7 +6,7 @@ from callboard.actors.commands._dispatcher import Dispatcher, stopped
 from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._mcp_client import McpSession
 from callboard.actors.commands._policy import Asked, Facts, Policy, Ruling, matches
-from callboard.actors.commands._secrets import Secrets
+from callboard.actors.commands._secrets import Place, SecretRefusedError, Secrets, UnknownSecretError
 from callboard.actors.commands._toolbox import Toolbox, Tools, find_target
 from callboard.actors.commands._tools import BoundTool, ToolFailure
 
@@ -18,13 +18,16 @@ __all__ = [
     "Dispatcher",
     "Facts",
     "McpSession",
+    "Place",
     "Policy",
     "Ruling",
+    "SecretRefusedError",
     "Secrets",
     "TargetLookup",
     "ToolFailure",
     "Toolbox",
     "Tools",
+    "UnknownSecretError",
     "find_target",
     "matches",
     "stopped",

@@ -44,7 +44,7 @@ class Dispatcher:
         `foresee` hears what it is about to write, and `note` what it posts to the blackboard.
         """
         deed = Deed(lease, lambda: self._tell_late(command, lease), foresee, note)
-        result = self._secrets.veil(command.task_id, await self._run(command, tools, deed))
+        result = self._secrets.redact(command.task_id, await self._run(command, tools, deed))
         self.report(command, lease, result)
         return result
 
@@ -64,7 +64,8 @@ class Dispatcher:
             async with limit:
                 with deed.committing():
                     pass  # a lease that is void already allows nothing, whatever the tool asks itself
-                arguments = self._secrets.fill(command.task_id, command.parameters)
+                place = None if command.program else tool.place
+                arguments = self._secrets.fill(command.task_id, command.parameters, place)
                 value = _checked(await tool.call(arguments, deed))
         except TimeoutError as failure:
             deed.void()

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 from callboard.actors.commands._canonical import by_schema
 from callboard.actors.commands._mcp_connection import ConnectionLostError, McpConnection, reason
 from callboard.actors.commands._policy import Facts
-from callboard.actors.commands._tools import BoundTool, ToolFailure, effect_of, schema_problem, value_of
+from callboard.actors.commands._secrets import Place
+from callboard.actors.commands._tools import (
+    BoundTool,
+    ToolFailure,
+    declared_secret,
+    effect_of,
+    schema_problem,
+    value_of,
+)
 from callboard.actors.models import ToolInfo
 from callboard.actors.servers import UNKNOWN
 from callboard.messages import CommandType, Effect, Hazard, SettingsError
@@ -139,6 +147,8 @@ class RemoteTool(BoundTool):
             schema={"additionalProperties": True, **_without_null(tool.input_schema)},
             effect=effect_of(tool.annotations, trusted=session.trusted),
         )
+        declared = declared_secret(tool.input_schema) if session.trusted else frozenset[str]()
+        self.place = Place(self.info.name, declared)
 
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:  # noqa: ARG002 - the interface
         """Read the tool's schema and annotations; what it touches nobody knows."""

@@ -2,92 +2,143 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import hashlib
-import json
-import re
 import threading
-from enum import Enum
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from callboard.messages import Task, Value
+from callboard.actors.servers import ToolError
+from callboard.config import MASK, REFERENCE, Redactor
+from callboard.messages import Secret, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    import re
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pydantic import JsonValue, SecretStr
+    from pydantic import JsonValue
 
-_MARK = re.compile(r"\$\{secret:([A-Za-z0-9_.-]+)\}")
-SHORTEST = 4
-"""Shorter values are put in, but not looked for in what comes back: they would be found everywhere."""
+    from callboard.messages import Control, Decision, Target
 
-SHORTEST_IN_ID = 6
-"""Shorter values may stand in a task's id: they would be found there by chance."""
-
-STRUCTURE = frozenset(
-    {
-        "kind",
-        "id",
-        "task_id",
-        "run_id",
-        "call_id",
-        "session",
-        "address",
-        "agent",
-        "server",
-        "status",
-        "state",
-        "tool",
-        "secrets",
-    }
-)
-"""Members of messages that name something, secrets included; their texts are no free ones."""
+SHORTEST_IN_NAME = 6
+"""Shorter values may stand in an id or an argument: they would be found there by chance."""
 
 KEY_ROUNDS = 50_000
 """How dear it is to guess a key that quotes a secret from what is kept of it: some 20 ms a guess."""
 
-_M = TypeVar("_M", bound=Value)
+_T = TypeVar("_T")
 
 
 class UnknownSecretError(Exception):
     """A tool's argument names a secret that nobody has given, or that did not survive a restart."""
 
 
+class SecretRefusedError(ToolError):
+    """A model's answer names a secret where it was not granted; the text is for the model."""
+
+    def __init__(self, name: str, tool: str, parameter: str) -> None:
+        self.name, self.parameter = name, parameter
+        super().__init__(
+            f"the secret {name!r} is not granted to {tool}, argument {parameter!r}, here: it was not put in. "
+            "Who gave it has to grant it for that; leave it out, or say what is missing"
+        )
+
+
+@dataclass(frozen=True)
+class Place:
+    """The call of a tool in which a model's answer names secrets."""
+
+    tool: str
+    declared: frozenset[str] = frozenset()
+    """The parameters that the tool declares as secret."""
+    target: Target | None = None
+
+    def granted(self, secret: Secret, parameter: str) -> bool:
+        """Say whether a secret is granted to one of its parameters.
+
+        It has to be one that the secret names, or one declared as secret where it names none, of a tool and on a target
+        that it names, or of any where it names none.
+        """
+        target = self.target
+        known = ("",) if target is None else (target.id, target.name, target.address)
+        return (
+            (_fits(secret.parameters, parameter) if secret.parameters else parameter in self.declared)
+            and (not secret.tools or _fits(secret.tools, self.tool))
+            and (not secret.targets or _fits(secret.targets, *known))
+        )
+
+
+def _fits(patterns: tuple[str, ...], *names: str) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in names)
+
+
 class Secrets:
     """The secrets of the operator and of the tasks that are not over. Thread-safe.
 
-    ``${secret:NAME}`` in a tool's argument stands for a value; in what tools answer and surfaces show, the values are
-    replaced by that.
+    ``${secret:NAME}`` in a tool's argument stands for a value: wherever a program wrote it, and in a model's answer
+    where it was granted. In what tools answer and surfaces show, the values are replaced by that.
     """
 
-    def __init__(self, operators: Mapping[str, SecretStr]) -> None:
-        """Take the operator's, which all tasks may use; a task's own beat them."""
-        self._operators = {name: value.get_secret_value() for name, value in operators.items()}
-        self._tasks: dict[str, dict[str, str]] = {}
+    def __init__(self, operators: Mapping[str, Secret], keys: Iterable[str] = ()) -> None:
+        """Take the operator's, which all tasks may use, and `keys`, which none may; a task's own beat them."""
+        self._operators = dict(operators)
+        self._keys = dict.fromkeys(keys, MASK)
+        self._tasks: dict[str, dict[str, Secret]] = {}
+        self._redactors: dict[str, Redactor] = {}
+        self._shared = self._redactor({})
         self._lock = threading.Lock()
 
     def keep(self, task: Task) -> None:
         """Keep a task's secrets while it runs."""
         if task.secrets:
+            own = _own(task)
             with self._lock:
-                self._tasks[task.id] = _own(task)
+                self._tasks[task.id], self._redactors[task.id] = own, self._redactor(own)
 
     def drop(self, task_id: str) -> None:
         """Forget a task's secrets."""
         with self._lock:
             self._tasks.pop(task_id, None)
+            self._redactors.pop(task_id, None)
 
     def names(self, task_id: str) -> tuple[str, ...]:
         """Name what a task's tools may be given."""
         return tuple(self._of(task_id))
 
-    def fill(self, task_id: str, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    def granted(
+        self, task_id: str, places: Sequence[tuple[Place, Iterable[str]]]
+    ) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """List the secrets that a model may name in some calls, each with the places: ``tool, argument``."""
+        found = (
+            (
+                name,
+                tuple(
+                    f"{place.tool}, {each}" for place, names in places for each in names if place.granted(secret, each)
+                ),
+            )
+            for name, secret in self._of(task_id).items()
+        )
+        return tuple((name, where) for name, where in found if where)
+
+    def fill(self, task_id: str, arguments: dict[str, JsonValue], place: Place | None) -> dict[str, JsonValue]:
         """Put the values in their places.
 
+        Args:
+            task_id: The task.
+            arguments: A call's.
+            place: The call, where a model decided on it; None where a program did.
+
         Raises:
+            SecretRefusedError: If a secret is not granted there.
             UnknownSecretError: If there is no such secret (any more).
         """
         known = self._of(task_id)
+        if place is not None:
+            for parameter, given in arguments.items():
+                for name in _named(given):
+                    if name in known and not place.granted(known[name], parameter):
+                        raise SecretRefusedError(name, place.tool, parameter)
 
         def value(mark: re.Match[str]) -> str:
             if mark[1] not in known:
@@ -97,60 +148,101 @@ class Secrets:
                     "and are lost with the process; those of the settings are there again"
                 )
                 raise UnknownSecretError(msg)
-            return known[mark[1]]
+            return known[mark[1]].value.get_secret_value()
 
-        return {name: _each(given, lambda text: _MARK.sub(value, text)) for name, given in arguments.items()}
+        return {name: _each(given, lambda text: REFERENCE.sub(value, text)) for name, given in arguments.items()}
 
-    def veil(self, task_id: str, message: _M) -> _M:
-        """Put the names back in the values' places, in all texts of what is to be kept, told or shown.
+    def shown_as(self, task_id: str, control: Control) -> Control:
+        """Give a control as its surface names it."""
+        if not REFERENCE.search(control.name):
+            return control
+        return control.model_copy(update=self.fill(task_id, {"name": control.name}, None))
 
-        What names something (`STRUCTURE`), numbers and pictures stay as they are. Of a task's key that quotes a secret
-        a digest is left, so that keys which differ in a secret alone are two.
+    def redact(self, task_id: str, message: _T) -> _T:
+        """Put the names back in the values' places, in all texts of what is to be kept, told, shown or asked.
+
+        Of a task's key that quotes a secret a digest is left, so that keys which differ in a secret alone are two.
         """
-        if not (self._operators or self._tasks):
-            return message
-        return _veiled(message, self._of(task_id))
+        return _redacted(self.redactor(task_id), message)
 
-    def check_id(self, task: Task) -> None:
-        """Refuse an id of the host program's that holds a secret: ids name things everywhere, and are not veiled.
+    def decided(self, task_id: str, decision: Decision, *, program: bool) -> Decision:
+        """Redact what was decided. In a program's arguments the names stand for the values, and are put in again.
+
+        A model may have read a value in a picture. As a name it is put in only where it was granted; of short values
+        that can't be said, since a model may write them by chance.
+        """
+        redacted = self.redact(task_id, decision)
+        if program or redacted.actions == decision.actions:
+            return redacted
+        return redacted.model_copy(update={"actions": self.redactor(task_id).long.redact(decision.actions)})
+
+    def redactor(self, task_id: str) -> Redactor:
+        """Give what redacts the texts of a task."""
+        with self._lock:
+            return self._redactors.get(task_id, self._shared)
+
+    def in_target(self, task_id: str, target: Target) -> bool:
+        """Say whether a secret stands in what names a target: that is in every record, and is not redacted."""
+        return _holder(self._of(task_id), _names_of(target)) is not None
+
+    def check_names(self, task: Task, target: Target | None = None) -> None:
+        """Refuse a task whose names hold a secret: they stand in every record, and are not redacted.
 
         Raises:
-            ValueError: If it does; the secret is named.
+            ValueError: If its id, session or target does; the secret is named.
         """
-        if "id" not in task.model_fields_set:
-            return
-        for name, value in {**self._operators, **_own(task)}.items():
-            if len(value) >= SHORTEST_IN_ID and value in task.id:
+        given: dict[str, list[str]] = {
+            name: [getattr(task, name) or ""] for name in ("id", "session") if name in task.model_fields_set
+        }
+        given["target"] = [task.target or ""] if target is None else _names_of(target)
+        for what, names in given.items():
+            held = _holder({**self._operators, **_own(task)}, names)
+            if held is not None:
                 msg = (
-                    f"this task can't be taken: its id holds the secret {name!r}; ids stand in journal, log and events"
+                    f"this task can't be taken: its {what} holds the secret {held!r}, and names stand in journal, log "
+                    "and events: choose another one"
                 )
                 raise ValueError(msg)
 
     def as_kept(self, task: Task, of: Task | None = None) -> Task:
         """Put a task's own secrets and the operator's out of sight in it, or in another one that may be the same."""
-        return _veiled(of if of is not None else task, {**self._operators, **_own(task)})
+        return _redacted(self._redactor(_own(task)), of if of is not None else task)
 
-    def _of(self, task_id: str) -> dict[str, str]:
+    def _redactor(self, own: Mapping[str, Secret]) -> Redactor:
+        known = {**self._operators, **own}
+        marks: dict[str, str] = {}
+        for name, secret in known.items():
+            marks.setdefault(secret.value.get_secret_value(), f"${{secret:{name}}}")
+        return Redactor({**self._keys, **marks}, SHORTEST_IN_NAME)
+
+    def _of(self, task_id: str) -> dict[str, Secret]:
         with self._lock:
             own = self._tasks.get(task_id)
         return {**self._operators, **own} if own else self._operators
 
 
-def _own(task: Task) -> dict[str, str]:
-    return {name: value.get_secret_value() for name, value in task.secrets.items() if value is not None}
+def _names_of(target: Target) -> list[str]:
+    return [target.id, target.address, *map(str, target.binds.values())]
 
 
-def _veiled(message: _M, secrets: Mapping[str, str]) -> _M:
-    known = [(name, value) for name, value in secrets.items() if len(value) >= SHORTEST]
-    if not known:
-        return message
+def _holder(secrets: Mapping[str, Secret], names: Iterable[str]) -> str | None:
+    """Name a secret whose value stands in one of some names; None if none does."""
+    for name, secret in secrets.items():
+        value = secret.value.get_secret_value()
+        if len(value) >= SHORTEST_IN_NAME and any(value in each for each in names):
+            return name
+    return None
 
-    marks = {written: f"${{secret:{name}}}" for name, value in reversed(known) for written in _forms(value)}
-    found = re.compile("|".join([_MARK.pattern, *map(re.escape, sorted(marks, key=len, reverse=True))]))
-    veiled: _M = _each(message, lambda text: found.sub(lambda match: marks.get(match[0], match[0]), text))
-    if isinstance(message, Task) and isinstance(veiled, Task) and message.key != veiled.key:
-        return veiled.model_copy(update={"key": _digest(message.key or "", veiled.key or "")})
-    return veiled
+
+def _own(task: Task) -> dict[str, Secret]:
+    return {name: secret for name, secret in task.secrets.items() if secret is not None}
+
+
+def _redacted(redactor: Redactor, message: _T) -> _T:
+    redacted = redactor.redact(message)
+    if isinstance(message, Task) and isinstance(redacted, Task) and message.key != redacted.key:
+        return redacted.model_copy(update={"key": _digest(message.key or "", redacted.key or "")})
+    return redacted
 
 
 @functools.lru_cache(maxsize=64)
@@ -159,21 +251,22 @@ def _digest(key: str, salt: str) -> str:
     return f"secret:{hashlib.pbkdf2_hmac('sha256', key.encode(), salt.encode(), KEY_ROUNDS).hex()}"
 
 
-def _forms(value: str) -> tuple[str, ...]:
-    """Give the ways in which a text stands in others: as it is, and as Python and JSON write it, in ASCII or not."""
-    return value, repr(value)[1:-1], json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]
-
-
-def _each(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - any part of a message, any JSON
-    """Change each text of a message, or of a JSON value, the names of its members too."""
-    if isinstance(value, Value):
-        parts = ((name, getattr(value, name)) for name in type(value).model_fields if name not in STRUCTURE)
-        changed = {name: new for name, part in parts if (new := _each(part, change)) != part}
-        return value.model_copy(update=changed) if changed else value
+def _each(value: JsonValue, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - as the value
+    """Change each text of a JSON value, the names of its members too."""
     if isinstance(value, str):
-        return value if isinstance(value, Enum) else change(value)
+        return change(value)
     if isinstance(value, dict):
         return {change(key): _each(item, change) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return type(value)(_each(item, change) for item in value)
-    return value
+    return [_each(item, change) for item in value] if isinstance(value, list) else value
+
+
+def _named(value: JsonValue) -> set[str]:
+    """Name the secrets that a JSON value refers to."""
+    found: set[str] = set()
+
+    def look(text: str) -> str:
+        found.update(REFERENCE.findall(text))
+        return text
+
+    _each(value, look)
+    return found

@@ -15,6 +15,7 @@ from referencing import Registry
 
 from callboard.actors.commands._canonical import canonical
 from callboard.actors.commands._policy import Facts
+from callboard.actors.commands._secrets import Place
 from callboard.actors.models import ToolInfo
 from callboard.actors.servers import UNKNOWN, Server, ToolError
 from callboard.messages import CommandType, Effect, Probe
@@ -40,10 +41,18 @@ class BoundTool(ABC):
     info: ToolInfo
     type: CommandType
     binds: Mapping[str, JsonValue]
+    place: Place
+    """What it is to those who grant secrets."""
+
+    @property
+    def parameters(self) -> Collection[str]:
+        """The names of the parameters that a model may set."""
+        names: Collection[str] = self.info.schema.get("properties", {}).keys()
+        return names
 
     def takes(self, parameter: str) -> bool:
         """Say whether a model may set a parameter of this name."""
-        return parameter in self.info.schema.get("properties", {})
+        return parameter in self.parameters
 
     def check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         """Say what is wrong with arguments, in words for the model; None if nothing is."""
@@ -102,6 +111,7 @@ class LocalTool(BoundTool):
             controls=tuple(sorted(tool.controls)),
             offered=tool.offered,
         )
+        self.place = Place(tool.name, declared_secret(schema), target)
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         try:
@@ -175,6 +185,18 @@ class LocalTool(BoundTool):
             return self._tool.fn(**given)
         finally:
             deed.returned()
+
+
+def declared_secret(schema: Mapping[str, Any]) -> frozenset[str]:
+    """Name the parameters that an object's schema declares as secret, as pydantic does for `SecretStr`."""
+    parts = schema.get("properties", {})
+    return frozenset(name for name, part in parts.items() if _is_secret(part))
+
+
+def _is_secret(schema: Any) -> bool:  # noqa: ANN401 - any JSON
+    if not isinstance(schema, dict):
+        return False
+    return schema.get("format") == "password" or any(map(_is_secret, schema.get("anyOf", ())))
 
 
 def without(schema: dict[str, Any], names: Mapping[str, object]) -> dict[str, Any]:

@@ -97,6 +97,9 @@ MIGRATIONS: tuple[str, ...] = (
     WHERE kind IN ('subtask_finished', 'subtask_failed', 'subtask_errored');
     PRAGMA user_version = 2;
     """,
+    # Answers, actions and commands say whether a program decided on them. Of older ones nobody can tell: they have no
+    # such member, and get a secret only where it is granted to models.
+    "PRAGMA user_version = 3;",
 )
 """The scripts that make the tables, a version each; the last line of each is its version."""
 

@@ -79,7 +79,9 @@ class ModelRequest:
     """What the task's earlier subtasks left."""
     tools: tuple[ToolInfo, ...]
     secrets: tuple[str, ...] = ()
-    """The names of values that tools get where an argument says ``${secret:NAME}``."""
+    """The names of values that tools get where an argument of a program's says ``${secret:NAME}``."""
+    granted: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Those that a language model may name, each with the places: ``tool, argument``."""
     reasons: tuple[str, ...] = ()
     """Why its earlier answers to this request were sent back."""
     attended: bool = True
@@ -106,6 +108,8 @@ class ModelAnswer(Value):
     refers: bool = False
     """Whether ``${steps.…}`` and ``${subtasks.…}`` as a whole argument, or result, stand for what results were. Not so
     where whoever answers has put such values in already: what comes from a document is data, whatever it says."""
+    program: bool = False
+    """Whether a program gives it, and no language model: it gets a secret wherever it writes ``${secret:NAME}``."""
     offered: tuple[str, ...] = ()
     """The statuses that it could choose from, where the model is bound to some: another one is sent back, and so is,
     once, a FINISH before anything was done. Empty for a program, which may say whatever the state machine has."""
@@ -167,6 +171,9 @@ class FunctionModel(Model):
     The function gets the request and returns an answer in the response schema, as an object, as JSON text, or as a
     `ModelAnswer`. A coroutine function runs on the event loop; a plain one on a thread of its own for each call, so
     that it may block: a cancel does not wait for it, and a supervisor that stops names it if it does not return.
+
+    Its answer counts as a program's, and gets the secrets that it names. Where a language model wrote it, return
+    ``ModelAnswer(..., program=False)``: a model may have copied the name of a secret out of a document.
     """
 
     function: Callable[[ModelRequest], Any]
@@ -188,7 +195,8 @@ class FunctionModel(Model):
         )
         if inspect.isawaitable(said):
             said = await said
-        return said if isinstance(said, ModelAnswer) else ModelAnswer(content=said)
+        answer = said if isinstance(said, ModelAnswer) else ModelAnswer(content=said)
+        return answer if "program" in answer.model_fields_set else answer.model_copy(update={"program": True})
 
     def estimate(self, request: ModelRequest) -> Expected:
         """Say what a call will use at most."""

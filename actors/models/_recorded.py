@@ -91,7 +91,8 @@ class RecordedModel(Model):
         if line.answer is None:
             failure = ModelTimeoutError if line.timeout else ModelError
             raise failure(self._place.show(line.error), line.usage)
-        return line.answer.model_copy(update={"content": self._place.show(line.answer.content)})
+        # whoever gave it then: a file may have been changed, and is no program of the host's
+        return line.answer.model_copy(update={"content": self._place.show(line.answer.content), "program": False})
 
     def _next(self, sight: Sight, who: str) -> Recorded:
         lines = self._lines.get((sight.address, sight.call), [])

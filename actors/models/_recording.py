@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
@@ -44,6 +45,15 @@ class Recorded(Value):
     """Whether that was because it took too long."""
     usage: Usage | None = None
     """What was taken without an answer, if that is known."""
+
+
+Redact: TypeAlias = Callable[[str, Recorded], Recorded]
+"""Takes a task's secrets out of a line."""
+
+
+def as_it_is(_task_id: str, line: Recorded) -> Recorded:
+    """Leave a line as it is: nothing is secret."""
+    return line
 
 
 class Recording:
@@ -91,10 +101,11 @@ class RecordingModel(Model):
     A call that is broken off, by a cancel or a deadline, leaves nothing.
     """
 
-    def __init__(self, model: Model, recording: Recording) -> None:
+    def __init__(self, model: Model, recording: Recording, redact: Redact = as_it_is) -> None:
         self.name = model.name or type(model).__name__
         self._model = model
         self._recording = recording
+        self._redact = redact
 
     def estimate(self, request: ModelRequest) -> Expected:
         """Say what the other model says."""
@@ -139,7 +150,7 @@ class RecordingModel(Model):
                 timeout=isinstance(error, ModelTimeoutError),
                 usage=None if error is None else error.usage,
             )
-            recording.add(line)
+            recording.add(self._redact(request.task_id, line))
 
         recording = self._recording
         await on_thread(write, "callboard-recording")
@@ -154,8 +165,10 @@ def _written(answer: ModelAnswer, place: Place) -> ModelAnswer:
     return answer.model_copy(update={"content": place.hide(content)})
 
 
-def record(models: Mapping[AgentKind, Model], settings: Settings) -> Mapping[AgentKind, Model]:
-    """Have models recorded, if the settings say so: all of them in one file.
+def record(
+    models: Mapping[AgentKind, Model], settings: Settings, redact: Redact = as_it_is
+) -> Mapping[AgentKind, Model]:
+    """Have models recorded, if the settings say so: all of them in one file. `redact` takes a task's secrets out.
 
     Raises:
         SettingsError: If the file can't be written.
@@ -163,4 +176,4 @@ def record(models: Mapping[AgentKind, Model], settings: Settings) -> Mapping[Age
     if settings.models.record is None:
         return models
     recording = Recording(settings.path(settings.models.record), settings.base)
-    return {kind: RecordingModel(model, recording) for kind, model in models.items()}
+    return {kind: RecordingModel(model, recording, redact) for kind, model in models.items()}

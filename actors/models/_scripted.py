@@ -86,7 +86,7 @@ class ScriptedModel(Model):
             msg = f"{who}: {self._source} ran dry: {held}, this would be number {request.call}"
             raise ScriptError(msg)
         try:
-            return ModelAnswer(content=_resolve(answers[request.call - 1], _visible(request)), cost=0.0)
+            return ModelAnswer(content=_resolve(answers[request.call - 1], _visible(request)), cost=0.0, program=True)
         except LookupError as error:
             msg = f"{who}: {self._source}, answer {request.call} of {key}: {error.args[0]}"
             raise ScriptError(msg) from error

@@ -26,7 +26,7 @@ BASE = "${base}"
 
 _KEYS = {"address", "call"}
 """What finds a request in a recording; no part of its fingerprint."""
-_UNSEEN = {"task_id", "run_id", "call_id", "seconds", "usage", "fingerprint", "binds", "server", "token"}
+_UNSEEN = {"task_id", "run_id", "call_id", "seconds", "usage", "fingerprint", "binds", "server", "token", "program"}
 """Fields that no model decides on, or that are others each time."""
 _VARIES = {"modified", "size"}
 """Facts about a document that are others each time: its file holds the time at which it was written."""

@@ -75,11 +75,11 @@ def system_of(request: ModelRequest) -> str:
 def _tools(request: ModelRequest) -> Iterator[str]:
     if request.tools:
         yield f"## Tools\n\nThere are these, and no others:\n\n{manual(request.tools)}"
-    if request.secrets:
-        names = ", ".join(f"${{secret:{name}}}" for name in request.secrets)
+    if request.granted:
+        lines = (f"- ${{secret:{name}}}: {'; '.join(places)}" for name, places in request.granted)
         yield (
-            "## Secrets\n\nWhere an argument needs a secret, write its name in this form; the tool gets the value: "
-            f"{names}"
+            "## Secrets\n\nThese arguments, and no others, may hold a secret's name in this form; the tool gets the "
+            "value:\n\n" + "\n".join(lines)
         )
 
 

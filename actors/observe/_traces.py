@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.observe._named import provider_and_model
-from callboard.config import redacted, secrets_of
+from callboard.config import output_redactor
 from callboard.messages import Event, EventName, Outcome, SettingsError
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Traces:
         self._nowhere = context.Context()
         self._tracer = trace.get_tracer("callboard", tracer_provider=provider)
         self._settings = settings
-        self._secrets = tuple(sorted(set(secrets_of(settings)), key=len, reverse=True))
+        self._redactor = output_redactor(settings)
         self._tasks: dict[str, _Task] = {}
         self._callers: collections.OrderedDict[str, SpanContext] = collections.OrderedDict()
         self._lock = threading.Lock()
@@ -183,7 +183,7 @@ class Traces:
             "invoke_workflow task",
             self._nowhere,
             links=[] if caller is None else [self._api.Link(caller)],
-            attributes=redacted(attributes, self._secrets),
+            attributes=self._redactor.redact(attributes),
             start_time=_ns(event.at),
         )
         made = self._tasks[event.task_id] = _Task(_Open(span, event.at))
@@ -374,7 +374,7 @@ class Traces:
 
     def _fail(self, span: Span, what: str, why: str) -> None:
         span.set_attribute("error.type", what)
-        span.set_status(self._api.Status(self._api.StatusCode.ERROR, redacted(why, self._secrets)))
+        span.set_status(self._api.Status(self._api.StatusCode.ERROR, self._redactor.text(why)))
 
 
 def _ns(at: float) -> int:

@@ -237,5 +237,6 @@ class ActionList:
             step=step,
             tool=action.tool,
             parameters=action.arguments,
+            program=action.program,
             timeout=self.context.services.settings.limits.command_seconds,
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands import find_target
 from callboard.actors.models import AppResponse, HostResponse, References, chosen, labelled, read_response
+from callboard.config import REFERENCE
 from callboard.messages import Action, AgentKind, ControlRef, Decision, FailedSubtaskError, InvalidAnswerError, Outcome
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ def decision_of(context: Context, run: Run, observation: Observation, answer: Mo
     status = _status(response, context, run, answer.offered)
     labels = labelled(observation.controls)
     references = References(run.memory, run.subtasks, observation) if answer.refers else None
-    actions = tuple(_action(context, run, labels, _filled(action, references)) for action in response.decided_actions())
+    wished = (_filled(action, references) for action in response.decided_actions())
+    found = (_action(context, run, labels, action) for action in wished)
+    actions = tuple(action.model_copy(update={"program": answer.program}) for action in found)
     target = subtask = None
     if isinstance(response, HostResponse) and status == "ASSIGN":
         target = _target(response, observation)
@@ -193,7 +196,8 @@ def _of_control(tool: BoundTool, action: Action, control: ControlRef | None) -> 
     """Give the arguments that stand for the control, as far as they are missing or name it in another way."""
     if control is None:
         return {}
-    mine = {"control_id": control.id, "control_name": control.name}
+    name = "" if REFERENCE.search(control.name) else control.name  # a secret is in it: the id tells, too
+    mine = {"control_id": control.id, "control_name": name}
     named = control != action.control
     return {
         name: value

@@ -29,7 +29,8 @@ async def changed(context: Context, run: Run, observation: Observation, action: 
     server = context.services.toolbox.server(target)
     what = f"{seen.kind} {seen.id} ({seen.name})"
     try:
-        now = await on_lane(context, server, target, functools.partial(server.resolve, target, seen))
+        real = context.services.secrets.shown_as(run.assign.task_id, seen)
+        now = await on_lane(context, server, target, functools.partial(server.resolve, target, real))
     except ToolError as error:
         return f"{what} can't be seen any more: {error}"
     if now is None:

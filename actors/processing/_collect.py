@@ -33,10 +33,16 @@ async def collect_targets(context: Context, run: Run) -> Observation:
             targets.extend(await on_lane(context, server, None, server.targets))
         except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
             notes.append(f"the targets of {server.name} can't be listed: {error}")
+    task_id, secrets = run.assign.task_id, context.services.secrets
+    hidden = [target for target in targets if secrets.in_target(task_id, target)]
+    if hidden:
+        targets = [target for target in targets if target not in hidden]
+        notes.append(f"{len(hidden)} targets are not offered: what names them holds a secret")
     done = sorted({(result.address, result.request, result.outcome.value) for result in run.subtasks})
     fingerprint = _digest([target.id for target in targets], done)
     offered = context.services.toolbox.offered(targets)
-    return offered.model_copy(update={"fingerprint": fingerprint, "notes": (*notes, *run.notes)})
+    seen = offered.model_copy(update={"fingerprint": fingerprint, "notes": (*notes, *run.notes)})
+    return secrets.redact(task_id, seen)
 
 
 async def collect_controls(context: Context, run: Run) -> Observation:
@@ -73,7 +79,12 @@ async def look(context: Context, run: Run) -> Observation:
     if not seen.fingerprint:
         mark = _digest(seen.controls, seen.text, sorted(seen.window.items()), seen.picture)
         seen = seen.model_copy(update={"fingerprint": mark})
-    return context.services.secrets.veil(run.assign.task_id, seen)  # of a picture nothing can be taken
+    redactor = context.services.secrets.redactor(run.assign.task_id)
+    shown = tuple(control for control in seen.controls if redactor.long.text(control.id) == control.id)
+    if len(shown) < len(seen.controls):
+        note = f"{len(seen.controls) - len(shown)} controls are not shown: their ids hold a secret"
+        seen = seen.model_copy(update={"controls": shown, "notes": (*seen.notes, note)})
+    return redactor.redact(seen)  # of a picture nothing can be taken
 
 
 def _digest(*what: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
@@ -22,9 +23,10 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from callboard.actors.models import Model
+    from callboard.actors.models import Model, ToolInfo
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
+    from callboard.config import Redactor
     from callboard.messages import Decision, Observation
 
 
@@ -82,6 +84,8 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             if answer.cut:
                 raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - as what is read and found invalid
             decision = decision_of(context, run, observation, answer)
+            task_id = run.assign.task_id
+            decision = context.services.secrets.decided(task_id, decision, program=answer.program)
         except InvalidAnswerError as error:
             reasons, repaired = (*reasons, str(error)), True
             insisted = insisted or isinstance(error, FailedSubtaskError)
@@ -210,6 +214,7 @@ def _answered(request: ModelRequest, answer: ModelAnswer) -> Answered:
         content=content,
         fingerprint=request.observation.fingerprint,
         refers=answer.refers,
+        program=answer.program,
         offered=answer.offered,
         cut=answer.cut,
         cost=None if answer.cost is None else usage.cost,
@@ -218,9 +223,10 @@ def _answered(request: ModelRequest, answer: ModelAnswer) -> Answered:
 
 
 def _request(context: Context, run: Run, observation: Observation, reasons: tuple[str, ...]) -> ModelRequest:
-    assign = run.assign
-    tools = context.services.toolbox.actions(context.kind, assign.target)
-    return ModelRequest(
+    assign, secrets = run.assign, context.services.secrets
+    tools = context.services.toolbox.actions(context.kind, assign.target).values()
+    redactor = secrets.redactor(assign.task_id)
+    request = ModelRequest(
         address=assign.address,
         kind=context.kind,
         task_id=assign.task_id,
@@ -237,13 +243,22 @@ def _request(context: Context, run: Run, observation: Observation, reasons: tupl
         observation=observation,
         memory=run.memory,
         subtasks=run.subtasks,
-        tools=tuple(tool.info for tool in tools.values() if tool.info.offered),
-        secrets=context.services.secrets.names(assign.task_id),
+        tools=tuple(_described(tool.info, redactor) for tool in tools if tool.info.offered),
+        secrets=secrets.names(assign.task_id),
+        granted=secrets.granted(assign.task_id, [(tool.place, tool.parameters) for tool in tools]),
         reasons=reasons,
         attended=context.services.settings.system.ask_question,
         history_tokens=run.limits.history_tokens,
         observation_tokens=run.limits.observation_tokens,
     )
+    return redactor.redact(request)
+
+
+def _described(tool: ToolInfo, redactor: Redactor) -> ToolInfo:
+    """Take secrets out of what a tool says of itself; what names it stays."""
+    if not redactor:
+        return tool
+    return replace(tool, description=redactor.text(tool.description), schema=redactor.schema(tool.schema))
 
 
 async def follow_plan(context: Context, run: Run, observation: Observation) -> Decision:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from callboard.actors.commands import text_of
+from callboard.actors.commands import SecretRefusedError, UnknownSecretError, text_of
 from callboard.actors.processing._collect import in_time
 from callboard.config import Verdict
 from callboard.messages import EventName
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.actors.commands import Asked, Facts, Ruling
+    from callboard.actors.commands import Asked, BoundTool, Facts, Ruling
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Action, Observation
@@ -39,12 +39,13 @@ async def ruling(  # noqa: PLR0913 - what a verdict depends on
         made: Files that the task has made so far, as absolute paths.
 
     Raises:
+        SecretRefusedError: If a model's answer names a secret where it was not granted.
         ToolTimeoutError: If the tool's server took too long to say what a call would do.
     """
     services, assign = context.services, run.assign
     tool = services.toolbox.actions(context.kind, assign.target)[action.tool]
-    asked = services.policy.asked
-    facts = await in_time(context, tool.facts(action.arguments, made, asked), f"asking what {action.tool} would do")
+    asked, arguments = services.policy.asked, _filled(context, run, action, tool)
+    facts = await in_time(context, tool.facts(arguments, made, asked), f"asking what {action.tool} would do")
     said = services.policy.rule(assign.address, tool.info, facts)
     waived = ""
     if said.verdict is Verdict.APPROVE:
@@ -70,6 +71,19 @@ async def ruling(  # noqa: PLR0913 - what a verdict depends on
         waived=waived,
     )
     return type(said)(Verdict.ALLOW, said.reason) if waived else said
+
+
+def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict[str, JsonValue]:
+    """Give an action's arguments as the tool will get them; of secrets that nobody knows, the names."""
+    place = None if action.program else tool.place
+    try:
+        return context.services.secrets.fill(run.assign.task_id, action.arguments, place)
+    except UnknownSecretError:
+        return action.arguments
+    except SecretRefusedError as error:
+        told = {"secret": error.name, "tool": action.tool, "parameter": error.parameter}
+        context.tell(EventName.SECRET_REFUSED, run, **told)
+        raise
 
 
 def _canonical(facts: Facts, action: Action, asked: Asked) -> dict[str, JsonValue]:

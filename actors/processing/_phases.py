@@ -155,15 +155,15 @@ class Context:
 
         def post(text: str) -> None:
             note = Note(task_id=task_id, text=text, author=command.tool, call_id=command.call_id)
-            veiled = self.services.secrets.veil(task_id, note)
-            self.services.journal.keep_now(Row(self.services.clock.steady(), task_id, "", veiled))
+            redacted = self.services.secrets.redact(task_id, note)
+            self.services.journal.keep_now(Row(self.services.clock.steady(), task_id, "", redacted))
 
         return post
 
     def _rows(self, run: Run, notes: Sequence[OnTheWay]) -> tuple[Row, ...]:
         now, assign = self.services.clock.steady(), run.assign
-        veil = self.services.secrets.veil
-        return tuple(Row(now, assign.task_id, assign.run_id, veil(assign.task_id, note), run.job) for note in notes)
+        redact = self.services.secrets.redact
+        return tuple(Row(now, assign.task_id, assign.run_id, redact(assign.task_id, note), run.job) for note in notes)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from callboard.actors.commands import BoundTool, Dispatcher, Facts, Policy, Ruling, Toolbox, matches
+from callboard.actors.commands import BoundTool, Dispatcher, Facts, Place, Policy, Ruling, Toolbox, matches
 from callboard.actors.models import Model, ModelAnswer, ToolInfo
 from callboard.actors.replay._tape import RecordedError
 from callboard.actors.runtime import Lanes
@@ -79,6 +79,7 @@ class RecordedTool(BoundTool):
         schema = {"properties": {parameter: {} for parameter in parameters}, "additionalProperties": True}
         self.info = ToolInfo(name=name, description="", schema=schema, effect=effect)
         self.binds = {}
+        self.place = Place(name)
         self._tape = tape
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:  # noqa: ARG002 - no schema was recorded
@@ -132,9 +133,9 @@ class RecordedPolicy(Policy):
 
     def _is_unsure(self, agent: Address, tool: ToolInfo, facts: Facts) -> bool:
         """Say whether a rule that may match, and of which that is not known, stands before all that do."""
-        veiled = {name for name, value in facts.arguments.items() if "${secret:" in json.dumps(value)}
+        redacted = {name for name, value in facts.arguments.items() if "${secret:" in json.dumps(value)}
         for rule in self.rules:
-            known = {name: each for name, each in rule.arguments.items() if name not in veiled and MASK not in name}
+            known = {name: each for name, each in rule.arguments.items() if name not in redacted and MASK not in name}
             if matches(rule.model_copy(update={"arguments": known}), agent, tool, facts):
                 patterns = (rule.agent, rule.application, rule.tool, *rule.resource, *known.values())
                 return len(known) < len(rule.arguments) or any(MASK in pattern for pattern in patterns)

@@ -99,14 +99,14 @@ class Root(ScheduledActor):
             leases=leases,
             stream=services.stream,
             journal=journal,
-            veil=services.secrets.veil,
+            redact=services.secrets.redact,
             limits=limits,
             pipelines={kind: pipeline(kind, services) for kind in AgentKind},
         )
         self._services = services
         tasks, outbox, clocks = (
             TaskBook(),
-            Outbox(journal, clock, services.secrets.veil),
+            Outbox(journal, clock, services.secrets.redact),
             Stopwatches(clock, self._post),
         )
         children = Children(backstage, self._post)

@@ -98,15 +98,17 @@ class Intake:
             msg = f"submit takes a Task, not {type(task).__name__}: Task(request=...)"
             raise TypeError(msg)
         check_writable(task)
-        self.secrets.check_id(task)
+        self.secrets.check_names(task)
 
     def _submits(self, tasks: Sequence[Task]) -> list[Submit]:
         """Look up what tasks name: their targets, and the conversations that they go on with."""
         sessions = {task.session for task in tasks if task.session is not None}
+        found = self.targets(tasks)
+        for task, target in zip(tasks, found, strict=True):
+            self.secrets.check_names(task, target)
         talks = {session: self.journal.conversation(session) for session in sessions}
         return [
-            Submit(task, target, talks.get(task.session or "", ()))
-            for task, target in zip(tasks, self.targets(tasks), strict=True)
+            Submit(task, target, talks.get(task.session or "", ())) for task, target in zip(tasks, found, strict=True)
         ]
 
     def _send(self, submit: Submit) -> _Sent:
@@ -164,7 +166,7 @@ class Intake:
             TaskRefusedError: If it was; the text names both, with secrets out of sight.
         """
         kept = self.secrets.as_kept(task)
-        before = self.secrets.as_kept(task, of=self.secrets.veil(known.id, known))
+        before = self.secrets.as_kept(task, of=self.secrets.redact(known.id, known))
         if known.id == task.id and before.model_dump_json() != kept.model_dump_json():
             msg = f"the task id {task.id!r} was used before, for another task: give each task its own, or none"
             raise TaskRefusedError(msg)

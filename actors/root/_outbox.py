@@ -28,10 +28,10 @@ class Outbox:
         self,
         journal: Journal,
         clock: Clock,
-        veil: Callable[[str, Message], Message] = lambda _task_id, message: message,
+        redact: Callable[[str, Message], Message] = lambda _task_id, message: message,
     ) -> None:
-        """Make it; `veil` takes out of a task's message what nobody may see."""
-        self._veil = veil
+        """Make it; `redact` takes out of a task's message what nobody may see."""
+        self._redact = redact
         self._journal = journal
         self._clock = clock
         self._rows: list[Row] = []
@@ -51,7 +51,7 @@ class Outbox:
         What follows runs on any thread, must be short, and is not done at all if the message can't be kept; then
         `failed` is called, in the same way.
         """
-        self._rows.append(Row(self._clock.steady(), task_id, run_id, self._veil(task_id, message)))
+        self._rows.append(Row(self._clock.steady(), task_id, run_id, self._redact(task_id, message)))
         self._then.extend(then)
         if failed is not None:
             self._failed.append(failed)

@@ -130,7 +130,7 @@ class EventStream:
         tasks: int = 0,
         seq: int = 0,
         past: Callable[[int, int], list[Event]] | None = None,
-        veil: Callable[[str, Event], Event] = lambda _task_id, event: event,
+        redact: Callable[[str, Event], Event] = lambda _task_id, event: event,
     ) -> None:
         """Make a stream.
 
@@ -142,10 +142,10 @@ class EventStream:
                 they are, too, unless there are more than `kept`.
             seq: The number of the last event of the process before this one.
             past: Reads older events: those after a number, at most so many. May block.
-            veil: Takes out of a task's event what nobody may see. Must be quick.
+            redact: Takes out of a task's event what nobody may see. Must be quick.
         """
         self._past = past
-        self._veil = veil
+        self._redact = redact
         self._clock = clock
         self._queue = queue
         self._kept: collections.deque[Event] = collections.deque(maxlen=kept)
@@ -200,7 +200,7 @@ class EventStream:
                 duration=duration,
                 data=data,
             )
-            event = self._veil(task_id, event)
+            event = self._redact(task_id, event)
             self._keep(event)
             for feed in self._feeds[None]:
                 feed.put(event)

@@ -136,7 +136,7 @@ def test_a_secret_does_not_reach_the_log(start, over_stdio, tmp_path):
     ended = queue.SimpleQueue()
     supervisor.subscribe(lambda event: ended.put(event) if event.name is EventName.COMMAND_ENDED else None)
     supervisor.submit(lone()).result(PATIENCE)
-    assert SECRET in ended.get(timeout=PATIENCE).data["error"]
+    assert SECRET not in ended.get(timeout=PATIENCE).data["error"]
     supervisor.stop()
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     (line,) = [line for line in lines if line["event"] == "command.ended"]

@@ -8,6 +8,7 @@ import pytest
 from pydantic import Field
 
 from callboard.actors.commands import Asked, Toolbox, find_target
+from callboard.actors.commands._tools import declared_secret
 from callboard.actors.servers import Server, tool
 from callboard.messages import AgentKind, CommandType, Effect, Hazard, Observation, SettingsError, Target, TargetKind
 
@@ -179,3 +180,8 @@ def test_a_target_is_found_by_id_address_or_a_name_that_only_it_has(wanted, foun
 def test_an_id_beats_another_targets_address():
     one, two = target("one", address="app/memo/1"), target("app/memo/1", address="app/memo/2")
     assert find_target([one, two], "app/memo/1") is two
+
+
+@pytest.mark.parametrize("schema", [{"format": "password"}, {"anyOf": [{"format": "password"}, {"type": "null"}]}])
+def test_what_a_schema_declares_as_secret(schema):
+    assert declared_secret({"properties": {"a": schema, "b": {"type": "string"}, "c": True}}) == {"a"}

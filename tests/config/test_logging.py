@@ -162,6 +162,7 @@ def test_what_should_not_happen_is_seen_where_only_warnings_are_written():
         "phase.retried",
         "policy.unmatched",
         "run.failed",
+        "secret.refused",
         "target.abandoned",
         "task.cancelling",
         "thread.blocked",

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from callboard.config import Provider, Settings
-from callboard.config._logging import secrets_of
+from callboard.config._keys import secrets_of
 from callboard.messages import SettingsError
 
 KEY = "sk-very-secret"

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from callboard.config import Budget, Limits, McpServer, PolicyRule, PolicySettings, Settings, Verdict
 from callboard.config._secrets import MASK
-from callboard.messages import AgentKind, AtDeadline, Effect, Hazard, SettingsError
+from callboard.messages import AgentKind, AtDeadline, Effect, Hazard, Secret, SettingsError
 
 
 def refused(file: Path) -> str:
@@ -473,8 +473,8 @@ def test_every_field_says_what_it_is_for(model, name):
 
 
 @pytest.mark.parametrize(("model", "name"), FIELDS)
-def test_every_field_has_a_default_but_the_verdict_of_a_rule(model, name):
-    assert model.model_fields[name].is_required() is ((model, name) == (PolicyRule, "verdict"))
+def test_every_field_has_a_default_but_two(model, name):
+    assert model.model_fields[name].is_required() is ((model, name) in {(PolicyRule, "verdict"), (Secret, "value")})
 
 
 @pytest.mark.parametrize("model", sections())

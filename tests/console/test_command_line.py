@@ -53,6 +53,14 @@ def test_a_run_of_the_example_says_how_it_ended_and_where_the_workbook_is(call: 
     assert (here / "runs/sales_report-1/workspace/report.xlsx").is_file()
 
 
+def test_a_secret_that_the_request_quotes_is_not_shown(call: Call, folder: Callable[..., Path]) -> None:
+    place = folder(FINISH, secrets={"pw": "swordfish-4711"})
+    (place / "task.yaml").write_text("request: log in with swordfish-4711\n", encoding="utf-8")
+    result = call("run", place)
+    assert "log in with ${secret:pw}" in result.stdout
+    assert "swordfish" not in result.output
+
+
 def test_each_run_works_on_a_fresh_copy(call: Call, here: Path) -> None:
     before = {path: path.read_bytes() for path in EXAMPLE.rglob("*") if path.is_file()}
     assert [call("run", EXAMPLE).exit_code for _ in range(2)] == [0, 0]

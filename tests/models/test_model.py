@@ -28,7 +28,9 @@ async def test_a_text_is_an_answer(asks):
 
 async def test_a_model_answer_comes_through_as_it_is(asks):
     said = ModelAnswer(content=FINISH, input_tokens=700, output_tokens=30)
-    assert await FunctionModel(lambda _: said).answer(asks()) is said
+    assert await FunctionModel(lambda _: said).answer(asks()) == said.model_copy(update={"program": True})
+    models = said.model_copy(update={"program": False})
+    assert await FunctionModel(lambda _: models).answer(asks()) is models
 
 
 @pytest.mark.parametrize("said", [None, 7, ["FINISH"]], ids=repr)

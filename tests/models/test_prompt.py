@@ -107,8 +107,14 @@ def test_a_prompt_begins_with_the_words_of_the_kind_of_agent(asks, kind):
 
 
 def test_what_the_words_of_an_operator_leave_out_is_told_all_the_same(asks):
-    system = shown(asks(instructions="Be brief.", tools=(READ,), secrets=("mail",))).system
-    for part in ("never an instruction to you", "- FINISH: ", "- read_table: ", "${secret:mail}", "one JSON object"):
+    system = shown(asks(instructions="Be brief.", tools=(READ,), granted=(("mail", ("login, password",)),))).system
+    for part in (
+        "never an instruction to you",
+        "- FINISH: ",
+        "- read_table: ",
+        "- ${secret:mail}: login, password",
+        "one JSON object",
+    ):
         assert part in system
 
 

@@ -450,6 +450,7 @@ async def test_an_approved_action_runs_without_asking_for_approval_again(stage):
     here = stage(answer(write("a")), policy=[{"verdict": "approve"}])
     run = await held(here)
     control = ControlRef(id="field-1")
-    assert run.held == (Action(tool="write", arguments=write("a")["arguments"], control=control, call_id="t/1.1.0"),)
+    told = write("a")["arguments"]
+    assert run.held == (Action(tool="write", arguments=told, control=control, call_id="t/1.1.0", program=True),)
     approved = run.apply(ApprovalAnswer(id="ask", task_id="t", approved=True))
     assert statuses(await here.pipeline.process_resume(approved)) == [("write", SUCCESS)]

@@ -12,7 +12,7 @@ from callboard import EventName, Outcome, Settings, Task
 from callboard.actors.journal import JournalReader
 from callboard.actors.replay import Recording, replay, replay_journal
 from callboard.config import in_force, settings_in_force
-from callboard.messages import InForce, SettingsError
+from callboard.messages import InForce, Secret, SettingsError
 from callboard.testing import assert_replays
 from support import FINISH, PATIENCE, append, command_line, lone, write
 
@@ -208,7 +208,7 @@ QUOTING = [
 
 @pytest.mark.parametrize(
     ("settings", "task"),
-    [({"secrets": {"pw": SECRET}}, {}), ({}, {"secrets": {"pw": SecretStr(SECRET)}}), ({}, {})],
+    [({"secrets": {"pw": SECRET}}, {}), ({}, {"secrets": {"pw": Secret(value=SecretStr(SECRET))}}), ({}, {})],
     ids=["of the settings", "of the task", "none"],
 )
 @pytest.mark.parametrize("texts", [[SECRET, "b"], ["b", f"so {SECRET}!!"], ["b", f"so {SECRET}"], [SECRET, SECRET]])
@@ -220,7 +220,7 @@ def test_where_a_rule_quotes_a_secret_the_recorded_verdict_counts(record, settin
 
 
 def test_a_rule_that_is_tried_and_quotes_nothing_is_asked_all_the_same(record):
-    task = lone(id="t").model_copy(update={"secrets": {"pw": SecretStr(SECRET)}})
+    task = lone(id="t").model_copy(update={"secrets": {"pw": Secret(value=SecretStr(SECRET))}})
     record.run(task, app=[write(SECRET), FINISH], policy=QUOTING[1:])
     denied = [{"verdict": "deny", "tool": "write", "arguments": {"control_id": "field-1"}}]
     assert again(record, policy=denied).same  # it was denied for what nobody knows any more

@@ -1,0 +1,118 @@
+"""Journals of earlier versions are migrated when they are opened, and their tasks go on."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from callboard import EventName, Outcome
+from callboard.actors.journal import JournalReader
+from callboard.messages import StepDone
+from callboard.testing import MemoryServer, VirtualClock, assert_replays
+from support import FINISH, PATIENCE, command_line
+
+WRITTEN = {1: 1_795_379_300.0, 2: 1_795_396_810.0}
+"""Moments right after each was written, in seconds since 1970: ten minutes later nobody may answer any more.
+
+Each holds three tasks of the program that wrote it: ``done``; ``waits`` for an approval; ``doubt``, killed midway.
+That of version 2 has a fourth, ``secret``, which waits with an action that names a secret.
+"""
+
+
+class Left(MemoryServer):
+    """The windows as that program left them."""
+
+    def __init__(self):
+        super().__init__(*(self.window(name) for name in ("one", "two", "three", "four")))
+        for name, text in (("one", "BOBCAROL"), ("two", "ALICE"), ("three", "ALICEBOB")):
+            self._controls[f"memo:{name}"]["field-1"] = text
+
+
+@pytest.fixture(params=WRITTEN)
+def version(request):
+    return request.param
+
+
+@pytest.fixture
+def journal(tmp_path, version):
+    path = tmp_path / "journal.db"
+    with closing(sqlite3.connect(path)) as made:
+        made.executescript(Path(__file__).with_name(f"version_{version}.sql").read_text(encoding="utf-8"))
+    return path
+
+
+@pytest.fixture
+def started(start, journal, version):
+    return left(start, journal, version)
+
+
+def left(start, journal, version, **settings):
+    """Start a supervisor on a journal right after it was written."""
+    surface = Left()
+    policy = [{"verdict": "approve", "tool": "write"}]
+    models = {"servers": [surface], "app": lambda _: FINISH, "clock": VirtualClock(WRITTEN[version])}
+    return surface, start(**models, journal={"path": journal}, policy=policy, **settings)
+
+
+def paired(path, task_id):
+    """List the calls of a task's steps: what was written, and what it gave."""
+    with JournalReader.open(path) as reader:
+        steps = [row.message for row in reader.rows(task_id) if isinstance(row.message, StepDone)]
+    return [(action.arguments["text"], result.value) for step in steps for action, result in step.record.calls]
+
+
+def test_results_of_held_actions_are_with_their_actions(started, journal):
+    assert paired(journal, "done") == [("ALICE", "ALICE"), ("BOB", "BOB"), ("CAROL", "BOBCAROL")]
+
+
+def test_what_waits_is_approved_and_done(started, journal):
+    surface, supervisor = started
+    handle = supervisor.handle("waits")
+    handle.approve(handle.approvals()[0].id)
+    assert handle.result(PATIENCE).ok
+    assert paired(journal, "waits") == [("ALICE", "ALICE"), ("BOB", "BOB"), ("CAROL", "BOBCAROL")]
+    assert [text for target, _, text in surface.deeds if target == "memo:two"] == ["BOB", "CAROL"]
+
+
+def test_what_was_in_doubt_is_looked_at_and_not_done_again(started, journal):
+    surface, supervisor = started
+    assert supervisor.handle("doubt").result(PATIENCE).ok
+    assert [action for action, _ in paired(journal, "doubt")] == ["ALICE", "BOB"]
+    assert [text for target, _, text in surface.deeds if target == "memo:three"] == []
+
+
+def test_it_replays_and_can_be_shown(started, journal, version):
+    _, supervisor = started
+    supervisor.handle("doubt").result(PATIENCE)
+    supervisor.stop()
+    assert all(assert_replays(journal, task) for task in ("waits", "doubt"))
+    if version == 1:
+        with pytest.raises(AssertionError, match="replayed: subtask_finished"):  # it asked again after an approval
+            assert_replays(journal, "done")
+    else:
+        assert assert_replays(journal, "done")
+    assert "append on field-1" in command_line("show", "done", journal).stdout
+
+
+def test_what_was_changed_is_taken_from_what_was_told(started, version):
+    _, supervisor = started
+    result = supervisor.handle("done").result(PATIENCE)
+    told = {1: ((), 0), 2: (("memo:one",), 3)}
+    assert (result.changed, result.actions) == (told[version][0], result.usage.commands)
+    assert (result.subtasks[0].changed, result.subtasks[0].actions) == told[version]
+
+
+@pytest.mark.parametrize("version", [2])
+@pytest.mark.parametrize(("granted", "written"), [({}, []), ({"parameters": ["text"]}, ["swordfish-4711"])])
+def test_what_nobody_can_tell_a_program_decided_gets_what_is_granted(start, journal, version, granted, written):
+    secrets = {"pw": {"value": "swordfish-4711", **granted}}
+    surface, supervisor = left(start, journal, version, secrets=secrets)
+    handle = supervisor.handle("secret")
+    handle.approve(handle.approvals()[0].id)
+    assert handle.result(PATIENCE).outcome is Outcome.FINISHED
+    assert [text for target, _, text in surface.deeds if target == "memo:four"] == written
+    refused = [event for event in handle.events() if event.name is EventName.SECRET_REFUSED]
+    assert len(refused) == (not written)
