@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
-from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, quote_plus
 
-from callboard.messages import Value
+from callboard.messages import each_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,23 +85,7 @@ class Redactor:
         return [self.schema(part) for part in schema] if isinstance(schema, list) else schema
 
     def _each(self, value: Any) -> Any:  # noqa: ANN401 - any part of a message, any JSON
-        if isinstance(value, str):
-            return value if isinstance(value, Enum) else self.text(value)
-        if isinstance(value, Value):
-            changed = self._members(value, type(value).model_fields)
-            return value.model_copy(update=changed) if changed else value
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            changed = self._members(value, (field.name for field in dataclasses.fields(value)))
-            return dataclasses.replace(value, **changed) if changed else value
-        if isinstance(value, dict):
-            return {self._each(key): self._each(item) for key, item in value.items()}
-        if isinstance(value, tuple | list):
-            return type(value)(self._each(item) for item in value)
-        return value
-
-    def _members(self, value: object, names: Any) -> dict[str, Any]:  # noqa: ANN401 - any iterable of names
-        parts = ((name, getattr(value, name)) for name in names if name not in STRUCTURE)
-        return {name: new for name, part in parts if (new := self._each(part)) != part}
+        return each_text(value, self.text, STRUCTURE)
 
 
 def _forms(value: str) -> dict[str, None]:

@@ -84,6 +84,8 @@ class McpServer(Section):
     """Headers for HTTP; never shown."""
     start_seconds: Span = 30.0
     """The longest that connecting to it may take."""
+    max_bytes: int = Field(default=10_000_000, ge=1000)
+    """The longest message that is taken from it; a longer one ends the connection."""
     agents: tuple[AgentKind, ...] = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
     """The kinds of agent that are offered its tools."""
     trusted: bool = False

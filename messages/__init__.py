@@ -105,6 +105,7 @@ from callboard.messages._step import (
 )
 from callboard.messages._target import Control, ControlRef, Observation, Target, TargetKind
 from callboard.messages._task import AnySecret, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
+from callboard.messages._texts import each_text, encodable
 
 __all__ = [
     "ESSENTIAL",
@@ -215,6 +216,8 @@ __all__ = [
     "Value",
     "WouldDeadlockError",
     "agent_kind",
+    "each_text",
+    "encodable",
     "new_task_id",
     "paired",
     "shown",

@@ -13,7 +13,7 @@ from callboard.actors.commands._secrets import Secrets, UnknownSecretError
 from callboard.actors.commands._tools import ToolFailure
 from callboard.actors.runtime import Deed
 from callboard.actors.servers import ToolError
-from callboard.messages import Command, CommandResult, EventName, LeaseVoidError, ResultStatus
+from callboard.messages import Command, CommandResult, EventName, LeaseVoidError, ResultStatus, encodable
 
 if TYPE_CHECKING:
     from callboard.actors.commands._toolbox import Tools
@@ -81,6 +81,7 @@ class Dispatcher:
             in_doubt = isinstance(failure, ConnectionLostError)
         except BaseException as failure:  # noqa: BLE001 - an edge: whatever a tool raises is its failure, for the model
             error, broke = f"{type(failure).__name__}: {failure}", True
+        error = encodable(error)
         status = ResultStatus.FAILURE if error else ResultStatus.SUCCESS
         seconds = time.perf_counter() - start
         wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made)}
@@ -111,7 +112,7 @@ def _checked(value: object) -> JsonValue:
     Raises:
         ToolFailure: If it can't; what the tool did stays done.
     """
-    answer: JsonValue = _JSON.validate_python(value)
+    answer: JsonValue = encodable(_JSON.validate_python(value))
     try:
         _JSON.validate_json(_JSON.dump_json(answer))
     except ValueError as error:

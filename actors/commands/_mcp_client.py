@@ -53,6 +53,8 @@ class McpSession:
         self._tools: tuple[Tool, ...] = ()
         self._closed = False
         self._turn = asyncio.Lock()
+        self._checking: asyncio.Future[None] | None = None
+        """Asks the server whether it is there, after a call that was given up."""
         self._anew: deque[float] = deque()
         """When it was started anew, within the period."""
 
@@ -73,6 +75,8 @@ class McpSession:
     async def close(self) -> None:
         """Disconnect for good; a program that was started is ended."""
         self._closed = True
+        if self._checking is not None:
+            self._checking.cancel()
         if self._connection is not None:
             await self._connection.close()
 
@@ -89,7 +93,11 @@ class McpSession:
             ConnectionError: If it is not connected, and can't be again: nothing was sent.
         """
         connection = await self._connected()
-        return value_of(await connection.call(tool, arguments), wrapped=False)
+        try:
+            return value_of(await connection.call(tool, arguments), wrapped=False)
+        except asyncio.CancelledError:  # it took too long, or its task was stopped: the server may hang
+            self._checking = asyncio.ensure_future(connection.check())
+            raise
 
     async def _connected(self) -> McpConnection:
         """Give a connection that holds, as far as is known.
@@ -98,6 +106,9 @@ class McpSession:
             ConnectionError: If there is none.
         """
         async with self._turn:
+            if self._checking is not None:
+                await asyncio.wait([self._checking])
+                self._checking = None
             if self._closed or self._connection is None:
                 msg = f"the MCP server {self.name} is not connected"
                 raise ConnectionError(msg)

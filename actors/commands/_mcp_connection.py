@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CONNECTION_CLOSED
 
+from callboard.actors.commands._mcp_transport import BoundedTransport, Program, not_sent, over_stdio
 from callboard.actors.commands._tools import ToolFailure
 from callboard.config import in_url, masked
 
@@ -27,6 +25,10 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.config import McpServer, Settings
+
+
+CHECK_SECONDS = 5.0
+"""How long a server may take to say that it is there, when it did not answer a call in time."""
 
 
 class ConnectionLostError(ToolFailure):
@@ -91,14 +93,35 @@ class McpConnection:
         if self._client is None or not self.connected:
             msg = f"the MCP server {self._name} is not connected"
             raise ConnectionError(msg)
+        failed: list[Exception] = []
+        before = not_sent.set(failed)
         try:
             return await self._client.call_tool(tool, dict(arguments))
         except MCPError as error:
+            if failed:
+                self._lose()
+                msg = f"the MCP server {self._name} can't be reached, nothing was sent: {reason(failed[0])}"
+                raise ConnectionError(msg) from error
             if error.code != CONNECTION_CLOSED or not (self._lost or error.message == "Connection closed"):
                 raise  # servers of others use this number for whatever they like
             self._lose()
             msg = f"the MCP server {self._name} went away during the call"
             raise ConnectionLostError(msg) from error
+        finally:
+            not_sent.reset(before)
+
+    async def check(self) -> None:
+        """Ask the server whether it is there, after a call that took too long; one that does not answer is gone."""
+        if self._client is None or not self.connected:
+            return
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                await self._client.list_tools()  # the protocol of 2026 has no ping any more
+        except MCPError as error:  # any other error is an answer
+            if error.code == CONNECTION_CLOSED:
+                self._lose()
+        except Exception:  # noqa: BLE001 - an edge: whatever goes wrong with it, it does not answer
+            self._lose()
 
     async def _own(self) -> None:
         ready = self._ready
@@ -129,16 +152,13 @@ class McpConnection:
         if server.url is not None:
             headers = {name: secret.get_secret_value() for name, secret in server.headers.items()}
             timeout = httpx2.Timeout(30.0, read=300.0)
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
-            return streamable_http_client(server.url, http_client=http)
-        parameters = StdioServerParameters(
-            command=server.command or "",
-            args=list(server.args),
-            env={name: secret.get_secret_value() for name, secret in server.env.items()},
-            cwd=self._settings.path(server.cwd) if server.cwd is not None else None,
-        )
-        errors = stack.enter_context(Path(os.devnull).open("w"))  # noqa: ASYNC230, SIM115 - the stack closes it; the host's stderr is not ours
-        return stdio_client(parameters, errlog=errors)
+            bounded = BoundedTransport(server.max_bytes)
+            made = httpx2.AsyncClient(headers=headers, timeout=timeout, transport=bounded)
+            http = await stack.enter_async_context(made)
+            return streamable_http_client(server.url, http_client=http, max_sse_event_size=server.max_bytes)
+        env = {name: secret.get_secret_value() for name, secret in server.env.items()}
+        cwd = self._settings.path(server.cwd) if server.cwd is not None else None
+        return over_stdio(Program(server.command or "", server.args, env, cwd), server.max_bytes)
 
 
 def _error_of(ready: asyncio.Future[None]) -> BaseException | None:

@@ -7,15 +7,15 @@ import functools
 import hashlib
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.servers import ToolError
 from callboard.config import MASK, REFERENCE, Redactor
-from callboard.messages import Secret, Task
+from callboard.messages import Secret, Task, each_text
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -150,7 +150,7 @@ class Secrets:
                 raise UnknownSecretError(msg)
             return known[mark[1]].value.get_secret_value()
 
-        return {name: _each(given, lambda text: REFERENCE.sub(value, text)) for name, given in arguments.items()}
+        return {name: each_text(given, lambda text: REFERENCE.sub(value, text)) for name, given in arguments.items()}
 
     def shown_as(self, task_id: str, control: Control) -> Control:
         """Give a control as its surface names it."""
@@ -251,15 +251,6 @@ def _digest(key: str, salt: str) -> str:
     return f"secret:{hashlib.pbkdf2_hmac('sha256', key.encode(), salt.encode(), KEY_ROUNDS).hex()}"
 
 
-def _each(value: JsonValue, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - as the value
-    """Change each text of a JSON value, the names of its members too."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {change(key): _each(item, change) for key, item in value.items()}
-    return [_each(item, change) for item in value] if isinstance(value, list) else value
-
-
 def _named(value: JsonValue) -> set[str]:
     """Name the secrets that a JSON value refers to."""
     found: set[str] = set()
@@ -268,5 +259,5 @@ def _named(value: JsonValue) -> set[str]:
         found.update(REFERENCE.findall(text))
         return text
 
-    _each(value, look)
+    each_text(value, look)
     return found

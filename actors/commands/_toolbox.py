@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands._tools import BoundTool, LocalTool
 from callboard.actors.commands._unmatched import KnownTool, unmatched
-from callboard.messages import AgentKind, CommandType, Observation, SettingsError, Target
+from callboard.messages import AgentKind, CommandType, Observation, SettingsError, Target, encodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -96,7 +96,7 @@ class Toolbox:
         """
         found = tuple(targets)
         if found != self._offered.targets:
-            self._offered = Observation(targets=found)
+            self._offered = encodable(Observation(targets=found))
         return self._offered
 
     def tools(self, kind: AgentKind, target: Target | None) -> Tools:

@@ -18,7 +18,7 @@ from callboard.actors.commands._policy import Facts
 from callboard.actors.commands._secrets import Place
 from callboard.actors.models import ToolInfo
 from callboard.actors.servers import UNKNOWN, Server, ToolError
-from callboard.messages import CommandType, Effect, Probe
+from callboard.messages import CommandType, Effect, Probe, encodable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -177,7 +177,7 @@ class LocalTool(BoundTool):
                 said = await self._tool.fn(**given)
             else:
                 said = await self._lanes.run(self._lane, functools.partial(self._blocking, given, deed))
-        converted: Any = self._tool.fn_metadata.convert_result(said)
+        converted: Any = self._tool.fn_metadata.convert_result(encodable(said))
         return value_of(converted, wrapped=self._tool.fn_metadata.wrap_output)
 
     def _blocking(self, given: dict[str, Any], deed: Deed) -> Any:  # noqa: ANN401 - whatever the tool returns

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.servers import ToolError
 from callboard.actors.states import see
-from callboard.messages import Held, Observation, ResultStatus, ToolTimeoutError
+from callboard.messages import Held, Observation, ResultStatus, ToolTimeoutError, encodable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -79,6 +79,7 @@ async def look(context: Context, run: Run) -> Observation:
     if not seen.fingerprint:
         mark = _digest(seen.controls, seen.text, sorted(seen.window.items()), seen.picture)
         seen = seen.model_copy(update={"fingerprint": mark})
+    seen = encodable(seen)
     redactor = context.services.secrets.redactor(run.assign.task_id)
     shown = tuple(control for control in seen.controls if redactor.long.text(control.id) == control.id)
     if len(shown) < len(seen.controls):

@@ -18,6 +18,7 @@ from callboard.messages import (
     ModelError,
     ModelTimeoutError,
     Usage,
+    encodable,
 )
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ async def _in_time(context: Context, run: Run, model: Model, request: ModelReque
     why, usage = "", None
     try:
         async with limit:
-            return await model.answer(request)
+            return encodable(await model.answer(request))
     except TimeoutError as error:
         if not limit.expired():
             why = str(error) or type(error).__name__

@@ -8,7 +8,7 @@ import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
 
-from callboard.messages import LeaseVoidError
+from callboard.messages import LeaseVoidError, encodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -253,7 +253,7 @@ def post_note(text: str) -> None:
     """
     deed = _current.get()
     if deed is not None:
-        deed.note(text)
+        deed.note(encodable(text))
 
 
 class Leases:

@@ -6,7 +6,7 @@ import collections
 import threading
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import Event, EventName
+from callboard.messages import Event, EventName, encodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -185,6 +185,7 @@ class EventStream:
         **data: Any,  # noqa: ANN401 - any JSON
     ) -> None:
         """Record that something happened. What is no field of `Event` goes into its ``data``."""
+        data = {key: encodable(value) if isinstance(value, str) else value for key, value in data.items()}
         with self._lock:
             self._seq += 1
             event = Event(

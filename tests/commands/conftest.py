@@ -23,6 +23,7 @@ NOTES = '''
 
 import json
 import os
+import signal
 import socket
 import sys
 
@@ -103,6 +104,18 @@ async def hang(port: int) -> str:
             await anyio.sleep_forever()
         finally:
             line.sendall(b"left\\n")
+
+
+@server.tool(structured_output=False)
+def flood(size: int) -> str:
+    """Answer with a text of some length."""
+    return "x" * size
+
+
+@server.tool()
+def freeze() -> None:
+    """Stop the whole process."""
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 @server.tool()

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from callboard import Outcome, Task
-from callboard.actors.commands import McpSession, ToolFailure, _mcp_client
+from callboard.actors.commands import McpSession, _mcp_client, _mcp_connection, _mcp_transport
 from callboard.config import McpServer, Settings
 from callboard.messages import ResultStatus
 from support import PATIENCE
@@ -172,12 +172,57 @@ async def test_a_server_that_somebody_else_started_again_is_reached_anew(notes):
         await session.open()
         first = await process_of(session)
     try:
-        with pytest.raises(ToolFailure, match="the MCP server notes went away during the call"):
+        with pytest.raises(ConnectionError, match="the MCP server notes can't be reached, nothing was sent: "):
             await session.call("words", {})
         with over_http(notes, port):
             assert await process_of(session) != first
     finally:
         await session.close()
+
+
+async def test_a_server_that_is_not_there_leaves_no_doubt(notes, dispatch, command):
+    with over_http(notes) as port:
+        session = McpSession("notes", McpServer(url=f"http://127.0.0.1:{port}/mcp"), Settings.load())
+        await session.open()
+    (result,) = await dispatch(session, command("notes.words"))
+    await session.close()
+    assert (result.status, result.in_doubt) == (ResultStatus.FAILURE, False)
+
+
+@pytest.mark.parametrize("server", ["stdio", "http"], indirect=True)
+async def test_a_message_that_is_too_long_ends_the_connection(server, dispatch, command):
+    async with opened({**server, "max_bytes": 100_000}) as session:
+        (long, short) = await dispatch(session, command("notes.flood", size=99_000), command("notes.words"))
+        (flood,) = await dispatch(session, command("notes.flood", size=3_000_000))
+        (again,) = await dispatch(session, command("notes.words"))
+    assert [each.status for each in (long, short, flood, again)] == [
+        ResultStatus.SUCCESS,
+        ResultStatus.SUCCESS,
+        ResultStatus.FAILURE,
+        ResultStatus.SUCCESS,
+    ]
+    assert flood.in_doubt
+
+
+async def test_a_server_that_hangs_is_started_anew_by_the_next_use(over_stdio, dispatch, command, monkeypatch, is_gone):
+    monkeypatch.setattr(_mcp_connection, "CHECK_SECONDS", 0.2)
+    monkeypatch.setattr(_mcp_transport, "LEAVES_SECONDS", 0.2)
+    async with opened(over_stdio) as session:
+        first = await process_of(session)
+        (frozen,) = await dispatch(session, command("notes.freeze", 0.2))
+        (again,) = await dispatch(session, command("notes.words"))
+        assert await process_of(session) != first
+    assert (frozen.in_doubt, again.value) == (True, "just words")
+    assert is_gone(first)
+
+
+async def test_a_server_that_answers_a_ping_is_left_alone(over_stdio, dispatch, command, line):
+    async with opened(over_stdio) as session:
+        first = await process_of(session)
+        hanging = asyncio.create_task(session.call("hang", {"port": line.port}))
+        assert await asyncio.to_thread(line.read) == "begun"
+        hanging.cancel()
+        assert await process_of(session) == first
 
 
 def test_an_agent_hears_of_the_doubt_and_goes_on_with_the_server(start, over_stdio):

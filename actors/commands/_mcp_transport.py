@@ -1,0 +1,201 @@
+"""How messages of MCP servers reach us: each is bounded, and a long one is read beside the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import os
+import shutil
+import signal
+import subprocess
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import anyio
+import httpx2
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+    from pathlib import Path
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client._transport import TransportStreams
+
+LEAVES_SECONDS = 2.0
+"""How long a program may take to end by itself once its input is closed, and then after a signal."""
+_LONG = 64_000
+"""From how many bytes a message is parsed on another thread."""
+
+
+class Program(NamedTuple):
+    """A program that speaks MCP over its standard input and output."""
+
+    command: str
+    args: Sequence[str]
+    env: Mapping[str, str]
+    cwd: Path | None
+
+
+class TooLongError(Exception):
+    """A server sent a message that is longer than what is taken."""
+
+
+@contextlib.asynccontextmanager
+async def over_stdio(program: Program, max_bytes: int) -> AsyncGenerator[TransportStreams]:
+    """Start a program and exchange messages with it, a line each; it is ended, with what it started, at the end.
+
+    A line of more than `max_bytes` ends the connection: nobody can tell which call it answers.
+
+    Raises:
+        OSError: If it can't be started.
+    """
+    process = await asyncio.create_subprocess_exec(
+        shutil.which(program.command) or program.command,
+        *program.args,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # the host program's stderr is not ours
+        env={**get_default_environment(), **program.env},
+        cwd=program.cwd,
+        start_new_session=os.name != "nt",
+        limit=max_bytes,
+    )
+    heard, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write, told = anyio.create_memory_object_stream[SessionMessage](0)
+    tasks = [asyncio.create_task(_hear(process, heard)), asyncio.create_task(_tell(process, told, heard))]
+    try:
+        yield read, write
+    finally:
+        await _ended(_end(process, tasks))
+        for stream in (read, write, heard, told):
+            stream.close()
+
+
+async def _ended(ending: Any) -> None:  # noqa: ANN401 - a coroutine
+    """Wait for an ending to the end, also while this task is cancelled: no program may be left."""
+    work = asyncio.ensure_future(ending)
+    cancelled = None
+    while not work.done():
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+
+
+async def _hear(process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+    """Pass on what a program says, to the end of its output or the first line that is too long."""
+    if process.stdout is None:
+        return
+    async with heard:
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError, ValueError):
+            while line := await process.stdout.readline():  # a ValueError: too long
+                await heard.send(_parsed(line) if len(line) < _LONG else await asyncio.to_thread(_parsed, line))
+
+
+def _parsed(line: bytes) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return error
+
+
+async def _tell(
+    process: asyncio.subprocess.Process,
+    told: MemoryObjectReceiveStream[SessionMessage],
+    heard: MemoryObjectSendStream[SessionMessage | Exception],
+) -> None:
+    """Write what the program is told; one that reads no more has gone."""
+    if process.stdin is None:
+        return
+    try:
+        async for said in told:
+            process.stdin.write(said.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await process.stdin.drain()
+    except (ConnectionError, anyio.ClosedResourceError):
+        heard.close()
+
+
+async def _end(process: asyncio.subprocess.Process, tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Close a program's input and wait; one that stays is ended by a signal, with its children, and then killed."""
+    if process.stdin is not None:
+        process.stdin.close()
+    for ask in (None, signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        if ask is not None:
+            _signal(process, ask)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LEAVES_SECONDS):
+                await _left(process)
+                break
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    transport = getattr(process, "_transport", None)  # a child that inherited the pipe keeps it open
+    if transport is not None:
+        transport.close()
+
+
+async def _left(process: asyncio.subprocess.Process) -> None:
+    """Wait for the process alone; `wait` would wait for the end of its output too, which a child may hold open."""
+    while process.returncode is None:  # noqa: ASYNC110 - nothing tells
+        await asyncio.sleep(0.01)
+
+
+def _signal(process: asyncio.subprocess.Process, which: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if os.name == "nt":
+            process.terminate()
+        else:
+            os.killpg(process.pid, which)
+
+
+not_sent: contextvars.ContextVar[list[Exception] | None] = contextvars.ContextVar("not_sent", default=None)
+"""Gets why a request over HTTP could not even be sent, if whoever calls has put a list here."""
+
+
+class BoundedTransport(httpx2.AsyncBaseTransport):
+    """HTTP with bounded bodies, which says of a request that no connection was made for it."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._inner = httpx2.AsyncHTTPTransport()
+        self._max_bytes = max_bytes
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request."""
+        try:
+            response = await self._inner.handle_async_request(request)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            failed = not_sent.get()
+            if failed is not None:
+                failed.append(error)
+            raise
+        streamed = response.headers.get("content-type", "").startswith("text/event-stream")
+        if not streamed and isinstance(response.stream, httpx2.AsyncByteStream):  # events are bounded one by one
+            response.stream = _Bounded(response.stream, self._max_bytes)
+        return response
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        await self._inner.aclose()
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream, max_bytes: int) -> None:
+        self._inner = inner
+        self._max_bytes = max_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = self._max_bytes
+        async for part in self._inner:
+            left -= len(part)
+            if left < 0:
+                msg = f"it sent a message of more than {self._max_bytes} bytes"
+                raise TooLongError(msg)
+            yield part
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

@@ -1,0 +1,58 @@
+"""The texts of messages: changed one by one, and made such that they can be written down."""
+
+from __future__ import annotations
+
+import dataclasses
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic_core import to_json
+
+from callboard.messages._base import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+_T = TypeVar("_T")
+
+
+def each_text(value: Any, change: Callable[[str], str], leave: Collection[str] = ()) -> Any:  # noqa: ANN401 - as the value
+    """Change each text of a message, a dataclass or JSON, the names of its members too.
+
+    Fields of messages and dataclasses that `leave` names stay as they are; so do numbers, bytes and words of a list.
+    """
+    if isinstance(value, str):
+        return value if isinstance(value, Enum) else change(value)
+    if isinstance(value, dict):
+        return {each_text(key, change, leave): each_text(item, change, leave) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(each_text(item, change, leave) for item in value)
+    if isinstance(value, Value):
+        changed = _members(value, type(value).model_fields, change, leave)
+        return value.model_copy(update=changed) if changed else value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        changed = _members(value, (field.name for field in dataclasses.fields(value)), change, leave)
+        return dataclasses.replace(value, **changed) if changed else value
+    return value
+
+
+def _members(
+    value: object, names: Iterable[str], change: Callable[[str], str], leave: Collection[str]
+) -> dict[str, Any]:
+    parts = ((name, getattr(value, name)) for name in names if name not in leave)
+    return {name: new for name, part in parts if (new := each_text(part, change, leave)) != part}
+
+
+def encodable(value: _T) -> _T:
+    """Write halves of surrogate pairs as escapes in all texts: no file, log or socket could take them.
+
+    They come from names of files that are no UTF-8, and from programs that cut texts of another encoding.
+    """
+    if isinstance(value, str) and value.isascii():
+        return value
+    try:
+        to_json(value, bytes_mode="base64", fallback=repr)
+    except ValueError:
+        changed: _T = each_text(value, lambda text: text.encode("utf-8", "backslashreplace").decode())
+        return changed
+    return value
