@@ -10,12 +10,11 @@ import tempfile
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import yaml
 from pydantic import Field, TypeAdapter
-from rich.console import Console
 
 from callboard.actors.commands import Secrets
 from callboard.actors.processing import MACHINES
@@ -27,6 +26,7 @@ from callboard.console import (
     SETTINGS_FILE,
     USAGE,
     Attendance,
+    Commands,
     Stage,
     attendance,
     fail,
@@ -44,11 +44,17 @@ from callboard.console import (
     replay_task,
     resume_command,
     show_task,
+    started,
     take_over,
+    terminal,
+    there,
     warn,
 )
 from callboard.messages import AgentKind, EventName, Message, Outcome
 from callboard.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _CODES = {code: outcome.value.replace("_", " ") for outcome, code in EXIT_CODES.items()} | {
     USAGE: "a mistake in the call, the task or the settings, or a journal that can't be used",
@@ -56,13 +62,15 @@ _CODES = {code: outcome.value.replace("_", " ") for outcome, code in EXIT_CODES.
 }
 _EXIT_HELP = "Exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in sorted(_CODES.items())) + "."
 app = typer.Typer(
+    cls=Commands,
     help="Agents that work in documents, windows, devices and shells, one supervisor between them.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its boxes break sentences, and give switches a type
 )
 
-policy_app = typer.Typer(help="Try the policy.", no_args_is_help=True)
+policy_app = typer.Typer(help="Try the policy.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(policy_app, name="policy")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
@@ -94,7 +102,7 @@ JournalFile = Annotated[
 Journal = Annotated[
     Path | None,
     typer.Argument(
-        exists=True,
+        callback=there,
         show_default="that of ./callboard.yaml",
         help="A journal, or a folder or settings file that names one.",
     ),
@@ -121,7 +129,7 @@ def _version(
 @app.command(epilog=_EXIT_HELP)
 def run(  # noqa: PLR0913 - a command's options
     path: Annotated[
-        Path, typer.Argument(exists=True, show_default=False, help="A folder as in examples/, or a task file.")
+        Path, typer.Argument(callback=there, show_default=False, help="A folder as in examples/, or a task file.")
     ],
     *,
     settings: Annotated[
@@ -150,15 +158,16 @@ def run(  # noqa: PLR0913 - a command's options
     keeps goes on with `callboard resume`.
     """
     who = _who(yes=yes, no_input=no_input, as_json=as_json)
-    console = Console(highlight=False, quiet=as_json)
+    console = terminal(quiet=as_json)
     with mistakes():
         models = models_of(model or ())
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
         task, placed = prepare(path, settings, output, changes)
         again = resume_command(placed, settings if path.is_file() else placed.base, journal, models)
         shown = Secrets(placed.secrets).as_kept(task)
-        print_head(console, shown, placed.base if path.is_dir() else None, who.remark)
-        with kept(again), Supervisor.start(placed) as supervisor:
+        copy = placed.base if path.is_dir() else None
+        with kept(again), started(placed, copy) as supervisor:
+            print_head(console, shown, copy, who.remark)
             warn(supervisor.warnings)
             result = play(supervisor, who.sign(task), _stage(console, who, log=log))
             print_result(console, result)
@@ -171,7 +180,7 @@ def run(  # noqa: PLR0913 - a command's options
 def resume(  # noqa: PLR0913 - a command's options
     path: Annotated[
         Path | None,
-        typer.Argument(exists=True, show_default="./callboard.yaml", help="A run's folder, or a settings file."),
+        typer.Argument(callback=there, show_default="./callboard.yaml", help="A run's folder, or a settings file."),
     ] = None,
     *,
     model: Model = None,
@@ -192,7 +201,7 @@ def resume(  # noqa: PLR0913 - a command's options
     first task that did not finish.
     """
     who = _who(yes=yes, no_input=no_input, as_json=as_json)
-    console = Console(highlight=False, quiet=as_json)
+    console = terminal(quiet=as_json)
     with mistakes():
         models = models_of(model or ())
         settings, left = take_over(path, who, _changes(who, log_file, journal, log=log) | {"models": models})
@@ -217,7 +226,7 @@ def resume(  # noqa: PLR0913 - a command's options
 def tasks(journal: Journal = None, *, as_json: AsJson = False) -> None:
     """List the tasks of a journal, also of one in use."""
     with mistakes():
-        list_tasks(Console(highlight=False), journal, as_json=as_json)
+        list_tasks(terminal(), journal, as_json=as_json)
 
 
 @app.command("show")
@@ -233,7 +242,7 @@ def show(
     crash, and how it ended.
     """
     with mistakes():
-        show_task(Console(highlight=False), task, journal, as_json=as_json)
+        show_task(terminal(), task, journal, as_json=as_json)
 
 
 @app.command("replay")
@@ -253,7 +262,7 @@ def replay(
     the transitions up to the first difference; exit code 1 if there is one.
     """
     with mistakes():
-        same = replay_task(Console(highlight=False), task, journal, settings, as_json=as_json)
+        same = replay_task(terminal(), task, journal, settings, as_json=as_json)
     raise typer.Exit(0 if same else 1)
 
 
@@ -291,7 +300,7 @@ def _recording(file: Path | None) -> dict[str, Any]:
 
 @policy_app.command("check")
 def check(
-    path: Annotated[Path, typer.Argument(exists=True, show_default=False, help="A folder as in examples/.")],
+    path: Annotated[Path, typer.Argument(callback=there, show_default=False, help="A folder as in examples/.")],
     *,
     model: Model = None,
     as_json: AsJson = False,
@@ -329,7 +338,7 @@ def check(
             json.dumps([{"agent": event.agent, "step": event.step, **event.data} for event in verdicts], indent=2)
         )
     else:
-        print_verdicts(Console(highlight=False), verdicts, result)
+        print_verdicts(terminal(), verdicts, result)
 
 
 @app.command()

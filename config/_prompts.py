@@ -28,5 +28,6 @@ def _load(settings: Settings, kind: AgentKind) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"prompts.{kind.value}: {path} can't be read: {error}"
+        why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        msg = f"prompts.{kind.value}: {path} can't be read: {why}"
         raise SettingsError(msg) from error

@@ -183,6 +183,9 @@ def _check_readable(file: Path) -> None:
     if not isinstance(content, dict):
         msg = f"{file}: holds a {type(content).__name__}, not keys with values"
         raise SettingsError(msg)
+    if {"request", "plan"} & content.keys():
+        msg = f"{file}: is a task, not settings: give it as the task, or its folder"
+        raise SettingsError(msg)
     odd = [key for key in content if not isinstance(key, str)]
     if odd:
         msg = f"{file}: {odd[0]!r}: a key must be text"
@@ -216,10 +219,11 @@ def _explain(error: ValidationError, where: str) -> str:
         path = [shown.get(str(part), str(part)) for part in problem["loc"]]
         if problem["type"] == "extra_forbidden":
             near = difflib.get_close_matches(path[-1], _known_keys(path[:-1]), n=1, cutoff=0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(_known_keys(path[:-1]))}"
+            known = ", ".join(shown.get(key, key) for key in _known_keys(path[:-1]))
+            hint = f"; did you mean {shown.get(near[0], near[0])!r}?" if near else f"; known are {known}"
             lines.append(f"{where}: {'.'.join(path)}: unknown key{hint}")
         else:
-            lines.append(f"{where}: {'.'.join(path)}: {problem['msg']}")
+            lines.append(f"{where}: {'.'.join(path)}: {problem['msg'].removeprefix('Value error, ')}")
     return "\n".join(lines)
 
 

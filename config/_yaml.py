@@ -48,6 +48,14 @@ def load_yaml(file: Path) -> Any:  # noqa: ANN401 - whatever stands in it
         place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
         msg = f"is no YAML: {error.problem or error.context}{place}"
         raise YamlError(msg) from None
+    except UnicodeDecodeError as error:
+        msg = f"is no UTF-8 text (byte {error.start + 1}): save it as UTF-8"
+        raise YamlError(msg) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        msg = f"is no YAML: {type(error).__name__}"
+        why = (
+            "it has a character that YAML does not take"
+            if isinstance(error, yaml.YAMLError)
+            else "it is nested too deep"
+        )
+        msg = f"is no YAML: {why}"
         raise YamlError(msg) from None

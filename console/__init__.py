@@ -2,15 +2,17 @@
 
 from callboard.console._attendance import Attendance, attendance
 from callboard.console._board import Board
+from callboard.console._commands import Commands, there
 from callboard.console._journals import SETTINGS_FILE, list_tasks, resume_command
 from callboard.console._mistakes import EXIT_CODES, INTERRUPTED, USAGE, fail, mistakes, warn
 from callboard.console._models import models_of
-from callboard.console._place import keep_inside, prepare
+from callboard.console._place import keep_inside, prepare, started
 from callboard.console._play import Stage, go_on, play
 from callboard.console._replayed import replay_task
 from callboard.console._result import print_head, print_result, print_verdicts
 from callboard.console._show import show_task
 from callboard.console._takeover import kept, take_over
+from callboard.console._text import terminal
 
 __all__ = [
     "EXIT_CODES",
@@ -19,6 +21,7 @@ __all__ = [
     "USAGE",
     "Attendance",
     "Board",
+    "Commands",
     "Stage",
     "attendance",
     "fail",
@@ -36,6 +39,9 @@ __all__ = [
     "replay_task",
     "resume_command",
     "show_task",
+    "started",
     "take_over",
+    "terminal",
+    "there",
     "warn",
 ]

@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from callboard.console._text import BAD, GOOD, listed, plain
+from callboard.console._text import BAD, GOOD, cut, listed, plain
 from callboard.messages import Event, EventName, Outcome
 
 _SHOWN_LINES = 3
@@ -54,7 +54,7 @@ class Board:
         if not told:
             return None
         line = Text(f"{event.at - self.started:8.2f} s  ", style="dim")
-        line.append(f"{event.agent or 'supervisor'}  ", style="cyan").append(plain(told))
+        line.append(f"{event.agent or 'supervisor'}  ", style="cyan").append(cut(plain(told)))
         self.lines = [*self.lines, line][-_SHOWN_LINES:]
         return line
 
@@ -77,7 +77,7 @@ class Board:
         for row in self.rows.values():
             style = {None: "", True: GOOD, False: BAD}[row.ok]
             elapsed = f"{(row.ended or now) - row.started:.1f} s"
-            subtask = Text(plain(row.subtask), no_wrap=True, overflow="ellipsis")
+            subtask = Text(cut(plain(row.subtask)), no_wrap=True, overflow="ellipsis")
             table.add_row(plain(row.agent), Text(row.state, style), subtask, str(row.step), elapsed)
         return table
 

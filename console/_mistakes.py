@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from callboard.console._text import plain
-from callboard.messages import CallboardError, Outcome, SupervisorStoppedError
+from callboard.messages import CallboardError, Outcome, SupervisorStoppedError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ def mistakes() -> Iterator[None]:
     except shutil.Error as error:
         fail("\n".join(f"{source}: can't be copied: {why}" for source, _, why in error.args[0]))
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        fail(reason_of(error))
 
 
 def warn(warnings: Iterable[str]) -> None:
@@ -52,5 +52,5 @@ def warn(warnings: Iterable[str]) -> None:
 
 def fail(text: str, code: int = USAGE) -> NoReturn:
     for line in text.splitlines():
-        typer.echo(f"callboard: {line}", err=True)
+        typer.echo(f"callboard: {plain(line)}", err=True)
     raise typer.Exit(code)

@@ -14,16 +14,19 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from callboard.actors.models import named_models
-from callboard.config import Settings, YamlError, load_yaml, make_private
+from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private
+from callboard.console._commands import there
 from callboard.console._journals import SETTINGS_FILE
 from callboard.console._mistakes import fail
 from callboard.console._takeover import known_ids
 from callboard.messages import Task
+from callboard.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
 TASK_FILE = "task.yaml"
+_SETTINGS = frozenset({*Settings.model_fields, "mcpServers"} - Task.model_fields.keys())
 
 
 def prepare(path: Path, settings: Path | None, output: Path | None, changes: dict[str, Any]) -> tuple[Task, Settings]:
@@ -35,11 +38,17 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
         if output is not None:
             fail("--output belongs to a folder; a task file runs where it is")
         task, placed = _read_task(path), Settings.load(settings, **changes)
+        check_files(placed)
         return _named(task, path.stem, known_ids(placed)), placed
     if settings is not None:
         fail(f"--settings belongs to a task file; the folder {path} has its own {SETTINGS_FILE}")
+    for file, what in ((SETTINGS_FILE, "settings"), (TASK_FILE, "task")):
+        if not (path / file).is_file():
+            fail(f"{path}: has no {file}: a folder to run holds its {what} there, as those in examples/ do")
+    _check_names(path)
     original = Settings.load(path / SETTINGS_FILE, **changes)
     named_models(original)
+    check_files(original)
     task = _read_task(path / TASK_FILE)
     place = _place(path, output)
     placed = Settings.load(path / SETTINGS_FILE, base=place, **changes)
@@ -58,10 +67,42 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
     return _named(task, place.name, known), placed
 
 
+def _check_names(folder: Path) -> None:
+    """Refuse a folder with a name in it that can't be shown or written down."""
+    for at, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            there(Path(at, name))
+
+
+def check_files(settings: Settings) -> None:
+    """Check that what settings name is there, before anything is begun.
+
+    Raises:
+        SettingsError: If a prompt can't be read.
+    """
+    load_prompts(settings)
+    workspace = settings.documents.workspace
+    if workspace is not None and not settings.path(workspace).is_dir():
+        fail(f"documents.workspace: {settings.path(workspace)} is no folder")
+    for name, server in settings.mcp_servers.items():
+        if server.command is not None and shutil.which(server.command) is None:
+            fail(f"mcpServers.{name}: there is no program {server.command!r}")
+
+
 def _belongs_to(journal: Path | None, path: Path) -> bool:
     """Say whether a file is the journal of the original, or stands beside it: a copy begins with one of its own."""
     suffixes = ("", "-wal", "-shm", "-journal", ".lock", ".pictures")
     return journal is not None and path in {journal.with_name(f"{journal.name}{suffix}") for suffix in suffixes}
+
+
+def started(settings: Settings, copy: Path | None) -> Supervisor:
+    """Start a supervisor; where that can't be done, nothing is left of the copy."""
+    try:
+        return Supervisor.start(settings)
+    except BaseException:
+        if copy is not None:
+            shutil.rmtree(copy, ignore_errors=True)
+        raise
 
 
 def keep_inside(settings: Settings) -> None:
@@ -81,6 +122,8 @@ def _place(path: Path, output: Path | None) -> Path:
     """Make the folder of one run."""
     if output is not None:
         place = output.resolve()
+        if os.path.lexists(place):
+            fail(f"{output}: is there already: choose another --output, or go on with it: callboard resume {output}")
         make_private(place)
         return place
     runs, name = Path("runs").resolve(), path.resolve().name
@@ -105,6 +148,8 @@ def _read_task(file: Path) -> Task:
         fail(f"{file}: {error}")
     if not isinstance(content, dict):
         fail(f"{file}: holds no keys with values; a task needs at least: request: what is to be done")
+    if not {"request", "plan"} & content.keys() and content.keys() & _SETTINGS:
+        fail(f"{file}: holds settings, not a task: give the folder that it is in, or a file that has a request")
     try:
         return Task.model_validate(content)
     except ValidationError as error:

@@ -11,23 +11,22 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from callboard.console._text import BAD, GOOD, plain, short
+from callboard.console._text import BAD, GOOD, cut, plain, short
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from callboard.messages import Event, Task, TaskResult
 
-_SHOWN_OUTPUT = 400
 _SHOWN_ARGUMENT = 60
 _MEMBERS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
 def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> None:
     """Say what is to be done, on which copy, and who answers."""
-    console.print(Text(plain(task.request) or f"a plan of {len(task.plan)} steps", style="bold"))
+    console.print(Text(cut(plain(task.request)) or f"a plan of {len(task.plan)} steps", style="bold"))
     if copy is not None:
-        console.print(Text(f"on a copy in {short(copy)}", style="dim"), soft_wrap=True)
+        console.print(Text(f"on a copy in {plain(short(copy))}", style="dim"), soft_wrap=True)
     if remark:
         console.print(Text(remark, style="dim"), soft_wrap=True)
 
@@ -43,7 +42,7 @@ def print_result(console: Console, result: TaskResult) -> None:
             facts.append(("because", f"{cause.reason} ({cause.where})" if cause.where else cause.reason))
     if result.ok and result.output is not None:
         said = result.output if isinstance(result.output, str) else json.dumps(result.output, ensure_ascii=False)
-        facts.append(("output", said if len(said) <= _SHOWN_OUTPUT else f"{said[:_SHOWN_OUTPUT]} …"))
+        facts.append(("output", cut(said)))
     used = result.usage
     facts.append(("used", f"steps {used.steps}, model calls {used.model_calls}, tool calls {used.commands}"))
     facts += [("made", short(Path(artifact))) for artifact in result.artifacts]
@@ -73,5 +72,4 @@ def _seen(event: Event) -> str:
     """Write the arguments of a call as the rules saw them, without empty ones, and then what it touches."""
     arguments, resources = (_MEMBERS.validate_python(event.data[name]) for name in ("canonical", "resources"))
     lines = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items() if value != ""]
-    lines = [line if len(line) <= _SHOWN_ARGUMENT else f"{line[:_SHOWN_ARGUMENT]} …" for line in lines]
-    return "\n".join(map(plain, [*lines, *resources]))
+    return "\n".join(map(plain, [*(cut(line, _SHOWN_ARGUMENT) for line in lines), *resources]))

@@ -35,7 +35,8 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
     """
     file = settings_at(path)
     settings = Settings.load(file, **changes)
-    found = _unfinished(journal_of(settings, file))
+    journal = journal_of(settings, file)
+    found = _unfinished(journal) if not journal.is_file() or journal.stat().st_size else ()  # an empty file has none
     for history in found:
         _check_can_go_on(history, settings, who)
     return settings, found

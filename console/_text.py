@@ -5,14 +5,33 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from rich.console import Console
+
 GOOD, BAD = "green", "bold red"
 
-_CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069]+")
+_SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
+_CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 
 
 def plain(text: str) -> str:
-    """Take control characters out, and those that turn text round: no document or model drives the terminal."""
-    return _CONTROL.sub(" ", text)
+    """Write a text of others on one line, with control characters, marks of direction and invisible ones as escapes.
+
+    No document, name or model drives the terminal, or makes a line read other than it is.
+    """
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), _SPACE.sub(" ", text))
+
+
+def cut(text: str, most: int = 400) -> str:
+    """Show the beginning of a long text."""
+    return text if len(text) <= most else f"{text[:most]} … ({len(text)} characters)"
+
+
+def terminal(*, quiet: bool = False) -> Console:
+    """Make a console that takes texts as they are: a name with brackets is no markup, and ``:x:`` no picture."""
+    return Console(highlight=False, markup=False, emoji=False, quiet=quiet)
 
 
 def listed(value: object) -> list[object]:

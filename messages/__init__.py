@@ -105,7 +105,7 @@ from callboard.messages._step import (
 )
 from callboard.messages._target import Control, ControlRef, Observation, Target, TargetKind
 from callboard.messages._task import AnySecret, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
-from callboard.messages._texts import each_text, encodable
+from callboard.messages._texts import each_text, encodable, reason_of
 
 __all__ = [
     "ESSENTIAL",
@@ -220,6 +220,7 @@ __all__ = [
     "encodable",
     "new_task_id",
     "paired",
+    "reason_of",
     "shown",
     "subtask_ended",
 ]

@@ -37,6 +37,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
+from callboard.messages._texts import reason_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -259,6 +261,15 @@ class LeaseVoidError(CallboardError):
     """A deed came too late: its task was cancelled, or its time is over. Nothing was changed."""
 
 
+_FAILED = {
+    "data_collection": "nothing could be seen",
+    "llm_interaction": "the model gave no decision",
+    "action_execution": "what was decided could not be done",
+    "memory_update": "the step could not be kept",
+}
+"""What the failure of a phase means, by its name."""
+
+
 class PhaseError(CallboardError):
     """A phase failed; ``__cause__`` says why.
 
@@ -268,7 +279,7 @@ class PhaseError(CallboardError):
 
     def __init__(self, phase: str, error: BaseException) -> None:
         self.phase = phase
-        super().__init__(f"{phase} failed: {str(error) or type(error).__name__}")
+        super().__init__(f"{_FAILED.get(phase, phase)}: {reason_of(error)}")
 
 
 class AgentCrashedError(CallboardError):

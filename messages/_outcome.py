@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from callboard.messages._base import Seconds, Term, Value
-from callboard.messages._texts import encodable
+from callboard.messages._texts import reason_of
 
 
 class Outcome(Term):
@@ -44,7 +44,7 @@ class Cause(Value):
         current: BaseException | None = error
         while current is not None and len(causes) < 10:  # noqa: PLR2004 - a longer chain explains nothing more
             name = type(current).__name__
-            causes.append(Cause(reason=encodable(str(current)) or name, where=where, exception=name))
+            causes.append(Cause(reason=reason_of(current), where=where, exception=name))
             current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
         return tuple(causes)
 

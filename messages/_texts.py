@@ -43,6 +43,13 @@ def _members(
     return {name: new for name, part in parts if (new := each_text(part, change, leave)) != part}
 
 
+def reason_of(error: BaseException) -> str:
+    """Say what an exception says; of the system's what it means, without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return encodable(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
+    return encodable(str(error)) or type(error).__name__
+
+
 def encodable(value: _T) -> _T:
     """Write halves of surrogate pairs as escapes in all texts: no file, log or socket could take them.
 

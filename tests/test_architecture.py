@@ -345,7 +345,7 @@ def test_only_the_command_line_handles_signals_or_reads_standard_input():
         and (
             (isinstance(node, ast.Name) and node.id == "input" and isinstance(node.ctx, ast.Load))
             or (isinstance(node, ast.Attribute) and ast.unparse(node) == "signal.signal")
-            or (isinstance(node, ast.Attribute) and node.attr == "stdin")
+            or (isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.stdin")
         )
     ]
     assert against == []

@@ -156,15 +156,23 @@ def test_what_can_not_be_written_down_is_refused_before_anything_is_done(start, 
     assert supervisor.submit(lone()).result(PATIENCE).ok
 
 
+def nested(depth):
+    """Make lists in lists."""
+    made = []
+    for _ in range(depth):
+        made = [made]
+    return made
+
+
 def test_a_tool_answer_that_can_not_be_written_down_fails_its_step_alone(start, tmp_path):
     class Odd(MemoryServer):
         @tool(effect=Effect.READ)
-        def file_name(self, target: str) -> str:
-            """Answer with a file's name that is no Unicode."""
-            return "\udcff"
+        def tree(self, target: str) -> list[object]:
+            """Answer with lists that are nested deeper than anybody reads."""
+            return nested(300)
 
     supervisor = start(
-        app=[{"Status": "CONTINUE", "Function": "file_name"}, FINISH],
+        app=[{"Status": "CONTINUE", "Function": "tree"}, FINISH],
         servers=[Odd(MemoryServer.window())],
         journal={"path": tmp_path / "journal.db"},
     )
@@ -172,14 +180,14 @@ def test_a_tool_answer_that_can_not_be_written_down_fails_its_step_alone(start, 
     assert handle.result(PATIENCE).ok
     (ended,) = [event for event in handle.events() if event.name is EventName.COMMAND_ENDED]
     assert ended.data["status"] == "failure"
-    assert "can't be written down" in ended.data["error"]
+    assert "depth" in ended.data["error"]
     assert supervisor.status().accepting
 
 
 def test_a_step_that_can_not_be_written_down_fails_and_says_why(start, tmp_path):
     class Odd(MemoryServer):
         def observe(self, target):
-            return super().observe(target).model_copy(update={"text": "half \ud800 a pair"})
+            return super().observe(target).model_copy(update={"window": {"tree": nested(300)}})
 
     journal = {"path": tmp_path / "journal.db"}
     supervisor = start(app=[FINISH, FINISH], servers=[Odd(MemoryServer.window())], journal=journal)

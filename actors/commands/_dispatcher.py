@@ -13,7 +13,7 @@ from callboard.actors.commands._secrets import Secrets, UnknownSecretError
 from callboard.actors.commands._tools import ToolFailure
 from callboard.actors.runtime import Deed
 from callboard.actors.servers import ToolError
-from callboard.messages import Command, CommandResult, EventName, LeaseVoidError, ResultStatus, encodable
+from callboard.messages import Command, CommandResult, EventName, LeaseVoidError, ResultStatus, encodable, reason_of
 
 if TYPE_CHECKING:
     from callboard.actors.commands._toolbox import Tools
@@ -80,7 +80,10 @@ class Dispatcher:
             error = str(failure) or "it failed without saying why"
             in_doubt = isinstance(failure, ConnectionLostError)
         except BaseException as failure:  # noqa: BLE001 - an edge: whatever a tool raises is its failure, for the model
-            error, broke = f"{type(failure).__name__}: {failure}", True
+            told = reason_of(failure)
+            plain = told == type(failure).__name__ or (isinstance(failure, OSError) and failure.strerror)
+            error = told if plain else f"{type(failure).__name__}: {told}"
+            broke = True
         error = encodable(error)
         status = ResultStatus.FAILURE if error else ResultStatus.SUCCESS
         seconds = time.perf_counter() - start

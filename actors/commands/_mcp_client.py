@@ -21,6 +21,7 @@ from callboard.actors.commands._tools import (
 )
 from callboard.actors.models import ToolInfo
 from callboard.actors.servers import UNKNOWN
+from callboard.config import in_url, masked
 from callboard.messages import CommandType, Effect, Hazard, SettingsError
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ class McpSession:
         try:
             await self._connection.open()
         except Exception as error:
-            msg = f"mcpServers.{self.name}: no connection: {reason(error)}"
+            url = self._server.url
+            where = "" if url is None else f" to {masked(url, in_url(url))}"
+            msg = f"mcpServers.{self.name}: no connection{where}: {reason(error)}"
             raise SettingsError(msg) from error
         self._tools = self._connection.tools
 

@@ -14,6 +14,7 @@ from mcp_types import CONNECTION_CLOSED
 from callboard.actors.commands._mcp_transport import BoundedTransport, Program, not_sent, over_stdio
 from callboard.actors.commands._tools import ToolFailure
 from callboard.config import in_url, masked
+from callboard.messages import reason_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -230,5 +231,5 @@ def reason(error: BaseException) -> str:
     """Say why there is no connection, in the words of the exception that a group holds."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    text = str(error) or type(error).__name__
+    text = reason_of(error)
     return masked(text, in_url(text))  # it may quote the whole address

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
 import importlib.metadata
 import inspect
@@ -17,6 +18,8 @@ from callboard.messages import SettingsError
 MILLION = 1_000_000
 _KEY = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET)(?:_|$)")
 """Variables of the environment that hold keys. Kinds read some that no list of ours could have."""
+_VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]*_(?:API_)?(?:KEY|TOKEN))`")
+"""The variable that a provider's package wants to be set."""
 _SHORTEST = 4
 """Characters of a secret that is taken out: shorter ones are in every word."""
 _SHORTEST_FOUND = 8
@@ -29,6 +32,10 @@ _PACKAGES = {
     "bedrock": "bedrock",
 }
 """Kinds that an extra of ours brings the package of. Of others pydantic-ai has one, or they need no more than that."""
+
+
+_KINDS = (*_PACKAGES, "azure", "cohere", "deepseek", "groq", "huggingface", "mistral", "ollama", "openrouter", "xai")
+"""Kinds that a mistyped one may have been meant for."""
 
 
 class Connection:
@@ -126,7 +133,9 @@ class Connection:
                 maker: Any = infer_provider_class(kind)
         except ValueError as error:
             if self.settings.kind or self.settings.url is None:
-                msg = f"{self._where}: {kind!r} is no known kind of provider, and there is no `url`"
+                near = difflib.get_close_matches(kind, _KINDS, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ", and there is no `url`"
+                msg = f"{self._where}: {kind!r} is no known kind of provider{hint}"
                 raise SettingsError(msg) from error
             kind = COMPATIBLE
         except ImportError as error:
@@ -152,7 +161,9 @@ class Connection:
         try:
             return kind, maker(**given)
         except UserError as error:
-            msg = f"{self._where}: {first_sentence(str(error))}; or give {self._where} a `url`, or an `api_key`"
+            wanted = _VARIABLE.search(str(error))
+            said = f"set {wanted[1]}" if wanted else first_sentence(str(error))
+            msg = f"{self._where}: {said}, or {self._where}.api_key; a server of one's own needs {self._where}.url"
             raise SettingsError(msg) from error
 
 

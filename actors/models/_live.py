@@ -222,11 +222,15 @@ class LiveModel(Model):
 
     def _why(self, error: Exception) -> str:
         """Say it in short; what a provider says stands in its answer's body, under one of two names."""
+        from pydantic_ai.exceptions import ModelConnectionError  # noqa: PLC0415 - an optional extra
+
         status, body = getattr(error, "status_code", None), getattr(error, "body", None)
         inner = body.get("error", body) if isinstance(body, dict) else None
         said = inner.get("message") if isinstance(inner, dict) else None
         text = said if isinstance(said, str) and said else str(error)
         text = text if _is_told(error) else f"what came can't be read ({type(error).__name__}: {text})"
+        if not status and isinstance(error, ModelConnectionError):
+            text = f"no connection to {self._connection.provider.base_url}"
         shown = self._connection.hidden(" ".join(text.split()))
         return f"{f'HTTP {status}, ' if status else ''}{shown[:_LONGEST]}"
 

@@ -73,7 +73,8 @@ class RecordedModel(Model):
         try:
             texts = path.read_text(encoding="utf-8").split("\n")  # JSON may hold what else `splitlines` splits at
         except (OSError, UnicodeDecodeError) as error:
-            msg = f"the recording {path} can't be read: {error}"
+            why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+            msg = f"the recording {path} can't be read: {why}"
             raise ScriptError(msg) from error
         lines = [_read(text, f"{path}, line {number}") for number, text in enumerate(texts, 1) if text.strip()]
         return cls(lines, base, by, str(path))

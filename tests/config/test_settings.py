@@ -264,7 +264,7 @@ def test_a_folder_is_no_file(tmp_path):
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     file = tmp_path / "callboard.yaml"
     file.write_bytes(b"\xff\xfe\x00limits")
-    assert "is no YAML" in refused(file)
+    assert "is no UTF-8 text (byte 1): save it as UTF-8" in refused(file)
 
 
 def test_a_wrong_value_in_the_environment_is_refused(monkeypatch):

@@ -49,7 +49,8 @@ def test_what_is_merged_may_be_replaced(file):
     ("text", "says"),
     [
         (b"a: [1", "is no YAML: expected ',' or ']', but got '<stream end>' (line 1, column 6)"),
-        (b"\xff", "is no YAML: "),
+        (b"a: \xff", "is no UTF-8 text (byte 4): save it as UTF-8"),
+        (b"a: \x00", "is no YAML: it has a character that YAML does not take"),
     ],
 )
 def test_what_is_no_yaml_is_told_with_its_place(file, text, says):

@@ -308,7 +308,7 @@ def test_yes_and_no_input_exclude_each_other(call: Call, folder: Callable[..., P
 
 
 def test_policy_check_refuses_a_task_whose_tools_it_would_really_call(call: Call, folder: Callable[..., Path]) -> None:
-    result = call("policy", "check", folder(CREATE, mcpServers={"mail": {"command": "no-such-program"}}))
+    result = call("policy", "check", folder(CREATE, mcpServers={"mail": {"command": sys.executable}}))
     assert result.exit_code == 2
     assert "would really call the tools of mail" in result.stderr
 
@@ -433,9 +433,9 @@ def test_a_workspace_that_is_not_there_is_told(call: Call, folder: Callable[...,
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["run", "nowhere"], "does not exist"),
-        (["run", "."], "callboard.yaml: can't be read: No such file"),
-        (["run", EXAMPLE, "--output", "."], "File exists"),
+        (["run", "nowhere"], "nowhere: there is no such file or folder"),
+        (["run", "."], ".: has no callboard.yaml: a folder to run holds its settings there"),
+        (["run", EXAMPLE, "--output", "."], ".: is there already: choose another --output"),
         (["run", EXAMPLE, "--settings", "x.yaml"], "--settings belongs to a task file"),
         (["run", EXAMPLE / "task.yaml", "--output", "x"], "--output belongs to a folder"),
         (["run", EXAMPLE / "task.yaml", "--settings", "x.yaml"], "x.yaml: can't be read"),

@@ -510,6 +510,13 @@ def test_a_journal_that_cant_be_read_is_told_in_a_line(
 ) -> None:
     place = folder(FINISH)
     make(place / "journal.db")
+    if (make, command) == (empty, ("resume",)):
+        result = call(*command, place)
+        assert (result.exit_code, result.stdout) == (
+            0,
+            "nothing to resume: no task of the journal is left unfinished\n",
+        )
+        return
     before = (place / "journal.db").read_bytes()
     result = call(*command, place)
     assert (result.exit_code, result.stdout) == (USAGE, "")
@@ -523,7 +530,7 @@ def test_a_journal_that_cant_be_read_is_told_in_a_line(
     [
         (["tasks"], "no journal is named: give its file, or a folder or settings file that names one"),
         (["tasks", "plain.yaml"], "plain.yaml: journal.path names no file, so nothing is kept"),
-        (["tasks", "nowhere"], "does not exist"),
+        (["tasks", "nowhere"], "nowhere: there is no such file or folder"),
         (["tasks", "named.yaml"], "missing.db is not there"),
         (["resume", "named.yaml"], "missing.db is not there"),
         (["resume", "."], "callboard.yaml: can't be read"),

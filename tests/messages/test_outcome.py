@@ -45,7 +45,9 @@ def test_a_chain_begins_with_the_error_and_goes_on_to_what_caused_it():
     error = PhaseError("action_execution", disk)
     error.__cause__ = disk
     assert Cause.chain(error, where="app/memo/one") == (
-        Cause(reason="action_execution failed: the disk is full", where="app/memo/one", exception="PhaseError"),
+        Cause(
+            reason="what was decided could not be done: the disk is full", where="app/memo/one", exception="PhaseError"
+        ),
         Cause(reason="the disk is full", where="app/memo/one", exception="OSError"),
     )
 

@@ -102,6 +102,10 @@ async def test_a_step_that_ran_gives_its_record_what_is_held_and_what_it_used(st
     assert used.seconds > 0
 
 
+MEANS = ("nothing could be seen", "the model gave no decision", "what was decided could not be done")
+MEANS = dict(zip(Phase, (*MEANS, "the step could not be kept"), strict=True))
+
+
 @pytest.mark.parametrize("phase", Phase)
 async def test_a_phase_that_raises_fails_the_step_and_skips_the_later_phases(stage, phase):
     here, phases = stage(), Phases(phase, OSError("disk full"))
@@ -109,7 +113,7 @@ async def test_a_phase_that_raises_fails_the_step_and_skips_the_later_phases(sta
     assert isinstance(failed, StepFailed)
     assert failed.phase is phase
     assert failed.causes == (
-        Cause(reason=f"{phase.value} failed: disk full", where="app/memo/one", exception="PhaseError"),
+        Cause(reason=f"{MEANS[phase]}: disk full", where="app/memo/one", exception="PhaseError"),
         Cause(reason="disk full", where="app/memo/one", exception="OSError"),
     )
     assert [ran for ran, *_ in phases.ran] == list(Phase)[: list(Phase).index(phase) + 1]
@@ -126,7 +130,7 @@ async def test_a_failed_step_keeps_the_chain_of_causes(stage):
 async def test_an_exception_without_a_text_is_named_by_its_class(stage):
     here = stage()
     failed = await with_phases(here, Phases(Phase.LLM_INTERACTION, ValueError())).process(here.run())
-    assert [cause.reason for cause in failed.causes] == ["llm_interaction failed: ValueError", "ValueError"]
+    assert [cause.reason for cause in failed.causes] == ["the model gave no decision: ValueError", "ValueError"]
 
 
 @pytest.mark.parametrize(

@@ -82,11 +82,18 @@ def test_an_agent_that_crashes_costs_nobody_else_anything(start, down):
 
 @pytest.mark.usefixtures("down")
 def test_a_row_that_can_not_be_written_costs_the_journal_nothing(start, tmp_path):
-    def model(request):
-        return {**FINISH, "Comment": "\ud800" if request.request == "bad" else "good"}
+    class Deep(MemoryServer):
+        def observe(self, target):
+            deep = []
+            for _ in range(300):
+                deep = [deep]
+            return super().observe(target).model_copy(update={"window": {"tree": deep} if bad else {}})
 
-    supervisor = start(app=model, journal={"path": tmp_path / "journal.db"})
+    bad = True
+    surface = Deep(MemoryServer.window())
+    supervisor = start(app=lambda _: FINISH, servers=[surface], journal={"path": tmp_path / "journal.db"})
     assert ended(supervisor, request="bad") is Outcome.ERROR
+    bad = False
     assert ended(supervisor, request="good") is Outcome.FINISHED
     assert supervisor.stop(PATIENCE) == ()
 

@@ -769,7 +769,7 @@ def test_a_surface_that_observes_something_else_fails_where_it_looked(start):
 
     result = start(app=[FINISH], servers=[Odd(MemoryServer.window())]).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
-    assert result.causes[0].reason.startswith("data_collection failed")
+    assert result.causes[0].reason.startswith("nothing could be seen: ")
 
 
 def test_what_a_tool_call_tells_says_in_which_state_and_step_it_was_made(start):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers._server import ToolError
+from callboard.messages import reason_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -23,6 +25,10 @@ _UNPACKED = 5
 _ENTITIES = tuple(
     word.encode(coding) for word in ("<!DOCTYPE", "<!ENTITY") for coding in ("ascii", "utf-16-le", "utf-16-be")
 )
+_XML = (".xml", ".rels", ".vml")
+_DECLARED = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([^\"'>]+)")
+_CODINGS = frozenset({b"utf-8", b"utf8", b"utf-16", b"us-ascii", b"ascii", b"iso-8859-1", b"windows-1252"})
+"""In these `_ENTITIES` would be found. In others, such as UTF-32 and UTF-7, a parser reads what we don't see."""
 _STRICT = b"purl.oclc.org/ooxml/"
 _MAIN = {"word": "word/document.xml", "excel": "xl/workbook.xml"}
 _MAIN_TYPES = {"word": (b"wordprocessingml.",), "excel": (b"spreadsheetml.", b"ms-excel.")}
@@ -58,7 +64,9 @@ def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_size(archive, name, max_bytes * _UNPACKED)
             found = {entry.filename: archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
+    except zipfile.BadZipFile as error:
+        raise damaged(name, "it is empty" if not data else "it is no Office document, or was cut") from error
+    except (zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
         raise damaged(name, error) from error
     _check_kind(found, snapshot)
     return found
@@ -66,7 +74,7 @@ def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:
 
 def damaged(name: str, error: Exception | str) -> ToolError:
     """Make the error for a document that can't be parsed."""
-    why = error if isinstance(error, str) else f"{type(error).__name__}: {error}".removesuffix(": ")
+    why = error if isinstance(error, str) else reason_of(error)
     return ToolError(f"{name!r} is damaged and can't be opened ({why}); it stays as it is")
 
 
@@ -82,8 +90,21 @@ def _check_size(archive: zipfile.ZipFile, name: str, limit: int) -> None:
         raise ToolError(msg)
 
 
+def _odd_coding(data: bytes) -> str:
+    """Name the encoding of an XML part, if it is none that we look into; empty if it is."""
+    if b"\0\0" in data[:4]:
+        return "UTF-32"
+    declared = _DECLARED.match(data.removeprefix(b"\xef\xbb\xbf").lstrip())
+    odd = declared is not None and declared[1].lower() not in _CODINGS
+    return declared[1].decode("ascii", "replace") if declared is not None and odd else ""
+
+
 def _check_kind(found: dict[str, bytes], snapshot: Snapshot) -> None:
     name, root = snapshot.document, snapshot.root
+    for part, data in found.items():
+        if part.endswith(_XML) and (coding := _odd_coding(data)):
+            msg = f"{name!r} is not read: its part {part} is in {coding}, which no Office program writes; save it again"
+            raise ToolError(msg)
     types = found.get("[Content_Types].xml")
     if types is None:
         raise damaged(name, "it has no list of content types, so it is no Office document")
@@ -91,7 +112,7 @@ def _check_kind(found: dict[str, bytes], snapshot: Snapshot) -> None:
         msg = f"{name!r} holds something else than its name says: it is no {root} document"
         raise ToolError(msg)
     for part, data in found.items():
-        if part.endswith((".xml", ".rels", ".vml")) and any(word in data for word in _ENTITIES):
+        if part.endswith(_XML) and any(word in data for word in _ENTITIES):
             raise damaged(name, f"{part} declares entities, which no Office program writes")
     if _STRICT in found.get(_MAIN[root], b"")[:4000]:
         msg = f"{name!r} is saved as Strict Open XML, which can't be read; save it as the ordinary kind"
