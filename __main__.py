@@ -39,6 +39,7 @@ from callboard.console import (
     play,
     prepare,
     print_head,
+    print_log,
     print_result,
     print_verdicts,
     replay_task,
@@ -245,6 +246,19 @@ def show(
         show_task(terminal(), task, journal, as_json=as_json)
 
 
+@app.command("logs")
+def logs(
+    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or the beginning of it.")],
+    journal: Journal = None,
+    *,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on with what happens, to the end of the task.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON also on a terminal, an event a line.")] = False,
+) -> None:
+    """Print the log of a task from a journal, also of one in use: its events, a line each."""
+    with mistakes():
+        print_log(task, journal, follow=follow, as_json=as_json)
+
+
 @app.command("replay")
 def replay(
     task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or the beginning of it.")],
@@ -279,7 +293,7 @@ def _stage(console: Console, who: Attendance, *, log: bool) -> Stage:
 
 def _changes(who: Attendance, log_file: Path | None, journal: Path | None, *, log: bool) -> dict[str, Any]:
     """Say what the options change in the settings."""
-    changes: dict[str, Any] = {"log": {} if log else {"format": "off"}}
+    changes: dict[str, Any] = {"log": {"stream": "auto" if log else "off"}}
     if log_file is not None:
         changes["log"]["file"] = log_file.absolute()
     if journal is not None:
@@ -316,7 +330,7 @@ def check(
         fail(f"a trial run needs a folder that it can copy, as in examples/; {path} is a file")
     with mistakes(), tempfile.TemporaryDirectory() as folder:
         quiet = {
-            "log": {"format": "off", "file": None},
+            "log": {"stream": "off", "file": None},
             "journal": {"path": None},
             "models": models_of(model or ()) | {"record": None},
             "system": {"safe_guard": False, "ask_question": False},

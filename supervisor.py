@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import os
 import threading
 import time
 from contextlib import ExitStack
@@ -101,6 +102,7 @@ class Supervisor:
             SettingsError: If something in the settings can't be used; nothing is left running.
         """
         self.settings = settings
+        self._process = os.getpid()
         self._subscribers: list[Subscriber] = []
         self._left: tuple[str, ...] | None = None
         self._broken: concurrent.futures.Future[Exception] = concurrent.futures.Future()  # why the journal did
@@ -266,6 +268,8 @@ class Supervisor:
             The names of what could not be ended in time: tasks, jobs, lanes with a call that does not return, threads.
         """
         refuse_own_thread("stop")
+        if self._forked:
+            return ()  # what runs belongs to the process that started it
         with self._stopping:
             if self._left is None:
                 self._left = self._stop(timeout)
@@ -472,7 +476,18 @@ class Supervisor:
         finally:
             self._refuse_closed()
 
+    @property
+    def _forked(self) -> bool:
+        """Whether this is a child of the process that started it: its threads stayed behind there."""
+        return os.getpid() != self._process
+
+    def _refuse_forked(self) -> None:
+        if self._forked:
+            msg = "this process was forked from the one that started the supervisor: start one of its own here"
+            raise SupervisorStoppedError(msg)
+
     def _refuse_closed(self) -> None:
+        self._refuse_forked()
         if self._closed or not self._root.is_alive():
             msg = "the supervisor is stopped"
             raise SupervisorStoppedError(msg)
@@ -517,6 +532,7 @@ class Supervisor:
     def _send(self, message: object) -> pykka.Future[Any]:
         """Tell the switchboard; its answer comes into the future."""
         refuse_own_thread(type(message).__name__)
+        self._refuse_forked()
         return self._root.ask(message, block=False)
 
     def _answer(self, answer: pykka.Future[Any], timeout: float | None = None) -> Any:  # noqa: ANN401 - it depends on what was asked

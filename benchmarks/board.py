@@ -134,9 +134,9 @@ class Variant:
         """Give the settings; the agents of so many windows are kept."""
         limits = {"idle_agents": max(POOL, windows)}
         if self.durability is None:
-            return Settings.load(log={"format": "off"}, limits=limits)
+            return Settings.load(limits=limits)
         journal = {"path": folder / "journal.db", "durability": self.durability}
-        return Settings.load(log={"format": "off", "file": folder / "events.log"}, journal=journal, limits=limits)
+        return Settings.load(log={"file": folder / "events.log"}, journal=journal, limits=limits)
 
 
 VARIANTS = {

@@ -4,7 +4,7 @@ from callboard.config._host_log import HostLog
 from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._keys import keys_of, output_redactor
 from callboard.config._limits import Budget, BudgetSettings, Limits
-from callboard.config._logging import EventLog
+from callboard.config._logging import EventLog, Said, log_line
 from callboard.config._observe import ObserveSettings
 from callboard.config._patterns import EXPRESSION, fits
 from callboard.config._policy import PolicyRule, PolicySettings, Verdict
@@ -51,6 +51,7 @@ __all__ = [
     "Prompts",
     "Provider",
     "Redactor",
+    "Said",
     "Settings",
     "SupervisionSettings",
     "SystemSettings",
@@ -62,6 +63,7 @@ __all__ = [
     "keys_of",
     "load_prompts",
     "load_yaml",
+    "log_line",
     "make_private",
     "masked",
     "open_private",

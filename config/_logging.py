@@ -1,26 +1,34 @@
-"""The structured log: one line for each event. A host program's own structlog and logging set-up is left alone."""
+"""The structured log: each event as a record of the standard library's logging, and as a line where that is asked for.
+
+A host program's own set-up of structlog and logging is left alone.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import functools
+import logging
 import re
 import sys
 import time
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import pydantic_core
 import structlog
 
 from callboard.config._keys import output_redactor
-from callboard.config._private import make_private, open_private
+from callboard.config._log_file import LogFile
 from callboard.config._writer import Writer
-from callboard.messages import Event, EventName, SettingsError
+from callboard.messages import EventName
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
+    from pydantic import JsonValue
+
+    from callboard.config._redactor import Redactor
     from callboard.config._settings import Settings
+    from callboard.messages import Event
 
 LEVELS = {
     EventName.PHASE_ENDED: "debug",
@@ -52,10 +60,18 @@ _NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-class EventLog:
-    """Writes events as log lines, to a file, to the standard error stream, or both. Thread-safe.
+SCHEMA = 1
+"""The version of a line's form: of the names that stand in it, and of what they mean."""
 
-    Each of the two has a daemon thread of its own that renders and writes; callers never wait for either.
+_HOST = logging.getLogger("callboard")
+_HOST.addHandler(logging.NullHandler())  # else `logging` prints what is important where nobody has set anything up
+
+
+class EventLog:
+    """Hands events to the logger ``callboard``, and writes them to a file and the standard error stream. Thread-safe.
+
+    Each of them has a daemon thread of its own that renders and writes; callers never wait for any. The logger's has
+    one once a handler listens.
     """
 
     def __init__(self, settings: Settings, stream: TextIO | None = None) -> None:
@@ -68,36 +84,53 @@ class EventLog:
         Raises:
             SettingsError: If the file can't be opened.
         """
+        how, log = settings.log.stream, settings.log
         self._redactor = output_redactor(settings)
-        self._least = _NUMBERS[settings.log.level]
-        outputs: list[tuple[str, TextIO, Any, bool]] = []
-        how = settings.log.format
+        self._least = _NUMBERS[log.level]
+        self._labels: dict[str, dict[str, JsonValue]] = {}
+        self._writers: list[Writer[Said]] = []
+        self._host: Writer[Said] | None = None
+        self._closed = False
         out = stream if stream is not None else sys.stderr
         if how != "off" and out is not None:  # a program without a console has no standard error stream
             pretty = how == "pretty" or (how == "auto" and out.isatty())
-            outputs.append(("callboard-log-stream", out, _logger(out, pretty=pretty), False))
-        if settings.log.file is not None:
-            file = _open(settings.path(settings.log.file))
-            outputs.append(("callboard-log-file", file, _logger(file, pretty=False), True))
-        self._writers = [
-            Writer(name, place, functools.partial(self._line, logger), own=own) for name, place, logger, own in outputs
-        ]
+            line = log_line(self._redactor, pretty=pretty, colors=out.isatty())
+            self._writers.append(Writer("callboard-log-stream", out, line, own=False))
+        if log.file is not None:
+            file = LogFile(settings.path(log.file), log.max_bytes, log.backups)
+            line = log_line(self._redactor)
+            self._writers.append(Writer("callboard-log-file", file, line, own=True))
 
-    def _line(self, logger: Any, event: Event) -> str:  # noqa: ANN401 - a structlog bound logger
-        log = getattr(logger, LEVELS.get(event.name, "info"))
-        return f"{log(event.name.value, **self._redactor.redact(_fields(event)))}\n"
+    def _record(self, said: Said) -> logging.LogRecord:
+        event, level = said.event, _level(said.event)
+        record = _HOST.makeRecord(_HOST.name, level, "", 0, event.name.value, (), None)
+        record.created, record.msecs = event.at, event.at % 1 * 1000
+        fields = self._redactor.redact(_fields(said))
+        record.callboard = fields
+        record.msg = _Message(event.name.value, fields)
+        return record
 
     @property
     def lost(self) -> int:
         """Lines that could not be written: the disk is full, the stream is closed, or too many lines were waiting."""
-        return sum(writer.lost for writer in self._writers)
+        return sum(writer.lost for writer in (*self._writers, *filter(None, [self._host])))
 
     def write(self, event: Event) -> None:
         """Queue one event to be written; never blocks. A line that can't be written is counted, and stops nothing."""
-        if _NUMBERS[LEVELS.get(event.name, "info")] < self._least:
-            return
-        for writer in self._writers:
-            writer.put(event)
+        labels = event.data.get("labels")
+        if event.name in _BEGINS and isinstance(labels, dict) and labels:
+            self._labels[event.task_id] = labels
+        said = Said(event, self._labels.get(event.task_id, {}))
+        if event.name is EventName.TASK_ENDED:
+            self._labels.pop(event.task_id, None)
+        level = _level(event)
+        if level >= self._least:
+            for writer in self._writers:
+                writer.put(said)
+        if not self._closed and _is_heard(level):
+            if self._host is None:
+                self._host = Writer("callboard-log-host", _Handlers(), self._record, own=False)
+            self._host.put(said)
 
     def close(self, timeout: float = 5.0) -> bool:
         """Write out what is queued, end the threads and close the file. Idempotent; raises nothing.
@@ -110,27 +143,87 @@ class EventLog:
             Whether every line was written, and the threads have ended.
         """
         end = time.monotonic() + timeout
-        for writer in self._writers:
+        self._closed = True
+        writers = [*self._writers, *([self._host] if self._host is not None else [])]
+        for writer in writers:
             writer.finish()
-        ended = [writer.join(end - time.monotonic()) for writer in self._writers]
+        ended = [writer.join(end - time.monotonic()) for writer in writers]
         return all(ended)
 
 
-def _open(path: Path) -> TextIO:
-    try:
-        make_private(path.parent, exist_ok=True)
-        return open_private(path)
-    except OSError as error:
-        msg = f"log.file: {path} can't be opened: {error.strerror}"
-        raise SettingsError(msg) from error
+def log_line(redactor: Redactor | None = None, *, pretty: bool = False, colors: bool = False) -> Callable[[Said], str]:
+    """Make a function that renders an event as a line: as JSON, or in words for people."""
+    logger = _logger(colors=colors, pretty=pretty)
+
+    def line(said: Said) -> str:
+        fields = _fields(said) if redactor is None else redactor.redact(_fields(said))
+        name = said.event.name
+        return f"{getattr(logger, LEVELS.get(name, 'info'))(name.value, **fields)}\n"
+
+    return line
 
 
-def _fields(event: Event) -> dict[str, Any]:
+class Said(NamedTuple):
+    """An event, and the labels of its task."""
+
+    event: Event
+    labels: dict[str, JsonValue]
+
+
+class _Message:
+    """The text of a record; made only if a handler wants it."""
+
+    def __init__(self, name: str, fields: dict[str, Any]) -> None:
+        self._name = name
+        self._fields = fields
+
+    def __str__(self) -> str:
+        fields = ((name, value) for name, value in self._fields.items() if name not in {"timestamp", "schema"})
+        shown = (f"{name}={value if isinstance(value, str) else _json(value)}" for name, value in fields)
+        return " ".join([self._name, *shown])
+
+
+class _Handlers:
+    """The handlers of the host program, as a place that the log goes to."""
+
+    def write(self, record: logging.LogRecord) -> None:
+        _HOST.handle(record)
+
+    def flush(self) -> None:
+        """Nothing waits here: handlers flush as they like."""
+
+    def close(self) -> None:
+        """Nothing is open: handlers are the host program's."""
+
+
+_BEGINS = {EventName.TASK_SUBMITTED, EventName.TASK_RECOVERED}
+
+
+def _level(event: Event) -> int:
+    return _NUMBERS[LEVELS.get(event.name, "info")]
+
+
+def _is_heard(level: int) -> bool:
+    """Whether a handler of the host program would get a record."""
+    if not _HOST.isEnabledFor(level):
+        return False
+    logger: logging.Logger | None = _HOST
+    while logger is not None:
+        if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False
+
+
+def _fields(said: Said) -> dict[str, Any]:
+    event, labels = said
     subtask = "" if event.run_id.endswith("/0") else event.run_id
     named = {
         "timestamp": _timestamp(event.at),
+        "schema": SCHEMA,
         "seq": event.seq,
         "task": event.task_id,
+        "labels": labels,
         "subtask": subtask,
         "agent": event.agent,
         "state": event.state,
@@ -138,7 +231,7 @@ def _fields(event: Event) -> dict[str, Any]:
         "phase": event.phase,
         "duration": round(event.duration, 6) if event.duration is not None else None,
     }
-    fields = {key: value for key, value in named.items() if value not in ("", None)}
+    fields = {key: value for key, value in named.items() if value not in ("", None, {})}
     for key, value in event.data.items():
         fields[f"data_{key}" if key in named or key in {"event", "level"} else key] = value
     return fields
@@ -155,9 +248,9 @@ def _second(seconds: int) -> str:
     return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _logger(out: TextIO, *, pretty: bool) -> Any:  # noqa: ANN401 - a structlog bound logger
+def _logger(*, colors: bool, pretty: bool) -> Any:  # noqa: ANN401 - a structlog bound logger
     rendering: list[Any] = (
-        [_tame, structlog.dev.ConsoleRenderer(colors=out.isatty(), event_key="event")]
+        [_tame, structlog.dev.ConsoleRenderer(colors=colors, event_key="event")]
         if pretty
         else [structlog.processors.JSONRenderer(serializer=_json)]
     )

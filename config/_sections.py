@@ -115,11 +115,15 @@ class LogSettings(Section):
     """Where the log goes."""
 
     file: Path | None = None
-    """A file that gets one JSON object a line; none by default."""
+    """A file that gets one JSON object a line; none by default. Opened anew when it was moved away."""
+    max_bytes: int | None = Field(default=50_000_000, ge=1000)
+    """How large the file may grow before a new one is begun, in bytes; none: as large as it gets."""
+    backups: int = Field(default=3, ge=0)
+    """How many earlier files are kept: `<file>.1` is the latest of them."""
     level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least important level that is written."""
-    format: Literal["auto", "json", "pretty", "off"] = "auto"
-    """For the standard error stream: pretty on a terminal, JSON elsewhere; `off` writes nothing there."""
+    """The least important level that file and stream get. Of the logger `callboard` the host program sets the level."""
+    stream: Literal["off", "auto", "json", "pretty"] = "off"
+    """What the standard error stream gets: nothing, or lines; with `auto` pretty ones on a terminal, JSON elsewhere."""
 
 
 class BlackboardSettings(Section):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from callboard.messages import Event
+_Said = TypeVar("_Said")
+_Line_contra = TypeVar("_Line_contra", contravariant=True)
+_Any = TypeVar("_Any")
 
 WAITING = 100_000
 """Lines that wait for one place; past that new ones are lost."""
@@ -18,22 +20,35 @@ GATHER_SECONDS = 0.005
 """How long an idle thread lets lines gather once the first has come: waking for each of them costs more than they."""
 
 
-class Writer:
+class Place(Protocol[_Line_contra]):
+    """Where lines go; each of its methods may block, and raise."""
+
+    def write(self, line: _Line_contra, /) -> object:
+        """Take a line."""
+
+    def flush(self) -> None:
+        """Hand on what was taken."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Writer(Generic[_Said]):
     """Writes events to one place, in order, on a daemon thread of its own: a place that takes none delays nobody."""
 
-    def __init__(self, name: str, out: TextIO, line: Callable[[Event], str], *, own: bool) -> None:
+    def __init__(self, name: str, out: Place[_Any], line: Callable[[_Said], _Any], *, own: bool) -> None:
         """Start.
 
         Args:
             name: The thread's name.
             out: The place; writing to it may block, and raise.
-            line: Renders one event, with the end of its line; may raise.
+            line: Renders one event, with the end of its line; may raise. What it gives is what the place takes.
             own: Whether to close the place at the end; the thread does, since a write that is stuck holds its lock.
         """
         self._out = out
         self._line = line
         self._own = own
-        self._events: collections.deque[Event] = collections.deque()
+        self._events: collections.deque[_Said] = collections.deque()
         self._changed = threading.Condition()
         self._finishing = False
         self._idle = False
@@ -43,7 +58,7 @@ class Writer:
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
         self._thread.start()
 
-    def put(self, event: Event) -> None:
+    def put(self, event: _Said) -> None:
         """Queue an event; never blocks. After `finish` it is dropped, and when too many wait it is lost."""
         with self._changed:
             if self._finishing:
@@ -97,7 +112,7 @@ class Writer:
         with self._changed:
             self.lost += lines
 
-    def _next(self) -> Event | None:
+    def _next(self) -> _Said | None:
         with self._changed:
             if not self._events and not self._finishing:
                 self._idle = True
@@ -106,7 +121,7 @@ class Writer:
             return self._events.popleft() if self._events else None
 
 
-def _close(file: TextIO) -> bool:
+def _close(file: Place[_Any]) -> bool:
     try:
         file.close()
     except OSError:

@@ -4,6 +4,7 @@ from callboard.console._attendance import Attendance, attendance
 from callboard.console._board import Board
 from callboard.console._commands import Commands, there
 from callboard.console._journals import SETTINGS_FILE, list_tasks, resume_command
+from callboard.console._logs import print_log
 from callboard.console._mistakes import EXIT_CODES, INTERRUPTED, USAGE, fail, mistakes, warn
 from callboard.console._models import models_of
 from callboard.console._place import keep_inside, prepare, started
@@ -34,6 +35,7 @@ __all__ = [
     "play",
     "prepare",
     "print_head",
+    "print_log",
     "print_result",
     "print_verdicts",
     "replay_task",

@@ -23,7 +23,8 @@ class EventName(Term):
     TASK_CANCELLING = "task.cancelling"
     """A cancel, a deadline or a budget stops a task; ``outcome`` says which."""
     TASK_RECOVERED = "task.recovered"
-    """A task that another process began goes on from the journal; `runs` counts what was under way."""
+    """A task that another process began goes on from the journal; `runs` counts what was under way, ``labels`` are the
+    host program's own."""
     TASK_PAUSED = "task.paused"
     """A task stops before its next action."""
     TASK_RESUMED = "task.resumed"

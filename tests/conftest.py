@@ -52,7 +52,7 @@ def start() -> Iterator[Callable[..., Supervisor]]:
         ) -> Supervisor:
             models = {kind.value: model_of(given.pop(kind.value)) for kind in AgentKind if kind.value in given}
             surfaces = [MemoryServer(MemoryServer.window())] if servers is None else servers
-            settings = Settings.load(**{"log": {"format": "off"}, **given})
+            settings = Settings.load(**given)
             return running.enter_context(Supervisor.start(settings, models=models, servers=surfaces, clock=clock))
 
         yield begin

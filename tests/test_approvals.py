@@ -738,7 +738,7 @@ def test_the_answer_is_written_down_before_the_agent_hears_of_it(start, asked):
 
 def test_an_approval_is_in_the_log_with_the_person(start, asked, tmp_path):
     log = tmp_path / "callboard.log"
-    supervisor = start(app=[answer(), FINISH], log={"file": str(log), "format": "off"}, **APPROVE)
+    supervisor = start(app=[answer(), FINISH], log={"file": str(log)}, **APPROVE)
     handle = supervisor.submit(lone())
     handle.approve(asked(handle).id, by="ada")
     handle.result(PATIENCE)

@@ -48,7 +48,7 @@ def test_half_a_surrogate_pair_ends_no_task(start, tmp_path, where, caplog):
     def host(request):
         return {"Status": "ASSIGN", "ControlText": "memo:one"} if request.call == 1 else FINISH
 
-    given = {"journal": {"path": tmp_path / "journal.db"}, "log": {"format": "off", "file": tmp_path / "events.log"}}
+    given = {"journal": {"path": tmp_path / "journal.db"}, "log": {"file": tmp_path / "events.log"}}
     supervisor = start(app=app, host=host, servers=[Odd(where)], **given)
     handle = supervisor.submit(Task(request="x"))
     result = handle.result(PATIENCE)

@@ -37,7 +37,7 @@ def test_whatever_is_said_is_kept_and_read_back_as_it_was(start, tmp_path, text)
         "Function": "append",
         "Args": {"control_id": "field-1", "text": text},
     }
-    supervisor = start(app=[answer], servers=[surface], journal={"path": path}, log={"format": "off", "file": log})
+    supervisor = start(app=[answer], servers=[surface], journal={"path": path}, log={"file": log})
     result = supervisor.submit(lone(id="t", request=text if text.strip() else "x", labels={"note": text})).result(
         PATIENCE
     )

@@ -487,7 +487,7 @@ def test_every_verdict_is_in_the_log_file(start, tmp_path):
     log = tmp_path / "callboard.log"
     policy = [{"verdict": "deny", "tool": "append", "reason": "no"}, {"verdict": "approve", "tool": "write"}]
     answers = [READ, write(), write(function="append"), FINISH]
-    supervisor = start(app=answers, policy=policy, log={"file": str(log), "format": "off"})
+    supervisor = start(app=answers, policy=policy, log={"file": str(log)})
     asked_for(supervisor.submit(lone()))
     supervisor.stop()
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]

@@ -36,7 +36,7 @@ def example(tmp_path: Path) -> Path:
 
 
 def play(example: Path) -> TaskResult:
-    settings = Settings.load(example / "callboard.yaml", log={"format": "off"})
+    settings = Settings.load(example / "callboard.yaml")
     with Supervisor.start(settings) as supervisor:
         return supervisor.submit(Task(request=REQUEST)).result(PATIENCE)
 
@@ -173,7 +173,7 @@ def test_a_document_that_lost_its_table_is_no_success(example: Path) -> None:
 
 def play_and_reject(example: Path, **settings: Any) -> TaskResult:
     """Play the example with a person who refuses whatever waits for approval."""
-    loaded = Settings.load(example / "callboard.yaml", log={"format": "off"}, **settings)
+    loaded = Settings.load(example / "callboard.yaml", **settings)
     with Supervisor.start(loaded) as supervisor:
         handle = supervisor.submit(Task(request=REQUEST))
         for event in handle.events():

@@ -37,7 +37,7 @@ def test_a_tool_gets_the_value_and_everything_else_the_name(start, tmp_path):
         app=app,
         servers=[surface],
         journal={"path": tmp_path / "journal.db"},
-        log={"format": "off", "file": log, "level": "debug"},
+        log={"file": log, "level": "debug"},
     )
     handle = supervisor.submit(task(id="t"))
     result = handle.result(PATIENCE)
@@ -149,7 +149,7 @@ def test_a_secret_in_an_error_or_a_persons_answer_is_not_recorded(start, tmp_pat
         msg = f"the provider says: {PASSWORD!r} is wrong"
         raise ValueError(msg)
 
-    supervisor = start(app=app, journal={"path": path}, log={"format": "off", "file": log})
+    supervisor = start(app=app, journal={"path": path}, log={"file": log})
     handle = supervisor.submit(task(id="t"))
     until(handle, EventName.QUESTION_ASKED)
     handle.answer(handle.questions()[0].id, f"it is {PASSWORD}")
@@ -329,9 +329,7 @@ def test_secrets_given_again_let_a_task_resume_that_lacks_nothing_else(start, tm
 )
 def test_a_task_whose_id_holds_a_secret_is_refused_before_anything_is_done(start, tmp_path, settings, fields):
     log = tmp_path / "log.json"
-    supervisor = start(
-        app=[FINISH], journal={"path": tmp_path / "journal.db"}, log={"format": "off", "file": log}, **settings
-    )
+    supervisor = start(app=[FINISH], journal={"path": tmp_path / "journal.db"}, log={"file": log}, **settings)
     given = Task(id="pay-DE4711", request="pay", target="memo:one", **fields)
     with pytest.raises(ValueError, match="its id holds the secret 'account'") as refused:
         supervisor.submit(given)

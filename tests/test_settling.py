@@ -142,7 +142,7 @@ def test_whatever_moves_after_each_action_the_model_sees_it_quiet(moves):
             return FINISH
         return {**WRITE, "Args": {"control_id": "field-1", "text": f"{request.call}"}}
 
-    quiet = Settings.load(log={"format": "off"})
+    quiet = Settings.load()
     with Supervisor.start(quiet, models={"app": FunctionModel(app)}, servers=[surface]) as supervisor:
         assert supervisor.submit(lone()).result(PATIENCE).ok
     assert prints == [f"{number}-quiet" for number in range(len(moves) + 1)]

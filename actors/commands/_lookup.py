@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands._toolbox import find_target
 from callboard.actors.runtime import refuse_own_thread
-from callboard.messages import Target, TargetKind, TaskRefusedError, UnknownTargetError
+from callboard.messages import Target, TargetKind, TaskRefusedError, UnknownTargetError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ class TargetLookup:
 
         Raises:
             UnknownTargetError: If no server offers one.
-            TaskRefusedError: If nobody can work on one.
+            TaskRefusedError: If nobody can work on one, or nobody can tell because a server can't be asked.
         """
         if all(task.target is None for task in tasks):
             return [None] * len(tasks)
@@ -53,16 +53,17 @@ class TargetLookup:
             try:
                 found += [Target.model_validate(target) for target in answer.result(self._seconds)]
             except Exception as error:  # noqa: BLE001 - an edge: a server of the host program's
-                down = TaskRefusedError(f"the targets of {server.name} can't be listed: {error!r}")
+                down = TaskRefusedError(f"the targets of {server.name} can't be listed: {reason_of(error)}")
+                down.__cause__ = error
         return tuple(found), down
 
 
 def _found(wanted: str, targets: Sequence[Target], down: BaseException | None) -> Target:
     target = find_target(targets, wanted)
+    if target is None and down is not None:
+        raise down  # it may be one of those that could not be listed
     if target is None:
-        error = UnknownTargetError(wanted, tuple(known.id for known in targets))
-        error.__cause__ = down
-        raise error
+        raise UnknownTargetError(wanted, tuple(known.id for known in targets))
     if target.kind is TargetKind.APPLICATION:
         msg = f"{target.id!r} is an application: give one of its windows, or no target"
         raise TaskRefusedError(msg)

@@ -15,7 +15,7 @@ from callboard.actors.journal._lock import holder_of
 from callboard.actors.journal._pictures import Pictures
 from callboard.actors.journal._row import row_of, rows_of
 from callboard.actors.journal._schema import MIGRATIONS, check_open, connect_reading
-from callboard.messages import InForce, JournalError, Outcome
+from callboard.messages import Event, InForce, JournalError, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +35,7 @@ _IN_FORCE = (
     "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = '' AND kind = 'in_force' AND id < ? "
     "ORDER BY id DESC LIMIT 1"
 )
+_EVENTS = "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND seq > ? ORDER BY seq"
 _TASKS = "SELECT id, request, session, submitted, ended, outcome FROM tasks ORDER BY number"
 
 
@@ -103,6 +104,19 @@ class JournalReader:
             JournalDamagedError: If a row can't be read; it is named.
         """
         return rows_of(self.path, self._connection, self._pictures, task_id, events=events)
+
+    def events(self, task_id: str, after: int = 0) -> Iterator[Event]:
+        """Read the events of a task that follow a number, in order.
+
+        Raises:
+            JournalDamagedError: If a row can't be read; it is named.
+        """
+        with told(self.path, "read"):
+            found = self._connection.execute(_EVENTS, (task_id, after)).fetchall()
+        for stored in found:
+            message = row_of(self.path, stored, self._pictures).message
+            if isinstance(message, Event):
+                yield message
 
     def in_force(self, task_id: str) -> tuple[InForce | None, ...]:
         """Give the settings in force when a process took up a task: the first, and each that went on with it.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.servers import ToolError
 from callboard.actors.states import see
-from callboard.messages import Held, Observation, ResultStatus, ToolTimeoutError, encodable
+from callboard.messages import Held, Observation, ResultStatus, ToolTimeoutError, encodable, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -32,7 +32,7 @@ async def collect_targets(context: Context, run: Run) -> Observation:
         try:
             targets.extend(await on_lane(context, server, None, server.targets))
         except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
-            notes.append(f"the targets of {server.name} can't be listed: {error}")
+            notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
     task_id, secrets = run.assign.task_id, context.services.secrets
     hidden = [target for target in targets if secrets.in_target(task_id, target)]
     if hidden:

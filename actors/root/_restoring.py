@@ -29,7 +29,9 @@ def restore(past: Past, parts: Parts, services: Services) -> None:
     record, task_id = past.record, past.record.task.id
     parts.tasks.restore(record)
     parts.outbox.keep(task_id, "", Recovered(task_id=task_id))
-    parts.recorder.emit(EventName.TASK_RECOVERED, task_id=task_id, runs=len(record.runs))
+    parts.recorder.emit(
+        EventName.TASK_RECOVERED, task_id=task_id, runs=len(record.runs), labels=dict(record.task.labels)
+    )
     if record.stopping is None and (record.lacks or not record.paused):
         _pause(record, lacks(record, services, past.said), parts)
     _start_clocks(past, parts)

@@ -68,7 +68,7 @@ def measure(asked: dict[str, Any]) -> dict[str, float]:
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory())
         settings = Settings.load(
-            log={"format": "off", "file": Path(folder) / "events.log"},
+            log={"file": Path(folder) / "events.log"},
             journal={"path": Path(folder) / "journal.db", "durability": "process"},
             limits={"idle_agents": count},
             events={"kept": KEPT},

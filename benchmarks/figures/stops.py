@@ -62,7 +62,7 @@ def measure(asked: dict[str, Any]) -> dict[str, float]:
 def start(folder: Path, count: int, model: Busy) -> tuple[Supervisor, float]:
     """Start a supervisor with one window more than there are tasks."""
     folder.mkdir()
-    log = {"format": "off", "file": folder / "events.log"}
+    log = {"file": folder / "events.log"}
     journal = {"path": folder / "journal.db", "durability": "process"}
     settings = Settings.load(log=log, journal=journal, limits={"steps": MANY, "repeats": MANY, "idle_agents": count})
     begun = time.perf_counter()

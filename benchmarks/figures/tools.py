@@ -58,7 +58,6 @@ def median_call(name: str, mcp_servers: dict[str, Any], calls: int) -> float:
         return {"Status": status, "Function": name, "Args": {"text": str(request.step)}}
 
     settings = Settings.load(
-        log={"format": "off"},
         mcp_servers=mcp_servers,
         policy=[{"verdict": "allow", "tool": "*"}],
         limits={"steps": calls, "repeats": calls},

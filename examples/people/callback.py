@@ -18,7 +18,7 @@ POLICY = [{"verdict": "approve", "tool": "append", "reason": "what is appended s
 def main() -> None:
     """Answer one question, approve one action."""
     window = MemoryServer.window()
-    settings = Settings.load(policy=POLICY, log={"format": "off"})
+    settings = Settings.load(policy=POLICY)
     models = {"app": ScriptedModel(SCRIPT)}
     with Supervisor.start(settings, models=models, servers=[MemoryServer(window)]) as supervisor:
         handle = supervisor.submit(Task(request="greet the reader", target=window.id))

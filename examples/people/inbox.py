@@ -21,7 +21,7 @@ def work(request: ModelRequest) -> dict[str, object]:
 def main() -> None:
     """Decide on what three tasks want, one after the other: yes, yes, and no to the attic."""
     windows = [MemoryServer.window(room) for room in ROOMS]
-    settings = Settings.load(policy=POLICY, log={"format": "off"})
+    settings = Settings.load(policy=POLICY)
     inbox: queue.SimpleQueue[Event] = queue.SimpleQueue()
     models = {"app": FunctionModel(work)}
     with Supervisor.start(settings, models=models, servers=[MemoryServer(*windows)]) as supervisor:

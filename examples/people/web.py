@@ -84,7 +84,7 @@ class Counter:
 def main(port: int = 8000) -> None:
     """Serve until Ctrl-C."""
     window = MemoryServer.window()
-    settings = Settings.load(policy=POLICY, log={"format": "off"})
+    settings = Settings.load(policy=POLICY)
     models = {"app": FunctionModel(work)}
     with (
         Supervisor.start(settings, models=models, servers=[MemoryServer(window)]) as supervisor,

@@ -119,7 +119,7 @@ def test_a_program_is_gone_after_stop_in_the_middle_of_a_call(start, over_stdio,
 def test_a_failed_server_start_names_it_and_stops_the_servers_before_it(over_stdio, is_gone, tmp_path, broken):
     pid = tmp_path / "pid"
     notes = {**over_stdio, "env": {"NOTES_PID": str(pid)}}
-    settings = Settings.load(mcpServers={"notes": notes, "broken": broken}, log={"format": "off"})
+    settings = Settings.load(mcpServers={"notes": notes, "broken": broken})
     with pytest.raises(SettingsError, match=r"mcpServers\.broken"):
         Supervisor.start(settings)
     assert is_gone(int(pid.read_text(encoding="utf-8")))
@@ -131,7 +131,7 @@ def test_a_secret_does_not_reach_the_log(start, over_stdio, tmp_path):
         app=[call("leak", "CONTINUE", name="NOTES_KEY"), {"Status": "FAIL"}],
         mcpServers={"notes": {**over_stdio, "env": {"NOTES_KEY": SECRET}}},
         policy=ALLOWED,
-        log={"file": str(log), "format": "off", "level": "debug"},
+        log={"file": str(log), "level": "debug"},
     )
     ended = queue.SimpleQueue()
     supervisor.subscribe(lambda event: ended.put(event) if event.name is EventName.COMMAND_ENDED else None)

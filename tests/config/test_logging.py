@@ -46,9 +46,9 @@ class Terminal(io.StringIO):
 
 
 @contextmanager
-def open_log(stream: io.StringIO, *, secret: str | None = None, **log: Any) -> Iterator[EventLog]:
+def open_log(out: io.StringIO, *, secret: str | None = None, **log: Any) -> Iterator[EventLog]:
     servers = {"files": McpServer(command="x", env={"TOKEN": secret})} if secret else {}
-    opened = EventLog(Settings(log=LogSettings(**log), mcpServers=servers), stream)
+    opened = EventLog(Settings(log=LogSettings(**log), mcpServers=servers), out)
     try:
         yield opened
     finally:
@@ -56,12 +56,12 @@ def open_log(stream: io.StringIO, *, secret: str | None = None, **log: Any) -> I
 
 
 @contextmanager
-def open_log_and_pipe(pipe: Path, stream: io.StringIO, **log: Any) -> Iterator[tuple[EventLog, TextIO]]:
+def open_log_and_pipe(pipe: Path, out: io.StringIO, **log: Any) -> Iterator[tuple[EventLog, TextIO]]:
     """Open a log whose file is a pipe, and the end of it where the lines come out."""
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as reading:
         reader = reading.submit(pipe.open, encoding="utf-8")
-        opened = EventLog(Settings(log=LogSettings(file=pipe, **log)), stream)
+        opened = EventLog(Settings(log=LogSettings(file=pipe, **log)), out)
         with reader.result(PATIENCE) as lines:
             yield opened, lines
             opened.close(timeout=0)
@@ -70,7 +70,7 @@ def open_log_and_pipe(pipe: Path, stream: io.StringIO, **log: Any) -> Iterator[t
 def written(*events: Event, secret: str | None = None, **log: Any) -> list[dict[str, Any]]:
     """Write events as JSON to a stream, and read its lines."""
     stream = io.StringIO()
-    with open_log(stream, secret=secret, **{"level": "debug", "format": "json", **log}) as opened:
+    with open_log(stream, secret=secret, **{"level": "debug", "stream": "json", **log}) as opened:
         for event in events:
             opened.write(event)
     return [json.loads(line) for line in stream.getvalue().split("\n")[:-1]]
@@ -101,6 +101,7 @@ def test_a_line_holds_what_the_event_holds():
             "event": "phase.ended",
             "level": "debug",
             "timestamp": "2023-11-14T22:13:20.250+00:00",
+            "schema": 1,
             "seq": 12,
             "task": "night-run",
             "subtask": "night-run/2",
@@ -116,7 +117,7 @@ def test_a_line_holds_what_the_event_holds():
 
 def test_what_does_not_apply_is_left_out():
     (told,) = written(event(EventName.SUPERVISOR_STARTED))
-    assert told.keys() == {"event", "level", "timestamp", "seq"}
+    assert told.keys() == {"event", "level", "timestamp", "schema", "seq"}
 
 
 def test_what_is_zero_is_not_left_out():
@@ -179,8 +180,8 @@ def test_events_below_the_level_are_not_written(name, level):
 @given(st.dictionaries(st.text(max_size=8), JSON_VALUES, max_size=4))
 def test_an_event_is_one_line_and_its_data_come_back(data):
     (told,) = written(event(data=data))
-    ours = {"event", "level", "timestamp", "seq"}
-    hidden = {"task", "subtask", "agent", "state", "step", "phase", "duration"}
+    ours = {"event", "level", "timestamp", "schema", "seq"}
+    hidden = {"task", "labels", "subtask", "agent", "state", "step", "phase", "duration"}
     assert {key: value for key, value in told.items() if key not in ours} == {
         f"data_{key}" if key in ours | hidden else key: value for key, value in data.items()
     }
@@ -190,7 +191,7 @@ def test_an_event_is_one_line_and_its_data_come_back(data):
 @pytest.mark.parametrize("log_format", ["json", "pretty"])
 def test_a_control_character_in_a_value_never_breaks_a_line(sign, log_format):
     stream = io.StringIO()
-    with open_log(stream, format=log_format) as opened:
+    with open_log(stream, stream=log_format) as opened:
         opened.write(event(task_id="t", data={"thought": f"a{sign}b", "actions": [{"tool": f"c{sign}d"}]}))
     assert stream.getvalue().count("\n") == 1
     assert stream.getvalue().endswith("\n")
@@ -199,14 +200,14 @@ def test_a_control_character_in_a_value_never_breaks_a_line(sign, log_format):
 @pytest.mark.parametrize("sign", ["\x1b", "\x9b", "\x07", "\x08", "\r", "\v", "\f", "\x00", "\x7f"], ids=ascii)
 def test_what_a_model_says_never_steers_the_terminal(sign):
     stream = Terminal()
-    with open_log(stream, format="pretty") as opened:
+    with open_log(stream, stream="pretty") as opened:
         opened.write(event(data={"thought": f"a{sign}[2Jb"}))
-    assert f"a{sign}" not in stream.getvalue()
+    assert f"{sign}[2J" not in stream.getvalue()
 
 
 def test_a_terminal_gets_words_and_colours():
     stream = Terminal()
-    with open_log(stream, format="auto") as opened:
+    with open_log(stream, stream="auto") as opened:
         opened.write(event(task_id="night-run", data={"status": "FINISH"}))
     words = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
     assert "step.ended" in words
@@ -216,14 +217,14 @@ def test_a_terminal_gets_words_and_colours():
 
 def test_another_stream_than_a_terminal_gets_json():
     stream = io.StringIO()
-    with open_log(stream, format="auto") as opened:
+    with open_log(stream, stream="auto") as opened:
         opened.write(event(EventName.TASK_ENDED))
     assert json.loads(stream.getvalue())["event"] == "task.ended"
 
 
 def test_pretty_can_be_had_without_a_terminal_and_then_without_colours():
     stream = io.StringIO()
-    with open_log(stream, format="pretty") as opened:
+    with open_log(stream, stream="pretty") as opened:
         opened.write(event(EventName.TASK_ENDED))
     assert "task.ended" in stream.getvalue()
     assert "\x1b" not in stream.getvalue()
@@ -231,14 +232,14 @@ def test_pretty_can_be_had_without_a_terminal_and_then_without_colours():
 
 def test_the_stream_can_be_switched_off():
     stream = Terminal()
-    with open_log(stream, format="off") as opened:
+    with open_log(stream, stream="off") as opened:
         opened.write(event(EventName.TASK_ENDED))
     assert stream.getvalue() == ""
 
 
 def test_the_file_gets_json_lines_whatever_the_terminal_gets(tmp_path):
     stream = Terminal()
-    with open_log(stream, file=tmp_path / "logs" / "events.log", format="pretty") as opened:
+    with open_log(stream, file=tmp_path / "logs" / "events.log", stream="pretty") as opened:
         opened.write(event(EventName.TASK_SUBMITTED, data={"request": "Zähle die Zeilen"}))
         opened.write(event(EventName.TASK_ENDED))
     lines = (tmp_path / "logs" / "events.log").read_text(encoding="utf-8").splitlines()
@@ -248,32 +249,32 @@ def test_the_file_gets_json_lines_whatever_the_terminal_gets(tmp_path):
 
 
 def test_a_line_is_in_the_file_before_the_log_is_closed(tmp_path):
-    with open_log_and_pipe(tmp_path / "events.log", io.StringIO(), format="off") as (opened, lines):
+    with open_log_and_pipe(tmp_path / "events.log", io.StringIO(), stream="off") as (opened, lines):
         opened.write(event(EventName.TASK_ENDED))
         assert json.loads(lines.readline())["event"] == "task.ended"
 
 
 def test_a_file_that_is_there_is_added_to(tmp_path):
     for _ in range(2):
-        with open_log(io.StringIO(), file=tmp_path / "events.log", format="off") as opened:
+        with open_log(io.StringIO(), file=tmp_path / "events.log", stream="off") as opened:
             opened.write(event(EventName.TASK_ENDED))
     assert (tmp_path / "events.log").read_text(encoding="utf-8").count("\n") == 2
 
 
 def test_a_relative_file_starts_from_the_folder_of_the_settings(tmp_path):
-    settings = Settings.load(base=tmp_path, log=LogSettings(file="logs/events.log", format="off"))
+    settings = Settings.load(base=tmp_path, log=LogSettings(file="logs/events.log", stream="off"))
     EventLog(settings).close()
     assert (tmp_path / "logs" / "events.log").exists()
 
 
 def test_a_file_that_can_not_be_opened_is_a_matter_of_the_settings(tmp_path):
     with pytest.raises(SettingsError, match=r"log\.file: .* can't be opened"):
-        EventLog(Settings(log=LogSettings(file=tmp_path, format="off")))
+        EventLog(Settings(log=LogSettings(file=tmp_path, stream="off")))
 
 
 def test_a_line_that_can_not_be_written_is_counted_and_stops_nothing(tmp_path):
     stream = io.StringIO()
-    with open_log(stream, file=tmp_path / "events.log", format="json") as opened:
+    with open_log(stream, file=tmp_path / "events.log", stream="json") as opened:
         stream.close()
         opened.write(event(EventName.TASK_ENDED))
         opened.write(event(EventName.TASK_ENDED, data={"request": "half of a pair: \ud800"}))
@@ -315,7 +316,7 @@ def seqs(text: str) -> list[int]:
 
 
 def test_a_blocked_stream_delays_neither_the_writer_nor_the_file(stuck, tmp_path):
-    with open_log_and_pipe(tmp_path / "events.log", stuck, format="json") as (log, lines):
+    with open_log_and_pipe(tmp_path / "events.log", stuck, stream="json") as (log, lines):
         for seq in range(1, 6):
             log.write(event(seq=seq))
         assert [json.loads(lines.readline())["seq"] for _ in range(5)] == [1, 2, 3, 4, 5]
@@ -332,7 +333,7 @@ def test_a_pipe_that_nobody_drains_does_not_keep_a_program_from_ending():
     code = """
 from callboard.config import EventLog, Settings
 from callboard.messages import Event, EventName
-log = EventLog(Settings())
+log = EventLog(Settings(log={"stream": "json"}))
 for seq in range(1, 2000):
     log.write(Event(seq=seq, at=0.0, name=EventName.TASK_ENDED, data={"text": "x" * 1000}))
 print(log.close(timeout=0.1), log.lost > 0)
@@ -344,7 +345,7 @@ print(log.close(timeout=0.1), log.lost > 0)
 
 
 def test_what_is_queued_is_written_before_the_end_in_its_order(stuck):
-    log = EventLog(Settings(log=LogSettings(format="json")), stuck)
+    log = EventLog(Settings(log=LogSettings(stream="json")), stuck)
     for seq in range(1, 101):
         log.write(event(seq=seq))
     with ThreadPoolExecutor(1) as closing:
@@ -356,7 +357,7 @@ def test_what_is_queued_is_written_before_the_end_in_its_order(stuck):
 
 def test_past_the_bound_new_lines_are_lost_and_counted(stuck, monkeypatch):
     monkeypatch.setattr(_writer, "WAITING", 3)
-    log = EventLog(Settings(log=LogSettings(format="json")), stuck)
+    log = EventLog(Settings(log=LogSettings(stream="json")), stuck)
     log.write(event(seq=1))
     assert stuck.reached.wait(PATIENCE)
     for seq in range(2, 8):
@@ -368,7 +369,7 @@ def test_past_the_bound_new_lines_are_lost_and_counted(stuck, monkeypatch):
 
 
 def test_a_full_disk_is_told_and_raises_nothing():
-    log = EventLog(Settings(log=LogSettings(file="/dev/full", format="off")))
+    log = EventLog(Settings(log=LogSettings(file="/dev/full", stream="off")))
     log.write(event())
     assert not log.close()
     assert log.lost == 1
@@ -377,20 +378,20 @@ def test_a_full_disk_is_told_and_raises_nothing():
 
 
 def test_closing_a_fully_written_log_succeeds_each_time(tmp_path):
-    log = EventLog(Settings(log=LogSettings(file=tmp_path / "events.log", format="off")))
+    log = EventLog(Settings(log=LogSettings(file=tmp_path / "events.log", stream="off")))
     log.write(event())
     assert log.close()
     assert log.close()
 
 
 def test_the_log_has_threads_while_it_is_open(tmp_path):
-    with open_log(io.StringIO(), file=tmp_path / "events.log", format="json"):
+    with open_log(io.StringIO(), file=tmp_path / "events.log", stream="json"):
         assert [thread.daemon for thread in threads_of_logs()] == [True, True]
     assert threads_of_logs() == []
 
 
 def test_a_log_that_goes_nowhere_has_no_thread():
-    with open_log(io.StringIO(), format="off") as opened:
+    with open_log(io.StringIO(), stream="off") as opened:
         opened.write(event())
         assert threads_of_logs() == []
 
@@ -418,7 +419,7 @@ def test_a_closed_log_writes_nothing_and_raises_nothing(tmp_path):
 
 def test_lines_of_many_threads_do_not_mix():
     stream = io.StringIO()
-    with open_log(stream, format="json", level="debug") as opened, ThreadPoolExecutor(8) as threads:
+    with open_log(stream, stream="json", level="debug") as opened, ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda seq: opened.write(event(seq=seq, data={"thought": "x" * 200})), range(400)))
     assert sorted(json.loads(line)["seq"] for line in stream.getvalue().splitlines()) == list(range(400))
 
@@ -437,7 +438,7 @@ def test_lines_of_many_threads_do_not_mix():
 @pytest.mark.parametrize("log_format", ["json", "pretty"])
 def test_a_secret_of_the_settings_never_appears(data, log_format):
     stream = io.StringIO()
-    with open_log(stream, secret=SECRET, format=log_format) as opened:
+    with open_log(stream, secret=SECRET, stream=log_format) as opened:
         opened.write(event(data=data))
     assert SECRET not in stream.getvalue()
     assert "**********" in stream.getvalue()
@@ -467,7 +468,7 @@ def test_a_secret_never_appears_in_the_fields_of_an_event_either():
 def test_secrets_in_arguments_and_addresses_never_appear(server, said):
     servers = {"files": McpServer(**({"command": "x"} if "url" not in server else {}), **server)}
     stream = io.StringIO()
-    log = EventLog(Settings(log=LogSettings(format="json"), mcpServers=servers), stream)
+    log = EventLog(Settings(log=LogSettings(stream="json"), mcpServers=servers), stream)
     log.write(event(data={"error": f"401: {said} is refused"}))
     assert log.close()
     told = json.loads(stream.getvalue())["error"]
@@ -478,7 +479,7 @@ def test_secrets_in_arguments_and_addresses_never_appear(server, said):
 def test_a_short_value_of_a_query_does_not_blot_out_ordinary_text():
     stream = io.StringIO()
     servers = {"wiki": McpServer(url="https://ada:hush-hush@wiki.example/mcp?format=json")}
-    log = EventLog(Settings(log=LogSettings(format="json"), mcpServers=servers), stream)
+    log = EventLog(Settings(log=LogSettings(stream="json"), mcpServers=servers), stream)
     log.write(event(data={"request": "write json for ada"}))
     assert log.close()
     assert json.loads(stream.getvalue())["request"] == "write json for ada"
@@ -487,7 +488,7 @@ def test_a_short_value_of_a_query_does_not_blot_out_ordinary_text():
 def test_a_secret_that_holds_another_one_is_hidden_whole():
     servers = {"files": McpServer(command="x", env={"A": "hush", "B": "hush-4711"})}
     stream = io.StringIO()
-    log = EventLog(Settings(log=LogSettings(format="json"), mcpServers=servers), stream)
+    log = EventLog(Settings(log=LogSettings(stream="json"), mcpServers=servers), stream)
     log.write(event(data={"error": "hush-4711"}))
     log.close()
     assert json.loads(stream.getvalue())["error"] == "**********"
@@ -520,7 +521,7 @@ def configuration() -> tuple[Any, ...]:
 
 def test_the_host_programs_logging_is_the_same_before_and_after(host_program):
     before = configuration()
-    with open_log(io.StringIO(), format="pretty") as opened:
+    with open_log(io.StringIO(), stream="pretty") as opened:
         opened.write(event(EventName.TASK_ENDED))
         assert configuration() == before
     assert configuration() == before
@@ -529,7 +530,7 @@ def test_the_host_programs_logging_is_the_same_before_and_after(host_program):
 
 def test_the_host_programs_own_lines_look_as_before(host_program):
     ours = io.StringIO()
-    with open_log(ours, format="json") as opened:
+    with open_log(ours, stream="json") as opened:
         opened.write(event(EventName.TASK_ENDED))
         logging.getLogger("host").warning("disk almost full")
         structlog.get_logger().info("saved", rows=3)
@@ -538,7 +539,7 @@ def test_the_host_programs_own_lines_look_as_before(host_program):
 
 
 def test_our_lines_look_the_same_however_structlog_is_configured_later(host_program):
-    with open_log(io.StringIO(), format="json") as opened:
+    with open_log(io.StringIO(), stream="json") as opened:
         structlog.configure(processors=[structlog.processors.LogfmtRenderer()])
         opened.write(event(EventName.TASK_ENDED))
     (told,) = written(event(EventName.TASK_ENDED))
@@ -550,7 +551,7 @@ def test_the_standard_output_belongs_to_the_host_program():
     code = """
 from callboard.config import EventLog, Settings
 from callboard.messages import Event, EventName
-log = EventLog(Settings())
+log = EventLog(Settings(log={"stream": "json"}))
 log.write(Event(seq=1, at=0.0, name=EventName.TASK_ENDED))
 log.close()
 """

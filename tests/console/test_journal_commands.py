@@ -48,7 +48,7 @@ def working() -> Iterator[Callable[..., ExitStack]]:
     with ExitStack() as stack:
 
         def begin(place: Path, name: EventName, task: str = "t") -> ExitStack:
-            settings = Settings.load(place / "callboard.yaml", log={"format": "off"})
+            settings = Settings.load(place / "callboard.yaml")
             own = stack.enter_context(ExitStack())
             handle = own.enter_context(Supervisor.start(settings)).submit(Task(id=task, request="do it"))
             next(event for event in handle.events() if event.name is name)
@@ -337,7 +337,7 @@ def test_an_approval_is_put_again_and_what_it_is_for_done_once(call: Call, suspe
 
 def test_all_tasks_that_are_not_over_go_on(call: Call, folder: Folder, working: Callable[..., ExitStack]) -> None:
     place = folder({**CREATE, "Args": {"path": "${task.id}.xlsx"}}, FINISH, policy=NOD)
-    settings = Settings.load(place / "callboard.yaml", log={"format": "off"})
+    settings = Settings.load(place / "callboard.yaml")
     with Supervisor.start(settings) as supervisor:
         handles = [supervisor.submit(Task(id=name, request=f"do {name}")) for name in ("one", "two")]
         for handle in handles:

@@ -121,7 +121,7 @@ def test_the_policy_is_tried_with_a_model_of_the_call(call, here, folder):
 def suspended(folder):
     """A folder whose journal has a task that is not over: it waits for a person."""
     place = folder(CREATE, finish("the folder's own"), policy=NOD, journal={"path": "journal.db"})
-    settings = Settings.load(place / "callboard.yaml", log={"format": "off"})
+    settings = Settings.load(place / "callboard.yaml")
     with Supervisor.start(settings) as supervisor:
         handle = supervisor.submit(Task(id="t", request="do it"))
         next(event for event in handle.events() if event.name is EventName.APPROVAL_REQUESTED)

@@ -119,7 +119,6 @@ def live(folder: Path, order: dict[str, Any]) -> int:
         journal={"path": folder / "journal.db", "durability": order.get("durability", "full")},
         documents={"workspace": folder / "workspace"},
         limits=order.get("limits", {}),
-        log={"format": "off"},
     )
     decide = model(folder, order["life"])
     heard: queue.SimpleQueue[Event | None] = queue.SimpleQueue()

@@ -107,7 +107,7 @@ def test_a_full_disk_is_seen_in_a_log_of_what_is_important_alone(start, surface,
             app=app,
             servers=[surface],
             journal={"path": tmp_path / "journal.db"},
-            log={"format": "off", "file": log, "level": level},
+            log={"file": log, "level": level},
         )
         with pytest.raises(JournalError, match="No space left"):
             broken.submit(Task(request="do it", target="memo:one")).result(PATIENCE)

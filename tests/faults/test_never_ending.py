@@ -32,7 +32,7 @@ class Hanging(MemoryServer):
         entered.set()
         threading.Event().wait()
 
-settings = Settings.load(journal={"path": sys.argv[1]}, log={"format": "off"}, limits={"command_seconds": 1000})
+settings = Settings.load(journal={"path": sys.argv[1]}, limits={"command_seconds": 1000})
 app = lambda request: {"Status": "CONTINUE", "Function": "hang"}
 supervisor = Supervisor.start(settings, models={"app": app}, servers=[Hanging(MemoryServer.window())])
 supervisor.submit(Task(id="t", request="do it", target="memo:one"))

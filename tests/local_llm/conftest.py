@@ -50,7 +50,6 @@ def begin(llm: str) -> Iterator[Callable[..., Supervisor]]:
             models=named,
             providers={"local": provider},
             limits={"steps": 1, "repairs": 0, "model_seconds": SECONDS, "step_seconds": SECONDS},
-            log={"format": "off"},
             **sections,
         )
         supervisor = Supervisor.start(settings, models=given, servers=servers or [])

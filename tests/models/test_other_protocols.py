@@ -422,7 +422,7 @@ async def test_a_model_may_be_held_to_the_form_by_the_prompt_alone(provider, ask
 def examples_requests(tmp_path_factory):
     """What the example's models are asked."""
     place = Path(shutil.copytree(EXAMPLE, tmp_path_factory.mktemp("example") / "it"))
-    settings = Settings.load(place / "callboard.yaml", log={"format": "off"})
+    settings = Settings.load(place / "callboard.yaml")
     scripted, asked = named_models(settings), []
 
     def noting(kind):

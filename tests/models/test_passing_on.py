@@ -205,7 +205,7 @@ def test_a_replay_goes_the_same_way(live, tmp_path):
     path = tmp_path / "journal.db"
     with live(*ANSWERS, journal={"path": path}) as supervisor:
         assert supervisor.submit(lone(id="t")).result(PATIENCE).ok
-    again = replay_journal(path, "t", Settings.load(log={"format": "off"}))
+    again = replay_journal(path, "t", Settings.load())
     assert again.difference is None, str(again.difference)
     assert again.outcome is Outcome.FINISHED
 
@@ -222,7 +222,7 @@ def test_a_replay_knows_copied_texts_and_cut_answers_for_what_they_were(start, s
     with start(servers=[sheet], app=lambda request: answers[request.call - 1], journal={"path": path}) as supervisor:
         assert supervisor.submit(lone(id="t")).result(PATIENCE).ok
     assert sheet.deeds == [("memo:one", "rows", json.dumps(copied))]
-    again = replay_journal(path, "t", Settings.load(log={"format": "off"}))
+    again = replay_journal(path, "t", Settings.load())
     assert again.difference is None, str(again.difference)
     assert again.outcome is Outcome.FINISHED
 

@@ -61,7 +61,7 @@ def example(tmp_path):
 
 
 def run(example, **sections):
-    settings = Settings.load(example / "callboard.yaml", log={"format": "off"}, **sections)
+    settings = Settings.load(example / "callboard.yaml", **sections)
     with Supervisor.start(settings) as supervisor:
         return supervisor.submit(Task(request=REQUEST)).result(PATIENCE)
 

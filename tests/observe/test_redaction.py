@@ -116,7 +116,7 @@ def test_a_secret_is_in_no_sink(spans, start, secret, of):
             **models_of(secret, requests),
             servers=[surface_of(secret)],
             journal={"path": kept / "journal.db"},
-            log={"format": "off", "file": kept / "events.log", "level": "debug"},
+            log={"file": kept / "events.log", "level": "debug"},
             models={"record": kept / "calls.jsonl"},
             observe={"traces": True, "metrics": True},
             policy=[{"verdict": "approve", "tool": "write", "reason": reason}],

@@ -84,7 +84,7 @@ def stage() -> Iterator[Callable[..., Stage]]:
         surface: type[MemoryServer] = Surface,
         **sections: Any,
     ) -> Stage:
-        settings = Settings.load(**{"log": {"format": "off"}, **sections})
+        settings = Settings.load(**sections)
         shown = surface(target or WINDOW, controls=controls)
         clock = VirtualClock(1000.0)
         stream = EventStream(clock, kept=1000, queue=1000)

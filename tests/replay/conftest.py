@@ -46,7 +46,7 @@ class Record:
 
     def again(self, task_id: str = "t", **given: Any) -> Replay:
         """Replay a task, with the same settings but for what is given."""
-        return replay_journal(self.path, task_id, Settings.load(log={"format": "off"}, **{**self.given, **given}))
+        return replay_journal(self.path, task_id, Settings.load(**{**self.given, **given}))
 
 
 @pytest.fixture

@@ -422,7 +422,7 @@ def test_a_journal_without_events_is_compared_by_the_words_of_its_agents(record)
 def test_the_example_without_its_documents(tmp_path):
     folder, journal = tmp_path / "example", tmp_path / "journal.db"
     shutil.copytree(EXAMPLE, folder)
-    quiet = {"journal": {"path": journal}, "log": {"format": "off"}}
+    quiet = {"journal": {"path": journal}}
     task = Task(id="sales", **yaml.safe_load((folder / "task.yaml").read_text(encoding="utf-8")))
     with Supervisor.start(Settings.load(folder / "callboard.yaml", **quiet)) as supervisor:
         assert supervisor.submit(task).result(PATIENCE).ok

@@ -22,7 +22,7 @@ SECRET = "swordfish-4711"  # noqa: S105 - a test's
 
 
 def again(record, **given):
-    return replay_journal(record.path, "t", Settings.load(log={"format": "off"}, **given) if given else None)
+    return replay_journal(record.path, "t", Settings.load(**given) if given else None)
 
 
 def forget_settings(record):

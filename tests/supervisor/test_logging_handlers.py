@@ -132,7 +132,7 @@ def test_who_waits_hears_of_the_end_when_the_host_program_stops_all_actors(down,
         await asyncio.to_thread(go.wait, HELD)
         return FINISH
 
-    settings = Settings.load(log={"format": "off"}, journal={"path": tmp_path / "journal.db"})
+    settings = Settings.load(journal={"path": tmp_path / "journal.db"})
     supervisor = Supervisor.start(settings, models={"app": model}, servers=windows())
     handle = supervisor.submit(lone())
     assert begun.wait(PATIENCE)

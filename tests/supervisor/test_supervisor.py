@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import queue
+import subprocess
+import sys
 import threading
 
 import pykka
@@ -457,7 +460,7 @@ def test_leaving_the_block_cancels_what_runs():
         asked.set()
         await asyncio.Event().wait()
 
-    settings = Settings.load(log={"format": "off"})
+    settings = Settings.load()
     with Supervisor.start(settings, models={"host": FunctionModel(host)}) as supervisor:
         handle = supervisor.submit(Task(request="for ever"))
         assert asked.wait(PATIENCE)
@@ -738,7 +741,7 @@ def test_what_can_not_be_used_is_refused_before_anything_starts(arguments, error
 
 
 def test_a_function_is_taken_as_a_model():
-    with Supervisor.start(Settings.load(log={"format": "off"}), models={"host": lambda _: FINISH}) as supervisor:
+    with Supervisor.start(Settings.load(), models={"host": lambda _: FINISH}) as supervisor:
         assert supervisor.submit(Task(request="x")).result(PATIENCE).ok
 
 
@@ -803,3 +806,30 @@ def test_the_latest_tasks_that_are_over_are_known_without_a_journal(start):
         assert EventName.EVENTS_MISSED not in names
     with pytest.raises(UnknownTaskError):
         supervisor.handle(forgotten)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_is_told_at_once_that_it_was_forked(tmp_path):
+    code = """
+import os, sys
+from callboard import Supervisor, Task
+from callboard.messages import CallboardError
+from callboard.testing import MemoryServer
+
+surface = MemoryServer(MemoryServer.window())
+with Supervisor.start(models={"app": lambda _: {"Status": "FINISH"}}, servers=[surface]) as supervisor:
+    if os.fork() == 0:
+        for ask in (lambda: supervisor.submit(Task(request="x", target="memo:one")), supervisor.status):
+            try:
+                ask()
+            except CallboardError as error:
+                print(error, flush=True)
+        assert supervisor.stop() == ()
+        os._exit(0)
+    os.wait()
+    print(supervisor.submit(Task(request="x", target="memo:one")).result(30).outcome.value)
+"""
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    told = "this process was forked from the one that started the supervisor: start one of its own here"
+    assert (ran.stdout.splitlines(), ran.stderr) == ([told, told, "finished"], "")

@@ -82,9 +82,13 @@ class Workspace:
         self._lock = threading.Lock()
 
     def documents(self) -> Iterator[str]:
-        """List the documents, sorted; hidden files and folders, lock files and links are left out."""
+        """List the documents, sorted; hidden files and folders, lock files and links are left out.
+
+        Raises:
+            OSError: If the folder can't be read. One in it that this user may not read is left out.
+        """
         found: list[str] = []
-        for folder, folders, files in os.walk(self.folder, followlinks=False):
+        for folder, folders, files in os.walk(self.folder, followlinks=False, onerror=self._unreadable):
             folders[:] = [name for name in folders if not name.startswith(".") and not _is_link(Path(folder, name))]
             for name in files:
                 path = Path(folder, name)
@@ -92,6 +96,10 @@ class Workspace:
                 if path.suffix.lower() in ROOTS and not _refusal(document) and _is_file(path):
                     found.append(document)
         yield from sorted(found)
+
+    def _unreadable(self, error: OSError) -> None:
+        if not isinstance(error, PermissionError) or Path(error.filename) == self.folder:
+            raise error
 
     def path(self, document: str) -> Path:
         """Find the place of a document, which need not exist.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -13,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callboard import Task
 from callboard.actors.runtime import Deed, Lease
 from callboard.actors.servers import DocumentServer, ToolError
 from callboard.actors.servers.documents import _workspace as module
 from callboard.actors.servers.documents._workspace import Workspace
-from callboard.messages import LeaseVoidError, TargetKind
+from callboard.messages import LeaseVoidError, TargetKind, TaskRefusedError
 
 if TYPE_CHECKING:
     from conftest import Call
@@ -275,3 +277,28 @@ def test_what_a_killed_process_left_is_taken_away_with_the_next_write(workspace:
         os.utime(left, (0, 0))
     call("create_document", path="new.docx")
     assert [left.exists() for left in (old, young, other)] == [False, True, True]
+
+
+def test_a_folder_that_can_not_be_read_is_no_empty_folder(server, monkeypatch, start):
+    def failing(_path):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(server.workspace))
+
+    supervisor = start(host=[{"Status": "FINISH"}], servers=[server])
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", failing)
+        with pytest.raises(TaskRefusedError, match=r"the targets of documents can't be listed: .*Too many open files"):
+            supervisor.submit(Task(request="x", target="a.docx"))
+
+
+def test_a_folder_within_it_that_may_not_be_read_is_left_out(workspace, server, monkeypatch):
+    (workspace / "closed").mkdir()
+    (workspace / "a.docx").touch()
+    scandir = os.scandir
+
+    def refusing(path):
+        if str(path).endswith("closed"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert [target.id for target in server.targets()] == ["a.docx", "word", "excel"]

@@ -1,0 +1,91 @@
+"""The log's file: for its user alone, of bounded size, and opened anew when somebody else has moved it away."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from callboard.config._private import make_private, open_private
+from callboard.messages import SettingsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import TextIO
+
+
+class LogFile:
+    """A file of lines. One that would grow past its size gets a number, and a new one is begun; for one thread."""
+
+    def __init__(self, path: Path, max_bytes: int | None, backups: int) -> None:
+        """Open it, to add to what is there.
+
+        Args:
+            path: The file; ``<name>.1`` is the one before it, and so on.
+            max_bytes: How large it may grow; None for as large as it gets.
+            backups: How many earlier ones are kept.
+
+        Raises:
+            SettingsError: If it can't be opened.
+        """
+        self._path, self._max_bytes, self._backups = path, max_bytes, backups
+        try:
+            make_private(path.parent, exist_ok=True)
+            self._open()
+        except OSError as error:
+            msg = f"log.file: {path} can't be opened: {error.strerror}"
+            raise SettingsError(msg) from error
+
+    def write(self, line: str) -> None:
+        """Add a line.
+
+        Raises:
+            OSError: If it can't be written.
+        """
+        size = len(line.encode())
+        if self._max_bytes is not None and self._size and self._size + size > self._max_bytes:
+            self._rotate()
+        self._file.write(line)
+        self._size += size
+
+    def flush(self) -> None:
+        """Hand what was written to the operating system. A file that was moved away or deleted is begun anew.
+
+        Raises:
+            OSError: If it can't be written.
+        """
+        self._file.flush()
+        try:
+            there = self._path.stat()
+            moved = (there.st_dev, there.st_ino) != self._identity
+        except FileNotFoundError:
+            moved = True
+        if moved:
+            self._file.close()
+            self._open()
+
+    def close(self) -> None:
+        """Close it.
+
+        Raises:
+            OSError: If what is left can't be written.
+        """
+        self._file.close()
+
+    def _open(self) -> None:
+        self._file: TextIO = open_private(self._path)
+        about = os.fstat(self._file.fileno())
+        self._identity, self._size = (about.st_dev, about.st_ino), about.st_size
+
+    def _rotate(self) -> None:
+        self._file.close()
+        if self._backups:
+            for number in range(self._backups - 1, 0, -1):
+                if self._numbered(number).exists():
+                    self._numbered(number).replace(self._numbered(number + 1))
+            self._path.replace(self._numbered(1))
+        else:
+            self._path.unlink(missing_ok=True)
+        self._open()
+
+    def _numbered(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")
