@@ -6,13 +6,17 @@ import contextlib
 import logging
 from typing import Any
 
+HOST = logging.getLogger("callboard")
+"""The host program's logger for us."""
+HOST.addHandler(logging.NullHandler())  # else `logging` prints what is important where nobody has set anything up
+
 
 class HostLog(logging.LoggerAdapter[logging.Logger]):
     """A logger that never raises. What a handler or a filter of the host program raises ends none of our threads."""
 
     def __init__(self) -> None:
         """Log as ``callboard``."""
-        super().__init__(logging.getLogger("callboard"), {})
+        super().__init__(HOST, {})
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:  # noqa: ANN401 - those of `logging`
         """Log; it is lost if that fails, since there is no other place to say it."""

@@ -5,6 +5,7 @@ A host program's own set-up of structlog and logging is left alone.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import functools
 import logging
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import pydantic_core
 import structlog
 
+from callboard.config._host_log import HOST
 from callboard.config._keys import output_redactor
 from callboard.config._log_file import LogFile
 from callboard.config._writer import Writer
@@ -63,9 +65,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 SCHEMA = 1
 """The version of a line's form: of the names that stand in it, and of what they mean."""
 
-_HOST = logging.getLogger("callboard")
-_HOST.addHandler(logging.NullHandler())  # else `logging` prints what is important where nobody has set anything up
-
 
 class EventLog:
     """Hands events to the logger ``callboard``, and writes them to a file and the standard error stream. Thread-safe.
@@ -103,7 +102,7 @@ class EventLog:
 
     def _record(self, said: Said) -> logging.LogRecord:
         event, level = said.event, _level(said.event)
-        record = _HOST.makeRecord(_HOST.name, level, "", 0, event.name.value, (), None)
+        record = HOST.makeRecord(HOST.name, level, "", 0, event.name.value, (), None)
         record.created, record.msecs = event.at, event.at % 1 * 1000
         fields = self._redactor.redact(_fields(said))
         record.callboard = fields
@@ -187,7 +186,8 @@ class _Handlers:
     """The handlers of the host program, as a place that the log goes to."""
 
     def write(self, record: logging.LogRecord) -> None:
-        _HOST.handle(record)
+        with contextlib.suppress(BaseException):  # what a handler of the host program raises costs it the record
+            HOST.handle(record)
 
     def flush(self) -> None:
         """Nothing waits here: handlers flush as they like."""
@@ -205,9 +205,9 @@ def _level(event: Event) -> int:
 
 def _is_heard(level: int) -> bool:
     """Whether a handler of the host program would get a record."""
-    if not _HOST.isEnabledFor(level):
+    if not HOST.isEnabledFor(level):
         return False
-    logger: logging.Logger | None = _HOST
+    logger: logging.Logger | None = HOST
     while logger is not None:
         if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
             return True

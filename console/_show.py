@@ -14,7 +14,7 @@ from callboard.console._journals import ending, holder_told, journal_at, moment,
 from callboard.console._mistakes import fail
 from callboard.console._people import asked
 from callboard.console._result import print_result
-from callboard.console._text import BAD, GOOD, plain
+from callboard.console._text import BAD, GOOD, cut, plain
 from callboard.messages import (
     Answer,
     ApprovalAnswer,
@@ -102,7 +102,7 @@ def _unknown(journal: Path, task_id: str, known: Sequence[str], *, ambiguous: bo
 def _print_history(console: Console, history: History, held: str) -> None:
     task, result = history.task, history.result
     console.print(Text(plain(task.id), style="cyan"))
-    console.print(Text(plain(task.request) or f"a plan of {len(task.plan)} steps", style="bold"))
+    console.print(Text(cut(plain(task.request)) or f"a plan of {len(task.plan)} steps", style="bold"))
     console.print(Text(f"submitted {moment(history.submitted):%Y-%m-%d %H:%M:%S}", style="dim"))
     if history.ended is not None:
         console.print(Text(f"ended     {moment(history.ended):%Y-%m-%d %H:%M:%S}", style="dim"))

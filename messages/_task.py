@@ -47,7 +47,8 @@ class Secret(Value):
     """Patterns for names of parameters; empty for those alone that a tool declares as `SecretStr`. Those of third
     parties' tools count only if their server is trusted."""
     targets: Annotated[tuple[str, ...], AnySequence] = ()
-    """Patterns for the id, name or address of the target; empty for any."""
+    """Patterns for the id, name or address of the target; empty for any. Calls of HostAgents, and of tools of third
+    parties, have none."""
 
 
 def _as_secret(value: object) -> object:

@@ -119,7 +119,6 @@ def examples(language):
 @pytest.mark.parametrize("source", examples("python"))
 def test_every_python_example_runs(source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CALLBOARD_LOG__FORMAT", "off")
     exec(compile(source, "example", "exec", dont_inherit=True), {"__name__": "example"})  # noqa: S102 - our own text
 
 
