@@ -9,7 +9,6 @@ import contextlib
 import datetime as dt
 import functools
 import logging
-import re
 import sys
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -21,7 +20,7 @@ from callboard.config._host_log import HOST
 from callboard.config._keys import output_redactor
 from callboard.config._log_file import LogFile
 from callboard.config._writer import Writer
-from callboard.messages import EventName
+from callboard.messages import EventName, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +58,6 @@ LEVELS = {
 
 _NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 """The numbers of the levels, as `logging` has them."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 SCHEMA = 1
@@ -233,6 +231,8 @@ def _fields(said: Said) -> dict[str, Any]:
     }
     fields = {key: value for key, value in named.items() if value not in ("", None, {})}
     for key, value in event.data.items():
+        if key == "labels" and event.name in _BEGINS:  # they stand in each line
+            continue
         fields[f"data_{key}" if key in named or key in {"event", "level"} else key] = value
     return fields
 
@@ -269,13 +269,16 @@ def _json(fields: dict[str, Any], **_how: object) -> str:
 
 
 def _tame(_logger: object, _method: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Show control characters as escapes: what a model or a document says must not steer the terminal."""
-    return {key: _tamed(value) for key, value in fields.items()}
+    """Show control characters as escapes: what a model or a document says must not steer the terminal.
+
+    The version of the line's form is for machines.
+    """
+    return {key: _tamed(value) for key, value in fields.items() if key != "schema"}
 
 
 def _tamed(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, str):
-        return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), value)
+        return visible(value)
     if isinstance(value, dict):
         return {_tamed(key): _tamed(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -7,13 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from callboard.messages import visible
+
 GOOD, BAD = "green", "bold red"
 
 _SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
-_CONTROL = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
-    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
 
 
 def plain(text: str) -> str:
@@ -21,7 +19,7 @@ def plain(text: str) -> str:
 
     No document, name or model drives the terminal, or makes a line read other than it is.
     """
-    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), _SPACE.sub(" ", text))
+    return visible(_SPACE.sub(" ", text))
 
 
 def cut(text: str, most: int = 400) -> str:

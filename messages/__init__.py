@@ -105,7 +105,7 @@ from callboard.messages._step import (
 )
 from callboard.messages._target import Control, ControlRef, Observation, Target, TargetKind
 from callboard.messages._task import AnySecret, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
-from callboard.messages._texts import each_text, encodable, reason_of
+from callboard.messages._texts import each_text, encodable, reason_of, visible
 
 __all__ = [
     "ESSENTIAL",
@@ -223,4 +223,5 @@ __all__ = [
     "reason_of",
     "shown",
     "subtask_ended",
+    "visible",
 ]

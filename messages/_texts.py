@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
 _T = TypeVar("_T")
+
+_UNSEEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Control characters, marks of direction, invisible characters, and halves of surrogate pairs."""
 
 
 def each_text(value: Any, change: Callable[[str], str], leave: Collection[str] = ()) -> Any:  # noqa: ANN401 - as the value
@@ -41,6 +48,11 @@ def _members(
 ) -> dict[str, Any]:
     parts = ((name, getattr(value, name)) for name in names if name not in leave)
     return {name: new for name, part in parts if (new := each_text(part, change, leave)) != part}
+
+
+def visible(text: str) -> str:
+    """Write what can't be seen as escapes, so that no text of others drives a terminal or reads other than it is."""
+    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def reason_of(error: BaseException) -> str:
