@@ -29,7 +29,6 @@ class LogFile:
         """
         self._path, self._max_bytes, self._backups = path, max_bytes, backups
         try:
-            make_private(path.parent, exist_ok=True)
             self._open()
         except OSError as error:
             msg = f"log.file: {path} can't be opened: {error.strerror}"
@@ -41,6 +40,8 @@ class LogFile:
         Raises:
             OSError: If it can't be written.
         """
+        if self._file.closed:  # it could not be opened anew before
+            self._open()
         size = len(line.encode())
         if self._max_bytes is not None and self._size and self._size + size > self._max_bytes:
             self._rotate()
@@ -53,11 +54,13 @@ class LogFile:
         Raises:
             OSError: If it can't be written.
         """
+        if self._file.closed:
+            return  # the next line opens it anew
         self._file.flush()
         try:
             there = self._path.stat()
             moved = (there.st_dev, there.st_ino) != self._identity
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             moved = True
         if moved:
             self._file.close()
@@ -72,6 +75,7 @@ class LogFile:
         self._file.close()
 
     def _open(self) -> None:
+        make_private(self._path.parent, exist_ok=True)
         self._file: TextIO = open_private(self._path)
         about = os.fstat(self._file.fileno())
         self._identity, self._size = (about.st_dev, about.st_ino), about.st_size

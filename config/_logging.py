@@ -10,6 +10,7 @@ import datetime as dt
 import functools
 import logging
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
@@ -87,6 +88,7 @@ class EventLog:
         self._labels: dict[str, dict[str, JsonValue]] = {}
         self._writers: list[Writer[Said]] = []
         self._host: Writer[Said] | None = None
+        self._starting = threading.Lock()
         self._closed = False
         out = stream if stream is not None else sys.stderr
         if how != "off" and out is not None:  # a program without a console has no standard error stream
@@ -125,8 +127,9 @@ class EventLog:
             for writer in self._writers:
                 writer.put(said)
         if not self._closed and _is_heard(level):
-            if self._host is None:
-                self._host = Writer("callboard-log-host", _Handlers(), self._record, own=False)
+            with self._starting:
+                if self._host is None:
+                    self._host = Writer("callboard-log-host", _Handlers(), self._record, own=False)
             self._host.put(said)
 
     def close(self, timeout: float = 5.0) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote, quote_plus
 
 from callboard.messages import each_text
 
@@ -54,28 +52,46 @@ class Redactor:
 
     def __init__(self, secrets: Mapping[str, str], long: int = SHORTEST) -> None:
         """Make it of what is secret, and of what stands in its place; `long` is the length from which `long` counts."""
-        known = [(value, mark) for value, mark in secrets.items() if len(value) >= SHORTEST]
-        longer = {value: mark for value, mark in known if len(value) >= long}
+        known = {value: mark for value, mark in secrets.items() if len(value) >= SHORTEST}
+        longer = {value: mark for value, mark in known.items() if len(value) >= long}
         self.long: Redactor = self if len(longer) == len(known) else Redactor(longer)
         """Replaces only those that nobody writes by chance."""
-        self._marks = {written: mark for value, mark in reversed(known) for written in _forms(value)}
-        longest_first = sorted(self._marks, key=len, reverse=True)
-        self._found = re.compile("|".join([REFERENCE.pattern, *map(re.escape, longest_first)]))
+        self._known = tuple(sorted(known.items(), key=lambda item: len(item[0]), reverse=True))
+        parts = (f"({''.join(map(_spelled, value))})" for value, _ in self._known)
+        self._found = re.compile("|".join([rf"({REFERENCE.pattern.replace('(', '(?:')})", *parts]))
 
     def __bool__(self) -> bool:
         """Whether anything is secret."""
-        return bool(self._marks)
+        return bool(self._known)
 
     def text(self, text: str) -> str:
-        """Replace the secrets in a text."""
-        return self._found.sub(lambda match: self._marks.get(match[0], match[0]), text) if self._marks else text
+        """Replace the secrets in a text, and the beginning of one where the text was cut."""
+        if not self._known:
+            return text
+        return self._found.sub(self._mark, self._without_beginnings(text) if _CUT in text else text)
+
+    def _mark(self, found: re.Match[str]) -> str:
+        number = found.lastindex or 1
+        return found[0] if number == 1 else self._known[number - 2][1]
+
+    def _without_beginnings(self, text: str) -> str:
+        """Replace what of a secret stands right before the sign for what was cut off."""
+        parts = text.split(_CUT)
+        for place, part in enumerate(parts[:-1]):
+            before = part.rstrip(" ")
+            for value, mark in self._known:
+                shown = next((n for n in range(len(value) - 1, SHORTEST - 1, -1) if before.endswith(value[:n])), 0)
+                if shown:
+                    parts[place] = f"{before[:-shown]}{mark}"
+                    break
+        return _CUT.join(parts)
 
     def redact(self, value: _T) -> _T:
         """Replace the secrets in all texts of a message, a dataclass or JSON, the names of its members too.
 
         What names something (`STRUCTURE`), numbers and pictures stay as they are.
         """
-        redacted: _T = self._each(value) if self._marks else value
+        redacted: _T = self._each(value) if self._known else value
         return redacted
 
     def schema(self, schema: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -88,7 +104,34 @@ class Redactor:
         return each_text(value, self.text, STRUCTURE)
 
 
-def _forms(value: str) -> dict[str, None]:
-    """Give the ways in which a text stands in others: as it is, and as Python, JSON and addresses write it."""
-    written = repr(value)[1:-1], json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]
-    return dict.fromkeys((value, *written, quote(value, safe=""), quote(value), quote_plus(value)))
+def _spelled(letter: str) -> str:
+    """Give an expression for the ways in which a character is written: as it is, and by JSON, Python and in addresses.
+
+    Within a text within a text each backslash is doubled.
+    """
+    if letter.isascii() and letter.isalnum():
+        return letter
+    encoded = letter.encode("utf-8", "surrogatepass")
+    units = letter.encode("utf-16-be", "surrogatepass")
+    pairs = [units[place : place + 2].hex() for place in range(0, len(units), 2)]
+    ways = [
+        rf"\\*{re.escape(letter)}",
+        "".join(rf"\\+u(?i:{pair})" for pair in pairs),
+        "".join(f"%(?i:{byte:02x})" for byte in encoded),
+        rf"\\+U(?i:{ord(letter):08x})",
+    ]
+    if ord(letter) <= _LATIN:
+        ways.append(rf"\\+x(?i:{ord(letter):02x})")
+    if letter in _SHORT:
+        ways.append(rf"\\+{_SHORT[letter]}")
+    if letter == "\\":
+        ways.append(r"\\+")
+    if letter == " ":
+        ways.append(r"\+")
+    return f"(?:{'|'.join(ways)})"
+
+
+_SHORT = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
+_LATIN = 0xFF
+_CUT = "…"
+"""What stands where a long text was cut off."""

@@ -83,7 +83,8 @@ class Writer(Generic[_Said]):
         Returns:
             Whether the thread has ended, with every event written and the file closed without an error.
         """
-        self._thread.join(max(0.0, timeout))
+        if threading.current_thread() is not self._thread:  # a handler of the host program's may stop us
+            self._thread.join(max(0.0, timeout))
         with self._changed:
             self.lost += len(self._events)
             self._events.clear()

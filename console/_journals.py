@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal import TaskLine
 
 SETTINGS_FILE = "callboard.yaml"
-_SETTINGS = {".yaml", ".yml"}
+SETTINGS_SUFFIXES = {".yaml", ".yml"}
 _MINUTE = 60
 
 
@@ -43,7 +43,7 @@ def settings_at(path: Path | None) -> Path | None:
 
 def journal_at(path: Path | None) -> Path:
     """Find a journal: the file itself, or what the settings of a file, of a folder, or of the current folder name."""
-    if path is not None and path.is_file() and path.suffix.lower() not in _SETTINGS:
+    if path is not None and path.is_file() and path.suffix.lower() not in SETTINGS_SUFFIXES:
         return path
     file = settings_at(path)
     return journal_of(Settings.load(file), file)

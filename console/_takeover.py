@@ -11,7 +11,7 @@ from callboard.actors.journal import JournalReader
 from callboard.actors.servers import DocumentServer
 from callboard.config import Settings
 from callboard.console._history import History, history_of
-from callboard.console._journals import journal_of, settings_at
+from callboard.console._journals import SETTINGS_SUFFIXES, journal_of, settings_at
 from callboard.console._mistakes import fail
 from callboard.console._people import asked
 from callboard.console._text import plain
@@ -33,6 +33,8 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
         JournalInUseError: If somebody has it open.
         JournalError: If it is not there, or can't be read.
     """
+    if path is not None and path.is_file() and path.suffix.lower() not in SETTINGS_SUFFIXES:
+        fail(f"{path}: is no settings file: give that, or the run's folder; a journal alone names no models")
     file = settings_at(path)
     settings = Settings.load(file, **changes)
     journal = journal_of(settings, file)

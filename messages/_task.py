@@ -47,7 +47,7 @@ class Secret(Value):
     """Patterns for names of parameters; empty for those alone that a tool declares as `SecretStr`. Those of third
     parties' tools count only if their server is trusted."""
     targets: Annotated[tuple[str, ...], AnySequence] = ()
-    """Patterns for the id, name or address of the target; empty for any. Calls of HostAgents, and of tools of third
+    """Patterns for the id or address of the target; empty for any. Calls of HostAgents, and of tools of third
     parties, have none."""
 
 

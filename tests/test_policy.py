@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import sys
 import threading
+from decimal import Decimal
 from pathlib import Path
 
 import docx
 import openpyxl
 import pytest
+from pydantic import SecretStr
 
 from callboard import EventName, Outcome, Task, tool
 from callboard.messages import AgentKind, Effect, Hazard, NotWaitingError
@@ -543,3 +546,45 @@ def test_a_mistyped_rule_is_a_warning_at_the_start(start, tmp_path):
     supervisor.stop()
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [(line["level"], line["rule"]) for line in lines if line["event"] == "policy.unmatched"] == [("warning", 1)]
+
+
+NO_KEY = SecretStr("x")
+
+
+class Banks(MemoryServer):
+    """A surface whose tool takes what can be written in many ways."""
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def book(
+        self, account: int, amount: Decimal = Decimal(1), at: dt.datetime | None = None, key: SecretStr = NO_KEY
+    ) -> str:
+        """Book."""
+        self.deeds.append((str(account), str(amount), str(at)))
+        return key.get_secret_value()
+
+
+@pytest.mark.parametrize(
+    ("rule", "written"),
+    [
+        ({"account": "9007199254740993"}, {"account": 9007199254740993}),
+        ({"amount": "1000"}, {"account": 1, "amount": "1e3"}),
+        ({"amount": "1000"}, {"account": 1, "amount": "1000.00"}),
+        ({"amount": "0.50"}, {"account": 1, "amount": "0.5"}),
+        ({"at": "2024-01-01T00:00:00Z"}, {"account": 1, "at": "2024-01-01T01:00:00+01:00"}),
+        ({"account": "2", "key": "*"}, {"account": 2}),
+    ],
+)
+def test_large_decimal_and_zoned_values_have_one_form(start, rule, written):
+    surface = Banks(MemoryServer.window())
+    policy = [{"verdict": "deny", "tool": "book", "arguments": rule}]
+    handle = start(app=[call("book", **written), FINISH], servers=[surface], policy=policy).submit(lone())
+    assert handle.result(PATIENCE).ok
+    assert (surface.deeds, verdicts(handle)) == ([], [("book", "deny", "")])
+
+
+def test_a_rounded_number_is_not_allowed(start):
+    surface = Banks(MemoryServer.window())
+    policy = [{"verdict": "allow", "arguments": {"account": "9007199254740993"}}, {"verdict": "deny"}]
+    answers = [call("book", account=9007199254740992), FINISH]
+    start(app=answers, servers=[surface], policy=policy).submit(lone()).result(PATIENCE)
+    assert surface.deeds == []

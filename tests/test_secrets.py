@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import docx
 import pytest
 from pydantic import SecretStr
 
@@ -337,3 +338,47 @@ def test_a_task_whose_id_holds_a_secret_is_refused_before_anything_is_done(start
     assert supervisor.submit(given.model_copy(update={"id": "pay-1"})).result(PATIENCE).ok
     supervisor.stop()
     assert "DE4711" not in repr(b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()))
+
+
+SPELLED = [
+    r"ab\/12XYZ9é",
+    "ab%2F12XYZ9%C3%A9",
+    "ab%2f12XYZ9%c3%a9",
+    r"ab/12XYZ9\u00E9",
+    r"ab\\/12XYZ9\\u00e9",
+    "ab/12XYZ9%C3%A9",
+]
+
+
+@pytest.mark.parametrize("written", SPELLED)
+def test_a_secret_is_found_as_json_and_addresses_may_write_it(written):
+    secrets = Secrets({})
+    secrets.keep(Task(id="t", request="x", secrets={"pw": "ab/12XYZ9é"}))
+    assert secrets.redact("t", Observation(text=f"so {written}!")).text == "so ${secret:pw}!"
+
+
+@pytest.mark.parametrize(
+    "shown", ["hunter2-l…", "hunter2-long-pas … (99 characters)", "a hunt…, hunter2-long-password…"]
+)
+def test_the_beginning_of_a_secret_that_was_cut_is_redacted(shown):
+    secrets = Secrets({})
+    secrets.keep(Task(id="t", request="x", secrets={"pw": "hunter2-long-password"}))
+    seen = secrets.redact("t", Observation(text=shown)).text
+    assert "hunt" not in seen
+    assert "${secret:pw}…" in seen.replace(" …", "…")
+
+
+def test_a_document_that_shows_a_secrets_name_can_be_worked_on(start, tmp_path):
+    document = docx.Document()
+    for text in ("Use ${secret:nope} here", "Use ${secret:apikey} here"):
+        document.add_paragraph(text)
+    document.save(str(tmp_path / "letter.docx"))
+    edits = [{"control_id": f"paragraph-{n}", "text": f"edited {n}"} for n in (1, 2)]
+    answers = [{"Status": "CONTINUE", "Function": "edit_paragraph", "Args": each} for each in edits]
+    given = {"documents": {"workspace": str(tmp_path)}, "secrets": {"apikey": "sk-0123456789"}}
+    policy = [{"verdict": "allow"}]
+    handle = start(app=[*answers, FINISH], servers=[], policy=policy, **given).submit(lone("letter.docx"))
+    result = handle.result(PATIENCE)
+    assert result.ok, result.causes
+    texts = [paragraph.text for paragraph in docx.Document(str(tmp_path / "letter.docx")).paragraphs]
+    assert texts == ["edited 1", "edited 2"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
+from pydantic import BaseModel
 from referencing import Registry
 
 if TYPE_CHECKING:
@@ -31,6 +34,22 @@ def canonical(value: JsonValue) -> JsonValue:
     return value
 
 
+def settled(value: Any) -> Any:  # noqa: ANN401 - whatever a tool's parameters are
+    """Settle what Python values can be written in several ways: decimal numbers, and moments in other time zones."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump()
+    if isinstance(value, dict):
+        return {name: settled(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [settled(item) for item in value]
+    if isinstance(value, Decimal) and value.is_finite():
+        whole = value == value.to_integral_value()
+        return int(value) if whole else float(value) if Decimal(repr(float(value))) == value else format(value, "f")
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        return value.astimezone(dt.UTC)
+    return value
+
+
 def text_of(value: JsonValue) -> str:
     """Write a canonical value as the text that a rule's pattern is held against: a text as it is, all else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
@@ -50,14 +69,26 @@ def by_schema(
         The arguments, and the names of those of which the schema does not say what type they have: a server may
         read them in ways that nobody can foresee.
     """
-    parts = schema.get("properties", {})
-    given = {name: part["default"] for name, part in parts.items() if isinstance(part, dict) and "default" in part}
-    read = {
-        name: _value(parts.get(name), value, root if root is not None else schema, _NESTED)
-        for name, value in {**given, **arguments}.items()
-    }
+    root = schema if root is None else root
+    parts = _merged(schema, root, _NESTED).get("properties", {})
+    whole = {name: _merged(part, root, _NESTED) for name, part in parts.items()}
+    given = {name: part["default"] for name, part in whole.items() if "default" in part}
+    read = {name: _value(parts.get(name), value, root, _NESTED) for name, value in {**given, **arguments}.items()}
     values = {name: value for name, (value, _) in read.items()}
     return values, frozenset(name for name, (_, exact) in read.items() if not exact)
+
+
+def _merged(schema: Any, root: Mapping[str, Any], left: int) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+    """Give a schema with what it refers to, and what all of its parts say."""
+    if not isinstance(schema, dict) or left == 0:
+        return {}
+    merged: dict[str, Any] = {}
+    others = [_pointed_at(str(schema["$ref"]), root)] if "$ref" in schema else []
+    for other in (*others, *schema.get("allOf", ()), {key: schema[key] for key in schema.keys() - {"$ref", "allOf"}}):
+        found = other if other is not None and "$ref" not in other and "allOf" not in other else None
+        found = found if found is not None else _merged(other, root, left - 1)
+        merged = {**merged, **found, "properties": {**merged.get("properties", {}), **found.get("properties", {})}}
+    return merged
 
 
 def _value(schema: Any, value: JsonValue, root: Mapping[str, Any], left: int) -> tuple[JsonValue, bool]:  # noqa: ANN401 - any JSON

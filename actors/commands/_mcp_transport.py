@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LEAVES_SECONDS = 2.0
 """How long a program may take to end by itself once its input is closed, and then after a signal."""
+_EVENTS = 10
+"""How many times the longest message all events may take that come before one answer."""
 _LONG = 64_000
 """From how many bytes a message is parsed on another thread."""
 
@@ -39,8 +41,8 @@ class Program(NamedTuple):
     cwd: Path | None
 
 
-class TooLongError(Exception):
-    """A server sent a message that is longer than what is taken."""
+class RefusedMessageError(Exception):
+    """A server sent a message that is longer than what is taken, or compressed."""
 
 
 @contextlib.asynccontextmanager
@@ -165,7 +167,12 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self._max_bytes = max_bytes
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request."""
+        """Send a request.
+
+        Raises:
+            RefusedMessageError: If the answer is compressed: nobody could tell how long it is.
+        """
+        request.headers["accept-encoding"] = "identity"
         try:
             response = await self._inner.handle_async_request(request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
@@ -173,9 +180,14 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             if failed is not None:
                 failed.append(error)
             raise
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()
+            msg = "it sent a compressed answer, which was not asked for"
+            raise RefusedMessageError(msg)
         streamed = response.headers.get("content-type", "").startswith("text/event-stream")
-        if not streamed and isinstance(response.stream, httpx2.AsyncByteStream):  # events are bounded one by one
-            response.stream = _Bounded(response.stream, self._max_bytes)
+        if isinstance(response.stream, httpx2.AsyncByteStream) and not (streamed and request.method == "GET"):
+            # events are bounded one by one, and all that answer one call together
+            response.stream = _Bounded(response.stream, self._max_bytes * (_EVENTS if streamed else 1))
         return response
 
     async def aclose(self) -> None:
@@ -194,7 +206,7 @@ class _Bounded(httpx2.AsyncByteStream):
             left -= len(part)
             if left < 0:
                 msg = f"it sent a message of more than {self._max_bytes} bytes"
-                raise TooLongError(msg)
+                raise RefusedMessageError(msg)
             yield part
 
     async def aclose(self) -> None:

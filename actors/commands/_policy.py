@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands._canonical import text_of
@@ -90,11 +91,14 @@ def matches(rule: PolicyRule, agent: Address, tool: ToolInfo, facts: Facts) -> b
 def _has(rule: PolicyRule, facts: Facts, name: str, pattern: str) -> bool:
     if name not in facts.arguments or (rule.verdict is Verdict.ALLOW and name in facts.inexact):
         return False
-    value = facts.arguments[name]
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        with contextlib.suppress(ValueError):
-            return float(pattern) == value  # an operator may write 1000.0
-    return fits(pattern, text_of(value))
+    value, text = facts.arguments[name], text_of(facts.arguments[name])
+    if fits(pattern, text):
+        return True
+    if isinstance(value, bool) or not (isinstance(value, int | float) or name in facts.inexact):
+        return False
+    with contextlib.suppress(InvalidOperation):
+        return Decimal(pattern) == Decimal(text)  # an operator may write 1000.0, and a server read 1e3 as a number
+    return False
 
 
 def _touches(rule: PolicyRule, facts: Facts) -> bool:

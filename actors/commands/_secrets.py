@@ -61,7 +61,7 @@ class Place:
         that it names, or of any where it names none.
         """
         target = self.target
-        known = ("",) if target is None else (target.id, target.name, target.address)
+        known = ("",) if target is None else (target.id, target.address)  # anybody may choose a window's title
         return (
             (_fits(secret.parameters, parameter) if secret.parameters else parameter in self.declared)
             and (not secret.tools or _fits(secret.tools, self.tool))
@@ -153,9 +153,10 @@ class Secrets:
         return {name: each_text(given, lambda text: REFERENCE.sub(value, text)) for name, given in arguments.items()}
 
     def shown_as(self, task_id: str, control: Control) -> Control:
-        """Give a control as its surface names it."""
-        if not REFERENCE.search(control.name):
-            return control
+        """Give a control as its surface names it: with the values of secrets whose names stand in what was observed."""
+        known = self._of(task_id)
+        if not all(name in known for name in _named(control.name)):
+            return control  # its surface shows such a name itself
         return control.model_copy(update=self.fill(task_id, {"name": control.name}, None))
 
     def redact(self, task_id: str, message: _T) -> _T:

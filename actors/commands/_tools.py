@@ -13,11 +13,12 @@ from pydantic import JsonValue, SecretStr, ValidationError
 from pydantic_core import to_jsonable_python
 from referencing import Registry
 
-from callboard.actors.commands._canonical import canonical
+from callboard.actors.commands._canonical import canonical, settled
 from callboard.actors.commands._policy import Facts
 from callboard.actors.commands._secrets import Place
 from callboard.actors.models import ToolInfo
 from callboard.actors.servers import UNKNOWN, Server, ToolError
+from callboard.config import MASK
 from callboard.messages import CommandType, Effect, Probe, encodable
 
 if TYPE_CHECKING:
@@ -150,8 +151,10 @@ class LocalTool(BoundTool):
     def _canonical(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         """Give the arguments as the tool gets them; what is secret stays the reference that stands for it."""
         given = self._tool.fn_metadata.validate_arguments(dict(arguments))
-        shown = {name: arguments[name] if isinstance(value, SecretStr) else value for name, value in given.items()}
-        values: dict[str, JsonValue] = to_jsonable_python(shown, serialize_unknown=True)
+        shown = {
+            name: arguments.get(name, MASK) if isinstance(value, SecretStr) else value for name, value in given.items()
+        }
+        values: dict[str, JsonValue] = to_jsonable_python(settled(shown), serialize_unknown=True)
         return {name: canonical(value) for name, value in values.items()}
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:

@@ -30,7 +30,9 @@ async def changed(context: Context, run: Run, observation: Observation, action: 
     what = f"{seen.kind} {seen.id} ({seen.name})"
     try:
         real = context.services.secrets.shown_as(run.assign.task_id, seen)
-        now = await on_lane(context, server, target, functools.partial(server.resolve, target, real))
+        now = await on_lane(context, server, target, functools.partial(server.resolve, target, seen))
+        if now is None and real != seen:
+            now = await on_lane(context, server, target, functools.partial(server.resolve, target, real))
     except ToolError as error:
         return f"{what} can't be seen any more: {error}"
     if now is None:

@@ -65,3 +65,15 @@ def test_defaults_are_filled_in_and_unknown_names_are_inexact():
 def test_a_schema_that_refers_to_itself_without_end_is_given_up():
     schema = {"properties": {"it": {"$ref": "#/properties/it"}}}
     assert by_schema(schema, {"it": "x"}) == ({"it": "x"}, {"it"})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/$defs/all", "$defs": {"all": {"properties": {"amount": {"type": "integer", "default": 1000}}}}},
+        {"allOf": [{"properties": {"amount": {"type": "integer", "default": 1000}}}]},
+        {"properties": {"amount": {"$ref": "#/$defs/it"}}, "$defs": {"it": {"type": "integer", "default": 1000}}},
+    ],
+)
+def test_defaults_behind_references_are_filled_in(schema):
+    assert by_schema(schema, {}) == ({"amount": 1000}, frozenset())

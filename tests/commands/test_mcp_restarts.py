@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
+import httpx2
 import pytest
 
 from callboard import Outcome, Task
@@ -238,3 +239,18 @@ def test_an_agent_hears_of_the_doubt_and_goes_on_with_the_server(start, over_std
     assert (result.outcome, result.output) == (Outcome.FINISHED, "just words")
     assert any("whether it was done is in doubt" in note for note in heard[1])
     assert supervisor.stop() == ()
+
+
+async def test_a_compressed_answer_is_refused_and_none_is_asked_for():
+    asked = []
+
+    def answer(request):
+        asked.append(request.headers["accept-encoding"])
+        return httpx2.Response(200, headers={"content-encoding": "gzip"}, content=b"")
+
+    transport = _mcp_transport.BoundedTransport(1000)
+    transport._inner = httpx2.MockTransport(answer)
+    async with httpx2.AsyncClient(transport=transport) as client:
+        with pytest.raises(_mcp_transport.RefusedMessageError, match="compressed"):
+            await client.get("http://127.0.0.1/mcp")
+    assert asked == ["identity"]

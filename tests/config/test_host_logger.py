@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from callboard.config import EventLog, Settings
+from callboard.config._log_file import LogFile
 from callboard.messages import Event, EventName
 
 PASSWORD = "xyzzy-4711"  # noqa: S105 - a test's
@@ -175,3 +176,29 @@ def wait_for(condition):
             return
         reached.wait(0.005)
     raise AssertionError
+
+
+def test_a_file_whose_folder_was_away_for_a_while_goes_on(tmp_path):
+    path = tmp_path / "logs" / "events.log"
+    file = LogFile(path, None, 0)
+    file.write("1\n")
+    file.flush()
+    path.unlink()
+    path.parent.rmdir()
+    path.parent.touch()  # nothing can be made there now
+    with pytest.raises(OSError, match=r"Not a directory|File exists"):
+        file.flush()
+    with pytest.raises(OSError, match=r"Not a directory|File exists"):
+        file.write("2\n")
+    path.parent.unlink()
+    file.write("3\n")
+    file.close()
+    assert path.read_text() == "3\n"
+
+
+def test_a_handler_may_stop_the_log(listening):
+    log = EventLog(Settings())
+    listening.emit = lambda _record: log.close(0)
+    log.write(event())
+    log.close()
+    assert log.close()

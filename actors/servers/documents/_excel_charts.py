@@ -14,6 +14,7 @@ from openpyxl.utils import get_column_letter
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_controls import Place, column_of, used_range
 from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW, is_date, is_formula
+from callboard.actors.servers.documents._tables import short
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.cell_range import CellRange
@@ -109,7 +110,7 @@ def _check_numbers(sheet: Worksheet, column: int, first: int, last: int, *, posi
         value = cell.value
         number = is_formula(cell) or (isinstance(value, (int, float)) and not isinstance(value, bool))
         if value is not None and not number:
-            msg = f"{cell.coordinate} holds {str(value)[:40]!r}, which is no number; a chart draws numbers"
+            msg = f"{cell.coordinate} holds {short(str(value), 40)!r}, which is no number; a chart draws numbers"
             raise ToolError(msg)
         if positive and isinstance(value, (int, float)) and value < 0:
             msg = f"{cell.coordinate} is negative; a pie can't show it"

@@ -14,6 +14,7 @@ from openpyxl.utils import FORMULAE, column_index_from_string, get_column_letter
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_references import ranges
+from callboard.actors.servers.documents._tables import short
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.cell_range import CellRange
@@ -99,7 +100,7 @@ def checked(formula: str) -> str:
     """
     text = formula.strip()
     if not text.startswith("=") or not text[1:].strip() or len(text) > _MAX_LENGTH:
-        msg = f"a formula begins with = and has at most {_MAX_LENGTH} characters; {text[:40]!r} is none"
+        msg = f"a formula begins with = and has at most {_MAX_LENGTH} characters; {short(text, 40)!r} is none"
         raise ToolError(msg)
     try:
         tokens: Any = Tokenizer(text)

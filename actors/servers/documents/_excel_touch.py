@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from openpyxl.utils import get_column_letter
+from openpyxl.utils import column_index_from_string, get_column_letter
+from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import UNKNOWN, ToolError
 from callboard.actors.servers.documents._excel_cells import spread, start_of
 from callboard.actors.servers.documents._excel_controls import parse_cells, place, sheet_of
+from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_formulas import checked, filled
 from callboard.actors.servers.documents._excel_references import holders, mentions, ranges
 from callboard.actors.servers.documents._tables import width_of
@@ -20,13 +23,16 @@ from callboard.messages import Coverage
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from openpyxl.worksheet.cell_range import CellRange
     from openpyxl.worksheet.worksheet import Worksheet
     from pydantic import JsonValue
 
     from callboard.actors.servers.documents._excel_file import ExcelFile
 
-_INDIRECT = re.compile(r"\bINDIRECT\s*\(", re.IGNORECASE)
+_INDIRECT = re.compile(r"\b(?:INDIRECT|OFFSET)\s*\(", re.IGNORECASE)
+"""Functions that read what their references don't name."""
+_AREA = re.compile(r"([A-Z]{1,3})?([0-9]{1,7})?(?::([A-Z]{1,3})?([0-9]{1,7})?)?", re.IGNORECASE)
+_LOOKED_AT = 2600
+"""How many cells an expression that names no area is held against, one by one."""
 
 
 @dataclass(frozen=True)
@@ -120,24 +126,44 @@ def _read_by(file: ExcelFile, found: Touched, formula: str) -> Iterator[str]:
         try:
             area: CellRange = parse_cells(first).union(parse_cells(last))  # type: ignore[no-untyped-call]
         except ToolError:
-            yield from (f"sheet:{title}" for title in _named(file, found.sheet, sheet, first))
+            yield from _named(file, found.sheet, sheet, first, frozenset())
         else:
-            yield f"range:{_title(file, sheet) or found.sheet.title}!{area.coord}"
+            title = _title(file, sheet) or found.sheet.title
+            yield f"sheet:{title}" if _INDIRECT.search(text) else f"range:{title}!{area.coord}"
 
 
-def _named(file: ExcelFile, own: Worksheet, sheet: str, name: str) -> list[str]:
-    """List the sheets that whole rows, a table or a defined name mean in a formula."""
-    if sheet:
-        return [_title(file, sheet)]
+def _named(file: ExcelFile, own: Worksheet, sheet: str, name: str, seen: frozenset[str]) -> Iterator[str]:
+    """Name the sheets that whole rows, a table or a defined name mean in a formula, names of names included."""
     wanted = name.partition("[")[0].casefold()
+    if sheet or _area(name) is not None:
+        yield f"sheet:{_title(file, sheet) or own.title}"
     for other in file.book.worksheets:
         if wanted in {table.displayName.casefold() for table in other.tables.values()}:
-            return [other.title]
-    for names in (own.defined_names, file.book.defined_names):
-        for known, defined in names.items():
-            if known.casefold() == wanted:
-                return [title for title in _titles(file) if mentions(defined.attr_text or "", title)]
-    return [own.title]
+            yield f"sheet:{other.title}"
+            return
+    found = [
+        (holder, str(defined.attr_text or ""))
+        for holder, names in _names_of(file, own)
+        for known, defined in names.items()
+        if known.casefold() == wanted
+    ]
+    for holder, text in found if wanted not in seen else ():
+        if _INDIRECT.search(text):
+            yield UNKNOWN
+        for _, inner_sheet, inner in ranges(text):
+            if inner_sheet:
+                yield from (f"sheet:{title}" for title in _titles(file) if mentions(text, title))
+            else:
+                yield from _named(file, holder, "", inner, seen | {wanted})
+    if not found and not sheet and not _area(name) is not None:
+        yield UNKNOWN
+
+
+def _names_of(file: ExcelFile, own: Worksheet) -> Iterator[tuple[Worksheet, Mapping[str, Any]]]:
+    """Give all defined names with the sheet that references without one mean: those of a sheet may hide the book's."""
+    yield own, file.book.defined_names
+    for sheet in file.book.worksheets:
+        yield sheet, sheet.defined_names
 
 
 def _title(file: ExcelFile, sheet: str) -> str:
@@ -146,35 +172,72 @@ def _title(file: ExcelFile, sheet: str) -> str:
 
 
 def coverage(pattern: str, resource: str) -> Coverage:
-    """Compare a pattern for sheets and ranges with one of them; titles are the same in capitals and small letters."""
+    """Compare a pattern for sheets and ranges with one of them; titles are the same in capitals and small letters.
+
+    Where nobody can tell which cells a pattern means, it is taken for a part of what is touched.
+    """
     kind, _, name = resource.partition(":")
     title, _, cells = name.rpartition("!") if kind == "range" else (name, "", "")
     wanted_kind, _, wanted = pattern.casefold().partition(":")
     if wanted_kind == "sheet":
-        return Coverage.ALL if fits(wanted, title.casefold()) else Coverage.NONE
+        return Coverage.ALL if fits(_unquoted(wanted), title.casefold()) else Coverage.NONE
     if wanted_kind == "range":
-        wanted_title, _, wanted_cells = wanted.rpartition("!")
-        if not fits(wanted_title.strip("'").replace("''", "'"), title.casefold()):
+        wanted_title, mark, wanted_cells = wanted.rpartition("!")
+        wanted_title, wanted_cells = (wanted_title, wanted_cells) if mark else (wanted, "*")
+        if not fits(_unquoted(wanted_title), title.casefold()):
             return Coverage.NONE
         return _of_cells(wanted_cells, cells)
-    if any(fits(pattern, text) for text in (resource, f"sheet:{title}")):
+    if any(fits(pattern, text) for whole in (resource, f"sheet:{title}") for text in (whole, whole.casefold())):
         return Coverage.ALL
-    # Nobody can tell which cells of a whole sheet an expression for ranges means.
-    return Coverage.PART if kind == "sheet" and fits(pattern, f"range:{title}!A1") else Coverage.NONE
+    single = _single_cells(title, cells)
+    touched_in_part = any(fits(pattern, text) for each in single for text in (each, each.casefold()))
+    return Coverage.PART if touched_in_part else Coverage.NONE
+
+
+def _unquoted(title: str) -> str:
+    return title.strip("'").replace("''", "'")
+
+
+def _single_cells(title: str, cells: str) -> Iterator[str]:
+    """Name the cells of a range one by one, of a large one or a whole sheet so many as `_LOOKED_AT`."""
+    area = parse_cells(cells) if cells else CellRange("A1:Z100")
+    places = itertools.product(range(area.min_row, area.max_row + 1), range(area.min_col, area.max_col + 1))
+    for row, column in itertools.islice(places, _LOOKED_AT):
+        yield f"range:{title}!{get_column_letter(column)}{row}"
 
 
 def _of_cells(wanted: str, cells: str) -> Coverage:
     """Compare the cells of a pattern with those of a range; it has none if all of a sheet is meant."""
     if wanted == "*":
         return Coverage.ALL
-    try:
-        area = parse_cells(wanted)
-    except ToolError:  # a glob: it fits the text of one cell, and nobody can tell which larger areas it means
-        one = bool(cells) and ":" not in cells
-        return (Coverage.ALL if fits(wanted, cells.casefold()) else Coverage.NONE) if one else Coverage.PART
+    areas = [_area(part) for part in wanted.split(",")]
+    one = bool(cells) and ":" not in cells
+    if any(
+        area is None for area in areas
+    ):  # a glob: it fits the text of one cell, and nobody can tell which larger areas it means
+        globbed = set(wanted) & set("*?[")
+        found = Coverage.ALL if fits(wanted, cells.casefold()) else Coverage.NONE
+        return found if one and globbed else Coverage.PART
     if not cells:
         return Coverage.PART
     meant = parse_cells(cells)
-    if meant.issubset(area):
+    if any(meant.issubset(area) for area in areas if area is not None):
         return Coverage.ALL
-    return Coverage.NONE if meant.isdisjoint(area) else Coverage.PART
+    return Coverage.NONE if all(meant.isdisjoint(area) for area in areas if area is not None) else Coverage.PART
+
+
+def _area(text: str) -> CellRange | None:
+    """Read cells as people write them: ``b2``, ``A1:C3``, whole columns and rows like ``B:D`` and ``1:3``."""
+    match = _AREA.fullmatch(text.strip().replace("$", ""))
+    if match is None:
+        return None
+    first, top, last, bottom = match.groups()
+    whole = ":" in text
+    if not whole and not (first and top):
+        return None
+    last, bottom = (last, bottom) if whole else (first, top)
+    columns = sorted((column_index_from_string(first or "A"), column_index_from_string(last or "XFD")))
+    rows = sorted((int(top or 1), int(bottom or LAST_ROW)))
+    if columns[1] > LAST_COLUMN or not 1 <= rows[0] <= rows[1] <= LAST_ROW:
+        return None
+    return CellRange(min_col=columns[0], min_row=rows[0], max_col=columns[1], max_row=rows[1])

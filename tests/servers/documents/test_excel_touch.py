@@ -172,3 +172,54 @@ def test_patterns_are_compared_with_sheets_and_cells(pattern, resource, expected
 def test_a_pattern_for_a_file_stands_for_all_that_is_in_it(server, book, pattern, expected, resource):
     (target,) = (target for target in server.targets() if target.id == "book.xlsx")
     assert server.coverage(target, pattern.format(book.parent), resource.format(book.parent)) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "resource", "expected"),
+    [
+        ("range:Payroll!B:B", "range:Payroll!B2", "all"),
+        ("range:Payroll!B:B", "range:Payroll!A1:C3", "part"),
+        ("range:Payroll!B:B", "range:Payroll!A1", "none"),
+        ("range:Payroll!1:3", "range:Payroll!A1:C3", "all"),
+        ("range:Payroll!c3:a1", "range:Payroll!B2", "all"),
+        ("range:Payroll!A1,B2", "range:Payroll!B2", "all"),
+        ("range:Payroll!A1,B2", "range:Payroll!B2:B3", "part"),
+        ("range:Payroll!nonsense", "range:Payroll!B2", "part"),  # nobody can tell
+        ("range:Payroll", "range:Payroll!B2", "all"),
+        ("range:*", "range:Payroll!B2", "all"),
+        ("re:range:Payroll!B2", "range:Payroll!A1:B2", "part"),
+        ("re:range:Payroll!B[0-9]+", "sheet:Payroll", "part"),
+        ("re:range:Sales!B2", "range:Payroll!A1:B2", "none"),
+        ("*Payroll!B2", "range:Payroll!A1:C3", "part"),
+        ("[rs]*:Payroll!B2", "range:Payroll!A1:C3", "part"),
+        ("sheet:'Payroll'", "sheet:Payroll", "all"),
+        ("re:sheet:payroll", "sheet:Payroll", "all"),
+    ],
+)
+def test_a_pattern_finds_the_cells_that_it_means_however_it_names_them(pattern, resource, expected):
+    assert coverage(pattern, resource) == expected
+
+
+@pytest.mark.parametrize(
+    ("formula", "touched"),
+    [
+        ("=SUM(Hop)", ["sheet:Payroll"]),
+        ("=Hidden", ["unknown"]),
+        ("=Loop", []),
+        ("=Nothing", ["unknown"]),
+        ("=SUM(B:B)", ["sheet:Sales 1"]),
+        ("=OFFSET(Payroll!A1,4,2)", ["unknown", "sheet:Payroll"]),
+    ],
+)
+async def test_a_formula_reads_what_its_names_mean(facts, book, formula, touched):
+    made = openpyxl.load_workbook(book)
+    names = {"Hop": "Wages", "Hidden": 'INDIRECT("Payroll!C2")', "Loop": "Loop"}
+    for name, text in names.items():
+        made.defined_names[name] = openpyxl.workbook.defined_name.DefinedName(name, attr_text=text)
+    made.save(book)
+    found = await facts("set_formula", sheet="Sales 1", cells="A1", formula=formula)
+    assert names_of(found) == ["range:Sales 1!A1", *touched]
+
+
+def names_of(found):
+    return list(found.resources)
