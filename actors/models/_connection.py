@@ -133,10 +133,7 @@ class Connection:
                 maker: Any = infer_provider_class(kind)
         except ValueError as error:
             if self.settings.kind or self.settings.url is None:
-                near = difflib.get_close_matches(kind, _KINDS, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ", and there is no `url`"
-                msg = f"{self._where}: {kind!r} is no known kind of provider{hint}"
-                raise SettingsError(msg) from error
+                raise mistyped(self._where, kind) from error
             kind = COMPATIBLE
         except ImportError as error:
             raise missing(self._where, kind) from error
@@ -167,8 +164,18 @@ class Connection:
             raise SettingsError(msg) from error
 
 
+def mistyped(where: str, kind: str) -> SettingsError:
+    """Make the error for a kind of provider that there is not."""
+    near = difflib.get_close_matches(kind, _KINDS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ", and there is no `url`"
+    return SettingsError(f"{where}: {kind!r} is no known kind of provider{hint}")
+
+
 def missing(where: str, kind: str) -> SettingsError:
-    """Make the error for a package that is not installed."""
+    """Make the error for a package that is not installed; a mistyped kind needs none."""
+    near = difflib.get_close_matches(kind, _KINDS, n=1)
+    if near and kind not in _KINDS and not any(kind.startswith(f"{each}-") for each in _KINDS):
+        return mistyped(where, kind)
     package = f"callboard[{_PACKAGES.get(kind, 'models')}]"
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         theirs = importlib.metadata.metadata("pydantic-ai-slim").get_all("Provides-Extra") or []

@@ -397,6 +397,14 @@ def test_without_any_package_the_one_that_brings_all_is_named(monkeypatch, setti
         named_models(Settings(models={"app": f"{name}:x"}, providers={name: settings}))
 
 
+def test_a_mistyped_provider_is_told_before_a_package_is_asked_for(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pydantic_ai.direct", None)
+    with pytest.raises(SettingsError, match=r"'opnai' is no known kind of provider; did you mean 'openai'\?"):
+        named_models(Settings(models={"app": "opnai:gpt-5"}))
+    with pytest.raises(SettingsError, match=r"a package is missing"):
+        named_models(Settings(models={"app": "openai-chat:gpt-5"}))
+
+
 def test_models_of_one_provider_share_its_connections(provider):
     settings = Settings(
         models={"host": "local:small", "app": "local:small", "linux": "local:large"},
