@@ -45,6 +45,8 @@ def _secrets_in(value: object, *, all_names: bool) -> Iterator[str]:
     for name, part in parts:
         if all_names or name is None or not isinstance(part, SecretStr) or like_a_key(str(name)):
             yield from _secrets_in(part, all_names=all_names)
+    if not all_names:
+        return  # a part of an address may be an ordinary word
     if isinstance(value, McpServer | Provider):
         yield from secrets_in_url(value.url or "")
     if isinstance(value, McpServer):

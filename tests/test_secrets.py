@@ -8,8 +8,9 @@ import docx
 import pytest
 from pydantic import SecretStr
 
-from callboard import EventName, Outcome, Task, tool
+from callboard import EventName, Outcome, Settings, Task, tool
 from callboard.actors.commands import Secrets
+from callboard.config import keys_of, output_redactor
 from callboard.messages import Effect, Observation, TaskRefusedError
 from callboard.testing import MemoryServer
 from support import FINISH, PATIENCE, lone
@@ -382,3 +383,19 @@ def test_a_document_that_shows_a_secrets_name_can_be_worked_on(start, tmp_path):
     assert result.ok, result.causes
     texts = [paragraph.text for paragraph in docx.Document(str(tmp_path / "letter.docx")).paragraphs]
     assert texts == ["edited 1", "edited 2"]
+
+
+def test_a_key_of_the_settings_in_what_a_program_writes_is_written(start):
+    surface, key = MemoryServer(MemoryServer.window()), "sk-0123456789"
+    call = {"Status": "FINISH", "Function": "append", "Args": {"control_id": "field-1", "text": f"key {key}"}}
+    supervisor = start(app=[call, FINISH], servers=[surface], providers={"openai": {"api_key": key}})
+    handle = supervisor.submit(lone())
+    assert handle.result(PATIENCE).ok
+    assert surface.deeds == [("memo:one", "field-1", f"key {key}")]
+    assert key not in "".join(event.model_dump_json() for event in handle.events())
+
+
+def test_an_ordinary_word_of_an_address_is_redacted_in_the_log_alone():
+    settings = Settings(providers={"local": {"url": "http://127.0.0.1/v1?workspace=projects-2024"}})
+    assert list(keys_of(settings)) == []
+    assert output_redactor(settings).text("in projects-2024") == "in **********"

@@ -173,9 +173,11 @@ class Secrets:
         that can't be said, since a model may write them by chance.
         """
         redacted = self.redact(task_id, decision)
-        if program or redacted.actions == decision.actions:
+        if redacted.actions == decision.actions:
             return redacted
-        return redacted.model_copy(update={"actions": self.redactor(task_id).long.redact(decision.actions)})
+        named = Redactor(_marks(self._of(task_id)), SHORTEST_IN_NAME)  # keys have no names that could be put in again
+        actions = (named if program else named.long).redact(decision.actions)
+        return redacted.model_copy(update={"actions": actions})
 
     def redactor(self, task_id: str) -> Redactor:
         """Give what redacts the texts of a task."""
@@ -210,16 +212,20 @@ class Secrets:
         return _redacted(self._redactor(_own(task)), of if of is not None else task)
 
     def _redactor(self, own: Mapping[str, Secret]) -> Redactor:
-        known = {**self._operators, **own}
-        marks: dict[str, str] = {}
-        for name, secret in known.items():
-            marks.setdefault(secret.value.get_secret_value(), f"${{secret:{name}}}")
-        return Redactor({**self._keys, **marks}, SHORTEST_IN_NAME)
+        return Redactor({**self._keys, **_marks({**self._operators, **own})}, SHORTEST_IN_NAME)
 
     def _of(self, task_id: str) -> dict[str, Secret]:
         with self._lock:
             own = self._tasks.get(task_id)
         return {**self._operators, **own} if own else self._operators
+
+
+def _marks(secrets: Mapping[str, Secret]) -> dict[str, str]:
+    """Give what stands in the place of each value; of two equal ones the first counts."""
+    marks: dict[str, str] = {}
+    for name, secret in secrets.items():
+        marks.setdefault(secret.value.get_secret_value(), f"${{secret:{name}}}")
+    return marks
 
 
 def _names_of(target: Target) -> list[str]:
