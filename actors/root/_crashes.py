@@ -49,6 +49,9 @@ class Crashes:
             (record, run) for record in parts.tasks.records for run in record.runs.values() if run.address == address
         ]
         runs = [(record, run) for record, run in found if run.token and run.run_id not in record.ending]
+        for _, run in runs:  # before the crash is told: who hears of it may count on its deeds being refused
+            parts.leases.void(run.token)
+            parts.jobs.cancel(run.token)
         delay = self._restarts.crashed(address, self._spec, error) if runs else None
         causes = Cause.chain(error, where=address)
         parts.recorder.emit(
@@ -60,8 +63,6 @@ class Crashes:
         if runs and delay is None:
             causes = self._all_causes(address)
         for record, run in runs:
-            parts.leases.void(run.token)
-            parts.jobs.cancel(run.token)
             if delay is None:
                 self._endings.begin(record, run, Outcome.ERROR, causes)
             else:
