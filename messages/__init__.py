@@ -103,7 +103,7 @@ from callboard.messages._step import (
     StepRecord,
     paired,
 )
-from callboard.messages._target import Control, ControlRef, Observation, Target, TargetKind
+from callboard.messages._target import Box, Control, ControlRef, Look, LookBudget, Observation, Target, TargetKind
 from callboard.messages._task import AnySecret, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
 from callboard.messages._texts import each_text, encodable, reason_of, visible
 
@@ -126,6 +126,7 @@ __all__ = [
     "BlackboardQuery",
     "BlackboardView",
     "Board",
+    "Box",
     "BrokenMachineError",
     "CallboardError",
     "Cancel",
@@ -158,6 +159,8 @@ __all__ = [
     "JournalNewerError",
     "LeaseVoidError",
     "Limit",
+    "Look",
+    "LookBudget",
     "Message",
     "ModelError",
     "ModelTimeoutError",

@@ -37,6 +37,19 @@ class Target(Value):
     """Arguments that every tool call on this target gets; a model neither sees nor sets them."""
     start: str | None = None
     """For an application: the host tool that starts it; it gets ``name`` and answers with the window's target."""
+    group: str = ""
+    """What is leased together: all windows of one desktop share its keyboard and focus. Empty: this address alone."""
+    owner: str = ""
+    """The task that opened it, by its id: no other task sees or leases it. Empty: every task may."""
+    kinds: tuple[str, ...] = ()
+    """The kinds of agent that it is offered to; empty: the kind that its address begins with."""
+    takes: dict[str, JsonValue] = Field(default_factory=dict)
+    """For an application: the JSON Schema of the arguments that opening it takes, such as a file or an address."""
+
+    @property
+    def lease_key(self) -> str:
+        """The name of the lease: the group, or the address where there is none."""
+        return self.group or self.address
 
     @field_validator("address")  # of the whole model it would run again for each target of each observation
     @classmethod
@@ -51,6 +64,15 @@ class Target(Value):
         return address
 
 
+class Box(Value):
+    """A rectangle of a target's picture, in pixels from its left upper corner."""
+
+    x: int
+    y: int
+    width: int = Field(ge=0)
+    height: int = Field(ge=0)
+
+
 class Control(Value):
     """One thing on a surface that can be read or acted on."""
 
@@ -62,6 +84,11 @@ class Control(Value):
     """``heading``, ``table``, ``sheet``, ``button`` …"""
     enabled: bool = True
     visible: bool = True
+    box: Box | None = None
+    """Where it is in the target's picture; None where it is not to be seen. No prompt shows its numbers."""
+    states: tuple[str, ...] = ()
+    """What it is in at the moment: ``focused``, ``checked``, ``expanded``. With ``password`` it is blacked out in
+    pictures."""
     detail: dict[str, JsonValue] = Field(default_factory=dict)
     """What else is known: a table's size, a range's address, a parent's id."""
 
@@ -71,6 +98,28 @@ class ControlRef(Value):
 
     id: str
     name: str = ""
+
+
+class LookBudget(Value):
+    """How much an observation may hold at most. What is over is left out, and the observation's notes say so."""
+
+    controls: int = Field(default=1_000, ge=1)
+    text: int = Field(default=200_000, ge=1)
+    """In characters."""
+    picture: int = Field(default=20_000_000, ge=1)
+    """In bytes of PNG."""
+
+
+class Look(Value):
+    """What an observation is for."""
+
+    picture: bool = True
+    """Whether a picture is wanted. A look without one is taken before each action, so it should be cheap."""
+    annotate: tuple[str, ...] = ()
+    """The ids of the controls that get a label in the annotated picture; empty: all."""
+    masked: tuple[str, ...] = ()
+    """The ids of controls that hold secrets: they are black in pictures before anything else gets them."""
+    budget: LookBudget = LookBudget()
 
 
 class Observation(Value):
@@ -86,8 +135,11 @@ class Observation(Value):
     """What a surface without controls shows."""
     picture: bytes | None = None
     """A PNG picture, where the surface has one."""
+    annotated: bytes | None = None
+    """The same picture with a label on each control, as PNG."""
     fingerprint: str = ""
-    """Equal for two observations of an unchanged surface, different after a change."""
+    """Equal for two observations of an unchanged surface, different after a change of its structure or text. Pixels
+    alone change nothing: a blinking cursor is no change."""
     notes: tuple[str, ...] = ()
     """Remarks of the system to the model: a failed action, a missing target, nobody to answer."""
     shared: tuple[Shared, ...] = ()

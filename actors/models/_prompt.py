@@ -75,7 +75,7 @@ def prompt_of(
             *_references(request, named),
         )
     )
-    picture = request.observation.picture if pictures else None
+    picture = request.observation.annotated or request.observation.picture if pictures else None
     shown: tuple[str | bytes, ...] = () if picture is None else ("The picture shows the same:", picture)
     after = "\n\n".join(ending(request, short=short))
     if actions is not None:
@@ -180,6 +180,7 @@ def _control(label: str, control: Control) -> str:
     more = [] if label == control.id else [f"id {control.id}"]
     more += [] if control.enabled else ["disabled"]
     more += [] if control.visible else ["not visible"]
+    more += control.states
     more += [f"{key} {cut(written(value), 300)}" for key, value in control.detail.items()]
     told = f" ({', '.join(more)})" if more else ""
     return f"- {written(label)}: {control.kind}{told}"

@@ -27,7 +27,9 @@ BASE = "${base}"
 _KEYS = {"address", "call"}
 """What finds a request in a recording; no part of its fingerprint."""
 _UNSEEN = {"task_id", "run_id", "call_id", "seconds", "usage", "fingerprint", "binds", "server", "token", "program"}
-"""Fields that no model decides on, or that are others each time."""
+_UNSEEN |= {"group", "owner", "kinds", "box", "picture", "annotated"}
+"""Fields that no model decides on, or that are others each time. Of pictures one pixel more or less would be another
+question."""
 _VARIES = {"modified", "size"}
 """Facts about a document that are others each time: its file holds the time at which it was written."""
 _LONG_TEXT, _LONG_LINE, _MANY = 8000, 400, 200
@@ -35,7 +37,7 @@ _DIGITS = 16
 
 
 class Sight:
-    """What one request shows to the model. Pictures are told by their hashes alone.
+    """What one request shows to the model, without its pictures.
 
     ``base`` is the folder of this run: where a text names it, `BASE` stands in its place.
     """

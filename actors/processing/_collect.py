@@ -77,7 +77,7 @@ async def look(context: Context, run: Run) -> Observation:
         msg = f"{server.name} observed a {type(seen).__name__}, not an Observation"
         raise TypeError(msg)
     if not seen.fingerprint:
-        mark = _digest(seen.controls, seen.text, sorted(seen.window.items()), seen.picture)
+        mark = _digest(seen.controls, seen.text, sorted(seen.window.items()))
         seen = seen.model_copy(update={"fingerprint": mark})
     seen = encodable(seen)
     redactor = context.services.secrets.redactor(run.assign.task_id)
