@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
-from callboard.messages._base import Address, AgentKind, Term, Value, agent_kind
+from callboard.messages._base import Address, AgentKind, TaskId, Term, Value, agent_kind
 from callboard.messages._blackboard import Shared
 
 
@@ -40,7 +40,7 @@ class Target(Value):
     group: str = ""
     """What is leased together: all windows of one desktop share its keyboard and focus. Empty: this address alone."""
     owner: str = ""
-    """The task that opened it, by its id: no other task sees or leases it. Empty: every task may."""
+    """The task that opened it, by its id: only this task and its follow-ups see and lease it. Empty: every task may."""
     kinds: tuple[str, ...] = ()
     """The kinds of agent that it is offered to; empty: the kind that its address begins with."""
     takes: dict[str, JsonValue] = Field(default_factory=dict)
@@ -50,6 +50,10 @@ class Target(Value):
     def lease_key(self) -> str:
         """The name of the lease: the group, or the address where there is none."""
         return self.group or self.address
+
+    def open_to(self, task_id: TaskId, session: TaskId | None = None) -> bool:
+        """Return whether a task may see and lease it; `session` is the conversation that the task belongs to."""
+        return self.owner in {"", task_id, session}
 
     @field_validator("address")  # of the whole model it would run again for each target of each observation
     @classmethod
@@ -115,6 +119,8 @@ class Look(Value):
 
     picture: bool = True
     """Whether a picture is wanted. A look without one is taken before each action, so it should be cheap."""
+    shown: bool = True
+    """Whether the agent decides on it. The looks between actions are compared with an earlier one and then dropped."""
     annotate: tuple[str, ...] = ()
     """The ids of the controls that get a label in the annotated picture; empty: all."""
     masked: tuple[str, ...] = ()

@@ -35,7 +35,7 @@ class TargetLookup:
         if all(task.target is None for task in tasks):
             return [None] * len(tasks)
         targets, down = self._listed()
-        return [None if task.target is None else _found(task.target, targets, down) for task in tasks]
+        return [None if task.target is None else _found(task, task.target, targets, down) for task in tasks]
 
     def listed(self) -> tuple[Target, ...]:
         """List what can be assigned now."""
@@ -58,7 +58,8 @@ class TargetLookup:
         return tuple(found), down
 
 
-def _found(wanted: str, targets: Sequence[Target], down: BaseException | None) -> Target:
+def _found(task: Task, wanted: str, offered: Sequence[Target], down: BaseException | None) -> Target:
+    targets = [target for target in offered if target.open_to(task.id)]
     target = find_target(targets, wanted)
     if target is None and down is not None:
         raise down  # it may be one of those that could not be listed

@@ -289,7 +289,7 @@ class Root(ScheduledActor):
             if run.token:
                 self._hands.leave(record, run.run_id, run.token)
             else:
-                self._parts.leases.withdraw(run.run_id, run.address)
+                self._parts.leases.withdraw(run)
         self._parts.clocks.drop(refused.task_id)
         self._parts.tasks.close(record)
         self._parts.recorder.emit(

@@ -71,7 +71,7 @@ class Stops:
     def stop_queued(self, record: TaskRecord, run: Assign, cancel: Cancel) -> None:
         """Stop what no agent does now: it waits for its target, or for an agent that crashed."""
         parts, cause = self._parts, Cause(reason=cancel.reason, where="supervisor")
-        parts.leases.withdraw(run.run_id, run.address)
+        parts.leases.withdraw(run)
         parts.clocks.go_on(run.task_id, f"queue {run.run_id}")
         if run.run_id in record.begun:
             under = run.model_copy(update={"token": record.crashed.pop(run.run_id, 0)})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from callboard.actors.root._leases import LeaseBook
 from callboard.actors.runtime import Leases
-from callboard.messages import Assign
+from callboard.messages import Assign, Target, TargetKind
 
 ONE, TWO = "app/memo/one", "app/memo/two"
 
@@ -102,7 +102,7 @@ def test_a_withdrawn_request_is_not_granted_and_later_ones_move_up(book):
     first, _ = book.request(assign(1))
     book.request(assign(2))
     book.request(assign(3))
-    book.withdraw("task-1/2", ONE)
+    book.withdraw(assign(2))
     assert book.free(first.token)[1].number == 3
 
 
@@ -110,7 +110,22 @@ def test_nothing_is_kept_of_a_target_that_nobody_uses(book):
     first, _ = book.request(assign(1))
     book.free(first.token)
     assert book._slots == {}
-    assert book._addresses == {}
+    assert book._keys == {}
+
+
+def test_targets_of_one_group_are_leased_one_after_the_other(book):
+    def on_desktop(number, address):
+        target = Target(
+            id=address, name=address, kind=TargetKind.WINDOW, address=address, server="x", group="desktop:0"
+        )
+        return assign(number, address).model_copy(update={"target": target})
+
+    first, _ = book.request(on_desktop(1, ONE))
+    assert book.request(on_desktop(2, TWO)) == (None, 1)
+    assert book.abandon(first.token) == ONE
+    assert book.abandoned == (ONE,)
+    abandoned, second = book.free(first.token)
+    assert (abandoned, second.address) == (ONE, TWO)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["request", "free", "withdraw", "abandon"]), st.sampled_from([ONE, TWO]))))
@@ -126,7 +141,7 @@ def test_each_target_has_at_most_one_lease_and_its_queue_keeps_its_order(turns):
             queues[address].append(number)
             assert granted is not None or ahead == len(queues[address])
         elif turn == "withdraw" and queues[address]:
-            book.withdraw(f"task-1/{queues[address].pop()}", address)
+            book.withdraw(assign(queues[address].pop(), address))
         elif turn == "abandon" and address in holder:
             assert book.abandon(holder[address]) == address
             stuck.add(address)
