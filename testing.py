@@ -21,7 +21,7 @@ from callboard.actors.replay import Replay, replay_journal
 from callboard.actors.runtime import Deed, VirtualClock, committing
 from callboard.actors.servers import Server, ToolError, tool
 from callboard.config import Settings
-from callboard.messages import AgentKind, Control, Effect, JournalError, Observation, Target, TargetKind
+from callboard.messages import AgentKind, Control, Effect, JournalError, Look, Observation, Target, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -87,7 +87,7 @@ class MemoryServer(Server):
         with self._lock:
             return tuple(self._targets.values())
 
-    def observe(self, target: Target) -> Observation:
+    def observe(self, target: Target, look: Look = Look()) -> Observation:  # noqa: ARG002 - it has no pictures
         """Show the target's controls; the fingerprint changes with them."""
         with self._lock:
             seen = _shown(self._controls_of(target.id))

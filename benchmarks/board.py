@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from benchmarks.protocol import STEPS, serve, timed
 from callboard import FunctionModel, ModelRequest, Server, Settings, Supervisor, Task, tool
-from callboard.messages import Effect, Observation, Target, TargetKind
+from callboard.messages import Effect, Look, Observation, Target, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,7 +46,7 @@ class Memo(Server):
         """List the windows."""
         return self._targets
 
-    def observe(self, target: Target) -> Observation:
+    def observe(self, target: Target, look: Look) -> Observation:  # noqa: ARG002 - the interface
         """Show a window's text."""
         text = self._texts[target.id]
         return Observation(text=text, fingerprint=text or "empty")

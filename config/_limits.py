@@ -49,7 +49,8 @@ class Limits(Section):
     repeats: int = Field(default=3, ge=1)
     """How often the same actions on the same surface may come: then the model is told, and once more fails."""
     settle_seconds: Seconds = Field(default=2.0, ge=0, le=3600)
-    """The longest that an observation waits, after actions, for the surface to be quiet: two equal looks."""
+    """The longest that an observation waits, after actions, for the surface to be quiet: its server says so, or two
+    fingerprints in a row are equal."""
     idle_agents: int = Field(default=50, ge=0)
     """Agents of windows, devices and shells that are kept while they have nothing to do."""
     sessions: int = Field(default=20, ge=0)

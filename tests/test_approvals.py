@@ -59,8 +59,8 @@ class Surface(MemoryServer):
         controls = tuple(c.model_copy(update=self.seen_as) if c.id == "field-1" else c for c in seen.controls)
         return seen.model_copy(update={"controls": controls, "picture": PICTURE, "fingerprint": repr(controls)})
 
-    def resolve(self, target, control):
-        found = super().resolve(target, control)
+    def resolve(self, seen, control):
+        found = super().resolve(seen, control)
         if self.hold_calls.is_set():
             self._wait()
         return found

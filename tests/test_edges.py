@@ -25,11 +25,11 @@ class Slow(MemoryServer):
         self.looked, self.look_on = threading.Event(), threading.Event()
         self.hold_looks = False
 
-    def resolve(self, target, control):
+    def resolve(self, seen, control):
         if self.hold_looks:
             self.looked.set()
             self.look_on.wait(PATIENCE)
-        return super().resolve(target, control)
+        return super().resolve(seen, control)
 
     @tool(effect=Effect.ONCE)
     def hang(self, target: str, control_id: str) -> str:

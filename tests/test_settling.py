@@ -23,18 +23,16 @@ class Restless(MemoryServer):
         self.moves = moves
         self.looks = []
 
-    def observe(self, target):
+    def observe(self, target, look):
         seen = super().observe(target)
+        if not look.shown:  # before an action: it counts as no look of the agent's
+            return seen
         acted = len(self.deeds)
         after = sum(done == acted for done, _ in self.looks)
         moving = acted > 0 and (self.moves is None or after < self.moves)
         fingerprint = f"{acted}-{after if moving else 'quiet'}"
         self.looks.append((acted, fingerprint))
         return seen.model_copy(update={"fingerprint": fingerprint})
-
-    def resolve(self, target, control):
-        """Find a control without a look that counts."""
-        return next(seen for seen in super().observe(target).controls if seen.id == control.id)
 
     def after(self, acted):
         """How often it was looked at after so many actions."""
@@ -96,7 +94,7 @@ def test_a_surface_that_does_not_settle_is_looked_at_once(start):
 def test_an_action_that_failed_or_was_not_run_needs_no_settling(start):
     surface = Restless(None)
     gone = {"Status": "CONTINUE", "Function": "write", "Args": {"text": "x", "control_id": "field-1"}}
-    surface.resolve = lambda _target, _control: None
+    surface.resolve = lambda _seen, _control: None
     shown(start, surface, gone, FINISH)
     assert len(surface.after(0)) == 2
 
@@ -105,10 +103,10 @@ def test_a_cancel_ends_the_waiting_for_quiet(start):
     seen = threading.Semaphore(0)
 
     class Endless(Restless):
-        def observe(self, target):
+        def observe(self, target, look):
             if self.deeds:
                 seen.release()
-            return super().observe(target)
+            return super().observe(target, look)
 
     supervisor = start(app=[WRITE, FINISH], servers=[Endless(None)], limits={"settle_seconds": 3600})
     handle = supervisor.submit(lone())

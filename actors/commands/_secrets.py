@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.messages import Control, Decision, Target
+    from callboard.messages import Decision, Target
 
 SHORTEST_IN_NAME = 6
 """Shorter values may stand in an id or an argument: they would be found there by chance."""
@@ -151,13 +151,6 @@ class Secrets:
             return known[mark[1]].value.get_secret_value()
 
         return {name: each_text(given, lambda text: REFERENCE.sub(value, text)) for name, given in arguments.items()}
-
-    def shown_as(self, task_id: str, control: Control) -> Control:
-        """Give a control as its surface names it: with the values of secrets whose names stand in what was observed."""
-        known = self._of(task_id)
-        if not all(name in known for name in _named(control.name)):
-            return control  # its surface shows such a name itself
-        return control.model_copy(update=self.fill(task_id, {"name": control.name}, None))
 
     def redact(self, task_id: str, message: _T) -> _T:
         """Put the names back in the values' places, in all texts of what is to be kept, told, shown or asked.

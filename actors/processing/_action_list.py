@@ -6,8 +6,8 @@ import functools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from callboard.actors.processing._check import changed
-from callboard.actors.processing._collect import in_time, look
+from callboard.actors.processing._check import Recheck
+from callboard.actors.processing._collect import in_time, mark
 from callboard.actors.processing._permit import ruling
 from callboard.actors.processing._phases import Acted
 from callboard.actors.servers import ToolError
@@ -115,7 +115,7 @@ class ActionList:
     async def gone(self) -> str:
         """Say what one of the actions is meant for and is not the same any more; empty if all still is."""
         for action in self.actions:
-            what = await changed(self.context, self.run, self.observation, action)
+            what = await self._recheck.changed(action)
             if what:
                 return what
         return ""
@@ -154,7 +154,7 @@ class ActionList:
         )
 
     async def _cut(self, action: Action) -> Acted | None:
-        why = await changed(self.context, self.run, self.observation, action)
+        why = await self._recheck.changed(action)
         return self.cut(why) if why else None
 
     async def _paused(self) -> Acted:
@@ -166,7 +166,7 @@ class ActionList:
         if not changes(self.context, run, self.actions[: len(self.results)]):
             return replace(acted, left=self.seen or self.observation.fingerprint)
         try:
-            return replace(acted, left=(await look(self.context, run)).fingerprint)
+            return replace(acted, left=await mark(self.context, run))
         except UNSEEN:
             return acted
 
@@ -191,8 +191,10 @@ class ActionList:
         if tool is None or tool.info.effect is not Effect.ONCE:
             return None
         seen = self.seen or self.observation.fingerprint
-        if self.results and run.assign.target is not None:
-            seen = (await look(context, run)).fingerprint
+        if self._recheck.latest is not None:
+            seen = self._recheck.latest.fingerprint
+        elif self.results and run.assign.target is not None:
+            seen = await mark(context, run)
         return Intent(
             call_id=command.call_id,
             tool=action.tool,
@@ -202,6 +204,10 @@ class ActionList:
             fingerprint=seen,
             expected=await in_time(context, tool.expected(action.arguments), f"asking what {action.tool} will do"),
         )
+
+    @functools.cached_property
+    def _recheck(self) -> Recheck:
+        return Recheck(self.context, self.run, self.observation)
 
     @functools.cached_property
     def _tools(self) -> Tools:

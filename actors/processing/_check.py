@@ -5,36 +5,49 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from callboard.actors.processing._collect import on_lane, target_of
+from callboard.actors.processing._collect import on_lane, snapshot, target_of
 from callboard.actors.servers import ToolError
 from callboard.messages import AgentKind
 
 if TYPE_CHECKING:
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
-    from callboard.messages import Action, Observation
+    from callboard.messages import Action, Control, Observation
 
 
-async def changed(context: Context, run: Run, observation: Observation, action: Action) -> str:
-    """Say why an action must not run: its control is gone, another one, disabled or hidden; empty if it may.
+class Recheck:
+    """Looks at the surface before each action of a list: once an action at most, and without a picture."""
 
-    The control is the one that the model saw: the same id, name and kind.
-    """
-    if context.kind is AgentKind.HOST or action.control is None:
-        return ""
-    seen = observation.control(action.control)
-    if seen is None:
-        return ""
-    target = target_of(run)
-    server = context.services.toolbox.server(target)
-    what = f"{seen.kind} {seen.id} ({seen.name})"
-    try:
-        real = context.services.secrets.shown_as(run.assign.task_id, seen)
-        now = await on_lane(context, server, target, functools.partial(server.resolve, target, seen))
-        if now is None and real != seen:
-            now = await on_lane(context, server, target, functools.partial(server.resolve, target, real))
-    except ToolError as error:
-        return f"{what} can't be seen any more: {error}"
+    def __init__(self, context: Context, run: Run, observation: Observation) -> None:
+        """Make it; `observation` is what the actions were decided on."""
+        self._context = context
+        self._run = run
+        self._observation = observation
+        self._last = observation
+        self.latest: Observation | None = None
+        """The look that was taken for the present action."""
+
+    async def changed(self, action: Action) -> str:
+        """Say why an action must not run: its control is gone, another one, disabled or hidden; empty if it may.
+
+        The control is the one that the model saw: the same id, name and kind.
+        """
+        self.latest = None
+        control = None if action.control is None else self._observation.control(action.control)
+        if control is None or self._context.kind is AgentKind.HOST:
+            return ""
+        what = f"{control.kind} {control.id} ({control.name})"
+        try:
+            self.latest = self._last = await snapshot(self._context, self._run, self._last)
+            target = target_of(self._run)
+            server = self._context.services.toolbox.server(target)
+            find = functools.partial(server.resolve, self._last, control)
+            return _problem(what, await on_lane(self._context, server, target, find))
+        except ToolError as error:
+            return f"{what} can't be seen any more: {error}"
+
+
+def _problem(what: str, now: Control | None) -> str:
     if now is None:
         return f"{what} is gone or another one by now; nothing was done"
     if not (now.enabled and now.visible):

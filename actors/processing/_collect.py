@@ -8,20 +8,23 @@ import hashlib
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from callboard.actors.servers import ToolError
+from callboard.actors.servers import Server, ToolError, observed
 from callboard.actors.states import see
-from callboard.messages import Held, Observation, ResultStatus, ToolTimeoutError, encodable, reason_of
+from callboard.messages import Held, Look, Observation, ResultStatus, ToolTimeoutError, encodable, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from callboard.actors.processing._phases import Context
-    from callboard.actors.servers import Server
     from callboard.actors.states import Run
     from callboard.messages import Target
 
 _T = TypeVar("_T")
 _FIRST_PAUSE = 0.02
+SHOWN = Look()
+"""A look that the agent decides on."""
+COMPARED = Look(picture=False, shown=False)
+"""A look that is compared with an earlier one."""
 
 
 async def collect_targets(context: Context, run: Run) -> Observation:
@@ -34,6 +37,7 @@ async def collect_targets(context: Context, run: Run) -> Observation:
         except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
             notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
     task_id, secrets = run.assign.task_id, context.services.secrets
+    targets = [target for target in targets if target.open_to(task_id, run.assign.session)]
     hidden = [target for target in targets if secrets.in_target(task_id, target)]
     if hidden:
         targets = [target for target in targets if target not in hidden]
@@ -53,13 +57,11 @@ async def collect_controls(context: Context, run: Run) -> Observation:
         note = f"{target.id} is still busy with a call that took too long; nothing can be seen of it now"
         return Observation(notes=(note, *run.notes))
     try:
-        seen = await look(context, run)
+        seen = await (settled if server.settles and _acted_last(run) else look)(context, run)
     except ToolError as error:
         if not (_may_be_gone(run) and await _is_gone(context, run)):
             raise
         return see(gone(error), run.notes)
-    if server.settles and _acted_last(run):
-        seen = await settled(context, run, seen)
     if run.status == "SCREENSHOT" and run.records:
         named = set(run.records[-1].decision.reannotate)
         chosen = tuple(control for control in seen.controls if named & {control.id, control.name})
@@ -68,11 +70,11 @@ async def collect_controls(context: Context, run: Run) -> Observation:
     return see(seen, run.notes)
 
 
-async def look(context: Context, run: Run) -> Observation:
+async def look(context: Context, run: Run, purpose: Look = SHOWN) -> Observation:
     """Look at a run's target once; what was seen always has a fingerprint."""
     target = target_of(run)
     server = context.services.toolbox.server(target)
-    seen = await on_lane(context, server, target, functools.partial(server.observe, target))
+    seen = await on_lane(context, server, target, functools.partial(observed, server, target, purpose))
     if not isinstance(seen, Observation):
         msg = f"{server.name} observed a {type(seen).__name__}, not an Observation"
         raise TypeError(msg)
@@ -86,6 +88,36 @@ async def look(context: Context, run: Run) -> Observation:
         note = f"{len(seen.controls) - len(shown)} controls are not shown: their ids hold a secret"
         seen = seen.model_copy(update={"controls": shown, "notes": (*seen.notes, note)})
     return redactor.redact(seen)  # of a picture nothing can be taken
+
+
+async def snapshot(context: Context, run: Run, known: Observation | None = None) -> Observation:
+    """Look at a run's target as it is now, to compare it with an earlier look.
+
+    Where the server tells cheaply that the target is as it was in `known`, that is the answer.
+    """
+    if known is not None and _tells(context, run) and await _fingerprint(context, run) == known.fingerprint:
+        return known
+    return await look(context, run, COMPARED)
+
+
+async def mark(context: Context, run: Run) -> str:
+    """Give the fingerprint of a run's target as it is now."""
+    if _tells(context, run):
+        return await _fingerprint(context, run)
+    return (await look(context, run, COMPARED)).fingerprint
+
+
+def _tells(context: Context, run: Run) -> bool:
+    """Return whether the server of a run's target has a fingerprint of its own making."""
+    server = context.services.toolbox.server(target_of(run))
+    return type(server).fingerprint is not Server.fingerprint
+
+
+async def _fingerprint(context: Context, run: Run) -> str:
+    target = target_of(run)
+    server = context.services.toolbox.server(target)
+    found = await on_lane(context, server, target, functools.partial(server.fingerprint, target))
+    return context.services.secrets.redactor(run.assign.task_id).text(encodable(found))
 
 
 def _digest(*what: object) -> str:
@@ -121,18 +153,51 @@ def _acted_last(run: Run) -> bool:
     return bool(run.records) and any(result.status is not ResultStatus.SKIPPED for result in run.records[-1].results)
 
 
-async def settled(context: Context, run: Run, seen: Observation) -> Observation:
-    """Look again until two looks are equal: the surface is quiet. After the settings' bound take what there is."""
+async def settled(context: Context, run: Run) -> Observation:
+    """Look at a run's target once it is quiet, or after the settings' bound."""
+    server = context.services.toolbox.server(target_of(run))
+    apart = server.pictures or _tells(context, run)  # what tells of quiet is not yet what the agent is shown
+    seen: Observation | None = None
+
+    async def fingerprint() -> str:
+        nonlocal seen
+        if apart:
+            return await mark(context, run)
+        seen = await look(context, run)
+        return seen.fingerprint
+
+    await quiet(context, run, fingerprint)
+    return seen or await look(context, run)
+
+
+async def quiet(context: Context, run: Run, fingerprint: Callable[[], Awaitable[str]], known: str = "") -> str:
+    """Wait until a run's target is quiet: its server says so, or else two fingerprints are equal.
+
+    Args:
+        context: What the step runs with.
+        run: The work.
+        fingerprint: Takes a fingerprint.
+        known: One that was taken just before.
+
+    Returns:
+        The last fingerprint; after the settings' bound that of a target that may still change.
+    """
+    target = target_of(run)
+    server = context.services.toolbox.server(target)
     end = time.monotonic() + run.limits.settle_seconds
-    pause = _FIRST_PAUSE
-    while time.monotonic() < end:
-        again = await look(context, run)
-        if again.fingerprint == seen.fingerprint:
-            return again
-        seen = again
-        await asyncio.sleep(min(pause, max(0.0, end - time.monotonic())))
+    pause, last = _FIRST_PAUSE, known
+    while True:
+        busy = await on_lane(context, server, target, functools.partial(server.busy, target))
+        if not busy:
+            now = await fingerprint()
+            if busy is False or now == last:
+                return now
+            last = now
+        left = end - time.monotonic()
+        if left <= 0:
+            return last or await fingerprint()
+        await asyncio.sleep(min(pause, left))
         pause *= 2
-    return seen
 
 
 async def on_lane(context: Context, server: Server, target: Target | None, look: Callable[[], _T]) -> _T:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.processing._act import in_window
 from callboard.actors.processing._action_list import SOMEBODY, ActionList, changes
-from callboard.actors.processing._collect import settled
+from callboard.actors.processing._collect import mark, quiet
 from callboard.actors.states import STOP, WAS_DONE, WAS_NOT_DONE, Unfinished
 from callboard.messages import (
     AskedQuestion,
@@ -129,9 +129,10 @@ async def _probe(context: Context, run: Run, seen: Observation, left: Unfinished
     tool = context.services.toolbox.actions(context.kind, run.assign.target).get(intent.tool)
     if tool is None:
         return Probe.UNKNOWN
+    fingerprint = seen.fingerprint
     if run.assign.target is not None:
-        seen = await settled(context, run, seen)
-    return await tool.probe(intent, left.foreseen, seen.fingerprint)
+        fingerprint = await quiet(context, run, lambda: mark(context, run), fingerprint)
+    return await tool.probe(intent, left.foreseen, fingerprint)
 
 
 def _ask(context: Context, intent: Intent) -> Doubt:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import Clock, Deed, EventStream, Foresee, Lease, OnNote
     from callboard.actors.states import Run
     from callboard.config import PolicyRule
-    from callboard.messages import Address, AgentKind, Command, CommandResult, Control, Foreseen, Intent, Target
+    from callboard.messages import Address, AgentKind, Command, CommandResult, Control, Foreseen, Intent, Look, Target
 
 _T = TypeVar("_T")
 
@@ -154,11 +154,11 @@ class RecordedServer(Server):
         """Never asked: what was seen is recorded."""
         return ()
 
-    def observe(self, target: Target) -> Observation:  # noqa: ARG002 - the interface
+    def observe(self, target: Target, look: Look) -> Observation:  # noqa: ARG002 - the interface
         """Give what was seen at the beginning of the step."""
         return self._tape.observation() or Observation()
 
-    def resolve(self, target: Target, control: Control) -> Control | None:  # noqa: ARG002 - the interface
+    def resolve(self, seen: Observation, control: Control) -> Control | None:  # noqa: ARG002 - the interface
         """Find the control, unless it was not the same any more."""
         tape = self._tape
         if tape.refused():

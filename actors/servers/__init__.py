@@ -1,7 +1,7 @@
 """Surfaces and their tools, as MCP servers."""
 
-from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, tool
+from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, observed, tool
 from callboard.actors.servers._shipped import shipped
 from callboard.actors.servers.documents import DocumentServer
 
-__all__ = ["UNKNOWN", "DocumentServer", "Server", "ServerTool", "ToolError", "shipped", "tool"]
+__all__ = ["UNKNOWN", "DocumentServer", "Server", "ServerTool", "ToolError", "observed", "shipped", "tool"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from callboard.messages import (
     Foreseen,
     Hazard,
     Intent,
+    Look,
     Observation,
     Probe,
     Target,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-__all__ = ["UNKNOWN", "Server", "ServerTool", "ToolError", "tool"]
+__all__ = ["UNKNOWN", "Server", "ServerTool", "ToolError", "observed", "tool"]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _MARK = "__callboard_tool__"
@@ -123,6 +125,9 @@ class Server(ABC):
     """Whether the surface may go on changing after an action, so that an observation has to wait for it to be quiet."""
     blocks: bool = True
     """Whether its methods, and its tools that are no coroutine functions, may block or take a while."""
+    pictures: bool = False
+    """Whether its observations have pictures: then a target that settles is looked at without one until it is quiet,
+    and once more with it."""
     resource_kinds: tuple[str, ...] = ()
     """The kinds of resource that `resources` names, so that a rule with a mistyped one is noticed."""
 
@@ -131,20 +136,42 @@ class Server(ABC):
         """List what can be assigned now: windows, startable applications, devices, shells."""
 
     @abstractmethod
-    def observe(self, target: Target) -> Observation:
-        """Look at one target.
+    def observe(self, target: Target, look: Look) -> Observation:
+        """Look at one target. A surface that looks the same way for every purpose may leave out `look`.
+
+        Args:
+            target: The target.
+            look: What the observation is for.
 
         Raises:
             ToolError: If the target can't be read; the text says why. The subtask fails with it, and the HostAgent may
                 go another way. Any other exception is an error, and ends the round.
         """
 
-    def resolve(self, target: Target, control: Control) -> Control | None:
-        """Find a control that was observed earlier, if it is still the same: id, name and kind."""
-        for candidate in self.observe(target).controls:
-            if (candidate.id, candidate.name, candidate.kind) == (control.id, control.name, control.kind):
-                return candidate
+    def fingerprint(self, target: Target) -> str:
+        """Give the fingerprint that an observation of the target would have now, without making one where possible.
+
+        It is asked for before each action and until the surface is quiet, so a server that can tell cheaply should.
+
+        Raises:
+            ToolError: As `observe`.
+        """
+        return observed(self, target, Look(picture=False, shown=False)).fingerprint
+
+    def busy(self, target: Target) -> bool | None:  # noqa: ARG002 - the interface
+        """Say whether the target is about to change by itself: it loads, or works on what was asked of it.
+
+        None where the server can't tell: then two equal fingerprints count as quiet.
+        """
         return None
+
+    def resolve(self, seen: Observation, control: Control) -> Control | None:
+        """Find a control that was observed earlier in a later observation, if it is still the same.
+
+        By default it is the same if id, name and kind are.
+        """
+        wanted = (control.id, control.name, control.kind)
+        return next((each for each in seen.controls if (each.id, each.name, each.kind) == wanted), None)
 
     def hazards(
         self,
@@ -240,9 +267,12 @@ class Server(ABC):
     def lane(self, target: Target | None) -> str:
         """Name the lane on which calls for a target run one after the other; None for the server's own.
 
-        Empty for a server that never blocks: its calls need no lane.
+        The targets of a group share one, as they share a lease. Empty for a server that never blocks: its calls need no
+        lane.
         """
-        return f"{self.name}:{target.id if target else ''}" if self.blocks else ""
+        if not self.blocks:
+            return ""
+        return f"{self.name}:{target.group or target.id}" if target else f"{self.name}:"
 
     def tools(self) -> tuple[ServerTool, ...]:
         """Build the tools from the marked methods, sorted by name."""
@@ -251,6 +281,17 @@ class Server(ABC):
     def mcp_server(self) -> MCPServer:
         """Make a stand-alone MCP server of the same tools, for stdio or HTTP."""
         return MCPServer(self.name, tools=[entry.tool for entry in self.tools()])
+
+
+def observed(server: Server, target: Target, look: Look) -> Observation:
+    """Have a server look at a target, whether or not its `observe` takes the purpose of the look."""
+    observe: Callable[..., Observation] = server.observe
+    return observe(target, look) if _takes_look(getattr(observe, "__func__", observe)) else observe(target)
+
+
+@functools.cache
+def _takes_look(observe: Callable[..., Observation]) -> bool:
+    return "look" in inspect.signature(observe).parameters
 
 
 def collect(owner: object) -> tuple[ServerTool, ...]:

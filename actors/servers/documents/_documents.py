@@ -26,6 +26,7 @@ from callboard.messages import (
     Foreseen,
     Hazard,
     Intent,
+    Look,
     Observation,
     Probe,
     Target,
@@ -128,21 +129,17 @@ class DocumentServer(Server):
         windows = tuple(_window(document) for document in self._workspace.documents())
         return windows + tuple(_application(root) for root in _NAMES)
 
-    def observe(self, target: Target) -> Observation:
-        """Look at a document; a write after this one is refused if others changed the file since.
+    def observe(self, target: Target, look: Look = Look()) -> Observation:
+        """Look at a document; a write is refused if others changed the file since a look that was shown to an agent.
 
         Raises:
             ToolError: If the target is no document, or it can't be read; the text says why.
         """
-        return self._observe(_document_of(target), remember=True)
+        return self._observe(_document_of(target), remember=look.shown)
 
-    def resolve(self, target: Target, control: Control) -> Control | None:
-        """Find an observed control again. Not a look: a change by others since `observe` still stops a write."""
-        snapshot = self._workspace.read(_document_of(target))
-        for candidate in self._applications[snapshot.root].controls(snapshot):
-            if (candidate.id, candidate.name, candidate.kind) == (control.id, control.name, control.kind):
-                return candidate
-        return None
+    def fingerprint(self, target: Target) -> str:
+        """Read the file, without opening the document in it."""
+        return self._workspace.read(_document_of(target)).fingerprint
 
     def hazards(
         self, target: Target, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]

@@ -63,10 +63,11 @@ def test_observing_gives_controls_facts_and_a_fingerprint(call: Call, server: Do
         "not_writable_because": "", "controls": 1, "controls_left_out": 0,
     }  # fmt: skip
     assert server.observe(target).fingerprint == seen.fingerprint
-    assert server.resolve(target, seen.controls[0]) == seen.controls[0]
+    assert server.fingerprint(target) == seen.fingerprint
+    assert server.resolve(server.observe(target), seen.controls[0]) == seen.controls[0]
     call("edit_paragraph", target.id, control_id="heading-1", text="Other")
     assert server.observe(target).fingerprint != seen.fingerprint
-    assert server.resolve(target, seen.controls[0]) is None
+    assert server.resolve(server.observe(target), seen.controls[0]) is None
 
 
 def test_an_application_that_is_not_started_can_not_be_observed(server: DocumentServer, call: Call) -> None:

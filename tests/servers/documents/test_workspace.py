@@ -19,7 +19,7 @@ from callboard.actors.runtime import Deed, Lease
 from callboard.actors.servers import DocumentServer, ToolError
 from callboard.actors.servers.documents import _workspace as module
 from callboard.actors.servers.documents._workspace import Workspace
-from callboard.messages import LeaseVoidError, TargetKind, TaskRefusedError
+from callboard.messages import LeaseVoidError, Look, TargetKind, TaskRefusedError
 
 if TYPE_CHECKING:
     from conftest import Call
@@ -119,7 +119,9 @@ def test_a_file_that_others_changed_since_it_was_observed_is_not_written(
     other.save(str(letter))
     theirs = letter.read_bytes()
     call("read_text", "letter.docx")
-    assert server.resolve(target, before.controls[0]) == before.controls[0]
+    compared = server.observe(target, Look(picture=False, shown=False))
+    assert server.resolve(compared, before.controls[0]) == before.controls[0]
+    assert server.fingerprint(target) == compared.fingerprint != before.fingerprint
     for name, arguments in (("insert_paragraph", {"text": "mine"}), ("save_as", {"path": "copy.docx"})):
         with pytest.raises(ToolError, match="changed by another program"):
             call(name, "letter.docx", **arguments)
