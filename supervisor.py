@@ -17,7 +17,16 @@ import callboard.actors.app
 import callboard.actors.host
 import callboard.actors.linux
 import callboard.actors.mobile  # noqa: F401 - the four kinds of agent register themselves with their machines
-from callboard.actors.commands import Approved, Dispatcher, McpSession, Policy, Secrets, TargetLookup, Toolbox
+from callboard.actors.commands import (
+    Approved,
+    Dispatcher,
+    McpSession,
+    Policy,
+    Secrets,
+    ServerLife,
+    TargetLookup,
+    Toolbox,
+)
 from callboard.actors.models import Model, given_models, named_models, record, threads_here
 from callboard.actors.observe import Metrics, Traces
 from callboard.actors.processing import Services
@@ -139,7 +148,7 @@ class Supervisor:
             for session in self._sessions:
                 self._loop.submit(session.open()).result()
             self._toolbox = Toolbox([*shipped(settings), *servers], self._sessions, self._lanes)
-            self._lookup = TargetLookup(self._toolbox.servers, self._lanes, settings.limits.command_seconds)
+            self._open_servers(undo)
             services = self._services(named)
             self._root: pykka.ActorRef[Root] = Root.start(services, self._jobs, self._scheduler, opened.token)
             self._intake = self._new_intake()
@@ -151,6 +160,20 @@ class Supervisor:
         self.warnings = tuple(self._check_rules())
         """Rules of the policy that can match nothing, each with its reason; also events `policy.unmatched`."""
         self._restore(opened)
+
+    def _open_servers(self, undo: ExitStack) -> None:
+        """Open the servers that have targets."""
+        servers, journal, seconds = (
+            self._toolbox.servers,
+            self.settings.journal.path,
+            self.settings.limits.command_seconds,
+        )
+        file = None if journal is None else self.settings.path(journal)
+        self._life = ServerLife(servers, self._lanes, self._loop, file)
+        undo.callback(self._lanes.close, STOP_SECONDS)
+        self._life.open(seconds)
+        undo.callback(self._life.close, STOP_SECONDS)
+        self._lookup = TargetLookup(servers, self._lanes, self._loop, seconds)
 
     def _check_rules(self) -> Iterator[str]:
         """Tell of rules that can match nothing."""
@@ -276,7 +299,7 @@ class Supervisor:
             return self._left
 
     def _stop(self, timeout: float) -> tuple[str, ...]:
-        """Intake, clock, jobs, agents, lanes, sessions, switchboard, models, subscribers, journal, log, loop."""
+        """Intake, clock, jobs, agents, servers, lanes, sessions, switchboard, models, streams, journal, log, loop."""
         self._closed = True
         left: list[str] = []
         answer = max(timeout, BLOCKED_SECONDS)  # it never blocks; if it does all the same, it is named below
@@ -289,6 +312,7 @@ class Supervisor:
         with contextlib.suppress(SupervisorStoppedError):
             left += _late("an agent", self._ask(StopAgents(), answer), timeout)
         blocked = min(timeout, BLOCKED_SECONDS)  # a job that asks for a lane from here on is late: all leases are void
+        left += self._life.close(timeout)
         left += [f"lane {name}" for name in self._lanes.close(blocked)]
         left += self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):

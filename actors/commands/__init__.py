@@ -3,6 +3,7 @@
 from callboard.actors.commands._approved import IDENTITY, Approved
 from callboard.actors.commands._canonical import text_of
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
+from callboard.actors.commands._life import ServerLife
 from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._mcp_client import McpSession
 from callboard.actors.commands._policy import Asked, Facts, Policy, Ruling, matches
@@ -23,6 +24,7 @@ __all__ = [
     "Ruling",
     "SecretRefusedError",
     "Secrets",
+    "ServerLife",
     "TargetLookup",
     "ToolFailure",
     "Toolbox",

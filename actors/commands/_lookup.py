@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands._toolbox import find_target
 from callboard.actors.runtime import refuse_own_thread
@@ -11,7 +12,7 @@ from callboard.messages import Target, TargetKind, TaskRefusedError, UnknownTarg
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callboard.actors.runtime import Lanes
+    from callboard.actors.runtime import EventLoop, Lanes
     from callboard.actors.servers import Server
     from callboard.messages import Seconds, Task
 
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 class TargetLookup:
     """Asks all servers, each on its lane. For the host program's threads; it blocks."""
 
-    def __init__(self, servers: Sequence[Server], lanes: Lanes, seconds: Seconds) -> None:
+    def __init__(self, servers: Sequence[Server], lanes: Lanes, loop: EventLoop, seconds: Seconds) -> None:
         """Make it; a server may take so many seconds."""
         self._servers = servers
         self._lanes = lanes
+        self._loop = loop
         self._seconds = seconds
 
     def targets(self, tasks: Sequence[Task]) -> list[Target | None]:
@@ -51,7 +53,10 @@ class TargetLookup:
         down: BaseException | None = None
         for server, answer in asked:
             try:
-                found += [Target.model_validate(target) for target in answer.result(self._seconds)]
+                listed: Any = answer.result(self._seconds)
+                if inspect.iscoroutine(listed):
+                    listed = self._loop.submit(listed).result(self._seconds)
+                found += [Target.model_validate(target) for target in listed]
             except Exception as error:  # noqa: BLE001 - an edge: a server of the host program's
                 down = TaskRefusedError(f"the targets of {server.name} can't be listed: {reason_of(error)}")
                 down.__cause__ = error

@@ -22,14 +22,14 @@ from callboard.config import MASK
 from callboard.messages import CommandType, Effect, Probe, encodable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from mcp_types import CallToolResult
 
     from callboard.actors.commands._policy import Asked
     from callboard.actors.runtime import Deed, Lanes
     from callboard.actors.servers import ServerTool
-    from callboard.messages import Foreseen, Intent, Target
+    from callboard.messages import Coverage, Foreseen, Intent, Target
 
 
 class ToolFailure(Exception):  # noqa: N818 - it is an answer, not an error of ours
@@ -124,29 +124,32 @@ class LocalTool(BoundTool):
 
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         """Ask the tool's mark, and the server for this call; the server may look at its surface for it."""
-        about = functools.partial(self._facts, arguments, made, asked)
         asks = (self._asks and self._target is not None) or asked.arguments or asked.resources or asked.explain
-        return await self._lanes.run(self._lane, about) if asks else Facts(self._hazards)
+        return await self._facts(arguments, made, asked) if asks else Facts(self._hazards)
 
-    def _facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
+    async def _ask(self, method: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - whatever it returns
+        """Call a method of the server, on the tool's lane."""
+        return await self._lanes.run(self._lane, functools.partial(method, *arguments))
+
+    async def _facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         server, target, name = self._server, self._target, self.info.name
         hazards = self._hazards
         if self._asks and target is not None:
-            hazards |= server.hazards(target, name, arguments, made)
+            hazards |= await self._ask(server.hazards, target, name, arguments, made)
         if not (asked.arguments or asked.resources or asked.explain):
             return Facts(hazards)
         seen: Mapping[str, JsonValue] = self._canonical({**arguments, **self.binds})
         touched: Collection[str] = (UNKNOWN,)
         with contextlib.suppress(ToolError):  # the tool itself will refuse such a call
-            seen = server.canonical(target, name, seen)
+            seen = await self._ask(server.canonical, target, name, seen)
         if asked.resources or asked.explain:
             with contextlib.suppress(ToolError):
-                touched = server.resources(target, name, seen)
-        resources = {
-            resource: {pattern: server.coverage(target, pattern, resource) for pattern in asked.resources}
-            for resource in touched
-        }
-        return Facts(hazards, seen, resources=resources)
+                touched = await self._ask(server.resources, target, name, seen)
+        return Facts(hazards, seen, resources=await self._ask(self._coverage, touched, asked.resources))
+
+    def _coverage(self, touched: Collection[str], patterns: Collection[str]) -> dict[str, dict[str, Coverage]]:
+        covers = functools.partial(self._server.coverage, self._target)
+        return {resource: {pattern: covers(pattern, resource) for pattern in patterns} for resource in touched}
 
     def _canonical(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         """Give the arguments as the tool gets them; what is secret stays the reference that stands for it."""
@@ -161,16 +164,16 @@ class LocalTool(BoundTool):
         """Ask the server."""
         if self._target is None:
             return ""
-        ask = functools.partial(self._server.expected, self._target, self.info.name, arguments)
         try:
-            return await self._lanes.run(self._lane, ask)
+            expected: str = await self._ask(self._server.expected, self._target, self.info.name, arguments)
         except Exception:  # noqa: BLE001 - an edge: who can't tell what to expect is asked no more than that
             return ""
+        return expected
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
         """Ask the server; it may look at its surface for it."""
-        ask = functools.partial(self._server.probe, self._target, intent, foreseen, fingerprint)
-        return await self._lanes.run(self._lane, ask)
+        found: Probe = await self._ask(self._server.probe, self._target, intent, foreseen, fingerprint)
+        return found
 
     async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
         """Call it on its lane, or on the event loop if it is a coroutine function."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import hashlib
+import inspect
 import time
 from typing import TYPE_CHECKING, TypeVar
 
@@ -207,11 +208,15 @@ async def on_lane(context: Context, server: Server, target: Target | None, look:
         ToolTimeoutError: If it took longer.
     """
     lane = server.lane(target)
-    if not lane:
-        return look()
-    return await in_time(
-        context, context.services.lanes.run(lane, look), f"looking at {target.id if target else server.name}"
-    )
+    work: Awaitable[_T]
+    if lane:
+        work = context.services.lanes.run(lane, look)
+    else:
+        answer = look()
+        if not inspect.isawaitable(answer):
+            return answer
+        work = answer
+    return await in_time(context, work, f"looking at {target.id if target else server.name}")
 
 
 async def in_time(context: Context, work: Awaitable[_T], what: str) -> _T:

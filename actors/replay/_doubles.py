@@ -17,7 +17,7 @@ from callboard.config import MASK, Verdict
 from callboard.messages import CommandType, Coverage, Effect, Hazard, Observation, Phase, Probe, ToolTimeoutError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from callboard.actors.commands import Asked, Secrets, Tools
     from callboard.actors.models import ModelRequest
@@ -216,6 +216,6 @@ class RecordedDispatcher(Dispatcher):
 class NoLanes(Lanes):
     """Calls at once: nothing blocks in a replay."""
 
-    async def run(self, name: str, function: Callable[[], _T]) -> _T:  # noqa: ARG002 - the interface
+    async def run(self, name: str, function: Callable[[], _T | Awaitable[_T]]) -> _T:  # noqa: ARG002 - the interface
         """Call a function."""
-        return function()
+        return await super().run("", function)

@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import contextvars
+import inspect
 import queue
 import threading
 import time
@@ -17,7 +18,7 @@ from callboard.actors.runtime._watchdog import stack_of
 from callboard.messages import SupervisorStoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
 _T = TypeVar("_T")
 _IDLE_SECONDS = 5.0
@@ -34,8 +35,9 @@ class Lane:
     `lock` guards all lanes of one `Lanes`, so that there are never two of one name.
     """
 
-    def __init__(self, name: str, lock: threading.Lock, left: Callable[[Lane], None]) -> None:
+    def __init__(self, name: str, lock: threading.Lock, left: Callable[[Lane], None], *, kept: bool = False) -> None:
         self.name = name
+        self._idle_seconds = None if kept else _IDLE_SECONDS
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._lock = lock
         self._left = left
@@ -58,7 +60,7 @@ class Lane:
         mark_own_thread()
         while True:
             try:
-                call = self._calls.get(timeout=_IDLE_SECONDS)
+                call = self._calls.get(timeout=self._idle_seconds)
             except queue.Empty:
                 with self._lock:
                     if self._waiting == 0:
@@ -114,6 +116,10 @@ class _Call:
         self._settle()
 
 
+async def _awaited(answer: _T | Awaitable[_T]) -> _T:
+    return await answer if inspect.isawaitable(answer) else answer
+
+
 class Lanes:
     """The lanes of one supervisor, by name. Thread-safe."""
 
@@ -121,6 +127,11 @@ class Lanes:
         self._lanes: dict[str, Lane] = {}
         self._closed = False
         self._lock = threading.Lock()
+        self._kept: set[str] = set()
+
+    def keep(self, name: str) -> None:
+        """Keep a lane's thread until the lanes are closed, for calls that are bound to the thread of the first one."""
+        self._kept.add(name)
 
     def submit(self, name: str, function: Callable[[], _T]) -> concurrent.futures.Future[_T]:
         """Queue a blocking call on a lane, in a copy of the caller's context. Cancelling works only until it starts.
@@ -136,7 +147,7 @@ class Lanes:
             if self._closed:
                 msg = f"the lane {name!r} takes no more calls: the supervisor is stopped"
                 raise SupervisorStoppedError(msg)
-            lane = self._lanes.get(name) or Lane(name, self._lock, self._forget)
+            lane = self._lanes.get(name) or Lane(name, self._lock, self._forget, kept=name in self._kept)
             lane.put(call)
             self._lanes[name] = lane  # one whose thread could not be started is none
         return call.future, lane
@@ -156,8 +167,10 @@ class Lanes:
         lane = self._lanes.get(name)
         return "" if lane is None else stack_of(lane.thread)
 
-    async def run(self, name: str, function: Callable[[], _T]) -> _T:
+    async def run(self, name: str, function: Callable[[], _T | Awaitable[_T]]) -> _T:
         """Run a blocking call on a lane and wait for it; without a lane, here and now.
+
+        What a coroutine function returns is awaited on the event loop.
 
         A cancel stops the waiting, not the call: what has started goes on until it returns, and the job that started
         it does not count as ended before. An exception that would end the loop arrives wrapped in a RuntimeError.
@@ -166,7 +179,7 @@ class Lanes:
         the next process goes on with. The wait ends with the event loop.
         """
         if not name:
-            return function()
+            return await _awaited(function())
         try:
             future, lane = self._put(name, function)
         except SupervisorStoppedError:
@@ -174,7 +187,7 @@ class Lanes:
         calls = calls_of_job.get()
         if calls is not None:
             calls[future] = lane
-        return await asyncio.wrap_future(future)
+        return await _awaited(await asyncio.wrap_future(future))
 
     def close(self, timeout: float) -> tuple[str, ...]:
         """End all lanes; none is started any more. Returns the names of those whose call did not return in time."""

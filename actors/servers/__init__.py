@@ -2,6 +2,7 @@
 
 from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, observed, tool
 from callboard.actors.servers._shipped import shipped
+from callboard.actors.servers._stage import Stage
 from callboard.actors.servers.documents import DocumentServer
 
-__all__ = ["UNKNOWN", "DocumentServer", "Server", "ServerTool", "ToolError", "observed", "shipped", "tool"]
+__all__ = ["UNKNOWN", "DocumentServer", "Server", "ServerTool", "Stage", "ToolError", "observed", "shipped", "tool"]

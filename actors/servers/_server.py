@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from callboard.actors.servers._stage import Stage
+
 __all__ = ["UNKNOWN", "Server", "ServerTool", "ToolError", "observed", "tool"]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
@@ -115,8 +117,9 @@ def tool(  # noqa: PLR0913 - each is a choice of its own, with a default
 class Server(ABC):
     """A surface and its tools.
 
-    All methods but `tools` may block and are called on a lane (`lane`), never on an actor's thread. Those of a server
-    that says that it never `blocks` are called on the event loop: no thread has to wake up for them.
+    All methods but `tools` and `coverage` may block and are called on a lane (`lane`), never on an actor's thread.
+    Those of a server that says that it never `blocks` are called on the event loop: no thread has to wake up for them.
+    Each of them may be a coroutine function, which runs on the event loop.
     """
 
     name: str
@@ -128,8 +131,24 @@ class Server(ABC):
     pictures: bool = False
     """Whether its observations have pictures: then a target that settles is looked at without one until it is quiet,
     and once more with it."""
+    affine: bool = False
+    """Whether all its methods and blocking tools are bound to the thread that opened it: then it has one thread for its
+    whole life, and its targets take turns on it."""
     resource_kinds: tuple[str, ...] = ()
     """The kinds of resource that `resources` names, so that a rule with a mistyped one is noticed."""
+
+    def open(self, stage: Stage) -> Any:  # noqa: ANN401, B027 - None, or a coroutine; most servers need none
+        """Start what the server needs; called once, before any other method, side by side with other servers' `open`.
+
+        Raises:
+            Exception: If it can't work here; the supervisor does not start then, and tells the reason.
+        """
+
+    def close(self) -> Any:  # noqa: ANN401, B027 - as `open`
+        """End what `open` started: no process, thread, file or port may be left.
+
+        Called once, after the last call of any other method, also after an `open` that failed.
+        """
 
     @abstractmethod
     def targets(self) -> tuple[Target, ...]:
@@ -270,8 +289,10 @@ class Server(ABC):
         The targets of a group share one, as they share a lease. Empty for a server that never blocks: its calls need no
         lane.
         """
-        if not self.blocks:
+        if not self.blocks and not self.affine:
             return ""
+        if self.affine:
+            return f"{self.name}:"
         return f"{self.name}:{target.group or target.id}" if target else f"{self.name}:"
 
     def tools(self) -> tuple[ServerTool, ...]:

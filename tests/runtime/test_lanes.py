@@ -363,3 +363,29 @@ def test_a_call_just_as_the_lanes_close_is_refused_or_cancelled_or_runs():
         assert "callboard-lane-one" not in {thread.name for thread in threading.enumerate()}
 
     in_every_order(scenario)
+
+
+def test_a_lane_that_is_kept_keeps_its_thread_while_it_is_idle(monkeypatch):
+    monkeypatch.setattr(_lanes, "_IDLE_SECONDS", 0.001)
+    lanes = Lanes()
+    lanes.keep("kept")
+    kept, other = (lanes.submit(name, threading.current_thread).result(PATIENCE) for name in ("kept", "other"))
+    other.join(PATIENCE)
+    assert not other.is_alive()
+    assert lanes.submit("kept", threading.current_thread).result(PATIENCE) is kept
+    lanes.close(PATIENCE)
+    assert not kept.is_alive()
+
+
+def test_what_a_coroutine_function_returns_on_a_lane_is_awaited():
+    lanes = Lanes()
+    async def answer():
+        await asyncio.sleep(0)
+        return threading.current_thread()
+
+    async def both():
+        return [await lanes.run(name, answer) for name in ("", "lane")]
+
+    here = threading.current_thread()
+    assert asyncio.run(both()) == [here, here]
+    lanes.close(PATIENCE)

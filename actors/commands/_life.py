@@ -1,0 +1,72 @@
+"""The life of servers: opened side by side when a supervisor starts, closed in reverse order when it stops."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.servers import Server, Stage
+from callboard.messages import SettingsError, reason_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from callboard.actors.runtime import EventLoop, Lanes
+    from callboard.messages import Seconds
+
+
+class ServerLife:
+    """Opens and closes the servers of one supervisor. For the host program's threads; it blocks."""
+
+    def __init__(self, servers: Sequence[Server], lanes: Lanes, loop: EventLoop, journal: Path | None) -> None:
+        """Make it; `journal` is the journal's file, if there is one."""
+        self._servers = tuple(servers)
+        self._stages = {server.name: Stage(server.name, journal) for server in servers}
+        self._lanes = lanes
+        self._loop = loop
+        for server in servers:
+            if server.affine:
+                lanes.keep(server.lane(None))
+
+    def open(self, seconds: Seconds) -> None:
+        """Open all servers side by side; each may take so many seconds.
+
+        Raises:
+            SettingsError: If servers can't be opened; it names all of them. The others are closed again.
+        """
+        calls = [
+            (server, self._call(server, functools.partial(server.open, self._stages[server.name])))
+            for server in self._servers
+            if type(server).open is not Server.open
+        ]
+        concurrent.futures.wait([call for _, call in calls], seconds)
+        failed = {server.name: error for server, call in calls if (error := _error(call, seconds)) is not None}
+        if failed:
+            self.close(seconds)
+            told = "; ".join(f"{name}: {reason_of(error)}" for name, error in failed.items())
+            msg = f"{'a server' if len(failed) == 1 else 'servers'} can't be opened: {told}"
+            raise SettingsError(msg) from next(iter(failed.values()))
+
+    def close(self, seconds: Seconds) -> tuple[str, ...]:
+        """Close all servers, the last one first. Returns the names of those that did not close in time, or failed."""
+        left = []
+        for server in reversed(self._servers):
+            if type(server).close is not Server.close:
+                call = self._call(server, server.close)
+                concurrent.futures.wait([call], seconds)
+                if _error(call, seconds) is not None:
+                    left.append(f"the server {server.name}")
+            self._stages[server.name].close()
+        return tuple(left)
+
+    def _call(self, server: Server, function: Callable[[], Any]) -> concurrent.futures.Future[Any]:
+        return self._loop.submit(self._lanes.run(server.lane(None), function))
+
+
+def _error(call: concurrent.futures.Future[Any], seconds: Seconds) -> BaseException | None:
+    if not call.done():
+        call.cancel()
+        return TimeoutError(f"it took longer than {seconds:g} s")
+    return call.exception()

@@ -1,0 +1,40 @@
+"""The place that a server gets for what it keeps on the disk while it is open."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+
+class Stage:
+    """Handed to `Server.open`: a folder of the server's own, made when it is first asked for."""
+
+    def __init__(self, server: str, journal: Path | None = None) -> None:
+        """Make it for a server; `journal` is the file of the supervisor's journal, if it has one."""
+        self._server = server
+        self._journal = journal
+        self._folder: Path | None = None
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the next supervisor on the same journal gets the same folder, with all that is in it."""
+        return self._journal is not None
+
+    @property
+    def folder(self) -> Path:
+        """The folder, readable by its user alone. Without a journal it is removed when the server is closed."""
+        if self._folder is None:
+            if self._journal is None:
+                self._folder = Path(tempfile.mkdtemp(prefix=f"callboard-{self._server}-"))
+            else:
+                beside = self._journal.with_name(f"{self._journal.name}.surfaces")
+                beside.mkdir(mode=0o700, exist_ok=True)
+                self._folder = beside / self._server
+                self._folder.mkdir(mode=0o700, exist_ok=True)
+        return self._folder
+
+    def close(self) -> None:
+        """Remove the folder, unless it lasts."""
+        if self._folder is not None and not self.lasting:
+            shutil.rmtree(self._folder, ignore_errors=True)
