@@ -114,6 +114,8 @@ class Command(Message):
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     program: bool = False
     """Whether a program decided on it."""
+    effect: Effect | None = None
+    """What repeating this call does; None: what its tool says."""
     timeout: Seconds = Field(gt=0)
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
 from callboard.messages._base import Address, AgentKind, TaskId, Term, Value, agent_kind
 from callboard.messages._blackboard import Shared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class TargetKind(Term):
@@ -95,6 +100,15 @@ class Control(Value):
     pictures."""
     detail: dict[str, JsonValue] = Field(default_factory=dict)
     """What else is known: a table's size, a range's address, a parent's id."""
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Leave out a place and states that it does not have.
+
+        Fingerprints are made of this text, and those in journals of versions without these fields must stay equal.
+        """
+        given = (("box", self.box), ("states", self.states))
+        absent = {name for name, value in given if not value}
+        return [(name, value) for name, value in super().__repr_args__() if name not in absent]
 
 
 class ControlRef(Value):

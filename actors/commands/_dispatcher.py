@@ -55,7 +55,7 @@ class Dispatcher:
             return _result(
                 command, ResultStatus.FAILURE, error=f"there is no tool {command.tool!r}; there are: {known}"
             )
-        lease, effect = deed.lease, tool.info.effect
+        lease, effect = deed.lease, command.effect or tool.info.effect
         lease.deed, deed.effect = deed, effect
         start = time.perf_counter()
         value, error, in_doubt, broke = None, "", False, False

@@ -169,7 +169,7 @@ class RemoteTool(BoundTool):
         if not (asked.arguments or asked.resources or asked.explain):
             return Facts(self._hazards())
         seen, inexact = by_schema(self._tool.input_schema, arguments)
-        return Facts(self._hazards(), seen, inexact, {UNKNOWN: {}})
+        return Facts(self._hazards(), None, seen, inexact, {UNKNOWN: {}})
 
     def _hazards(self) -> frozenset[Hazard]:
         """A tool that may destroy is a hazard, and so is an unknown one with effect `once`.

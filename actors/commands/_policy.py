@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.models import ToolInfo
-    from callboard.messages import Address, Hazard
+    from callboard.messages import Address, Effect, Hazard
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class Facts:
     """What the rules see of a call."""
 
     hazards: frozenset[Hazard] = frozenset()
+    effect: Effect | None = None
+    """What repeating this call does, where its server tells that of each call; None: what the tool says."""
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
     """As the tool gets them, in canonical form."""
     inexact: frozenset[str] = frozenset()
@@ -81,7 +83,7 @@ def matches(rule: PolicyRule, agent: Address, tool: ToolInfo, facts: Facts) -> b
         fits(rule.agent, agent)
         and fits(rule.application, application)
         and fits(rule.tool, tool.name)
-        and (not rule.effects or tool.effect in rule.effects)
+        and (not rule.effects or (facts.effect or tool.effect) in rule.effects)
         and (not rule.hazards or not facts.hazards.isdisjoint(rule.hazards))
         and all(_has(rule, facts, name, pattern) for name, pattern in rule.arguments.items())
         and (not rule.resource or _touches(rule, facts))

@@ -98,6 +98,7 @@ class LocalTool(BoundTool):
         self._hazards = tool.hazards
         knows_any = getattr(server.hazards, "__func__", None) is not Server.hazards
         self._asks = knows_any and tool.effect is not Effect.READ
+        self._asks_effect = target is not None and getattr(server.effect, "__func__", None) is not Server.effect
         self._tool = tool.tool
         self._lane = server.lane(target)
         self._lanes = lanes
@@ -124,7 +125,13 @@ class LocalTool(BoundTool):
 
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         """Ask the tool's mark, and the server for this call; the server may look at its surface for it."""
-        asks = (self._asks and self._target is not None) or asked.arguments or asked.resources or asked.explain
+        asks = (
+            (self._asks and self._target is not None)
+            or self._asks_effect
+            or asked.arguments
+            or asked.resources
+            or asked.explain
+        )
         return await self._facts(arguments, made, asked) if asks else Facts(self._hazards)
 
     async def _ask(self, method: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - whatever it returns
@@ -136,8 +143,11 @@ class LocalTool(BoundTool):
         hazards = self._hazards
         if self._asks and target is not None:
             hazards |= await self._ask(server.hazards, target, name, arguments, made)
+        effect: Effect | None = None
+        if self._asks_effect:
+            effect = await self._ask(server.effect, target, name, arguments)
         if not (asked.arguments or asked.resources or asked.explain):
-            return Facts(hazards)
+            return Facts(hazards, effect)
         seen: Mapping[str, JsonValue] = self._canonical({**arguments, **self.binds})
         touched: Collection[str] = (UNKNOWN,)
         with contextlib.suppress(ToolError):  # the tool itself will refuse such a call
@@ -145,7 +155,7 @@ class LocalTool(BoundTool):
         if asked.resources or asked.explain:
             with contextlib.suppress(ToolError):
                 touched = await self._ask(server.resources, target, name, seen)
-        return Facts(hazards, seen, resources=await self._ask(self._coverage, touched, asked.resources))
+        return Facts(hazards, effect, seen, resources=await self._ask(self._coverage, touched, asked.resources))
 
     def _coverage(self, touched: Collection[str], patterns: Collection[str]) -> dict[str, dict[str, Coverage]]:
         covers = functools.partial(self._server.coverage, self._target)

@@ -65,6 +65,8 @@ class ActionList:
     seen: str = ""
     """The fingerprint of the latest look before them, where that was not what they were decided on."""
     results: list[CommandResult] = field(default_factory=list)
+    _effect: Effect | None = None
+    """The effect of the call that the rules were asked about last, where its server tells it of each call."""
 
     async def play(self) -> Acted:
         """Run the actions in order, up to the first that is held, denied, meant for something else, or fails."""
@@ -77,9 +79,9 @@ class ActionList:
         for action in self.actions[len(self.results) :]:
             if self.context.lease.paused:
                 return await self._paused()
-            command = self._command(action)
             try:
                 stopped = await self._refused(action) or await self._cut(action)
+                command = self._command(action)
                 intent = await self._intent(action, command) if stopped is None else None
             except UNSEEN as error:
                 return self.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
@@ -149,9 +151,11 @@ class ActionList:
 
     async def _ruling(self, action: Action) -> Ruling:
         made = (path for result in self.results for path in result.made)
-        return await ruling(
+        said, facts = await ruling(
             self.context, self.run, self.observation, action, approved=self.approved, made=(*self.run.made, *made)
         )
+        self._effect = facts.effect
+        return said
 
     async def _cut(self, action: Action) -> Acted | None:
         why = await self._recheck.changed(action)
@@ -188,7 +192,7 @@ class ActionList:
         """Say what is about to be done, if it must not be repeated; the surface is looked at where it has changed."""
         context, run = self.context, self.run
         tool = self._tools.get(action.tool)
-        if tool is None or tool.info.effect is not Effect.ONCE:
+        if tool is None or (command.effect or tool.info.effect) is not Effect.ONCE:
             return None
         seen = self.seen or self.observation.fingerprint
         if self._recheck.latest is not None:
@@ -244,5 +248,6 @@ class ActionList:
             tool=action.tool,
             parameters=action.arguments,
             program=action.program,
+            effect=self._effect,
             timeout=self.context.services.settings.limits.command_seconds,
         )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
-    from callboard.messages import Target
+    from callboard.messages import Control, Target
 
 _T = TypeVar("_T")
 _FIRST_PAUSE = 0.02
@@ -80,7 +80,9 @@ async def look(context: Context, run: Run, purpose: Look = SHOWN) -> Observation
         msg = f"{server.name} observed a {type(seen).__name__}, not an Observation"
         raise TypeError(msg)
     if not seen.fingerprint:
-        mark = _digest(seen.controls, seen.text, sorted(seen.window.items()))
+        mark = _digest(
+            _placeless(seen.controls), seen.text, sorted(seen.window.items()), None
+        )  # pictures stood there in earlier versions
         seen = seen.model_copy(update={"fingerprint": mark})
     seen = encodable(seen)
     redactor = context.services.secrets.redactor(run.assign.task_id)
@@ -119,6 +121,11 @@ async def _fingerprint(context: Context, run: Run) -> str:
     server = context.services.toolbox.server(target)
     found = await on_lane(context, server, target, functools.partial(server.fingerprint, target))
     return context.services.secrets.redactor(run.assign.task_id).text(encodable(found))
+
+
+def _placeless(controls: tuple[Control, ...]) -> tuple[Control, ...]:
+    """Leave out where controls are: one that only moved is the same."""
+    return tuple(control.model_copy(update={"box": None}) if control.box else control for control in controls)
 
 
 def _digest(*what: object) -> str:

@@ -27,8 +27,10 @@ SHOWN = 500
 
 async def ruling(  # noqa: PLR0913 - what a verdict depends on
     context: Context, run: Run, observation: Observation, action: Action, *, approved: str, made: Collection[str]
-) -> Ruling:
-    """Ask the rules about one action; an approval that is there already, or is not asked for, counts as allowed.
+) -> tuple[Ruling, Facts]:
+    """Ask the rules about one action, and give what they saw of it.
+
+    An approval that is there already, or is not asked for, counts as allowed.
 
     Args:
         context: What the step runs with.
@@ -61,7 +63,7 @@ async def ruling(  # noqa: PLR0913 - what a verdict depends on
         tool=action.tool,
         arguments=json.dumps(action.arguments, ensure_ascii=False)[:SHOWN],
         control=action.control.id if action.control is not None else "",
-        effect=tool.info.effect.value,
+        effect=(facts.effect or tool.info.effect).value,
         verdict=said.verdict.value,
         reason=said.reason,
         hazards=sorted(hazard.value for hazard in facts.hazards),
@@ -70,7 +72,7 @@ async def ruling(  # noqa: PLR0913 - what a verdict depends on
         resources={name: dict(known) for name, known in facts.resources.items()},
         waived=waived,
     )
-    return type(said)(Verdict.ALLOW, said.reason) if waived else said
+    return (type(said)(Verdict.ALLOW, said.reason) if waived else said), facts
 
 
 def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict[str, JsonValue]:

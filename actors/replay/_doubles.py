@@ -100,7 +100,7 @@ class RecordedTool(BoundTool):
         if "effect" in said:
             self.info = replace(self.info, effect=Effect(str(said["effect"])))
         seen = _Seen.model_validate(said)
-        return Facts(seen.hazards, {**arguments, **seen.canonical}, seen.inexact, seen.resources)
+        return Facts(seen.hazards, None, {**arguments, **seen.canonical}, seen.inexact, seen.resources)
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:  # noqa: ARG002 - the interface
         """Give what a look had said."""

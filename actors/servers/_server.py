@@ -209,6 +209,24 @@ class Server(ABC):
         """
         return set()
 
+    def effect(
+        self,
+        target: Target,  # noqa: ARG002 - the interface
+        tool: str,  # noqa: ARG002 - the interface
+        arguments: Mapping[str, JsonValue],  # noqa: ARG002 - the interface
+    ) -> Effect | None:
+        """Say what repeating one call would do, where that depends on its arguments; None: what the tool's mark says.
+
+        One command line only reads, another must not be repeated. An effect that is milder than the mark's has to be
+        computed from the parsed arguments: a model, or a text that it read, may have written them to look harmless.
+
+        Args:
+            target: The target that it is called on.
+            tool: The tool's name.
+            arguments: Its checked arguments, without what is bound.
+        """
+        return None
+
     def canonical(
         self,
         target: Target | None,  # noqa: ARG002 - the interface

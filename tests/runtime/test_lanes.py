@@ -379,6 +379,7 @@ def test_a_lane_that_is_kept_keeps_its_thread_while_it_is_idle(monkeypatch):
 
 def test_what_a_coroutine_function_returns_on_a_lane_is_awaited():
     lanes = Lanes()
+
     async def answer():
         await asyncio.sleep(0)
         return threading.current_thread()
