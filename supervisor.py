@@ -26,6 +26,7 @@ from callboard.actors.commands import (
     ServerLife,
     TargetLookup,
     Toolbox,
+    open_sessions,
 )
 from callboard.actors.models import Model, given_models, named_models, record, threads_here
 from callboard.actors.observe import Metrics, Traces
@@ -145,8 +146,7 @@ class Supervisor:
             undo.callback(self._scheduler.stop, STOP_SECONDS)
             self._sessions = [McpSession(name, server, settings) for name, server in settings.mcp_servers.items()]
             undo.callback(self._close_sessions, STOP_SECONDS)
-            for session in self._sessions:
-                self._loop.submit(session.open()).result()
+            left_out = self._open_sessions()
             self._toolbox = Toolbox([*shipped(settings), *servers], self._sessions, self._lanes)
             self._open_servers(undo)
             services = self._services(named)
@@ -157,23 +157,27 @@ class Supervisor:
         if self._traces is not None:
             self._subscribers.append(Subscriber(self._stream.open(queue=settings.events.kept), self._traces))
         self._stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.pasts))
-        self.warnings = tuple(self._check_rules())
-        """Rules of the policy that can match nothing, each with its reason; also events `policy.unmatched`."""
+        self.warnings = (*self._tell_left_out(left_out), *self._check_rules())
+        """Optional MCP servers that could not be started, and rules of the policy that can match nothing, each with its
+        reason; also events `server.left_out` and `policy.unmatched`."""
         self._restore(opened)
 
     def _open_servers(self, undo: ExitStack) -> None:
         """Open the servers that have targets."""
-        servers, journal, seconds = (
-            self._toolbox.servers,
-            self.settings.journal.path,
-            self.settings.limits.command_seconds,
-        )
-        file = None if journal is None else self.settings.path(journal)
+        settings, servers = self.settings, self._toolbox.servers
+        file = None if settings.journal.path is None else settings.path(settings.journal.path)
+        seconds = settings.limits.command_seconds
         self._life = ServerLife(servers, self._lanes, self._loop, file)
         undo.callback(self._lanes.close, STOP_SECONDS)
         self._life.open(seconds)
         undo.callback(self._life.close, STOP_SECONDS)
         self._lookup = TargetLookup(servers, self._lanes, self._loop, seconds)
+
+    def _tell_left_out(self, left_out: Mapping[str, str]) -> Iterator[str]:
+        """Tell of optional MCP servers that could not be started."""
+        for server, reason in left_out.items():
+            self._stream.emit(EventName.SERVER_LEFT_OUT, server=server, reason=reason)
+            yield self._secrets.redactor("").text(reason)
 
     def _check_rules(self) -> Iterator[str]:
         """Tell of rules that can match nothing."""
@@ -353,6 +357,12 @@ class Supervisor:
     def _tell_root(self, message: object) -> None:
         with contextlib.suppress(pykka.ActorDeadError):
             self._root.tell(message)
+
+    def _open_sessions(self) -> Mapping[str, str]:
+        """Open the sessions, and forget those of optional servers that could not be started; give why."""
+        left_out = self._loop.submit(open_sessions(self._sessions)).result()
+        self._sessions = [session for session in self._sessions if session.name not in left_out]
+        return left_out
 
     def _close_sessions(self, timeout: float) -> tuple[str, ...]:
         left = []

@@ -42,6 +42,7 @@ LEVELS = {
     EventName.PHASE_RETRIED: "warning",
     EventName.POLICY_UNMATCHED: "warning",
     EventName.SECRET_REFUSED: "warning",
+    EventName.SERVER_LEFT_OUT: "warning",
     EventName.COMMAND_LATE: "warning",
     EventName.COMMAND_IN_DOUBT: "warning",
     EventName.LOOP_NOTICED: "warning",

@@ -83,7 +83,9 @@ class McpServer(Section):
     headers: dict[str, SecretStr] = Field(default_factory=dict)
     """Headers for HTTP; never shown."""
     start_seconds: Span = 30.0
-    """The longest that connecting to it may take."""
+    """The longest that connecting to it may take; servers start side by side."""
+    optional: bool = False
+    """Whether the supervisor starts without it if it can't be started; its tools are missing then, with a warning."""
     max_bytes: int = Field(default=10_000_000, ge=1000)
     """The longest message that is taken from it; a longer one ends the connection."""
     agents: tuple[AgentKind, ...] = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)

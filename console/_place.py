@@ -85,7 +85,7 @@ def check_files(settings: Settings) -> None:
     if workspace is not None and not settings.path(workspace).is_dir():
         fail(f"documents.workspace: {settings.path(workspace)} is no folder")
     for name, server in settings.mcp_servers.items():
-        if server.command is not None and shutil.which(server.command) is None:
+        if server.command is not None and not server.optional and shutil.which(server.command) is None:
             fail(f"mcpServers.{name}: there is no program {server.command!r}")
 
 

@@ -88,6 +88,8 @@ class EventName(Term):
     POLICY_UNMATCHED = "policy.unmatched"
     """A rule of the operator's can match nothing that there is, by a mistyped name for instance; `rule` is its number,
     `reason` says which name."""
+    SERVER_LEFT_OUT = "server.left_out"
+    """An optional MCP server could not be started, and its tools are missing; `server` names it, `reason` says why."""
     LIST_CUT = "list.cut"
     """What an action was meant for is no longer the same; it and the later ones of its list are skipped."""
     LOOP_NOTICED = "loop.noticed"

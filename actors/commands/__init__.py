@@ -5,7 +5,7 @@ from callboard.actors.commands._canonical import text_of
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
 from callboard.actors.commands._life import ServerLife
 from callboard.actors.commands._lookup import TargetLookup
-from callboard.actors.commands._mcp_client import McpSession
+from callboard.actors.commands._mcp_client import McpSession, open_sessions
 from callboard.actors.commands._policy import Asked, Facts, Policy, Ruling, matches
 from callboard.actors.commands._secrets import Place, SecretRefusedError, Secrets, UnknownSecretError
 from callboard.actors.commands._toolbox import Toolbox, Tools, find_target
@@ -32,6 +32,7 @@ __all__ = [
     "UnknownSecretError",
     "find_target",
     "matches",
+    "open_sessions",
     "stopped",
     "text_of",
 ]

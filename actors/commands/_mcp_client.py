@@ -25,7 +25,7 @@ from callboard.config import in_url, masked
 from callboard.messages import CommandType, Effect, Hazard, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from mcp_types import Tool
     from pydantic import JsonValue
@@ -48,6 +48,7 @@ class McpSession:
         self.name = name
         self.agents: tuple[AgentKind, ...] = server.agents
         self.trusted = server.trusted
+        self.optional = server.optional
         self._server = server
         self._settings = settings
         self._connection: McpConnection | None = None
@@ -140,6 +141,26 @@ class McpSession:
             msg = f"the MCP server {self.name} went away; it was started anew {tried}, and is not once more for now"
             raise ConnectionError(msg)
         self._anew.append(now)
+
+
+async def open_sessions(sessions: Sequence[McpSession]) -> dict[str, str]:
+    """Open sessions side by side.
+
+    Returns:
+        The optional servers that can't be started, by name, each with the reason.
+
+    Raises:
+        SettingsError: If other servers can't be started; it names all of them. The caller closes the sessions.
+    """
+    outcomes = await asyncio.gather(*(session.open() for session in sessions), return_exceptions=True)
+    failed = [(session, error) for session, error in zip(sessions, outcomes, strict=True) if error is not None]
+    for _, error in failed:
+        if not isinstance(error, SettingsError):
+            raise error
+    needed = [str(error) for session, error in failed if not session.optional]
+    if needed:
+        raise SettingsError("; ".join(needed))
+    return {session.name: str(error) for session, error in failed}
 
 
 def _without_null(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import queue
+import socket
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -123,6 +126,63 @@ def test_a_failed_server_start_names_it_and_stops_the_servers_before_it(over_std
     with pytest.raises(SettingsError, match=r"mcpServers\.broken"):
         Supervisor.start(settings)
     assert is_gone(int(pid.read_text(encoding="utf-8")))
+
+
+def told_of(supervisor, name):
+    """Wait for the first event of a name, since the start."""
+    told = queue.SimpleQueue()
+    supervisor.subscribe(lambda event: told.put(event) if event.name is name else None, after=0)
+    return told.get(timeout=PATIENCE)
+
+
+BROKEN = {"command": "no-such-program-anywhere"}
+
+
+def test_all_servers_that_fail_to_start_are_named_at_once(over_stdio, is_gone, tmp_path):
+    pid = tmp_path / "pid"
+    notes = {**over_stdio, "env": {"NOTES_PID": str(pid)}}
+    settings = Settings.load(mcpServers={"one": BROKEN, "notes": notes, "two": {"url": UNUSED}, "may": OPTIONAL})
+    with pytest.raises(SettingsError, match=r"mcpServers\.one: .*; mcpServers\.two: ") as failure:
+        Supervisor.start(settings)
+    assert "mcpServers.may" not in str(failure.value)
+    assert is_gone(int(pid.read_text(encoding="utf-8")))
+
+
+OPTIONAL = {**BROKEN, "optional": True}
+
+
+def test_an_optional_server_that_fails_to_start_is_left_out_with_a_warning(start, over_http):
+    servers = {"gone": OPTIONAL, "notes": over_http}
+    supervisor = start(app=[call("add", a=2, b=3)], mcpServers=servers, policy=ALLOWED)
+    (warning,) = supervisor.warnings
+    assert warning.startswith("mcpServers.gone: no connection: ")
+    assert told_of(supervisor, EventName.SERVER_LEFT_OUT).data == {"server": "gone", "reason": warning}
+    assert supervisor.submit(lone()).result(PATIENCE).output == {"result": 5}
+
+
+MEETING = """
+import socket, sys
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as line:
+    assert line.recv(2) == b"go"
+exec(open(sys.argv[2], encoding="utf-8").read())
+"""
+
+
+def test_servers_start_side_by_side(start, notes):
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
+        listening.settimeout(PATIENCE)
+
+        def meet():
+            callers = [listening.accept()[0] for _ in range(3)]  # none is let go before all are there
+            for caller in callers:
+                with caller:
+                    caller.sendall(b"go")
+
+        met = pool.submit(meet)
+        arguments = ["-c", MEETING, str(listening.getsockname()[1]), str(notes)]
+        server = {"command": sys.executable, "args": arguments, "start_seconds": PATIENCE}
+        start(mcpServers={"one": server, "two": server, "three": server})
+        met.result(PATIENCE)
 
 
 def test_a_secret_does_not_reach_the_log(start, over_stdio, tmp_path):

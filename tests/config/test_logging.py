@@ -164,6 +164,7 @@ def test_what_should_not_happen_is_seen_where_only_warnings_are_written():
         "policy.unmatched",
         "run.failed",
         "secret.refused",
+        "server.left_out",
         "target.abandoned",
         "task.cancelling",
         "thread.blocked",
