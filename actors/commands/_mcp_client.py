@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands._canonical import by_schema
 from callboard.actors.commands._mcp_connection import ConnectionLostError, McpConnection, reason
@@ -163,9 +163,36 @@ async def open_sessions(sessions: Sequence[McpSession]) -> dict[str, str]:
     return {session.name: str(error) for session, error in failed}
 
 
-def _without_null(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Take out what a server leaves empty by a null, where JSON Schema wants it left out."""
-    return {key: part for key, part in schema.items() if part is not None}
+_BRANCHES = ("allOf", "anyOf", "oneOf")
+
+
+def _offered_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the schema that models get: without nulls, and marked as open if parameters are declared elsewhere in it.
+
+    Most servers leave `additionalProperties` out and mean no others; then the schema stays silent, and its arguments
+    have types.
+    """
+    kept = {key: part for key, part in schema.items() if part is not None}
+    try:
+        open_ = _declares_elsewhere(kept)
+    except (AttributeError, TypeError, RecursionError):  # a third party's schema may be anything
+        open_ = True
+    return {"additionalProperties": True, **kept} if open_ else kept
+
+
+def _declares_elsewhere(schema: Mapping[str, Any]) -> bool:
+    """Say whether a reference, or a branch, may declare parameters that are not among the schema's own."""
+    own = schema.get("properties", {})
+    branches = [branch for name in _BRANCHES for branch in schema.get(name, ())]
+    branches += [schema[name] for name in ("then", "else") if name in schema]
+    branches += schema.get("dependentSchemas", {}).values()
+    return "$ref" in schema or any(
+        isinstance(branch, dict)
+        and (
+            not branch.get("properties", {}).keys() <= own.keys() or _declares_elsewhere({**branch, "properties": own})
+        )
+        for branch in branches
+    )
 
 
 class RemoteTool(BoundTool):
@@ -179,7 +206,7 @@ class RemoteTool(BoundTool):
         self.info = ToolInfo(
             name=f"{session.name}.{tool.name}",
             description=tool.description or "",
-            schema={"additionalProperties": True, **_without_null(tool.input_schema)},
+            schema=_offered_schema(tool.input_schema),
             effect=effect_of(tool.annotations, trusted=session.trusted),
         )
         declared = declared_secret(tool.input_schema) if session.trusted else frozenset[str]()
@@ -203,6 +230,11 @@ class RemoteTool(BoundTool):
         if self.info.effect is Effect.ONCE and not (self._session.trusted and said and said.destructive_hint):
             return frozenset({Hazard.UNKNOWN})
         return frozenset() if said is not None and said.destructive_hint is False else frozenset({Hazard.DELETES})
+
+    def check(self, arguments: Mapping[str, JsonValue]) -> str | None:
+        """Say what is wrong with arguments; a schema that is silent about further ones accepts them."""
+        silent = "additionalProperties" not in self.info.schema
+        return self._check(arguments) if silent else super().check(arguments)
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         problem = schema_problem(self._tool.input_schema, arguments)
