@@ -157,9 +157,10 @@ class Supervisor:
         if self._traces is not None:
             self._subscribers.append(Subscriber(self._stream.open(queue=settings.events.kept), self._traces))
         self._stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.pasts))
-        self.warnings = (*self._tell_left_out(left_out), *self._check_rules())
-        """Optional MCP servers that could not be started, and rules of the policy that can match nothing, each with its
-        reason; also events `server.left_out` and `policy.unmatched`."""
+        self.warnings = (*self._tell_left_out(left_out), *self._check_tools(), *self._check_rules())
+        """Optional MCP servers that could not be started, settings of tools that no MCP server has, and rules of the
+        policy that can match nothing, each with its reason; also events `server.left_out`, `tool.unmatched` and
+        `policy.unmatched`."""
         self._restore(opened)
 
     def _open_servers(self, undo: ExitStack) -> None:
@@ -178,6 +179,13 @@ class Supervisor:
         for server, reason in left_out.items():
             self._stream.emit(EventName.SERVER_LEFT_OUT, server=server, reason=reason)
             yield self._secrets.redactor("").text(reason)
+
+    def _check_tools(self) -> Iterator[str]:
+        """Tell of settings of tools that their MCP server does not have."""
+        for session in self._sessions:
+            for reason in session.unknown_tools():
+                self._stream.emit(EventName.TOOL_UNMATCHED, server=session.name, reason=reason)
+                yield self._secrets.redactor("").text(reason)
 
     def _check_rules(self) -> Iterator[str]:
         """Tell of rules that can match nothing."""

@@ -51,6 +51,7 @@ LEVELS = {
     EventName.RUN_FAILED: "warning",
     EventName.AGENT_CRASHED: "error",
     EventName.TARGET_ABANDONED: "warning",
+    EventName.TOOL_UNMATCHED: "warning",
     EventName.JOURNAL_FAILED: "error",
     EventName.THREAD_BLOCKED: "warning",
     EventName.BLACKBOARD_REBUILT: "warning",

@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr, field_serializer, model_validator
 
 from callboard.config._secrets import in_arguments, in_url, masked
 from callboard.config._section import Section, Span
-from callboard.messages import AgentKind
+from callboard.messages import AgentKind, Effect, Hazard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,6 +67,19 @@ class Documents(Section):
     """The largest document that is opened, in bytes."""
 
 
+class McpTool(Section):
+    """The operator's settings of one tool; they beat the server's annotations."""
+
+    effect: Effect | None = None
+    """Its effect; by default its annotations say it, if the server is trusted."""
+    hazards: tuple[Hazard, ...] | None = None
+    """Its hazards; an empty list means none. By default its annotations say them."""
+    offered: bool = True
+    """Whether agents have it; one that is not offered can't be called."""
+    seconds: Span | None = None
+    """The longest that one call of it may take; by default `limits.command_seconds`."""
+
+
 class McpServer(Section):
     """A third-party MCP server, as in the ecosystem's `mcpServers` form."""
 
@@ -92,6 +105,9 @@ class McpServer(Section):
     """The kinds of agent that are offered its tools."""
     trusted: bool = False
     """Whether its annotations are believed; otherwise each of its tools counts as `once`."""
+
+    tools: dict[str, McpTool] = Field(default_factory=dict)
+    """Settings of single tools, by the name that the server gives them."""
 
     @model_validator(mode="after")
     def _one_transport(self) -> Self:

@@ -90,6 +90,8 @@ class EventName(Term):
     `reason` says which name."""
     SERVER_LEFT_OUT = "server.left_out"
     """An optional MCP server could not be started, and its tools are missing; `server` names it, `reason` says why."""
+    TOOL_UNMATCHED = "tool.unmatched"
+    """The settings of an MCP `server` name a tool that it does not have; `reason` says which, and the nearest name."""
     LIST_CUT = "list.cut"
     """What an action was meant for is no longer the same; it and the later ones of its list are skipped."""
     LOOP_NOTICED = "loop.noticed"

@@ -19,13 +19,14 @@ from callboard.actors.commands._tools import (
     schema_problem,
     value_of,
 )
+from callboard.actors.commands._unmatched import nearest
 from callboard.actors.models import ToolInfo
 from callboard.actors.servers import UNKNOWN
-from callboard.config import in_url, masked
+from callboard.config import McpTool, in_url, masked
 from callboard.messages import CommandType, Effect, Hazard, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from mcp_types import Tool
     from pydantic import JsonValue
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import Deed
     from callboard.config import McpServer, Settings
     from callboard.messages import AgentKind
+
+
+_PLAIN = McpTool()
 
 
 class McpSession:
@@ -86,7 +90,18 @@ class McpSession:
 
     def tools(self) -> tuple[BoundTool, ...]:
         """Give its tools, named ``<server>.<tool>``."""
-        return tuple(RemoteTool(self, tool) for tool in self._tools)
+        given = self._server.tools
+        return tuple(
+            RemoteTool(self, tool, given.get(tool.name, _PLAIN))
+            for tool in self._tools
+            if given.get(tool.name, _PLAIN).offered
+        )
+
+    def unknown_tools(self) -> Iterator[str]:
+        """Say which tools the settings name that the server does not have, each with the nearest name."""
+        names = [tool.name for tool in self._tools]
+        for name in self._server.tools.keys() - set(names):
+            yield f"mcpServers.{self.name}.tools: the server has no tool {name!r}{nearest(name, names)}"
 
     async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
         """Call a tool over the protocol.
@@ -198,16 +213,18 @@ def _declares_elsewhere(schema: Mapping[str, Any]) -> bool:
 class RemoteTool(BoundTool):
     """A tool of a third-party server. It has no surface; nothing can be bound or re-checked."""
 
-    def __init__(self, session: McpSession, tool: Tool) -> None:
+    def __init__(self, session: McpSession, tool: Tool, given: McpTool = _PLAIN) -> None:
         self._session = session
         self._tool = tool
+        self._given = given
+        self.seconds = given.seconds
         self.type = CommandType.ACTION
         self.binds = {}
         self.info = ToolInfo(
             name=f"{session.name}.{tool.name}",
             description=tool.description or "",
             schema=_offered_schema(tool.input_schema),
-            effect=effect_of(tool.annotations, trusted=session.trusted),
+            effect=given.effect or effect_of(tool.annotations, trusted=session.trusted),
         )
         declared = declared_secret(tool.input_schema) if session.trusted else frozenset[str]()
         self.place = Place(self.info.name, declared)
@@ -222,12 +239,15 @@ class RemoteTool(BoundTool):
     def _hazards(self) -> frozenset[Hazard]:
         """A tool that may destroy is a hazard, and so is an unknown one with effect `once`.
 
-        As MCP has it, a tool that changes something may destroy unless ``destructiveHint`` says no.
+        As MCP has it, a tool that changes something may destroy unless ``destructiveHint`` says no. Hazards that the
+        operator names hold instead.
         """
-        said = self._tool.annotations
+        if self._given.hazards is not None:
+            return frozenset(self._given.hazards)
+        said = self._tool.annotations if self._session.trusted else None
         if self.info.effect is Effect.READ:
             return frozenset()
-        if self.info.effect is Effect.ONCE and not (self._session.trusted and said and said.destructive_hint):
+        if self.info.effect is Effect.ONCE and not (said and said.destructive_hint):
             return frozenset({Hazard.UNKNOWN})
         return frozenset() if said is not None and said.destructive_hint is False else frozenset({Hazard.DELETES})
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from callboard.actors.commands._policy import Asked
     from callboard.actors.runtime import Deed, Lanes
     from callboard.actors.servers import ServerTool
-    from callboard.messages import Coverage, Foreseen, Intent, Target
+    from callboard.messages import Coverage, Foreseen, Intent, Seconds, Target
 
 
 class ToolFailure(Exception):  # noqa: N818 - it is an answer, not an error of ours
@@ -44,6 +44,8 @@ class BoundTool(ABC):
     binds: Mapping[str, JsonValue]
     place: Place
     """What it is to those who grant secrets."""
+    seconds: Seconds | None = None
+    """The longest that a call may take; None: `limits.command_seconds`."""
 
     @property
     def parameters(self) -> Collection[str]:

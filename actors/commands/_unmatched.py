@@ -45,24 +45,25 @@ def unmatched(
     for number, rule in enumerate(rules, 1):
         fitting = [tool for tool in tools if fits(rule.tool, tool.name)]
         if not fitting:
-            yield number, f"no tool is called {rule.tool!r}{_nearest(rule.tool, names)}"
+            yield number, f"no tool is called {rule.tool!r}{nearest(rule.tool, names)}"
         known = {application for tool in tools for application in tool.applications} | {""}
         if not any(fits(rule.application, each) for each in known):
             known |= set(applications())
             if not any(fits(rule.application, each) for each in known):
-                yield number, f"no application is called {rule.application!r}{_nearest(rule.application, known)}"
+                yield number, f"no application is called {rule.application!r}{nearest(rule.application, known)}"
         for argument in rule.arguments:
             taken = [tool.arguments for tool in fitting]
             if fitting and not any(each is None or argument in each for each in taken):
                 there = {name for each in taken for name in each or ()}
-                yield number, f"no tool that it is about takes an argument {argument!r}{_nearest(argument, there)}"
+                yield number, f"no tool that it is about takes an argument {argument!r}{nearest(argument, there)}"
         for pattern in rule.resource:
             kind, colon, _ = pattern.partition(":")
             fixed = colon and not pattern.startswith(EXPRESSION) and not set(kind) & set("*?[")
             if (fixed and kind not in kinds) or not (colon or fits(pattern, UNKNOWN) or set(pattern) & set("*?[")):
-                yield number, f"no server names resources like {pattern!r}{_nearest(kind, kinds)}"
+                yield number, f"no server names resources like {pattern!r}{nearest(kind, kinds)}"
 
 
-def _nearest(name: str, known: Collection[str]) -> str:
+def nearest(name: str, known: Collection[str]) -> str:
+    """Name the nearest of the known names, as the end of a sentence; empty if none is near."""
     found = difflib.get_close_matches(name.removeprefix(EXPRESSION).strip("*"), sorted(known), n=1)
     return f"; the nearest is {found[0]!r}" if found else ""

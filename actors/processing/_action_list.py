@@ -237,7 +237,7 @@ class ActionList:
 
     def _command(self, action: Action) -> Command:
         """Make the command of the next action."""
-        assign, step = self.run.assign, self.run.steps + 1
+        assign, step, tool = self.run.assign, self.run.steps + 1, self._tools.get(action.tool)
         return Command(
             task_id=assign.task_id,
             run_id=assign.run_id,
@@ -249,5 +249,5 @@ class ActionList:
             parameters=action.arguments,
             program=action.program,
             effect=self._effect,
-            timeout=self.context.services.settings.limits.command_seconds,
+            timeout=(tool and tool.seconds) or self.context.services.settings.limits.command_seconds,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import queue
 import socket
@@ -11,7 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task
-from callboard.messages import SettingsError
+from callboard.actors.commands import Asked, McpSession
+from callboard.config import McpServer
+from callboard.messages import Effect, Hazard, SettingsError
 from support import PATIENCE, lone
 
 SECRET = "xyzzy-4711"  # noqa: S105 - a test's
@@ -158,6 +161,58 @@ def test_an_optional_server_that_fails_to_start_is_left_out_with_a_warning(start
     assert warning.startswith("mcpServers.gone: no connection: ")
     assert told_of(supervisor, EventName.SERVER_LEFT_OUT).data == {"server": "gone", "reason": warning}
     assert supervisor.submit(lone()).result(PATIENCE).output == {"result": 5}
+
+
+def test_the_operators_word_on_a_tool_beats_its_annotations(start, over_http):
+    seen = {}
+
+    def answer(request):
+        seen.update({tool.name: tool.effect for tool in request.tools})
+        return call("put", key="k")
+
+    tools = {"put": {"effect": "read"}, "add": {"effect": "idempotent", "hazards": []}, "words": {"offered": False}}
+    supervisor = start(app=answer, mcpServers={"notes": {**over_http, "trusted": True, "tools": tools}})
+    assert supervisor.warnings == ()
+    assert supervisor.submit(lone()).result(PATIENCE).outcome is Outcome.FINISHED  # what only reads is not asked about
+    assert (seen["notes.put"], seen["notes.add"]) == (Effect.READ, Effect.IDEMPOTENT)
+    assert "notes.words" not in seen
+
+
+@pytest.mark.parametrize("hazards", [[], ["sends"]])
+def test_hazards_that_the_operator_names_hold_instead(over_http, hazards):
+    async def looked_at():
+        tools = {"lock": {"effect": "once", "hazards": hazards}}
+        server = McpServer.model_validate({**over_http, "tools": tools})
+        session = McpSession("notes", server, Settings.load())
+        await session.open()
+        try:
+            (tool,) = [tool for tool in session.tools() if tool.info.name == "notes.lock"]
+            return await tool.facts({}, (), Asked())
+        finally:
+            await session.close()
+
+    facts = asyncio.run(looked_at())
+    assert facts.hazards == {Hazard(each) for each in hazards}
+
+
+def test_a_tool_that_the_server_does_not_have_is_a_warning_with_the_nearest_name(start, over_http):
+    supervisor = start(mcpServers={"notes": {**over_http, "tools": {"wrds": {"offered": False}}}})
+    warning = "mcpServers.notes.tools: the server has no tool 'wrds'; the nearest is 'words'"
+    assert supervisor.warnings == (warning,)
+    assert told_of(supervisor, EventName.TOOL_UNMATCHED).data == {"server": "notes", "reason": warning}
+
+
+def test_a_tool_has_a_time_limit_of_its_own(start, over_http, line):
+    causes = []
+
+    def answer(request):
+        causes.extend(result.error for record in request.memory for result in record.results)
+        return call("hang", "CONTINUE", port=line.port) if request.call == 1 else {"Status": "FAIL"}
+
+    notes = {**over_http, "tools": {"hang": {"seconds": 0.5}}}
+    supervisor = start(app=answer, mcpServers={"notes": notes}, policy=ALLOWED)
+    supervisor.submit(lone()).result(PATIENCE)
+    assert "took longer than 0.5 s" in causes[0]
 
 
 MEETING = """

@@ -168,6 +168,7 @@ def test_what_should_not_happen_is_seen_where_only_warnings_are_written():
         "target.abandoned",
         "task.cancelling",
         "thread.blocked",
+        "tool.unmatched",
     }
 
 
