@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from callboard import Server, ToolError, tool
+from callboard import EventName, Server, ToolError, tool
 from callboard.actors.journal import JournalReader
 from callboard.messages import Effect, Intent, Observation, Target, TargetKind
 from support import FINISH, PATIENCE, call, lone
@@ -22,10 +24,10 @@ class Shell(Server):
         return Observation(text="$", fingerprint="$")
 
     def effect(self, target, tool, arguments):
-        if arguments["command"] == "broken":
+        if arguments.get("command") == "broken":
             msg = "that can't be parsed"
             raise ToolError(msg)
-        return Effect.READ if arguments["command"] == "ls" else None
+        return Effect.READ if arguments.get("command") == "ls" else None
 
     @tool(effect=Effect.ONCE)
     def run(self, command: str) -> str:
@@ -68,3 +70,20 @@ def test_a_call_whose_effect_the_server_cannot_tell_is_refused(start):
     result = supervisor.submit(lone("box")).result(PATIENCE)
     assert not result.ok
     assert result.subtasks[0].actions == 0
+
+
+class Slow(Shell):
+    """A shell with a tool that has a time limit of its own."""
+
+    @tool(effect=Effect.ONCE, seconds=0.05)
+    async def wait(self) -> None:
+        """Wait for an hour."""
+        await asyncio.sleep(3600)
+
+
+def test_a_tool_may_have_a_time_limit_of_its_own(start):
+    supervisor = start(app=[call("wait"), {"Status": "FAIL"}], servers=[Slow()])
+    handle = supervisor.submit(lone("box"))
+    handle.result(PATIENCE)
+    ended = next(event for event in handle.events() if event.name is EventName.COMMAND_ENDED)
+    assert "took longer than 0.05 s" in ended.data["error"]

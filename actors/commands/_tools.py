@@ -105,6 +105,7 @@ class LocalTool(BoundTool):
         self._lane = server.lane(target)
         self._lanes = lanes
         self.type = tool.type
+        self.seconds = tool.seconds
         self.binds = target.binds if target is not None else {}
         schema = without(tool.tool.parameters, self.binds)
         self.info = ToolInfo(

@@ -26,6 +26,7 @@ from callboard.messages import (
     Look,
     Observation,
     Probe,
+    Seconds,
     Target,
 )
 
@@ -53,6 +54,7 @@ class _Mark:
     hazards: frozenset[Hazard]
     controls: frozenset[str]
     offered: bool
+    seconds: Seconds | None
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class ServerTool:
     """The kinds of control that it acts on; empty for any."""
     offered: bool = True
     """Whether models are told of it."""
+    seconds: Seconds | None = None
+    """The longest that a call may take; None: `limits.command_seconds`."""
 
     @property
     def name(self) -> str:
@@ -87,6 +91,7 @@ def tool(  # noqa: PLR0913 - each is a choice of its own, with a default
     hazards: Collection[Hazard] = (),
     controls: Collection[str] = (),
     offered: bool = True,
+    seconds: Seconds | None = None,
 ) -> Callable[[_F], _F]:
     """Mark a method of a server as an MCP tool.
 
@@ -104,8 +109,10 @@ def tool(  # noqa: PLR0913 - each is a choice of its own, with a default
             call it only where there is one.
         offered: Whether models are told of it. One that gives what an agent has anyway only leads small models astray;
             scripts, programs and other MCP clients have it all the same.
+        seconds: The longest that a call may take; None: `limits.command_seconds`. Past it the call is in doubt.
     """
-    mark = _Mark(type, effect, frozenset(agents), frozenset(roots), frozenset(hazards), frozenset(controls), offered)
+    kinds, hazardous = frozenset(controls), frozenset(hazards)
+    mark = _Mark(type, effect, frozenset(agents), frozenset(roots), hazardous, kinds, offered, seconds)
 
     def decorate(function: _F) -> _F:
         setattr(function, _MARK, mark)
@@ -350,7 +357,15 @@ def collect(owner: object) -> tuple[ServerTool, ...]:
             made = Tool.from_function(method, description=summary, annotations=annotations)
             found.append(
                 ServerTool(
-                    made, mark.type, mark.effect, mark.agents, mark.roots, mark.hazards, mark.controls, mark.offered
+                    made,
+                    mark.type,
+                    mark.effect,
+                    mark.agents,
+                    mark.roots,
+                    mark.hazards,
+                    mark.controls,
+                    mark.offered,
+                    mark.seconds,
                 )
             )
     return tuple(found)
