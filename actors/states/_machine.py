@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from abc import ABC, abstractmethod
+from abc import ABC, abstractmethod, update_abstractmethods
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar, overload
 
 from callboard.messages import Address, BrokenMachineError, IllegalMoveError, Message, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from callboard.actors.states._run import Run
 
@@ -137,7 +137,8 @@ class AgentStateManager:
     """One machine: its transition table and its states. Lookup is total, movement is partial.
 
     Subclasses are the registries; they are never instantiated with anything of their own, so that every instance is
-    as good as the class.
+    as good as the class. A subclass of a machine inherits the state classes for the rows that its own table keeps, and
+    registers the others; the machine that it extends is not changed.
     """
 
     initial: ClassVar[str]
@@ -162,31 +163,70 @@ class AgentStateManager:
             raise BrokenMachineError(msg)
         cls._classes, cls._states, cls._agent = {}, {}, None
         _check_table(cls.__name__, cls.transitions, cls.initial, cls.final)
+        if hasattr(cls, "none_state"):
+            cls.none_state = cls._own(type(cls.none_state))()
+
+    @overload
+    @classmethod
+    def register(cls, state_class: _S) -> _S: ...
+
+    @overload
+    @classmethod
+    def register(cls, state_class: str) -> Callable[[_S], _S]: ...
 
     @classmethod
-    def register(cls, state_class: _S) -> _S:
-        """Register a state class by its name; use it as a decorator.
+    def register(cls, state_class: _S | str) -> _S | Callable[[_S], _S]:
+        """Register a state class by its name; use it as a decorator, bare or with the name.
+
+        With the name, as in ``@Manager.register("REVIEW")``, the class needs no method `name` of its own.
 
         Raises:
-            BrokenMachineError: If the table has no such status, or it is taken.
+            BrokenMachineError: If the table has no such status, it is taken, or the class has another name.
         """
-        name = state_class.name()
+        if isinstance(state_class, str):
+            return functools.partial(cls._register, name=state_class)
+        return cls._register(state_class, state_class.name())
+
+    @classmethod
+    def _register(cls, state_class: _S, name: str) -> _S:
+        if "name" in state_class.__abstractmethods__:
+            state_class.name = classmethod(lambda _cls: name)  # type: ignore[method-assign, assignment]
+            update_abstractmethods(state_class)
+        if state_class.name() != name:
+            msg = f"{state_class.__name__}: its name is {state_class.name()!r}, not {name!r}"
+            raise BrokenMachineError(msg)
         if name not in cls.transitions:
             msg = f"{state_class.__name__}: {cls.__name__} has no row {name!r}"
             raise BrokenMachineError(msg)
         if name in cls._classes:
             msg = f"{state_class.__name__}: {name!r} is taken by {cls._classes[name].__name__}"
             raise BrokenMachineError(msg)
-        state_class.manager = cls
-        cls._classes[name] = state_class
+        cls._classes[name] = cls._own(state_class)
         return state_class
 
     @classmethod
     def register_none(cls, state_class: _S) -> _S:
         """Register the state that stands for every unknown status; use it as a decorator."""
-        state_class.manager = cls
-        cls.none_state = state_class()
+        cls.none_state = cls._own(state_class)()
         return state_class
+
+    @classmethod
+    def _own(cls, state_class: type[AgentState]) -> type[AgentState]:
+        """Bind a state class to this machine; one that belongs to another machine stays there, and is derived from."""
+        if "manager" in state_class.__dict__ and state_class.manager is not cls:
+            members = {"__slots__": (), "__module__": state_class.__module__, "__doc__": state_class.__doc__}
+            state_class = type(state_class)(state_class.__name__, (state_class,), members)
+        state_class.manager = cls
+        return state_class
+
+    @classmethod
+    def _class_of(cls, status: str) -> type[AgentState] | None:
+        """Find the state class for a row of the table: a registered one, else that of the machine it extends."""
+        if status not in cls._classes and status in cls.transitions:
+            above = next((base for base in cls.__mro__[1:] if status in base.__dict__.get("_classes", ())), None)
+            if above is not None:
+                return cls._classes.setdefault(status, cls._own(above._classes[status]))  # noqa: SLF001 - its own kind
+        return cls._classes.get(status)
 
     @classmethod
     def register_agent(cls, agent: _A) -> _A:
@@ -195,24 +235,35 @@ class AgentStateManager:
         Raises:
             BrokenMachineError: If a row of the table has no state class yet, or the none state is missing.
         """
-        missing = [status for status in cls.transitions if status not in cls._classes]
-        if missing or not hasattr(cls, "none_state"):
-            msg = f"{cls.__name__} is not complete: no state class for {', '.join(missing) or 'an unknown status'}"
-            raise BrokenMachineError(msg)
+        cls.check_complete()
         cls._agent = agent
         return agent
 
     @classmethod
+    def check_complete(cls) -> None:
+        """Check that each row of the table has a state class.
+
+        Raises:
+            BrokenMachineError: If one has none, or the none state is missing.
+        """
+        missing = [status for status in cls.transitions if cls._class_of(status) is None]
+        if missing or not hasattr(cls, "none_state"):
+            msg = f"{cls.__name__} is not complete: no state class for {', '.join(missing) or 'an unknown status'}"
+            raise BrokenMachineError(msg)
+
+    @classmethod
     def agent_class(cls) -> type[Any]:
-        """Give the registered class of agents.
+        """Give the registered class of agents, or that of the machine that this one extends.
 
         Raises:
             LookupError: If there is none yet.
         """
-        if cls._agent is None:
-            msg = f"no agent class is registered with {cls.__name__}"
-            raise LookupError(msg)
-        return cls._agent
+        for machine in cls.__mro__:
+            agent: type[Any] | None = machine.__dict__.get("_agent")
+            if agent is not None:
+                return agent
+        msg = f"no agent class is registered with {cls.__name__}"
+        raise LookupError(msg)
 
     @classmethod
     def get_state(cls, status: str) -> AgentState:
@@ -220,9 +271,10 @@ class AgentStateManager:
         state = cls._states.get(status)
         if state is not None:
             return state
-        if status not in cls._classes:
+        state_class = cls._class_of(status)
+        if state_class is None:
             return cls.none_state  # not remembered: the name may be registered later
-        return cls._states.setdefault(status, cls._classes[status]())
+        return cls._states.setdefault(status, state_class())
 
     @classmethod
     def add_state(cls, status: str, state: AgentState) -> None:

@@ -278,3 +278,75 @@ def test_each_move_of_a_machine_is_drawn_once(machine):
 )
 def test_a_cause_is_written_in_lower_case_and_several_joined(by, text):
     assert str(by) == text
+
+
+@pytest.fixture
+def extended():
+    class Extended(AppAgentStateManager):
+        initial = "CONTINUE"
+        transitions = {  # noqa: RUF012
+            "CONTINUE": {"CONTINUE": By.MODEL, "REVIEW": By.MODEL, "FAIL": By.SYSTEM},
+            "REVIEW": {"FINISH": By.SYSTEM},
+            "FAIL": {"FINISH": By.SYSTEM},
+            "FINISH": {},
+        }
+
+    return Extended
+
+
+def test_a_machine_inherits_the_states_of_the_one_it_extends(extended):
+    extended.register(state("REVIEW"))
+    extended.check_complete()
+    inherited, shipped = extended.get_state("CONTINUE"), AppAgentStateManager.get_state("CONTINUE")
+    assert isinstance(inherited, type(shipped))
+    assert (inherited.manager, shipped.manager) == (extended, AppAgentStateManager)
+    assert extended.get_state("CONTINUE") is inherited
+    assert extended.none_state.manager is extended
+    assert AppAgentStateManager.none_state.manager is AppAgentStateManager
+
+
+def test_rows_that_a_machine_does_not_keep_are_not_inherited(extended):
+    assert extended.get_state("CONFIRM") is extended.none_state
+
+
+def test_a_machine_with_a_row_without_a_state_is_not_complete(extended):
+    with pytest.raises(BrokenMachineError, match="Extended is not complete: no state class for REVIEW"):
+        extended.check_complete()
+
+
+def test_extending_a_machine_leaves_the_machine_as_it_was(extended):
+    extended.register(state("REVIEW"))
+    extended.register(state("FINISH"))
+    assert AppAgentStateManager.get_state("REVIEW") is AppAgentStateManager.none_state
+    assert not isinstance(AppAgentStateManager.get_state("FINISH"), type(extended.get_state("FINISH")))
+
+
+def test_a_state_of_another_machine_can_be_registered_too(manager, extended):
+    plain = manager.register(state("CONTINUE"))
+    assert extended.register(plain) is plain
+    assert isinstance(extended.get_state("CONTINUE"), plain)
+    assert (plain.manager, extended.get_state("CONTINUE").manager) == (manager, extended)
+
+
+def test_a_state_is_registered_with_a_name_and_needs_no_other(manager):
+    @manager.register("CONTINUE")
+    class Nameless(AgentState):
+        __slots__ = ()
+
+        async def handle(self, agent, context):
+            return Captured(observation=None)
+
+        def decide(self, run):
+            return None
+
+    assert Nameless.name() == "CONTINUE"
+    assert type(manager.get_state("CONTINUE")) is Nameless
+
+
+def test_a_state_is_not_registered_with_a_name_of_another(manager):
+    with pytest.raises(BrokenMachineError, match="Plain: its name is 'CONTINUE', not 'FINISH'"):
+        manager.register("FINISH")(state("CONTINUE"))
+
+
+def test_a_machine_has_the_agents_of_the_one_it_extends(extended):
+    assert extended.agent_class() is AppAgentStateManager.agent_class()
