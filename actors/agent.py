@@ -13,7 +13,6 @@ from callboard.actors.runtime import ScheduledActor
 from callboard.actors.states import Run, controls_of, evolve, fold, last_action, last_look, memory_key, moved
 from callboard.messages import (
     AgentCrashedError,
-    AgentKind,
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
@@ -61,7 +60,7 @@ class Backstage:
     stream: EventStream
     journal: Journal
     limits: Limits
-    pipelines: dict[AgentKind, Pipeline]
+    pipelines: dict[str, Pipeline]
     redact: Callable[[str, Message], Message] = lambda _task_id, message: message
     """Takes out of a task's message what nobody may see."""
 
@@ -110,7 +109,7 @@ class Agent(ScheduledActor):
     through `post`.
     """
 
-    kind: ClassVar[AgentKind]
+    kind: ClassVar[str]
 
     def __init__(self, address: str, backstage: Backstage) -> None:
         super().__init__(backstage.scheduler)

@@ -39,9 +39,9 @@ class Models(Section):
     """A file to which every call of a model is added: what it was shown, as a fingerprint and in short, and what it
     answered. `recorded:FILE` plays it back."""
 
-    def of(self, kind: AgentKind) -> str | None:
+    def of(self, kind: str) -> str | None:
         """Give the model's name for a kind of agent."""
-        name: str | None = getattr(self, kind.value)
+        name: str | None = getattr(self, kind, None)
         return name
 
 

@@ -3,6 +3,7 @@
 from callboard.messages._base import (
     Address,
     AgentKind,
+    KindName,
     Message,
     RunId,
     Seconds,
@@ -157,6 +158,7 @@ __all__ = [
     "JournalError",
     "JournalInUseError",
     "JournalNewerError",
+    "KindName",
     "LeaseVoidError",
     "Limit",
     "Look",

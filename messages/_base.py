@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, StringConstraints
 from pydantic_core import CoreSchema, core_schema
+
+_KIND = r"[a-z][a-z0-9_-]{0,39}"
+_IS_KIND = re.compile(_KIND).fullmatch
 
 _CONFIG = ConfigDict(
     frozen=True,
@@ -24,8 +28,12 @@ TaskId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{
 RunId = Annotated[str, StringConstraints(min_length=1, max_length=120)]
 """One piece of work of one agent: ``<task>/0`` is a HostAgent's, ``<task>/1`` the first subtask."""
 
-Address = Annotated[str, StringConstraints(pattern=r"^(host|app|mobile|linux)/.+$", max_length=500)]
-"""Where an agent lives: ``host/<task>``, ``app/<root>/<process>``, ``mobile/<serial>``, ``linux/<host>``."""
+KindName = Annotated[str, StringConstraints(pattern=f"^{_KIND}$")]
+"""The name of a kind of agent: small letters, digits and ``_ -``, at most 40. `AgentKind` has those that ship."""
+
+Address = Annotated[str, StringConstraints(pattern=f"^{_KIND}/.+$", max_length=500)]
+"""Where an agent lives, ``<kind>/<target>``: ``host/<task>``, ``app/<root>/<process>``, ``mobile/<serial>``,
+``linux/<host>``, and whatever follows the name of another kind."""
 
 Token = int
 """The number of one lease on a target. 0 stands for "not leased yet"."""
@@ -47,7 +55,7 @@ class Term(StrEnum):
 
 
 class AgentKind(Term):
-    """The four kinds of agent, as the first part of their addresses."""
+    """The kinds of agent that ship, as the first part of their addresses. A program may add others, by their names."""
 
     HOST = "host"
     """Plans a task and assigns its subtasks."""
@@ -59,13 +67,17 @@ class AgentKind(Term):
     """Works in one shell."""
 
 
-def agent_kind(address: str) -> AgentKind:
-    """Tell the kind of agent that lives at an address.
+def agent_kind(address: str) -> str:
+    """Tell the kind of agent that lives at an address, whether this process has it or not.
 
     Raises:
-        ValueError: If the first part of the address names no kind of agent.
+        ValueError: If the first part of the address can't be the name of a kind.
     """
-    return AgentKind(address.partition("/")[0])
+    kind, slash, _ = address.partition("/")
+    if not slash or not _IS_KIND(kind):
+        msg = f"{address!r} is no address: it begins with no kind of agent"
+        raise ValueError(msg)
+    return kind
 
 
 class Value(BaseModel):

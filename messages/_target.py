@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
-from callboard.messages._base import Address, AgentKind, TaskId, Term, Value, agent_kind
+from callboard.messages._base import Address, AgentKind, KindName, TaskId, Term, Value, agent_kind
 from callboard.messages._blackboard import Shared
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class Target(Value):
     name: str
     """What people call it: a window's title, a device's model."""
     kind: TargetKind
+    kinds: tuple[KindName, ...] = ()
+    """The kinds of agent that it is offered to; empty: the kind that its address begins with."""
     address: Address
     """The agent for it. An application's address names no process yet: ``app/<root>/*``."""
     server: str
@@ -46,8 +48,6 @@ class Target(Value):
     """What is leased together: all windows of one desktop share its keyboard and focus. Empty: this address alone."""
     owner: str = ""
     """The task that opened it, by its id: only this task and its follow-ups see and lease it. Empty: every task may."""
-    kinds: tuple[str, ...] = ()
-    """The kinds of agent that it is offered to; empty: the kind that its address begins with."""
     takes: dict[str, JsonValue] = Field(default_factory=dict)
     """For an application: the JSON Schema of the arguments that opening it takes, such as a file or an address."""
 
@@ -67,8 +67,8 @@ class Target(Value):
         if kind is None:
             return address
         wanted = {TargetKind.DEVICE: AgentKind.MOBILE, TargetKind.SHELL: AgentKind.LINUX}.get(kind, AgentKind.APP)
-        if agent_kind(address) is not wanted:
-            msg = f"a {kind.value} is worked on by {wanted.value} agents, not at {address}"
+        if agent_kind(address) not in {wanted, *info.data.get("kinds", ())}:
+            msg = f"a {kind.value} is worked on by {wanted} agents, and those that `kinds` names, not at {address}"
             raise ValueError(msg)
         return address
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from callboard.actors.commands._policy import Asked
     from callboard.actors.runtime import Deed
     from callboard.config import McpServer, Settings
-    from callboard.messages import AgentKind
 
 
 _PLAIN = McpTool()
@@ -50,7 +49,7 @@ class McpSession:
 
     def __init__(self, name: str, server: McpServer, settings: Settings) -> None:
         self.name = name
-        self.agents: tuple[AgentKind, ...] = server.agents
+        self.agents: tuple[str, ...] = server.agents
         self.trusted = server.trusted
         self.optional = server.optional
         self._server = server

@@ -99,7 +99,7 @@ class Toolbox:
             self._offered = encodable(Observation(targets=found))
         return self._offered
 
-    def tools(self, kind: AgentKind, target: Target | None) -> Tools:
+    def tools(self, kind: str, target: Target | None) -> Tools:
         """Give the tools of a kind of agent on a target (None: a HostAgent's), by name."""
         key = (kind, *_named(target)) if target is not None else (kind,)
         tools = self._bound.get(key)
@@ -110,11 +110,11 @@ class Toolbox:
                 self._bound.pop(next(iter(self._bound)), None)
         return tools
 
-    def actions(self, kind: AgentKind, target: Target | None) -> Tools:
+    def actions(self, kind: str, target: Target | None) -> Tools:
         """Give those that a model may call."""
         return {name: tool for name, tool in self.tools(kind, target).items() if tool.type is CommandType.ACTION}
 
-    def _bind(self, kind: AgentKind, target: Target | None) -> Tools:
+    def _bind(self, kind: str, target: Target | None) -> Tools:
         servers = self.servers if target is None else (self.server(target),)
         root = target.address.split("/")[1] if target is not None else ""
         tools: Tools = {}

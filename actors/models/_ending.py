@@ -42,7 +42,7 @@ def ending(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
     if request.reasons:
         reasons = "\n".join(f"- {cut(reason, 1500)}" for reason in request.reasons)
         yield "## Your last answer could not be used\n\nPut this right:\n\n" + fenced(reasons)
-    host = request.kind is AgentKind.HOST
+    host = request.is_host
     done, what = _done(request), "the request" if host else "your subtask"
     yield f"Done so far, in this order:\n\n{fenced(done)}" if done else "Done so far: nothing."
     legal = legal_statuses(request)
@@ -58,7 +58,7 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     """Say what is to be weighed."""
     results = [result for record in own_steps(request) for result in record.results]
     meant, usable = _Meant(request, results), offered_tools(request)
-    if request.kind is AgentKind.HOST and not own_subtasks(request):
+    if request.is_host and not own_subtasks(request):
         yield "What is open has something in it. A new one is empty: there is nothing to read in it."
     if done:
         yield "What succeeded is not done again."
@@ -67,7 +67,7 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     elif done and meant.missed:
         yield f"Not called yet: {', '.join(tool.name for tool in meant.missed)}.{meant.next(usable) if short else ''}"
     elif done and "FINISH" in legal_statuses(request) and not meant.failed:
-        sure = short and request.kind is not AgentKind.HOST
+        sure = short and not request.is_host
         yield _finish(what, meant.made) if sure else f"If nothing of {what} is missing any more: FINISH."
         yield from _handed_over(request) if sure else ()
     yield from (f"{tool.name} comes later: {needed(tool, usable)}" for tool in meant.missed if tool not in usable)
@@ -93,7 +93,7 @@ def _handed_over(request: ModelRequest) -> Iterator[str]:
 
 def _done(request: ModelRequest) -> str:
     """Say in short what was done, at the end of a prompt: what stands in its middle is overlooked by small models."""
-    if request.kind is AgentKind.HOST:
+    if request.is_host:
         lines = [
             f"- subtask {done.number}, {cut(written(done.request), 200)}: {done.outcome.value}"
             for done in own_subtasks(request)
@@ -146,7 +146,7 @@ class _Meant:
         makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]
         often = Counter(thing for tool in makers for thing in makes(tool.name))
         things = {singular(word) for word in words if often[singular(word)] == 1}
-        applies = request.kind is AgentKind.APP and not _NOT.search(asked)
+        applies = request.kind == AgentKind.APP and not _NOT.search(asked)
         meant = [tool for tool in makers if applies and makes(tool.name) & things]
         there = {singular(control.kind.casefold()) for control in request.observation.controls}
         done, tried = {r.tool for r in results if r.status is ResultStatus.SUCCESS}, {r.tool for r in results}
@@ -168,4 +168,4 @@ def _there(seen: Observation) -> dict[str, tuple[Named, str]]:
     controls: dict[str, tuple[Named, str]] = {
         label: (each, each.kind) for label, each in labelled(seen.controls).items()
     }
-    return controls | {label: (each, each.kind.value) for label, each in labelled(seen.targets).items()}
+    return controls | {label: (each, each.kind) for label, each in labelled(seen.targets).items()}

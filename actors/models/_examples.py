@@ -169,7 +169,7 @@ _RUN_DONE = Example(
     },
 )
 
-EXAMPLES: dict[AgentKind, tuple[Example, ...]] = {
+EXAMPLES: dict[str, tuple[Example, ...]] = {
     AgentKind.HOST: (_ASSIGN, _NEXT, _HOST_DONE),
     AgentKind.APP: (_READ, _READ_DONE, _WRITE, _MORE, _WRITE_DONE),
     AgentKind.MOBILE: (_TOUCH, _TOUCH_DONE),
@@ -178,7 +178,7 @@ EXAMPLES: dict[AgentKind, tuple[Example, ...]] = {
 """Two to five for each kind."""
 
 
-def examples(kind: AgentKind, parts: Mapping[str, Sequence[str]]) -> Iterator[Example]:
+def examples(kind: str, parts: Mapping[str, Sequence[str]]) -> Iterator[Example]:
     """Give those whose decision consists of these parts, by status."""
     for example in EXAMPLES[kind]:
         decision = example.answer["Decision"]

@@ -54,7 +54,7 @@ class ModelRequest:
 
     address: Address
     """The agent that asks."""
-    kind: AgentKind
+    kind: str
     task_id: TaskId
     run_id: RunId
     step: int
@@ -90,6 +90,11 @@ class ModelRequest:
     """About how much of its prompt may tell what was done before."""
     observation_tokens: int = 6000
     """About how much of it may tell what there is to see."""
+
+    @property
+    def is_host(self) -> bool:
+        """Whether a HostAgent asks; all other kinds work on a target."""
+        return self.kind == AgentKind.HOST
 
 
 class ModelAnswer(Value):

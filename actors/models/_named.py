@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from callboard.config import Settings
 
 
-def named_models(settings: Settings) -> Mapping[AgentKind, Model]:
+def named_models(settings: Settings) -> Mapping[str, Model]:
     """Make the models that the settings name, one for each different name.
 
     Raises:
         SettingsError: If a name has no known form, or what it names can't be read.
     """
     made: dict[str, Model] = {}
-    models: dict[AgentKind, Model] = {}
+    models: dict[str, Model] = {}
     providers = Providers(settings)
     for kind in AgentKind:
         name = settings.models.of(kind)
@@ -35,29 +35,29 @@ def named_models(settings: Settings) -> Mapping[AgentKind, Model]:
     return models
 
 
-def _make(settings: Settings, providers: Providers, kind: AgentKind, name: str) -> Model:
+def _make(settings: Settings, providers: Providers, kind: str, name: str) -> Model:
     form, _, rest = name.partition(":")
     if not form or not rest:
         known = "scripted:FILE, recorded:FILE, PROVIDER:MODEL"
-        msg = f"models.{kind.value}: {name!r} is no known model; known forms are: {known}"
+        msg = f"models.{kind}: {name!r} is no known model; known forms are: {known}"
         raise SettingsError(msg)
     try:
         if form == "recorded":
             return recorded_model(settings, rest)
         return ScriptedModel.load(settings.path(rest)) if form == "scripted" else providers.model(name)
     except (ScriptError, SettingsError) as error:
-        msg = f"models.{kind.value}: {error}"
+        msg = f"models.{kind}: {error}"
         raise SettingsError(msg) from error
 
 
-def given_models(models: Mapping[str, Model | Callable[..., Any]]) -> dict[AgentKind, Model]:
+def given_models(models: Mapping[str, Model | Callable[..., Any]]) -> dict[str, Model]:
     """Take the models that a host program passes in; a function is taken as a `FunctionModel`.
 
     Raises:
         SettingsError: If there is no such kind of agent.
         TypeError: If one is neither a model nor a function.
     """
-    made: dict[AgentKind, Model] = {}
+    made: dict[str, Model] = {}
     for kind, model in models.items():
         if kind not in set(AgentKind):
             msg = f"models: there is no kind of agent {kind!r}; there are: {', '.join(AgentKind)}"
@@ -65,5 +65,5 @@ def given_models(models: Mapping[str, Model | Callable[..., Any]]) -> dict[Agent
         if not isinstance(model, Model) and not callable(model):
             msg = f"models: {kind}: expected a Model or a function, not a {type(model).__name__}"
             raise TypeError(msg)
-        made[AgentKind(kind)] = model if isinstance(model, Model) else FunctionModel(model)
+        made[kind] = model if isinstance(model, Model) else FunctionModel(model)
     return made

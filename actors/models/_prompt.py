@@ -13,7 +13,7 @@ from callboard.actors.models._manual import not_now
 from callboard.actors.models._references import References
 from callboard.actors.models._schema import offered_tools
 from callboard.actors.models._system import system_of
-from callboard.messages import AgentKind, Board, TargetKind
+from callboard.messages import Board, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -63,14 +63,14 @@ def prompt_of(
         actions: So many actions an answer may have, where that has to be told.
     """
     room, named = request.history_tokens * CHARACTERS, References(request.memory, request.subtasks).parts()
-    passed_on = named if short and request.kind is not AgentKind.HOST else ()  # a HostAgent has no other way to know it
+    passed_on = named if short and not request.is_host else ()  # a HostAgent has no other way to know it
     left = subtasks(request.subtasks, room // 2, passed_on)
     history = steps(request.memory, room - left.characters)
     before = "\n\n".join(
         (
             *_asked(request),
             *_shared(request),
-            *_before(left, history, host=request.kind is AgentKind.HOST),
+            *_before(left, history, host=request.is_host),
             *_seen(request),
             *_references(request, named),
         )
@@ -85,7 +85,7 @@ def prompt_of(
 
 
 def _asked(request: ModelRequest) -> Iterator[str]:
-    if request.kind is AgentKind.HOST:
+    if request.is_host:
         yield f"## The request\n\n{tamed(request.request)}"
     else:
         if request.task_request not in {"", request.request}:
@@ -122,7 +122,7 @@ def _before(left: History, done: History, *, host: bool) -> Iterator[str]:
 
 def _seen(request: ModelRequest) -> Iterator[str]:
     seen, room = request.observation, request.observation_tokens * CHARACTERS
-    if request.kind is AgentKind.HOST:
+    if request.is_host:
         started = {
             each.address.split("/")[1]: each.name for each in seen.targets if each.kind is TargetKind.APPLICATION
         }
@@ -173,7 +173,7 @@ def _target(label: str, target: Target, started: Mapping[str, str]) -> str:
         TargetKind.WINDOW: f"open in {written(started.get(root, root))}",
         TargetKind.APPLICATION: "to make something new",
     }
-    return f"- {written(label)}: {what.get(target.kind, target.kind.value)}{at}"
+    return f"- {written(label)}: {what.get(target.kind, target.kind)}{at}"
 
 
 def _control(label: str, control: Control) -> str:

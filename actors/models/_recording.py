@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 from callboard.actors.models._model import Expected, Model, ModelAnswer, ModelRequest, on_thread
 from callboard.actors.models._sight import Place, Sight
 from callboard.config import make_private, open_private
-from callboard.messages import AgentKind, ModelError, ModelTimeoutError, SettingsError, Usage, Value
+from callboard.messages import ModelError, ModelTimeoutError, SettingsError, Usage, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -165,9 +165,7 @@ def _written(answer: ModelAnswer, place: Place) -> ModelAnswer:
     return answer.model_copy(update={"content": place.hide(content)})
 
 
-def record(
-    models: Mapping[AgentKind, Model], settings: Settings, redact: Redact = as_it_is
-) -> Mapping[AgentKind, Model]:
+def record(models: Mapping[str, Model], settings: Settings, redact: Redact = as_it_is) -> Mapping[str, Model]:
     """Have models recorded, if the settings say so: all of them in one file. `redact` takes a task's secrets out.
 
     Raises:

@@ -214,7 +214,7 @@ class LinuxResponse(AgentResponse):
     """A LinuxAgent's answer."""
 
 
-RESPONSES: dict[AgentKind, type[AgentResponse]] = {
+RESPONSES: dict[str, type[AgentResponse]] = {
     AgentKind.HOST: HostResponse,
     AgentKind.APP: AppResponse,
     AgentKind.MOBILE: MobileResponse,
@@ -223,7 +223,7 @@ RESPONSES: dict[AgentKind, type[AgentResponse]] = {
 """The schema of each kind of agent."""
 
 
-def read_response(kind: AgentKind, content: object) -> AgentResponse:
+def read_response(kind: str, content: object) -> AgentResponse:
     """Read a model's answer.
 
     Raises:

@@ -110,11 +110,11 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
     has seen the names of the controls, and not what is in them. Where nobody answers questions, none can be asked.
     """
     guesses = set() if request.attended and not _unheard(request) else {"PENDING"}
-    if request.kind is AgentKind.HOST:
+    if request.is_host:
         own = own_subtasks(request)
         guesses |= set() if request.observation.targets else {"ASSIGN"}
         guesses |= {"FINISH"} if own and own[-1].outcome is not Outcome.FINISHED else set()
-    if request.kind is AgentKind.APP and not _acted(request):
+    if request.kind == AgentKind.APP and not _acted(request):
         reads = any(tool.effect is Effect.READ for tool in offered_tools(request))
         guesses |= {"SCREENSHOT", "FINISH"} if reads else {"SCREENSHOT"}
     guesses |= set() if request.observation.controls else {"SCREENSHOT"}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.models._model import Model, ModelAnswer, ModelRequest
 from callboard.actors.models._references import look_up
 from callboard.config import YamlError, load_yaml
-from callboard.messages import AgentKind, ScriptError
+from callboard.messages import ScriptError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ class ScriptedModel(Model):
             ScriptError: If there is none, or a reference leads nowhere. The text names the agent and the step.
         """
         who = f"{request.address}, step {request.step}"
-        key = _ANY_HOST if request.kind is AgentKind.HOST and request.address not in self._answers else request.address
+        key = _ANY_HOST if request.is_host and request.address not in self._answers else request.address
         if key not in self._answers:
             known = ", ".join(self._answers) or "nobody"
             msg = f"{who}: {self._source} has no answers for this agent; it has some for {known}"

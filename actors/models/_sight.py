@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from callboard.messages import AgentKind, Observation
+from callboard.messages import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ class Sight:
     """
 
     def __init__(self, request: ModelRequest, base: Path) -> None:
-        self.address = "host" if request.kind is AgentKind.HOST else request.address
+        self.address = "host" if request.is_host else request.address
         """Who asks. A HostAgent's own address holds its task's id, which is another one each time."""
         self.call = request.call
         self._shown: dict[str, Any] = {

@@ -88,8 +88,8 @@ def _statuses(request: ModelRequest) -> str:
     return f"## Status\n\nStatus is one of these words:\n\n{lines}"
 
 
-def _status(kind: AgentKind, status: str) -> str:
-    meaning = (_HOSTS if kind is AgentKind.HOST else {}).get(status) or _STATUSES.get(status)
+def _status(kind: str, status: str) -> str:
+    meaning = (_HOSTS if kind == AgentKind.HOST else {}).get(status) or _STATUSES.get(status)
     return f"- {status}: {meaning}" if meaning else f"- {status}"
 
 

@@ -36,7 +36,7 @@ STRATEGIES = {
 }
 """How each kind of agent does its phases."""
 
-MACHINES: dict[AgentKind, type[AgentStateManager]] = {
+MACHINES: dict[str, type[AgentStateManager]] = {
     AgentKind.HOST: HostAgentStateManager,
     AgentKind.APP: AppAgentStateManager,
     AgentKind.MOBILE: MobileAgentStateManager,
@@ -48,7 +48,7 @@ MIDDLEWARE: Sequence[Middleware] = (timed, retried({Phase.DATA_COLLECTION}))
 """What wraps every phase, the outermost first."""
 
 
-def pipeline(kind: AgentKind, services: Services) -> Pipeline:
+def pipeline(kind: str, services: Services) -> Pipeline:
     """Make the pipeline of a kind of agent. It may do nothing before it is put `under` a lease."""
     nothing = Lease("", 0)
     nothing.void()

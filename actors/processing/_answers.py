@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.commands import find_target
 from callboard.actors.models import AppResponse, HostResponse, References, chosen, labelled, read_response
 from callboard.config import REFERENCE
-from callboard.messages import Action, AgentKind, ControlRef, Decision, FailedSubtaskError, InvalidAnswerError, Outcome
+from callboard.messages import Action, ControlRef, Decision, FailedSubtaskError, InvalidAnswerError, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,7 +137,7 @@ def _action(context: Context, run: Run, labels: Labels, action: Action) -> Actio
         msg = f"there is no tool {action.tool!r}; there are: {', '.join(sorted(tools)) or 'none'}"
         raise InvalidAnswerError(msg)
     control = action.control
-    if context.kind is not AgentKind.HOST and control is not None:
+    if not context.is_host and control is not None:
         control = _control(tool, labels, control)
     given = {**action.arguments, **_of_control(tool, action, control)}
     required = tool.info.schema.get("required", ())

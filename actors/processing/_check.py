@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.processing._collect import on_lane, snapshot, target_of
 from callboard.actors.servers import ToolError
-from callboard.messages import AgentKind
 
 if TYPE_CHECKING:
     from callboard.actors.processing._phases import Context
@@ -34,7 +33,7 @@ class Recheck:
         """
         self.latest = None
         control = None if action.control is None else self._observation.control(action.control)
-        if control is None or self._context.kind is AgentKind.HOST:
+        if control is None or self._context.is_host:
             return ""
         what = f"{control.kind} {control.id} ({control.name})"
         try:

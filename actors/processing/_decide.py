@@ -54,7 +54,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
     """
     model = context.services.models.get(context.kind)
     if model is None:
-        msg = f"no model is set for {context.kind.value} agents: set models.{context.kind.value}, or pass one"
+        msg = f"no model is set for {context.kind} agents: set models.{context.kind}, or pass one"
         raise ModelError(msg)
     reasons: tuple[str, ...] = ()
     meter, repaired, insisted = context.meter, False, False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from callboard.actors.commands import stopped
 from callboard.actors.journal import Row
 from callboard.actors.processing._shared import SharedNotes
-from callboard.messages import Foreseen, Held, LeaseVoidError, Note, Usage
+from callboard.messages import AgentKind, Foreseen, Held, LeaseVoidError, Note, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from callboard.config import Settings
     from callboard.messages import (
         Action,
-        AgentKind,
         Command,
         CommandResult,
         Decision,
@@ -38,7 +37,7 @@ class Services:
     """What the strategies work with; one for each supervisor."""
 
     settings: Settings
-    models: Mapping[AgentKind, Model]
+    models: Mapping[str, Model]
     toolbox: Toolbox
     dispatcher: Dispatcher
     policy: Policy
@@ -49,7 +48,7 @@ class Services:
     stream: EventStream
     journal: Journal
     clock: Clock
-    prompts: Mapping[AgentKind, str]
+    prompts: Mapping[str, str]
     shared: SharedNotes = field(default_factory=SharedNotes)
 
 
@@ -104,12 +103,17 @@ class Context:
     """What a step runs with: the agent's kind and machine, and the lease under which it may act."""
 
     services: Services
-    kind: AgentKind
+    kind: str
     manager: type[AgentStateManager]
     lease: Lease
     meter: Meter = field(default_factory=Meter)
     budget: BudgetNode | None = None
     """What this step may use; None outside a step."""
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the agent is a HostAgent; all other kinds work on a target."""
+        return self.kind == AgentKind.HOST
 
     def tell(self, name: EventName, run: Run, **data: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
         """Emit an event about a step, with where it happened."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import Clock, Deed, EventStream, Foresee, Lease, OnNote
     from callboard.actors.states import Run
     from callboard.config import PolicyRule
-    from callboard.messages import Address, AgentKind, Command, CommandResult, Control, Foreseen, Intent, Look, Target
+    from callboard.messages import Address, Command, CommandResult, Control, Foreseen, Intent, Look, Target
 
 _T = TypeVar("_T")
 
@@ -184,7 +184,7 @@ class RecordedToolbox(Toolbox):
         """Give the surface of a target."""
         return RecordedServer(target.server, self._tape)
 
-    def tools(self, kind: AgentKind, target: Target | None) -> Tools:
+    def tools(self, kind: str, target: Target | None) -> Tools:
         """Give the tools that agents of a kind used on a target."""
         for name, (parameters, effect) in self._known.of(kind, target).items():
             self._made.setdefault(name, RecordedTool(name, parameters, effect, self._tape))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.messages import (
-    AgentKind,
     Assign,
     Decided,
     Effect,
@@ -30,12 +29,12 @@ class KnownTools:
     """The tools of a recording, by kind of agent and target. No schema was recorded: any arguments fit."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        self._tools: dict[tuple[AgentKind, str], Known] = {}
-        self._keys: dict[str, tuple[AgentKind, str]] = {}
+        self._tools: dict[tuple[str, str], Known] = {}
+        self._keys: dict[str, tuple[str, str]] = {}
         for row in rows:
             self._add(row)
 
-    def of(self, kind: AgentKind, target: Target | None) -> Known:
+    def of(self, kind: str, target: Target | None) -> Known:
         """Give the tools of a kind of agent on a target, with their parameters and effects."""
         return self._tools.get((kind, target.id if target is not None else ""), {})
 

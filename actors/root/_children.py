@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.agent import tell_if_alive
 from callboard.actors.processing import MACHINES
 from callboard.actors.root._requests import Deliver
-from callboard.messages import Assign, EventName, TaskForgotten, agent_kind
+from callboard.messages import AgentKind, Assign, EventName, TaskForgotten, agent_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -61,7 +61,7 @@ class Children:
     def start(self, address: str) -> None:
         """Start the agent of an address, unless it lives."""
         if address not in self._refs:
-            agent: type[Agent] = MACHINES[agent_kind(address)].agent_class()
+            agent: type[Agent] = MACHINES[AgentKind(agent_kind(address))].agent_class()
             self._refs[address] = agent.start(address, self._backstage)
             self._backstage.stream.emit(EventName.AGENT_STARTED, agent=address)
 

@@ -96,8 +96,8 @@ def lacks(record: TaskRecord, services: Services, said: Collection[str] = ()) ->
         if run.run_id in said and not record.has_next_round:
             continue
         kind = agent_kind(run.address)
-        if kind not in services.models and not (kind is AgentKind.HOST and _follows(record)):
-            found.append(f"no model is set for {kind.value} agents")
+        if kind not in services.models and not (kind == AgentKind.HOST and _follows(record)):
+            found.append(f"no model is set for {kind} agents")
         if run.target is not None and run.target.server not in servers:
             found.append(f"no server is called {run.target.server!r}")
     return "; ".join(dict.fromkeys(found))

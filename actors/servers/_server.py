@@ -49,7 +49,7 @@ UNKNOWN = "unknown"
 class _Mark:
     type: CommandType
     effect: Effect
-    agents: frozenset[AgentKind]
+    agents: frozenset[str]
     roots: frozenset[str]
     hazards: frozenset[Hazard]
     controls: frozenset[str]
@@ -64,7 +64,7 @@ class ServerTool:
     tool: Tool
     type: CommandType
     effect: Effect
-    agents: frozenset[AgentKind]
+    agents: frozenset[str]
     roots: frozenset[str]
     """The application roots it works in (``word``, ``excel``); empty for any."""
     hazards: frozenset[Hazard] = frozenset()
@@ -85,7 +85,7 @@ class ServerTool:
 def tool(  # noqa: PLR0913 - each is a choice of its own, with a default
     *,
     effect: Effect,
-    agents: Collection[AgentKind] = (AgentKind.APP,),
+    agents: Collection[str] = (AgentKind.APP,),
     roots: Collection[str] = (),
     type: CommandType = CommandType.ACTION,  # noqa: A002 - the specification's word for it
     hazards: Collection[Hazard] = (),
