@@ -16,7 +16,7 @@ import pykka
 import callboard.actors.app
 import callboard.actors.host
 import callboard.actors.linux
-import callboard.actors.mobile  # noqa: F401 - the four kinds of agent register themselves with their machines
+import callboard.actors.mobile  # noqa: F401 - the shipped agents register themselves with their machines
 from callboard.actors.commands import (
     Approved,
     Dispatcher,
@@ -30,7 +30,7 @@ from callboard.actors.commands import (
 )
 from callboard.actors.models import Model, given_models, named_models, record, threads_here
 from callboard.actors.observe import Metrics, Traces
-from callboard.actors.processing import Services
+from callboard.actors.processing import AGENTS, AgentSpec, Services, agent_table
 from callboard.actors.root import (
     CloseIntake,
     GetStatus,
@@ -104,6 +104,7 @@ class Supervisor:
         *,
         models: Mapping[str, Model | Callable[..., Any]] | None = None,
         servers: Sequence[Server] = (),
+        agents: Sequence[AgentSpec] = (),
         clock: Clock | None = None,
     ) -> None:
         """Build everything and start it. `start` is the usual way.
@@ -119,17 +120,17 @@ class Supervisor:
         self._closed = False
         self._stopping = threading.Lock()
         with ExitStack() as undo:
-            log = EventLog(settings)
-            undo.callback(log.close)
-            self._models = named_models(settings)
+            self._log = EventLog(settings)
+            undo.callback(self._log.close)
+            self._agents = agent_table(AGENTS, agents)
+            self._models = named_models(settings, self._agents)
             self._secrets = Secrets(settings.secrets, keys_of(settings))
-            named = record({**self._models, **given_models(models or {})}, settings, self._secrets.redact)
+            named = record({**self._models, **given_models(models or {}, self._agents)}, settings, self._secrets.redact)
             _check_types(servers, clock)
             self._metrics = Metrics() if settings.observe.metrics else None
             self._traces = Traces(settings=settings) if settings.observe.traces else None
-            self._log = log
             self._clock = clock or SystemClock("callboard-clock")
-            opened = open_journal(settings, self._clock, self._broken.set_result)
+            opened = self._opened()
             self._journal = opened.journal
             undo.callback(self._journal.close, STOP_SECONDS)
             self._stream = self._events(opened)
@@ -187,6 +188,11 @@ class Supervisor:
                 self._stream.emit(EventName.TOOL_UNMATCHED, server=session.name, reason=reason)
                 yield self._secrets.redactor("").text(reason)
 
+    def _opened(self) -> Opened:
+        """Open the journal, and read what the process before this one left."""
+        machine = self._agents[AgentKind.HOST].machine
+        return open_journal(self.settings, self._clock, self._broken.set_result, machine)
+
     def _check_rules(self) -> Iterator[str]:
         """Tell of rules that can match nothing."""
         for number, reason in self._toolbox.unmatched(self.settings.policy.rules, self._lookup.listed):
@@ -228,7 +234,7 @@ class Supervisor:
             seconds=ASK_SECONDS,
         )
 
-    def _services(self, models: Mapping[AgentKind, Model]) -> Services:
+    def _services(self, models: Mapping[str, Model]) -> Services:
         """Gather what level 2 works with."""
         settings = self.settings
         return Services(
@@ -244,7 +250,8 @@ class Supervisor:
             stream=self._stream,
             journal=self._journal,
             clock=self._clock,
-            prompts=load_prompts(settings),
+            prompts=load_prompts(settings, {kind: spec.prompt for kind, spec in self._agents.items()}),
+            agents=self._agents,
         )
 
     @classmethod
@@ -254,15 +261,17 @@ class Supervisor:
         *,
         models: Mapping[str, Model | Callable[..., Any]] | None = None,
         servers: Sequence[Server] = (),
+        agents: Sequence[AgentSpec] = (),
         clock: Clock | None = None,
     ) -> Self:
         """Start a supervisor.
 
         Args:
             settings: A settings file, `Settings`, or nothing: defaults and the environment.
-            models: Models by kind of agent (``host``, ``app``, ``mobile``, ``linux``); they beat the settings. A
-                function is taken as a `FunctionModel`.
+            models: Models by kind of agent (``host``, ``app``, ``mobile``, ``linux``, and those of `agents`); they
+                beat the settings. A function is taken as a `FunctionModel`.
             servers: Servers of the host program's own, beside those that the settings name.
+            agents: Kinds of agents of the host program's own, beside those that ship.
             clock: A clock of the host program's own; tests pass a `VirtualClock`.
 
         With a journal, tasks that another process began go on before this returns.
@@ -277,7 +286,7 @@ class Supervisor:
         if not isinstance(settings, Settings):
             msg = f"settings are a file's path, Settings, or nothing, not a {type(settings).__name__}"
             raise TypeError(msg)
-        return cls(settings, models=models, servers=servers, clock=clock)
+        return cls(settings, models=models, servers=servers, agents=agents, clock=clock)
 
     def __enter__(self) -> Self:
         """Enter; leaving stops."""

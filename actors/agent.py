@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pykka
 
 from callboard.actors.journal import Row
-from callboard.actors.processing import MACHINES
+from callboard.actors.processing import AGENTS
 from callboard.actors.runtime import ScheduledActor
 from callboard.actors.states import Run, controls_of, evolve, fold, last_action, last_look, memory_key, moved
 from callboard.messages import (
@@ -33,14 +33,15 @@ from callboard.messages import (
     StepFailed,
     SubtaskEnded,
     TaskForgotten,
+    agent_kind,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from callboard.actors.journal import Journal
-    from callboard.actors.processing import Pipeline
+    from callboard.actors.processing import AgentSpec, Pipeline
     from callboard.actors.runtime import EventStream, Jobs, Lease, Leases, Scheduler
     from callboard.actors.states import AgentStateManager, Move, Said
     from callboard.config import Limits
@@ -60,7 +61,9 @@ class Backstage:
     stream: EventStream
     journal: Journal
     limits: Limits
-    pipelines: dict[str, Pipeline]
+    pipelines: Mapping[str, Pipeline]
+    agents: Mapping[str, AgentSpec] = field(default_factory=lambda: AGENTS)
+    """The kinds of agents that there are, by name."""
     redact: Callable[[str, Message], Message] = lambda _task_id, message: message
     """Takes out of a task's message what nobody may see."""
 
@@ -109,11 +112,13 @@ class Agent(ScheduledActor):
     through `post`.
     """
 
-    kind: ClassVar[str]
+    kind: ClassVar[str] = ""
+    """The kind that ships with this class; the address tells the kind of the agent itself."""
 
     def __init__(self, address: str, backstage: Backstage) -> None:
         super().__init__(backstage.scheduler)
         self.address = address
+        self._kind = agent_kind(address)
         self._backstage = backstage
         self._run: Run | None = None
         self._past: dict[str, Run] = {}  # by task: memory that its next assignment goes on with
@@ -121,7 +126,7 @@ class Agent(ScheduledActor):
     @property
     def machine(self) -> type[AgentStateManager]:
         """The agent's state machine."""
-        return MACHINES[self.kind]
+        return self._backstage.agents[self._kind].machine
 
     def on_receive(self, message: Inbox) -> None:
         """Handle one message. An edge: Pykka answers a SystemExit by stopping every actor of the process."""
@@ -212,7 +217,7 @@ class Agent(ScheduledActor):
             return  # the supervisor stops; or the word of the pause is on the way, and of the resume after it
         run = self._run = evolve(run, busy=True, job=run.job + 1)
         state = self.machine.get_state(run.status)
-        processing = backstage.pipelines[self.kind].under(lease)
+        processing = backstage.pipelines[self._kind].under(lease)
         if state.name() in {"CONTINUE", "SCREENSHOT"}:
             self._tell(EventName.STEP_STARTED, step=run.steps + 1)
         backstage.jobs.start(lease, lambda: state.handle(processing, run), self._back(run, lease))

@@ -8,22 +8,32 @@ from typing import TYPE_CHECKING
 from callboard.messages import AgentKind, SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from callboard.config._settings import Settings
 
 
-def load_prompts(settings: Settings) -> dict[str, str]:
-    """Read the prompt of each kind of agent.
+def load_prompts(settings: Settings, texts: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Read the prompt of each kind of agent: the operator's file, the kind's own text, or the shipped file.
+
+    Args:
+        settings: What the operator replaces.
+        texts: The kinds that there are, with their own texts; by default those that ship.
 
     Raises:
         SettingsError: If a replacement can't be read.
     """
-    return {kind: _load(settings, kind) for kind in AgentKind}
+    kinds = dict.fromkeys(AgentKind, "") if texts is None else texts
+    return {kind: _load(settings, kind, text) for kind, text in kinds.items()}
 
 
-def _load(settings: Settings, kind: str) -> str:
-    replacement = getattr(settings.prompts, kind)
+def _load(settings: Settings, kind: str, text: str) -> str:
+    replacement = settings.prompts.of(kind)
     if replacement is None:
-        return resources.files("callboard.config").joinpath("prompts", f"{kind}.md").read_text(encoding="utf-8")
+        if text:
+            return text
+        shipped = kind if kind in set(AgentKind) else AgentKind.APP
+        return resources.files("callboard.config").joinpath("prompts", f"{shipped}.md").read_text(encoding="utf-8")
     path = settings.path(replacement)
     try:
         return path.read_text(encoding="utf-8")

@@ -41,7 +41,7 @@ class Models(Section):
 
     def of(self, kind: str) -> str | None:
         """Give the model's name for a kind of agent."""
-        name: str | None = getattr(self, kind, None)
+        name: str | None = getattr(self, kind) if kind in set(AgentKind) else None
         return name
 
 
@@ -56,6 +56,11 @@ class Prompts(Section):
     """The MobileAgents' prompt."""
     linux: Path | None = None
     """The LinuxAgents' prompt."""
+
+    def of(self, kind: str) -> Path | None:
+        """Give the file of a kind of agent."""
+        path: Path | None = getattr(self, kind) if kind in set(AgentKind) else None
+        return path
 
 
 class Documents(Section):

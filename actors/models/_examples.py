@@ -179,8 +179,8 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
 
 
 def examples(kind: str, parts: Mapping[str, Sequence[str]]) -> Iterator[Example]:
-    """Give those whose decision consists of these parts, by status."""
-    for example in EXAMPLES[kind]:
+    """Give those whose decision consists of these parts, by status; a kind that does not ship gets the AppAgents'."""
+    for example in EXAMPLES.get(kind, EXAMPLES[AgentKind.APP]):
         decision = example.answer["Decision"]
         if [key for key in decision if key not in IN_DECISION] == list(parts.get(decision["Status"], ())):
             yield example

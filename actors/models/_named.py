@@ -8,15 +8,16 @@ from callboard.actors.models._model import FunctionModel, Model
 from callboard.actors.models._providers import Providers
 from callboard.actors.models._recorded import recorded_model
 from callboard.actors.models._scripted import ScriptedModel
+from callboard.config import check_kind
 from callboard.messages import AgentKind, ScriptError, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from callboard.config import Settings
 
 
-def named_models(settings: Settings) -> Mapping[str, Model]:
+def named_models(settings: Settings, kinds: Collection[str] = tuple(AgentKind)) -> Mapping[str, Model]:
     """Make the models that the settings name, one for each different name.
 
     Raises:
@@ -25,7 +26,7 @@ def named_models(settings: Settings) -> Mapping[str, Model]:
     made: dict[str, Model] = {}
     models: dict[str, Model] = {}
     providers = Providers(settings)
-    for kind in AgentKind:
+    for kind in kinds:
         name = settings.models.of(kind)
         if name is not None:
             if name not in made:
@@ -50,7 +51,9 @@ def _make(settings: Settings, providers: Providers, kind: str, name: str) -> Mod
         raise SettingsError(msg) from error
 
 
-def given_models(models: Mapping[str, Model | Callable[..., Any]]) -> dict[str, Model]:
+def given_models(
+    models: Mapping[str, Model | Callable[..., Any]], kinds: Collection[str] = tuple(AgentKind)
+) -> dict[str, Model]:
     """Take the models that a host program passes in; a function is taken as a `FunctionModel`.
 
     Raises:
@@ -59,9 +62,7 @@ def given_models(models: Mapping[str, Model | Callable[..., Any]]) -> dict[str, 
     """
     made: dict[str, Model] = {}
     for kind, model in models.items():
-        if kind not in set(AgentKind):
-            msg = f"models: there is no kind of agent {kind!r}; there are: {', '.join(AgentKind)}"
-            raise SettingsError(msg)
+        check_kind("models", kind, kinds)
         if not isinstance(model, Model) and not callable(model):
             msg = f"models: {kind}: expected a Model or a function, not a {type(model).__name__}"
             raise TypeError(msg)

@@ -220,22 +220,23 @@ RESPONSES: dict[str, type[AgentResponse]] = {
     AgentKind.MOBILE: MobileResponse,
     AgentKind.LINUX: LinuxResponse,
 }
-"""The schema of each kind of agent."""
+"""The schema of each kind of agent that ships."""
 
 
-def read_response(kind: str, content: object) -> AgentResponse:
-    """Read a model's answer.
+def read_response(kind: str | type[AgentResponse], content: object) -> AgentResponse:
+    """Read a model's answer in the schema of a kind of agent; one that does not ship answers as an AppAgent.
 
     Raises:
         InvalidAnswerError: If it is no JSON object of the schema; the text is fit to be sent back to the model.
     """
+    schema = RESPONSES.get(kind, AppResponse) if isinstance(kind, str) else kind
     content = _parsed(content)
     if not isinstance(content, dict):
         msg = f"the answer must be one JSON object, not a {type(content).__name__}"
         raise InvalidAnswerError(msg)
     content = _flat(content)
     try:
-        return RESPONSES[kind].model_validate(content)
+        return schema.model_validate(content)
     except ValidationError as error:
         raise InvalidAnswerError("; ".join(_problem(problem) for problem in error.errors())) from error
 

@@ -1,20 +1,23 @@
 """Level 2, how: the four phases, their middleware, and each agent's strategies."""
 
 from callboard.actors.processing._action_list import SOMEBODY
-from callboard.actors.processing._agents import MACHINES, STRATEGIES, pipeline
+from callboard.actors.processing._agents import AGENTS, MACHINES, ON_TARGET, pipeline
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._middleware import PhaseCall, retried, timed
 from callboard.actors.processing._phases import Acted, Context, Meter, Services, Strategies
 from callboard.actors.processing._pipeline import Pipeline
 from callboard.actors.processing._recover import GONE
 from callboard.actors.processing._shared import SharedNotes
+from callboard.actors.processing._spec import AgentSpec, agent_table
 
 __all__ = [
+    "AGENTS",
     "GONE",
     "MACHINES",
+    "ON_TARGET",
     "SOMEBODY",
-    "STRATEGIES",
     "Acted",
+    "AgentSpec",
     "Context",
     "Meter",
     "PhaseCall",
@@ -22,6 +25,7 @@ __all__ = [
     "Services",
     "SharedNotes",
     "Strategies",
+    "agent_table",
     "decision_of",
     "pipeline",
     "retried",

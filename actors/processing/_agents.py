@@ -1,16 +1,17 @@
-"""Each agent's strategies: level 2 of the four kinds."""
+"""The kinds of agents that ship: one table."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from callboard.actors.models import AppResponse, HostResponse, LinuxResponse, MobileResponse
 from callboard.actors.processing._act import act, act_as_host
 from callboard.actors.processing._collect import collect_controls, collect_targets
 from callboard.actors.processing._decide import ask_model, follow_plan
-from callboard.actors.processing._middleware import retried, timed
 from callboard.actors.processing._phases import Context, Services, Strategies
 from callboard.actors.processing._pipeline import Pipeline
 from callboard.actors.processing._remember import remember
+from callboard.actors.processing._spec import AgentSpec
 from callboard.actors.runtime import Lease
 from callboard.actors.states import (
     AgentStateManager,
@@ -19,38 +20,40 @@ from callboard.actors.states import (
     LinuxAgentStateManager,
     MobileAgentStateManager,
 )
-from callboard.messages import AgentKind, Phase
+from callboard.messages import AgentKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
-    from callboard.actors.processing._middleware import Middleware
+ON_TARGET = Strategies(collect=collect_controls, decide=ask_model, act=act, remember=remember)
+"""How an agent works on one target."""
 
-_ON_TARGET = Strategies(collect=collect_controls, decide=ask_model, act=act, remember=remember)
-
-STRATEGIES = {
-    AgentKind.HOST: Strategies(collect=collect_targets, decide=follow_plan, act=act_as_host, remember=remember),
-    AgentKind.APP: _ON_TARGET,
-    AgentKind.MOBILE: _ON_TARGET,
-    AgentKind.LINUX: _ON_TARGET,
+AGENTS: Mapping[str, AgentSpec] = {
+    AgentKind.HOST: AgentSpec(
+        name=AgentKind.HOST,
+        machine=HostAgentStateManager,
+        strategies=Strategies(collect=collect_targets, decide=follow_plan, act=act_as_host, remember=remember),
+        response=HostResponse,
+    ),
+    AgentKind.APP: AgentSpec(
+        name=AgentKind.APP, machine=AppAgentStateManager, strategies=ON_TARGET, response=AppResponse
+    ),
+    AgentKind.MOBILE: AgentSpec(
+        name=AgentKind.MOBILE, machine=MobileAgentStateManager, strategies=ON_TARGET, response=MobileResponse
+    ),
+    AgentKind.LINUX: AgentSpec(
+        name=AgentKind.LINUX, machine=LinuxAgentStateManager, strategies=ON_TARGET, response=LinuxResponse
+    ),
 }
-"""How each kind of agent does its phases."""
+"""The kinds of agents that ship, by name; a supervisor may be given more."""
 
-MACHINES: dict[str, type[AgentStateManager]] = {
-    AgentKind.HOST: HostAgentStateManager,
-    AgentKind.APP: AppAgentStateManager,
-    AgentKind.MOBILE: MobileAgentStateManager,
-    AgentKind.LINUX: LinuxAgentStateManager,
-}
-"""The machine of each kind of agent."""
-
-MIDDLEWARE: Sequence[Middleware] = (timed, retried({Phase.DATA_COLLECTION}))
-"""What wraps every phase, the outermost first."""
+MACHINES: dict[str, type[AgentStateManager]] = {kind: spec.machine for kind, spec in AGENTS.items()}
+"""Their machines."""
 
 
 def pipeline(kind: str, services: Services) -> Pipeline:
     """Make the pipeline of a kind of agent. It may do nothing before it is put `under` a lease."""
     nothing = Lease("", 0)
     nothing.void()
-    context = Context(services, kind, MACHINES[kind], nothing)
-    return Pipeline(context, STRATEGIES[kind], MIDDLEWARE)
+    spec = services.agents[kind]
+    return Pipeline(Context(services, kind, spec.machine, nothing), spec.strategies, spec.middleware)

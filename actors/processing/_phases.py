@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
     from callboard.actors.journal import Journal
     from callboard.actors.models import Model
+    from callboard.actors.processing._spec import AgentSpec
     from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Foresee, Lanes, Lease, OnNote
     from callboard.actors.states import AgentStateManager, OnTheWay, Run, Unfinished
     from callboard.config import Settings
@@ -49,6 +50,8 @@ class Services:
     journal: Journal
     clock: Clock
     prompts: Mapping[str, str]
+    agents: Mapping[str, AgentSpec]
+    """The kinds of agents that there are, by name."""
     shared: SharedNotes = field(default_factory=SharedNotes)
 
 

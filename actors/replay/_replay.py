@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
 from callboard.actors.journal import MemoryJournal, Row
-from callboard.actors.processing import Services
+from callboard.actors.processing import AGENTS, Services, agent_table
 from callboard.actors.replay._doubles import NoLanes
 from callboard.actors.replay._moves import recorded_moves
 from callboard.actors.replay._outcome import compare_outcome
@@ -23,16 +23,20 @@ from callboard.actors.root import book_past, past_of
 from callboard.actors.runtime import Budgets, EventLoop, EventStream, VirtualClock
 from callboard.actors.states import OnTheWay
 from callboard.config import Settings, settings_in_force
-from callboard.messages import AgentKind, Assign, Cancel, Event, Pause, Recovered, Resume, Task
+from callboard.messages import Assign, Cancel, Event, Pause, Recovered, Resume, SettingsError, Task, agent_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+
+    from callboard.actors.processing import AgentSpec
 
 STOP_SECONDS = 10.0
 
 
-def replay_journal(journal: Path, task_id: str, settings: Settings | None = None) -> Replay:
+def replay_journal(
+    journal: Path, task_id: str, settings: Settings | None = None, *, agents: Sequence[AgentSpec] = ()
+) -> Replay:
     """Run a task of a journal again, also of one in use; as `replay`.
 
     Raises:
@@ -40,10 +44,16 @@ def replay_journal(journal: Path, task_id: str, settings: Settings | None = None
         JournalError: If it can't be read.
         SettingsError: As `replay`.
     """
-    return replay(Recording.load(journal, task_id), settings)
+    return replay(Recording.load(journal, task_id), settings, agents=agents)
 
 
-def replay(recording: Recording, settings: Settings | None = None, *, otherwise: Settings | None = None) -> Replay:
+def replay(
+    recording: Recording,
+    settings: Settings | None = None,
+    *,
+    otherwise: Settings | None = None,
+    agents: Sequence[AgentSpec] = (),
+) -> Replay:
     """Run a recorded task again on the recorded answers and results, without a model and without a surface.
 
     Nothing outside of this process is changed, and nothing is read but the recording. Blocks.
@@ -54,16 +64,19 @@ def replay(recording: Recording, settings: Settings | None = None, *, otherwise:
             each for what was done in it. Whether people are there to be asked is then taken from the recording.
         otherwise: What holds for a process that did not write its settings down, as older versions did not; by default
             the defaults and the environment's.
+        agents: The kinds of agents of the program's own, as its supervisor had them.
 
     Raises:
-        SettingsError: If another version wrote the settings in the recording, and this one can't read them.
+        SettingsError: If another version wrote the settings in the recording, and this one can't read them; or if
+            it has agents of a kind that is not in `agents`.
     """
+    table = _known_agents(recording, agents)
     if settings is not None:
         settings = recording.attended(settings)
     unknown = recording.attended(settings or otherwise or Settings())
     kept = recording.lives if settings is None else ()
     lives = [settings_in_force(life.sections) if life is not None else None for life in kept]
-    player = _Player(recording, unknown, lives)
+    player = _Player(recording, unknown, lives, table)
     loop = EventLoop("callboard-replay")
     loop.start()
     try:
@@ -75,7 +88,13 @@ def replay(recording: Recording, settings: Settings | None = None, *, otherwise:
 class _Player:
     """One replay; keeps a scene for each address. Runs on the event loop."""
 
-    def __init__(self, recording: Recording, settings: Settings, lives: Iterable[Settings | None]) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        settings: Settings,
+        lives: Iterable[Settings | None],
+        agents: Mapping[str, AgentSpec],
+    ) -> None:
         """Take the settings of each process, in order, and those that hold where there are none."""
         self._recording = recording
         self._settings = settings
@@ -84,7 +103,7 @@ class _Player:
         self._scenes: dict[str, Scene] = {}
         self._runs: dict[str, Scene] = {}
         self._rows: list[Row] = []
-        self._stage = Stage(recording.task.id, _services(settings), KnownTools(recording.rows))
+        self._stage = Stage(recording.task.id, _services(settings, agents), KnownTools(recording.rows))
         self._stage.services.stream.add_sink(self._stage.told)
 
     async def play(self) -> Replay:
@@ -165,7 +184,17 @@ class _Player:
         return row
 
 
-def _services(settings: Settings) -> Services:
+def _known_agents(recording: Recording, agents: Sequence[AgentSpec]) -> Mapping[str, AgentSpec]:
+    table = agent_table(AGENTS, agents)
+    assigns = (row.message for row in (*recording.before, *recording.rows) if isinstance(row.message, Assign))
+    for kind in (agent_kind(assign.address) for assign in assigns):
+        if kind not in table:
+            msg = f"the recording has agents of the kind {kind!r}, which does not ship: pass it in `agents`"
+            raise SettingsError(msg)
+    return table
+
+
+def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
     """Make what all jobs share; nothing in it reaches out of this process."""
     clock, lanes = VirtualClock(), NoLanes()
     stream, secrets = EventStream(clock, kept=1, queue=1), Secrets({})
@@ -182,5 +211,6 @@ def _services(settings: Settings) -> Services:
         journal=MemoryJournal(),
         clock=clock,
         secrets=secrets,
-        prompts=dict.fromkeys(AgentKind, ""),
+        prompts=dict.fromkeys(agents, ""),
+        agents=agents,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from callboard.actors.processing import MACHINES, Services, pipeline
+from callboard.actors.processing import Services, pipeline
 from callboard.actors.replay._compare import compare, decided_on, differs
 from callboard.actors.replay._doubles import (
     RecordedDispatcher,
@@ -76,7 +76,7 @@ class Stage:
         self.tape = tape
         self.jobs += 1
         try:
-            return await MACHINES[kind].get_state(run.status).handle(agent, run)
+            return await services.agents[kind].machine.get_state(run.status).handle(agent, run)
         except Exception as error:  # noqa: BLE001 - an edge, as the agent's own: what escapes a job fails its step
             return StepFailed(phase=None, causes=Cause.chain(error, where=run.assign.address))
         finally:
@@ -88,7 +88,7 @@ class Scene:
 
     def __init__(self, stage: Stage, address: str) -> None:
         self._stage = stage
-        self._machine = MACHINES[agent_kind(address)]
+        self._machine = stage.services.agents[agent_kind(address)].machine
         self._run: Run | None = None
         self._heard: list[Row] = []
         self._notes: list[Row] = []

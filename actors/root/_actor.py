@@ -46,7 +46,6 @@ from callboard.actors.root._tasks import TaskBook, TaskRecord
 from callboard.actors.runtime import Leases, ScheduledActor
 from callboard.actors.states import unique
 from callboard.messages import (
-    AgentKind,
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
@@ -101,7 +100,8 @@ class Root(ScheduledActor):
             journal=journal,
             redact=services.secrets.redact,
             limits=limits,
-            pipelines={kind: pipeline(kind, services) for kind in AgentKind},
+            pipelines={kind: pipeline(kind, services) for kind in services.agents},
+            agents=services.agents,
         )
         self._services = services
         tasks, outbox, clocks = (
@@ -127,6 +127,7 @@ class Root(ScheduledActor):
             people=People(desk, clocks, services.approved),
             idle=Idle(tasks, children, limits.idle_agents),
             sessions=Sessions(tasks, children, limits.sessions, lambda ids: outbox.tell(lambda: journal.forget(ids))),
+            agents=services.agents,
         )
         self._desk = desk
         self._hands = HandOver(parts)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.agent import tell_if_alive
-from callboard.actors.processing import MACHINES
+from callboard.actors.agent import Agent, tell_if_alive
 from callboard.actors.root._requests import Deliver
-from callboard.messages import AgentKind, Assign, EventName, TaskForgotten, agent_kind
+from callboard.messages import Assign, EventName, TaskForgotten, agent_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import pykka
 
-    from callboard.actors.agent import Agent, Backstage, Continue, Inbox
+    from callboard.actors.agent import Backstage, Continue, Inbox
 
 
 class Children:
@@ -59,11 +58,25 @@ class Children:
         return ref is not None and ref.actor_urn == urn
 
     def start(self, address: str) -> None:
-        """Start the agent of an address, unless it lives."""
+        """Start the agent of an address, unless it lives.
+
+        Raises:
+            ValueError: If there is no such kind of agent.
+        """
         if address not in self._refs:
-            agent: type[Agent] = MACHINES[AgentKind(agent_kind(address))].agent_class()
-            self._refs[address] = agent.start(address, self._backstage)
+            self._refs[address] = self._class_of(agent_kind(address)).start(address, self._backstage)
             self._backstage.stream.emit(EventName.AGENT_STARTED, agent=address)
+
+    def _class_of(self, kind: str) -> type[Agent]:
+        """Give the class of a kind's agents: that of its machine, or the plain one."""
+        if kind not in self._backstage.agents:
+            msg = f"there is no kind of agent {kind!r}"
+            raise ValueError(msg)
+        try:
+            registered: type[Agent] = self._backstage.agents[kind].machine.agent_class()
+        except LookupError:
+            return Agent
+        return registered
 
     def expect(self, address: str) -> None:
         """Keep what comes for an address until its agent has a history."""

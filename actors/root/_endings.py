@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.agent import last_word, tell_failure
-from callboard.actors.processing import MACHINES
 from callboard.actors.root._handover import heard_at
 from callboard.actors.root._requests import Left
 from callboard.actors.root._tasks import never_ran
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal import Row
     from callboard.actors.root._parts import Parts
     from callboard.actors.root._tasks import TaskRecord
-    from callboard.actors.states import Run
+    from callboard.actors.states import AgentStateManager, Run
     from callboard.config import Limits
     from callboard.messages import Assign, Cause
 
@@ -72,7 +71,12 @@ class Endings:
             _log.error("what %s had done could not be read: %s", run.run_id, found)
             return unknown_end(run, left.outcome, left.causes)
         try:
-            return ending_of(run, found, self._parts.limits, left.outcome, left.causes, self._tell_failure)
+            spec = self._parts.agents.get(agent_kind(run.address))
+            if spec is None:  # of another process's own, without which nothing of it can be read
+                return unknown_end(run, left.outcome, left.causes)
+            return ending_of(
+                run, found, self._parts.limits, spec.machine, left.outcome, left.causes, self._tell_failure
+            )
         except Exception:  # noqa: BLE001 - an edge: what ends a run's agent again and again may lie in its history
             _log.exception("what %s had done could not be folded", run.run_id)
             return unknown_end(run, left.outcome, left.causes)
@@ -86,6 +90,7 @@ def ending_of(  # noqa: PLR0913, PLR0917 - what is known of the run, and how it 
     run: Assign,
     rows: Sequence[Row],
     limits: Limits,
+    machine: type[AgentStateManager],
     outcome: Outcome,
     causes: tuple[Cause, ...],
     failed: Callable[[Run], None],
@@ -96,7 +101,7 @@ def ending_of(  # noqa: PLR0913, PLR0917 - what is known of the run, and how it 
     report. `failed` hears of a run whose end is made here.
     """
     heard = heard_at(run.address, rows)
-    known = fold(heard, limits, MACHINES[agent_kind(run.address)])
+    known = fold(heard, limits, machine)
     if known is None or (known.assign.run_id, known.assign.round) != (run.run_id, run.round):
         return unknown_end(run, outcome, causes)
     known = evolve(known, assign=run, subtasks=run.subtasks if run.number else known.subtasks)

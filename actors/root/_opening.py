@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.journal import FileJournal, Journal, JournalFile, MemoryJournal, Row
-from callboard.actors.processing import MACHINES
 from callboard.actors.root._handover import heard_at
 from callboard.actors.root._recovery import Past, past_of
 from callboard.actors.states import fold
 from callboard.config import in_force
-from callboard.messages import AgentKind, IllegalMoveError, InForce
+from callboard.messages import IllegalMoveError, InForce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from callboard.actors.runtime import Clock
-    from callboard.actors.states import Run
+    from callboard.actors.states import AgentStateManager, Run
     from callboard.config import Limits, Settings
     from callboard.messages import Event
 
@@ -41,8 +40,12 @@ class Opened:
     """Reads older events, where they are kept."""
 
 
-def open_journal(settings: Settings, clock: Clock, broken: Callable[[Exception], None]) -> Opened:
+def open_journal(
+    settings: Settings, clock: Clock, broken: Callable[[Exception], None], hosts: type[AgentStateManager]
+) -> Opened:
     """Open the journal that the settings name, or make one in memory; what is past its time is dropped.
+
+    `hosts` is the machine of the HostAgents.
 
     Raises:
         JournalError: If it is in use, damaged, newer, or can't be read or written; nothing was changed.
@@ -53,7 +56,7 @@ def open_journal(settings: Settings, clock: Clock, broken: Callable[[Exception],
     file = JournalFile.open(settings.path(where.path), durability=where.durability)
     try:
         file.prune(days=where.days, max_bytes=where.max_bytes)
-        pasts = tuple(_pasts(file, settings.limits, clock))
+        pasts = tuple(_pasts(file, settings.limits, clock, hosts))
         token, seq = max((past.token for past in pasts), default=0), file.last_seq
     except BaseException:
         file.close()
@@ -65,7 +68,7 @@ def open_journal(settings: Settings, clock: Clock, broken: Callable[[Exception],
     return Opened(journal, pasts, token, seq, journal.event, journal.events)
 
 
-def _pasts(file: JournalFile, limits: Limits, clock: Clock) -> Iterator[Past]:
+def _pasts(file: JournalFile, limits: Limits, clock: Clock, hosts: type[AgentStateManager]) -> Iterator[Past]:
     """Read the tasks that are not over."""
     for task_id in file.unfinished():
         rows = tuple(file.rows(task_id))
@@ -76,12 +79,12 @@ def _pasts(file: JournalFile, limits: Limits, clock: Clock) -> Iterator[Past]:
         if any(run.host is not None for run in past.record.runs.values()):
             before = past.conversation[: past.conversation.index(task_id)]
             earlier = [row for each in before for row in file.rows(each)]
-            past.host = _host(past.record.host, [*earlier, *rows], limits)
+            past.host = _host(past.record.host, [*earlier, *rows], limits, hosts)
         yield past
 
 
-def _host(address: str, rows: Sequence[Row], limits: Limits) -> Run | None:
+def _host(address: str, rows: Sequence[Row], limits: Limits, machine: type[AgentStateManager]) -> Run | None:
     """Fold the HostAgent of a conversation; None if its machine has changed, which it will find itself."""
     with contextlib.suppress(IllegalMoveError):
-        return fold(heard_at(address, rows), limits, MACHINES[AgentKind.HOST])
+        return fold(heard_at(address, rows), limits, machine)
     return None

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from callboard.actors.journal import Journal
+    from callboard.actors.processing import AgentSpec
     from callboard.actors.root._children import Children
     from callboard.actors.root._clocks import Stopwatches
     from callboard.actors.root._leases import LeaseBook
@@ -40,3 +41,5 @@ class Parts:
     people: People
     idle: Idle
     sessions: Sessions
+    agents: Mapping[str, AgentSpec]
+    """The kinds of agents that there are, by name."""

@@ -49,6 +49,8 @@ def place(pasts: Sequence[Past], parts: Parts, hands: HandOver, stops: Stops) ->
             record = past.record
             waiting = [run for run in record.runs.values() if not run.token and (run.run_id in past.begun) is begun]
             for run in waiting:
+                if agent_kind(run.address) not in parts.agents and record.stopping is None:
+                    continue  # the task is paused, and can't be resumed here
                 if record.stopping is not None and not begun:
                     stops.stop_queued(record, run, record.stopping)
                 else:
@@ -96,7 +98,9 @@ def lacks(record: TaskRecord, services: Services, said: Collection[str] = ()) ->
         if run.run_id in said and not record.has_next_round:
             continue
         kind = agent_kind(run.address)
-        if kind not in services.models and not (kind == AgentKind.HOST and _follows(record)):
+        if kind not in services.agents:
+            found.append(f"there is no kind of agent {kind!r}; there are: {', '.join(services.agents)}")
+        elif kind not in services.models and not (kind == AgentKind.HOST and _follows(record)):
             found.append(f"no model is set for {kind} agents")
         if run.target is not None and run.target.server not in servers:
             found.append(f"no server is called {run.target.server!r}")

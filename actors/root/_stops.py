@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.root._tasks import never_ran
-from callboard.messages import Cause, EventName, Pause, SupervisorStoppedError, subtask_ended
+from callboard.messages import Cause, EventName, Pause, SupervisorStoppedError, agent_kind, subtask_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +89,8 @@ class Stops:
             return False
         if record.paused is paused and not (paused and record.lacks):  # a person's pause outlasts what it lacks
             return False
+        if not paused and any(agent_kind(run.address) not in parts.agents for run in record.runs.values()):
+            return False  # nobody could go on with that
         record.paused, record.lacks = paused, ""
         parts.recorder.emit(EventName.TASK_PAUSED if paused else EventName.TASK_RESUMED, task_id=wish.task_id)
         parts.outbox.keep(wish.task_id, "", wish)

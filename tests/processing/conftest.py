@@ -11,7 +11,7 @@ import pytest
 from callboard import FunctionModel, Settings, ToolError, tool
 from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
 from callboard.actors.journal import MemoryJournal
-from callboard.actors.processing import Pipeline, Services, pipeline
+from callboard.actors.processing import AGENTS, Pipeline, Services, pipeline
 from callboard.actors.runtime import Budgets, EventStream, Feed, Lanes, Lease, VirtualClock
 from callboard.actors.states import Run
 from callboard.messages import AgentKind, Assign, Effect, Event, EventName, Target, agent_kind
@@ -105,6 +105,7 @@ def stage() -> Iterator[Callable[..., Stage]]:
             journal=MemoryJournal(),
             clock=clock,
             prompts=dict.fromkeys(AgentKind, "the prompt"),
+            agents=AGENTS,
         )
         lease = Lease(address, 7)
         return Stage(shown, services, pipeline(kind, services).under(lease), lease, target, stream.open())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callboard.actors.journal import MemoryJournal
+from callboard.actors.processing import AGENTS
 from callboard.actors.root._clocks import Stopwatches
 from callboard.actors.root._endings import Endings
 from callboard.actors.root._handover import HandOver
@@ -75,6 +76,7 @@ class Office:
             people=None,
             idle=Idle(tasks, self.agents, 8),
             sessions=None,
+            agents=AGENTS,
         )
         self.hands = HandOver(parts)
         self.stops = Stops(parts, Endings(parts, lambda _ending: None), lambda _record: None)

@@ -12,7 +12,7 @@ from callboard.actors.app import AppAgent
 from callboard.actors.host import HostAgent
 from callboard.actors.linux import LinuxAgent
 from callboard.actors.mobile import MobileAgent
-from callboard.actors.processing import MACHINES
+from callboard.actors.processing import AGENTS, MACHINES
 from callboard.actors.runtime import EventStream, VirtualClock
 from callboard.actors.states import AgentStateManager, By, HostAgentStateManager, Move, Run
 from callboard.config import Limits
@@ -94,7 +94,7 @@ def agent_in(agent: type[Agent], status: str) -> tuple[Agent, EventStream]:
     """Make an agent that was never started, in the middle of its work: no thread, no jobs."""
     stream = EventStream(VirtualClock(), kept=10, queue=10)
     nothing = dict.fromkeys(field.name for field in dataclasses.fields(Backstage))
-    actor = agent(f"{agent.kind.value}/a/b", Backstage(**{**nothing, "stream": stream}))
+    actor = agent(f"{agent.kind.value}/a/b", Backstage(**{**nothing, "stream": stream, "agents": AGENTS}))
     assign = Assign(task_id="t", run_id="t/1", address=actor.address, token=1, request="do it", number=1)
     actor._run = Run(assign=assign, limits=Limits(), status=status)
     return actor, stream

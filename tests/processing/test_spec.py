@@ -1,0 +1,55 @@
+"""Kinds of agents of a program's own, in the table of one supervisor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from callboard import FunctionModel, Supervisor
+from callboard.actors.processing import AGENTS, ON_TARGET, AgentSpec, agent_table
+from callboard.actors.states import AppAgentStateManager, By
+from callboard.messages import AgentKind, BrokenMachineError, SettingsError
+
+OPERATOR = AgentSpec(name="operator", machine=AppAgentStateManager, strategies=ON_TARGET)
+
+
+def test_the_table_has_those_that_ship_and_the_given_ones():
+    assert [*agent_table(AGENTS, [OPERATOR])] == [*AgentKind, "operator"]
+    assert "operator" not in AGENTS
+
+
+def test_a_given_kind_takes_the_place_of_the_shipped_one_of_its_name():
+    mine = replace(OPERATOR, name="app", prompt="Be brief.")
+    assert agent_table(AGENTS, [mine])["app"] is mine
+    assert AGENTS["app"] is not mine
+
+
+@pytest.mark.parametrize("name", ["", "Operator", "7", "a/b", "a b", "record", 41 * "a"])
+def test_a_name_that_no_address_can_begin_with_is_refused(name):
+    with pytest.raises(SettingsError, match="can't be the name of a kind"):
+        agent_table(AGENTS, [replace(OPERATOR, name=name)])
+
+
+def test_two_kinds_of_one_name_are_refused():
+    with pytest.raises(SettingsError, match="two kinds are called 'operator'"):
+        agent_table(AGENTS, [OPERATOR, OPERATOR])
+
+
+def test_a_kind_whose_machine_lacks_a_state_is_refused():
+    class Extended(AppAgentStateManager):
+        initial = "CONTINUE"
+        transitions = {"CONTINUE": {"REVIEW": By.MODEL}, "REVIEW": {"FINISH": By.SYSTEM}, "FINISH": {}}  # noqa: RUF012
+
+    with pytest.raises(BrokenMachineError, match="no state class for REVIEW"):
+        agent_table(AGENTS, [replace(OPERATOR, machine=Extended)])
+
+
+def test_what_is_no_kind_of_agent_is_refused():
+    with pytest.raises(TypeError, match="expected AgentSpecs, found a str"):
+        agent_table(AGENTS, ["operator"])
+
+
+def test_a_model_for_an_unknown_kind_names_those_there_are():
+    with pytest.raises(SettingsError, match=r"'operater'; there are: host, .*, operator; did you mean 'operator'\?"):
+        Supervisor.start(models={"operater": FunctionModel(dict)}, agents=[OPERATOR])
