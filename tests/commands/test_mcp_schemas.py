@@ -7,9 +7,7 @@ from mcp_types import Tool
 
 from callboard.actors.commands import McpSession
 from callboard.actors.commands._mcp_client import RemoteTool
-from callboard.actors.models._schema import answer_schema
 from callboard.config import McpServer, Settings
-from callboard.messages import AgentKind
 from support import PATIENCE, lone
 
 OWN = {"type": "object", "properties": {"path": {"type": "string"}, "deep": {"type": "integer"}}, "required": ["path"]}
@@ -69,19 +67,15 @@ def test_a_null_counts_as_left_out():
 
 
 def test_a_model_gets_the_types_of_a_tool_that_runs(start, over_http):
-    forms = {}
+    offered = {}
 
     def answer(request):
-        assert request.kind is AgentKind.APP
-        forms.update(answer_schema(request))
+        offered.update({each.name: each.schema for each in request.tools})
         return {"Status": "FINISH", "Function": "notes.add", "Args": {"a": 2, "b": 3}}
 
     policy = [{"verdict": "allow", "tool": "notes.*"}]
     supervisor = start(app=answer, mcpServers={"notes": over_http}, policy=policy)
     assert supervisor.submit(lone()).result(PATIENCE).output == {"result": 5}
-    named = {
-        each["properties"]["Function"]["enum"][0]: each["properties"]["Args"]
-        for each in forms["$defs"]["Action"]["anyOf"]
-        if "Args" in each["properties"]
-    }
-    assert named["notes.add"]["properties"] == {"a": {"type": "integer"}, "b": {"type": "integer"}}
+    types = {name: part["type"] for name, part in offered["notes.add"]["properties"].items()}
+    assert types == {"a": "integer", "b": "integer"}
+    assert not offered["notes.add"].get("additionalProperties")

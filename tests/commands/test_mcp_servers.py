@@ -195,7 +195,7 @@ def test_hazards_that_the_operator_names_hold_instead(over_http, hazards):
     assert facts.hazards == {Hazard(each) for each in hazards}
 
 
-def test_a_tool_that_the_server_does_not_have_is_a_warning_with_the_nearest_name(start, over_http):
+def test_a_setting_of_a_tool_that_is_not_there_names_the_nearest(start, over_http):
     supervisor = start(mcpServers={"notes": {**over_http, "tools": {"wrds": {"offered": False}}}})
     warning = "mcpServers.notes.tools: the server has no tool 'wrds'; the nearest is 'words'"
     assert supervisor.warnings == (warning,)
