@@ -60,7 +60,7 @@ from callboard.actors.runtime import (
     refuse_own_thread,
 )
 from callboard.actors.servers import Server, shipped
-from callboard.config import EventLog, Settings, keys_of, load_prompts
+from callboard.config import EventLog, Settings, check_kinds, keys_of, load_prompts
 from callboard.messages import (
     AgentKind,
     BlackboardQuery,
@@ -122,7 +122,7 @@ class Supervisor:
         with ExitStack() as undo:
             self._log = EventLog(settings)
             undo.callback(self._log.close)
-            self._agents = agent_table(AGENTS, agents)
+            self._agents = _agents(settings, agents)
             self._models = named_models(settings, self._agents)
             self._secrets = Secrets(settings.secrets, keys_of(settings))
             named = record({**self._models, **given_models(models or {}, self._agents)}, settings, self._secrets.redact)
@@ -148,7 +148,7 @@ class Supervisor:
             self._sessions = [McpSession(name, server, settings) for name, server in settings.mcp_servers.items()]
             undo.callback(self._close_sessions, STOP_SECONDS)
             left_out = self._open_sessions()
-            self._toolbox = Toolbox([*shipped(settings), *servers], self._sessions, self._lanes)
+            self._toolbox = Toolbox([*shipped(settings), *servers], self._sessions, self._lanes, kinds=self._agents)
             self._open_servers(undo)
             services = self._services(named)
             self._root: pykka.ActorRef[Root] = Root.start(services, self._jobs, self._scheduler, opened.token)
@@ -282,7 +282,7 @@ class Supervisor:
             TypeError: If an argument is of the wrong type.
         """
         if settings is None or isinstance(settings, str | Path):
-            settings = Settings.load(settings)
+            settings = Settings.load(settings, kinds=[spec.name for spec in agents if isinstance(spec, AgentSpec)])
         if not isinstance(settings, Settings):
             msg = f"settings are a file's path, Settings, or nothing, not a {type(settings).__name__}"
             raise TypeError(msg)
@@ -606,6 +606,12 @@ def _check_types(servers: Sequence[Server], clock: Clock | None) -> None:
     if clock is not None and not isinstance(clock, Clock):
         msg = f"clock: expected a Clock, not a {type(clock).__name__}"
         raise TypeError(msg)
+
+
+def _agents(settings: Settings, agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:
+    table = agent_table(AGENTS, agents)
+    check_kinds(settings, table)
+    return table
 
 
 def _late(what: str, stopped: Sequence[pykka.Future[Any]], timeout: float) -> Iterator[str]:

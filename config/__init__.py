@@ -3,7 +3,7 @@
 from callboard.config._host_log import HostLog
 from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._keys import keys_of, output_redactor
-from callboard.config._kinds import check_kind
+from callboard.config._kinds import check_kind, check_kinds
 from callboard.config._limits import Budget, BudgetSettings, Limits
 from callboard.config._logging import EventLog, Said, log_line
 from callboard.config._observe import ObserveSettings
@@ -61,6 +61,7 @@ __all__ = [
     "Verdict",
     "YamlError",
     "check_kind",
+    "check_kinds",
     "fits",
     "in_force",
     "in_url",

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
+
+    from callboard.config._settings import Settings
 
 
 def check_kind(where: str, kind: str, kinds: Collection[str]) -> None:
@@ -27,3 +29,20 @@ def check_kind(where: str, kind: str, kinds: Collection[str]) -> None:
         hint = f"; did you mean {str(near[0])!r}?" if near else ""
         msg = f"{where}: there is no kind of agent {kind!r}; there are: {', '.join(kinds)}{hint}"
         raise SettingsError(msg)
+
+
+def check_kinds(settings: Settings, kinds: Collection[str]) -> None:
+    """Refuse settings that name a kind of agent that there is not.
+
+    Raises:
+        SettingsError: If they do.
+    """
+    for where, kind in _named(settings):
+        check_kind(where, kind, kinds)
+
+
+def _named(settings: Settings) -> Iterator[tuple[str, str]]:
+    for section, further in (("models", settings.models.further), ("prompts", settings.prompts.further)):
+        yield from ((f"{section}.{kind}", kind) for kind in further)
+    for name, server in settings.mcp_servers.items():
+        yield from ((f"mcpServers.{name}.agents.{place}", kind) for place, kind in enumerate(server.agents))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import Field, SecretStr, field_serializer, model_validator
+from pydantic import ConfigDict, Field, SecretStr, field_serializer, model_validator
 
 from callboard.config._secrets import in_arguments, in_url, masked
 from callboard.config._section import Section, Span
-from callboard.messages import AgentKind, Effect, Hazard
+from callboard.messages import AgentKind, Effect, Hazard, KindName
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +25,13 @@ class SystemSettings(Section):
 
 
 class Models(Section):
-    """The model of each kind of agent: `openai:gpt-5`, `scripted:FILE` …; what a host program passes in beats it."""
+    """The model of each kind of agent: `openai:gpt-5`, `scripted:FILE` …; what a host program passes in beats it.
+
+    Further keys are kinds of agents of the host program's own.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, str | None] = Field(init=False)
 
     host: str | None = None
     """The HostAgents' model."""
@@ -41,12 +47,20 @@ class Models(Section):
 
     def of(self, kind: str) -> str | None:
         """Give the model's name for a kind of agent."""
-        name: str | None = getattr(self, kind) if kind in set(AgentKind) else None
+        name: str | None = getattr(self, kind) if kind in set(AgentKind) else self.further.get(kind)
         return name
+
+    @property
+    def further(self) -> dict[str, str | None]:
+        """The models of kinds that do not ship."""
+        return self.__pydantic_extra__
 
 
 class Prompts(Section):
-    """Prompt files that replace the shipped ones."""
+    """Prompt files that replace the shipped ones. Further keys are kinds of agents of the host program's own."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Path | None] = Field(init=False)
 
     host: Path | None = None
     """The HostAgents' prompt."""
@@ -59,8 +73,13 @@ class Prompts(Section):
 
     def of(self, kind: str) -> Path | None:
         """Give the file of a kind of agent."""
-        path: Path | None = getattr(self, kind) if kind in set(AgentKind) else None
+        path: Path | None = getattr(self, kind) if kind in set(AgentKind) else self.further.get(kind)
         return path
+
+    @property
+    def further(self) -> dict[str, Path | None]:
+        """The files of kinds that do not ship."""
+        return self.__pydantic_extra__
 
 
 class Documents(Section):
@@ -106,7 +125,7 @@ class McpServer(Section):
     """Whether the supervisor starts without it if it can't be started; its tools are missing then, with a warning."""
     max_bytes: int = Field(default=10_000_000, ge=1000)
     """The longest message that is taken from it; a longer one ends the connection."""
-    agents: tuple[AgentKind, ...] = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
+    agents: tuple[KindName, ...] = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
     """The kinds of agent that are offered its tools."""
     trusted: bool = False
     """Whether its annotations are believed; otherwise each of its tools counts as `once`."""

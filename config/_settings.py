@@ -11,6 +11,7 @@ import pydantic_settings
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
 
+from callboard.config._kinds import check_kinds
 from callboard.config._limits import BudgetSettings, Limits
 from callboard.config._observe import ObserveSettings
 from callboard.config._policy import PolicySettings, as_rules
@@ -28,10 +29,10 @@ from callboard.config._sections import (
 )
 from callboard.config._supervision import SupervisionSettings
 from callboard.config._yaml import YamlError, load_yaml
-from callboard.messages import AnySecret, SettingsError
+from callboard.messages import AgentKind, AnySecret, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from pydantic.fields import FieldInfo
     from pydantic_settings import PydanticBaseSettingsSource
@@ -126,12 +127,21 @@ class Settings(BaseSettings):
         return init_settings, _Environment(settings_cls), YamlConfigSettingsSource(settings_cls)
 
     @classmethod
-    def load(cls, path: str | Path | None = None, *, base: Path | None = None, **changes: Any) -> Settings:  # noqa: ANN401 - whatever the fields take
+    def load(
+        cls,
+        path: str | Path | None = None,
+        *,
+        base: Path | None = None,
+        kinds: Collection[str] = (),
+        **changes: Any,  # noqa: ANN401 - whatever the fields take
+    ) -> Settings:
         """Read a settings file (YAML) and the environment.
 
         Args:
             path: The file; without one there are only the environment and the defaults.
             base: The folder that relative paths start from; by default the file's, else the current one.
+            kinds: The kinds of agents of the host program's own, which `models`, `prompts` and the `agents` of MCP
+                servers may name beside those that ship.
             changes: Sections that beat both.
 
         Raises:
@@ -155,6 +165,7 @@ class Settings(BaseSettings):
         except pydantic_settings.SettingsError as error:
             msg = f"the environment: {error}"
             raise SettingsError(msg) from error
+        _check_kinds(loaded, (*AgentKind, *kinds), where)
         settings = cls.model_construct(
             _fields_set=loaded.model_fields_set, **{name: getattr(loaded, name) for name in cls.model_fields}
         )
@@ -166,7 +177,29 @@ class Settings(BaseSettings):
         return self.base / path
 
 
+def _check_kinds(settings: Settings, kinds: Collection[str], where: str) -> None:
+    """Refuse further keys of `models` and `prompts`, but for kinds of agents that there are.
+
+    Raises:
+        SettingsError: If there is one; and if an MCP server's tools are for a kind that there is not.
+    """
+    lines = [
+        _unknown(where, [name, key], [*_known_keys([name]), *kinds])
+        for name, section in (("models", settings.models), ("prompts", settings.prompts))
+        for key in section.further
+        if key not in kinds
+    ]
+    if lines:
+        raise SettingsError("\n".join(lines))
+    try:
+        check_kinds(settings, kinds)
+    except SettingsError as error:
+        msg = f"{where}: {error}"
+        raise SettingsError(msg) from None
+
+
 _SPELLINGS = {"mcpServers": "mcp_servers"}
+_SHOWN = {name: spelling for spelling, name in _SPELLINGS.items()}
 
 
 def _check_readable(file: Path) -> None:
@@ -214,17 +247,21 @@ def _check_environment() -> None:
 
 def _explain(error: ValidationError, where: str) -> str:
     lines: list[str] = []
-    shown = {name: spelling for spelling, name in _SPELLINGS.items()}
     for problem in error.errors():
-        path = [shown.get(str(part), str(part)) for part in problem["loc"]]
+        path = [_SHOWN.get(str(part), str(part)) for part in problem["loc"]]
         if problem["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(path[-1], _known_keys(path[:-1]), n=1, cutoff=0.5)
-            known = ", ".join(shown.get(key, key) for key in _known_keys(path[:-1]))
-            hint = f"; did you mean {shown.get(near[0], near[0])!r}?" if near else f"; known are {known}"
-            lines.append(f"{where}: {'.'.join(path)}: unknown key{hint}")
+            lines.append(_unknown(where, path, _known_keys(path[:-1])))
         else:
             lines.append(f"{where}: {'.'.join(path)}: {problem['msg'].removeprefix('Value error, ')}")
     return "\n".join(lines)
+
+
+def _unknown(where: str, path: list[str], keys: Sequence[str]) -> str:
+    """Say that a key is unknown, with the nearest one that there is."""
+    known = [_SHOWN.get(key, key) for key in dict.fromkeys(keys)]
+    near = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.5)
+    hint = f"did you mean {_SHOWN.get(near[0], near[0])!r}?" if near else f"known are {', '.join(known)}"
+    return f"{where}: {'.'.join(path)}: unknown key; {hint}"
 
 
 def _known_keys(path: list[str]) -> list[str]:

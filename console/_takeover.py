@@ -59,7 +59,7 @@ def _check_can_go_on(history: History, settings: Settings, who: Attendance) -> N
     for assign in history.assigned:
         kind, target = agent_kind(assign.address), assign.target
         if settings.models.of(kind) is None:
-            fail(f"{task_id} needs a model for {assign.address}, and models.{kind.value} names none{_ELSEWHERE}")
+            fail(f"{task_id} needs a model for {assign.address}, and models.{kind} names none{_ELSEWHERE}")
         if target is not None and target.server not in servers:
             fail(f"{task_id} works on {target.id} of the server {target.server!r}, which is not there{_ELSEWHERE}")
     for ask in history.waiting:

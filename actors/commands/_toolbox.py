@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands._tools import BoundTool, LocalTool
 from callboard.actors.commands._unmatched import KnownTool, unmatched
+from callboard.config import check_kind
 from callboard.messages import AgentKind, CommandType, Observation, SettingsError, Target, encodable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from callboard.actors.commands._mcp_client import McpSession
     from callboard.actors.runtime import Lanes
@@ -25,11 +26,19 @@ KEPT = 1000
 class Toolbox:
     """Finds the server of a target, and the tools that an agent has on it. Thread-safe once made."""
 
-    def __init__(self, servers: Sequence[Server], sessions: Sequence[McpSession], lanes: Lanes) -> None:
-        """Collect the servers' tools.
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        sessions: Sequence[McpSession],
+        lanes: Lanes,
+        *,
+        kinds: Collection[str] = tuple(AgentKind),
+    ) -> None:
+        """Collect the servers' tools, for the kinds of agents that there are.
 
         Raises:
-            SettingsError: If two servers have the same name, or offer HostAgents tools of the same name.
+            SettingsError: If a tool is for a kind that there is not, or two servers have the same name, or offer
+                HostAgents tools of the same name.
         """
         self._servers: dict[str, Server] = {}
         self._tools: dict[str, tuple[ServerTool, ...]] = {}
@@ -43,6 +52,9 @@ class Toolbox:
                 raise SettingsError(msg)
             self._servers[server.name] = server
             self._tools[server.name] = server.tools()
+            for tool in self._tools[server.name]:
+                for kind in sorted(tool.agents):
+                    check_kind(f"the tool {tool.name!r} of {server.name!r}", kind, kinds)
         self._check_host_tools()
 
     def _check_host_tools(self) -> None:

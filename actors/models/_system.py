@@ -55,7 +55,7 @@ _PARTS = {
     "Questions": "what you must know, each with the possible answers, if those are few.",
 }
 
-_RESULTS = {
+_RESULTS: dict[str, str] = {
     AgentKind.HOST: "what the request asked to be told, in words; null if it asked for a deed.",
     AgentKind.APP: "what you hand over: for data that you read, the reference to it (${steps.…}), never in words; to a "
     "question, the answer in words; null if you were asked for a deed.",

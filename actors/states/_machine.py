@@ -215,7 +215,7 @@ class AgentStateManager:
         """Bind a state class to this machine; one that belongs to another machine stays there, and is derived from."""
         if "manager" in state_class.__dict__ and state_class.manager is not cls:
             members = {"__slots__": (), "__module__": state_class.__module__, "__doc__": state_class.__doc__}
-            state_class = type(state_class)(state_class.__name__, (state_class,), members)
+            state_class = type(state_class.__name__, (state_class,), members)
         state_class.manager = cls
         return state_class
 
@@ -225,7 +225,7 @@ class AgentStateManager:
         if status not in cls._classes and status in cls.transitions:
             above = next((base for base in cls.__mro__[1:] if status in base.__dict__.get("_classes", ())), None)
             if above is not None:
-                return cls._classes.setdefault(status, cls._own(above._classes[status]))  # noqa: SLF001 - its own kind
+                return cls._classes.setdefault(status, cls._own(above.__dict__["_classes"][status]))
         return cls._classes.get(status)
 
     @classmethod

@@ -479,7 +479,8 @@ def test_every_field_has_a_default_but_two(model, name):
 
 @pytest.mark.parametrize("model", sections())
 def test_every_section_refuses_unknown_keys_and_changes(model):
-    assert model.model_config["extra"] == "forbid"
+    open_ones = {"Models", "Prompts"}  # `Settings.load` refuses what is no kind of agent there
+    assert model.model_config["extra"] == ("allow" if model.__name__ in open_ones else "forbid")
     assert model.model_config["frozen"]
 
 
@@ -497,3 +498,19 @@ def test_the_defaults_are_settings_that_can_be_loaded(write):
 def test_every_default_span_of_time_is_finite(name):
     seconds = getattr(Limits(), name)
     assert seconds is None or math.isfinite(seconds)
+
+
+def test_a_further_kind_is_a_key_only_where_it_is_known(write):
+    path = write("models: {operator: 'scripted:a.yaml'}\nprompts: {operator: mine.md}")
+    loaded = Settings.load(path, kinds=["operator"])
+    assert loaded.models.of("operator") == "scripted:a.yaml"
+    assert loaded.prompts.of("operator") == Path("mine.md")
+    with pytest.raises(SettingsError, match=r"models\.operator: unknown key; known are host, app"):
+        Settings.load(path)
+    with pytest.raises(SettingsError, match=r"models\.operator: unknown key; did you mean 'operater'\?"):
+        Settings.load(path, kinds=["operater"])
+
+
+def test_a_mistyped_kind_is_refused_with_the_nearest_one(write):
+    with pytest.raises(SettingsError, match=r"models\.hots: unknown key; did you mean 'host'\?"):
+        Settings.load(write("models: {hots: 'scripted:a.yaml'}"), kinds=["operator"])

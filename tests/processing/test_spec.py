@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from callboard import FunctionModel, Supervisor
+from callboard import FunctionModel, Settings, Supervisor, tool
 from callboard.actors.processing import AGENTS, ON_TARGET, AgentSpec, agent_table
 from callboard.actors.states import AppAgentStateManager, By
-from callboard.messages import AgentKind, BrokenMachineError, SettingsError
+from callboard.messages import AgentKind, BrokenMachineError, Effect, SettingsError
+from callboard.testing import MemoryServer
 
 OPERATOR = AgentSpec(name="operator", machine=AppAgentStateManager, strategies=ON_TARGET)
 
@@ -53,3 +54,20 @@ def test_what_is_no_kind_of_agent_is_refused():
 def test_a_model_for_an_unknown_kind_names_those_there_are():
     with pytest.raises(SettingsError, match=r"'operater'; there are: host, .*, operator; did you mean 'operator'\?"):
         Supervisor.start(models={"operater": FunctionModel(dict)}, agents=[OPERATOR])
+
+
+class Wrong(MemoryServer):
+    @tool(effect=Effect.READ, agents=("operater",))
+    def peek(self) -> str:
+        """Peek."""
+        return ""
+
+
+def test_a_tool_for_an_unknown_kind_names_the_nearest():
+    with pytest.raises(SettingsError, match=r"the tool 'peek' of 'memory': .* did you mean 'operator'\?"):
+        Supervisor.start(servers=[Wrong()], agents=[OPERATOR])
+
+
+def test_settings_that_were_made_by_hand_are_refused_at_the_start():
+    with pytest.raises(SettingsError, match=r"models\.operator: there is no kind of agent 'operator'"):
+        Supervisor.start(Settings(models={"operator": "scripted:a.yaml"}))
