@@ -130,6 +130,8 @@ class CommandResult(Message):
     """The tool's, if it ran; None if nothing ran, and from versions that did not keep it."""
     value: JsonValue = None
     """What the tool answered, as JSON."""
+    pictures: tuple[bytes, ...] = ()
+    """Pictures that the tool answered, as PNG."""
     error: str = ""
     """Why it failed or was skipped, in words for the model."""
     artifacts: tuple[str, ...] = ()

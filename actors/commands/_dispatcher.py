@@ -87,7 +87,7 @@ class Dispatcher:
         error = encodable(error)
         status = ResultStatus.FAILURE if error else ResultStatus.SUCCESS
         seconds = time.perf_counter() - start
-        wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made)}
+        wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made), "pictures": tuple(deed.pictures)}
         did = {"effect": effect, "in_doubt": in_doubt, "broke": broke}
         return _result(command, status, value=value, error=error, seconds=seconds, **wrote, **did)
 

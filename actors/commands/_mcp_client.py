@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands._canonical import by_schema
 from callboard.actors.commands._mcp_connection import ConnectionLostError, McpConnection, reason
+from callboard.actors.commands._mcp_content import answer_of
 from callboard.actors.commands._policy import Facts
 from callboard.actors.commands._secrets import Place
 from callboard.actors.commands._tools import (
@@ -17,7 +18,6 @@ from callboard.actors.commands._tools import (
     declared_secret,
     effect_of,
     schema_problem,
-    value_of,
 )
 from callboard.actors.commands._unmatched import nearest
 from callboard.actors.models import ToolInfo
@@ -102,8 +102,10 @@ class McpSession:
         for name in self._server.tools.keys() - set(names):
             yield f"mcpServers.{self.name}.tools: the server has no tool {name!r}{nearest(name, names)}"
 
-    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
-        """Call a tool over the protocol.
+    async def call(
+        self, tool: str, arguments: Mapping[str, JsonValue], pictures: list[bytes] | None = None
+    ) -> JsonValue:
+        """Call a tool over the protocol; pictures in its answer are added to `pictures`.
 
         Raises:
             ToolFailure: If it answered with an error.
@@ -112,10 +114,13 @@ class McpSession:
         """
         connection = await self._connected()
         try:
-            return value_of(await connection.call(tool, arguments), wrapped=False)
+            answer = answer_of(await connection.call(tool, arguments))
         except asyncio.CancelledError:  # it took too long, or its task was stopped: the server may hang
             self._checking = asyncio.ensure_future(connection.check())
             raise
+        if pictures is not None:
+            pictures += answer.pictures
+        return answer.value
 
     async def _connected(self) -> McpConnection:
         """Give a connection that holds, as far as is known.
@@ -264,7 +269,7 @@ class RemoteTool(BoundTool):
         with deed.committing():
             pass
         try:
-            return await self._session.call(self._tool.name, arguments)
+            return await self._session.call(self._tool.name, arguments, deed.pictures)
         except ConnectionLostError as error:
             if self.info.effect is Effect.READ:
                 msg = f"{error}; it only reads"

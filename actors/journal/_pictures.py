@@ -140,7 +140,9 @@ def _exchanged(value: Any, exchange: Callable[[bytes], bytes | None]) -> Any:  #
             return value.model_copy(update=changes) if changes else value
         case tuple():
             items = tuple(_exchanged(item, exchange) for item in value)
-            return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+            if all(new is old for new, old in zip(items, value, strict=True)):
+                return value
+            return tuple(new for new, old in zip(items, value, strict=True) if new is not None or old is None)
         case _:
             return value
 

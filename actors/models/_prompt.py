@@ -11,7 +11,7 @@ from callboard.actors.models._history import steps, subtasks
 from callboard.actors.models._labels import labelled
 from callboard.actors.models._manual import not_now
 from callboard.actors.models._references import References
-from callboard.actors.models._schema import offered_tools
+from callboard.actors.models._schema import offered_tools, own_steps
 from callboard.actors.models._system import system_of
 from callboard.messages import Board, TargetKind
 
@@ -28,6 +28,8 @@ CHARACTERS = 4
 """Characters of a token, about; for estimates and bounds."""
 PICTURE = 1500
 """Tokens of a picture, about."""
+MOST_ANSWERED = 4
+"""So many pictures that tools returned are shown."""
 _KINDS = {Board.REQUESTS: "earlier request of", Board.QUESTIONS: "answer of", Board.NOTES: "note of"}
 
 
@@ -77,11 +79,21 @@ def prompt_of(
     )
     picture = request.observation.annotated or request.observation.picture if pictures else None
     shown: tuple[str | bytes, ...] = () if picture is None else ("The picture shows the same:", picture)
+    shown += tuple(_answered(request)) if pictures else ()
     after = "\n\n".join(ending(request, short=short))
     if actions is not None:
         after += f" Put at most {actions} action{'' if actions == 1 else 's'} into it."
     summarised, dropped = left.summarised + history.summarised, left.dropped + history.dropped
     return Prompt(system_of(request), (before, *shown, after), summarised, dropped)
+
+
+def _answered(request: ModelRequest) -> Iterator[str | bytes]:
+    """Show the pictures that tools answered in the latest step."""
+    latest = own_steps(request)[-1:]
+    found = [picture for record in latest for result in record.results for picture in result.pictures][:MOST_ANSWERED]
+    if found:
+        yield "Pictures that the latest actions returned, in their order:"
+        yield from found
 
 
 def _asked(request: ModelRequest) -> Iterator[str]:

@@ -27,7 +27,7 @@ BASE = "${base}"
 _KEYS = {"address", "call"}
 """What finds a request in a recording; no part of its fingerprint."""
 _UNSEEN = {"task_id", "run_id", "call_id", "seconds", "usage", "fingerprint", "binds", "server", "token", "program"}
-_UNSEEN |= {"group", "owner", "kinds", "box", "picture", "annotated"}
+_UNSEEN |= {"group", "owner", "kinds", "box", "picture", "annotated", "pictures"}
 """Fields that no model decides on, or that are others each time. Of pictures one pixel more or less would be another
 question."""
 _VARIES = {"modified", "size"}

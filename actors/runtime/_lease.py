@@ -119,6 +119,8 @@ class Deed:
         self.artifacts: list[str] = []
         self.effect: Effect | None = None
         """What the tool does to the world; None until it is known which one it is."""
+        self.pictures: list[bytes] = []
+        """Pictures that the tool answered, as PNG."""
         self.made: list[str] = []
         """Those of the files that were not there before."""
         self._valid = True

@@ -10,16 +10,18 @@ import stat
 import pytest
 
 from callboard.actors.journal import JournalReader
-from callboard.actors.journal._pictures import Pictures, _holders
+from callboard.actors.journal._pictures import Pictures, _holders, picture_path
 from callboard.messages import (
     ApprovalRequest,
     Captured,
+    CommandResult,
     Decision,
     Event,
     JournalError,
     Message,
     Observation,
     Outcome,
+    ResultStatus,
     StepDone,
     StepRecord,
     SubtaskFailed,
@@ -210,7 +212,7 @@ def test_what_is_not_named_is_swept_away(kept, place, files, a_row):
 def test_only_messages_that_can_have_a_picture_are_searched_for_one():
     assert _holders(Event) == ()
     assert _holders(StepDone) == ("record",)
-    assert _holders(StepRecord) == ("observation",)
+    assert _holders(StepRecord) == ("observation", "results")
     assert _holders(TaskResult) == ("subtasks",)
 
 
@@ -219,3 +221,12 @@ def test_a_message_without_a_picture_stays_the_same_object(tmp_path):
     assert pictures.put_away(message, lambda name, size: None) is message
     assert pictures.bring_back(message) is message
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lost_picture_of_a_result_leaves_the_others(tmp_path):
+    kept = Pictures(tmp_path / "journal.db")
+    result = CommandResult(call_id="1", tool="t", status=ResultStatus.SUCCESS, pictures=(b"one", b"two"))
+    stored = kept.put_away(result, lambda _name, _size: None)
+    assert kept.bring_back(stored) == result
+    picture_path(tmp_path / "journal.db", b"one").unlink()
+    assert kept.bring_back(stored).pictures == (b"two",)

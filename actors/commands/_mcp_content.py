@@ -1,0 +1,124 @@
+"""Content of third-party tools' answers: pictures are kept, everything else becomes JSON or words, within bounds."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent
+
+from callboard.actors.commands._tools import ToolFailure, value_of
+
+if TYPE_CHECKING:
+    from mcp_types import ContentBlock
+    from pydantic import JsonValue
+
+MOST_CHARACTERS = 50_000
+"""A longer text is cut."""
+MOST_PICTURES = 4
+"""More pictures in one answer are not kept."""
+MOST_PICTURE_BYTES = 3_500_000
+"""A larger picture is not kept: providers refuse it."""
+_PNG = b"\x89PNG\r\n\x1a\n"
+_SHORT = 300
+"""The longest that a URI, a name or a type may be in words."""
+
+
+class Answer(NamedTuple):
+    """A tool's answer."""
+
+    value: JsonValue
+    pictures: tuple[bytes, ...]
+    """As PNG."""
+
+
+def answer_of(result: CallToolResult) -> Answer:
+    """Turn a result into JSON and pictures; what can be neither is named in words, with its type and size.
+
+    Raises:
+        ToolFailure: If the tool failed.
+    """
+    texts: list[str] = []
+    named: list[str] = []
+    pictures: list[bytes] = []
+    for block in result.content:
+        words = _words(block, pictures)
+        (texts if isinstance(block, TextContent) else named).append(words)
+    blocks: list[ContentBlock] = [TextContent(text="\n".join(texts))] if texts else []
+    try:
+        value = value_of(result.model_copy(update={"content": blocks}), wrapped=False)
+    except ToolFailure as error:
+        raise ToolFailure(_cut("\n".join((str(error), *named)))) from error
+    if result.structured_content is not None:
+        whole: JsonValue = {"structured": value, "content": [*named]} if named else value
+        return Answer(_bounded(whole), tuple(pictures))
+    return Answer(_cut("\n".join((*texts, *named))) or None, tuple(pictures))
+
+
+def _words(block: ContentBlock, pictures: list[bytes]) -> str:
+    """Say in words what a part of an answer is; a picture that can be kept is added to `pictures`."""
+    match block:
+        case TextContent():
+            return block.text
+        case ImageContent():
+            return _picture(block, pictures)
+        case AudioContent():
+            return f"[audio, {_short(block.mime_type)}, {_size(block.data)}; not kept]"
+        case ResourceLink():
+            size = "unknown size" if block.size is None else f"{block.size} bytes"
+            kind = _short(block.mime_type or "unknown type")
+            return f"[link to the resource {_short(block.uri)}, {_short(block.name)!r}, {kind}, {size}; not read]"
+        case EmbeddedResource():
+            return _resource(block)
+
+
+def _picture(block: ImageContent, pictures: list[bytes]) -> str:
+    about = f"{_short(block.mime_type)}, {_size(block.data)}"
+    try:
+        data = base64.b64decode(block.data, validate=True)
+    except ValueError:
+        return f"[picture, {about}; not kept: it is no base64]"
+    if not data.startswith(_PNG):
+        return f"[picture, {about}; not kept: it is no PNG]"
+    if len(data) > MOST_PICTURE_BYTES:
+        return f"[picture, {about}; not kept: it is larger than {MOST_PICTURE_BYTES} bytes]"
+    if len(pictures) >= MOST_PICTURES:
+        return f"[picture, {about}; not kept: the answer has {MOST_PICTURES} before it]"
+    pictures.append(data)
+    return f"[picture {len(pictures)}, {about}]"
+
+
+def _resource(block: EmbeddedResource) -> str:
+    resource: Any = block.resource
+    kind = _short(resource.mime_type or "unknown type")
+    if hasattr(resource, "text"):
+        return f"[resource {_short(resource.uri)}, {kind}, {len(resource.text)} characters]\n{resource.text}"
+    return f"[resource {_short(resource.uri)}, {kind}, {_size(resource.blob)}; not kept]"
+
+
+def _size(data: str) -> str:
+    return f"{max(0, len(data) * 3 // 4 - data[-2:].count('='))} bytes"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
+
+
+def _cut(text: str) -> str:
+    """Cut a text that is too long, and say so in it."""
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    return f"{text[:MOST_CHARACTERS]}… [cut: {len(text) - MOST_CHARACTERS} of {len(text)} characters are left out]"
+
+
+def _bounded(value: JsonValue) -> JsonValue:
+    """Cut each text in a value that is too long."""
+    match value:
+        case str():
+            return _cut(value)
+        case list():
+            return [_bounded(item) for item in value]
+        case dict():
+            return {name: _bounded(item) for name, item in value.items()}
+        case _:
+            return value

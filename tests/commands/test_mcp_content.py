@@ -1,0 +1,140 @@
+"""Content of third-party tools' answers: pictures, resources, audio, and long texts."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from contextlib import asynccontextmanager
+
+import pytest
+from mcp_types import CallToolResult, ImageContent, ResourceLink, TextContent
+
+from callboard.actors.commands import McpSession, ToolFailure
+from callboard.actors.commands._mcp_content import MOST_CHARACTERS, MOST_PICTURES, answer_of
+from callboard.config import McpServer, Settings
+from callboard.messages import ResultStatus
+from support import PATIENCE, lone
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+SHOWS = """
+import base64, sys
+import anyio
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+from mcp_types import (
+    AudioContent, BlobResourceContents, CallToolResult, EmbeddedResource, ImageContent, ListToolsResult, ResourceLink,
+    TextContent, TextResourceContents, Tool,
+)
+
+CONTENT = [
+    TextContent(text="two charts"),
+    ImageContent(data=sys.argv[1], mime_type="image/png"),
+    ImageContent(data=base64.b64encode(b"JFIF").decode(), mime_type="image/jpeg"),
+    AudioContent(data=base64.b64encode(b"12345").decode(), mime_type="audio/wav"),
+    ResourceLink(uri="file:///a.csv", name="a", mime_type="text/csv", size=7),
+    EmbeddedResource(resource=TextResourceContents(uri="note:1", mime_type="text/plain", text="inside")),
+    EmbeddedResource(resource=BlobResourceContents(uri="note:2", blob=base64.b64encode(b"123").decode())),
+]
+
+
+async def list_tools(ctx, params):
+    return ListToolsResult(tools=[Tool(name="show", input_schema={"type": "object"})])
+
+
+async def call_tool(ctx, params):
+    return CallToolResult(content=CONTENT)
+
+
+async def main():
+    server = Server("shows", on_list_tools=list_tools, on_call_tool=call_tool)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+anyio.run(main)
+"""
+
+TOLD = """two charts
+[picture 1, image/png, 70 bytes]
+[picture, image/jpeg, 4 bytes; not kept: it is no PNG]
+[audio, audio/wav, 5 bytes; not kept]
+[link to the resource file:///a.csv, 'a', text/csv, 7 bytes; not read]
+[resource note:1, text/plain, 6 characters]
+inside
+[resource note:2, unknown type, 3 bytes; not kept]"""
+
+
+@pytest.fixture
+def shows(tmp_path):
+    program = tmp_path / "shows.py"
+    program.write_text(SHOWS, encoding="utf-8")
+    return {"command": sys.executable, "args": [str(program), base64.b64encode(PNG).decode()]}
+
+
+@asynccontextmanager
+async def opened(server):
+    session = McpSession("notes", McpServer.model_validate(server), Settings.load())
+    await session.open()
+    try:
+        yield session
+    finally:
+        await session.close()
+
+
+async def test_each_part_of_an_answer_is_kept_or_named(shows, dispatch, command):
+    async with opened(shows) as session:
+        (result,) = await dispatch(session, command("notes.show"))
+    assert (result.status, result.value, result.pictures) == (ResultStatus.SUCCESS, TOLD, (PNG,))
+
+
+def test_pictures_survive_in_the_journal(begin, shows):
+    calls = []
+
+    def answer(request):
+        calls.append([result.pictures for record in request.memory for result in record.results])
+        return {"Status": "CONTINUE" if request.call == 1 else "FAIL", "Function": "notes.show", "Args": {}}
+
+    allowed = [{"verdict": "allow", "tool": "notes.*"}]
+    supervisor = begin(app=answer, mcpServers={"notes": shows}, policy=allowed)
+    handle = supervisor.submit(lone(id="one"))
+    handle.result(PATIENCE)
+    folder = supervisor.settings.journal.path.with_name("journal.db.pictures")
+    supervisor.stop()
+    assert [path.read_bytes() for path in folder.glob("*/*.png")] == [PNG]
+    assert calls[-1] == [(PNG,)]
+
+
+def test_a_text_that_is_too_long_is_cut_and_says_so():
+    answer = answer_of(CallToolResult(content=[TextContent(text="x" * (MOST_CHARACTERS + 5))]))
+    assert answer.value == "x" * MOST_CHARACTERS + "… [cut: 5 of 50005 characters are left out]"
+    structured = CallToolResult(content=[], structured_content={"rows": ["y" * (MOST_CHARACTERS + 1)]})
+    assert answer_of(structured).value["rows"][0].endswith("… [cut: 1 of 50001 characters are left out]")
+
+
+def test_more_pictures_than_are_kept_are_named():
+    image = ImageContent(data=base64.b64encode(PNG).decode(), mime_type="image/png")
+    answer = answer_of(CallToolResult(content=[image] * (MOST_PICTURES + 1)))
+    assert len(answer.pictures) == MOST_PICTURES
+    assert "not kept: the answer has 4 before it" in answer.value
+
+
+def test_what_stands_beside_structured_content_is_named():
+    link = ResourceLink(uri="file:///a.csv", name="a")
+    answer = answer_of(CallToolResult(content=[link], structured_content={"rows": 3}))
+    assert answer.value["structured"] == {"rows": 3}
+    assert "file:///a.csv" in answer.value["content"][0]
+
+
+def test_what_is_no_base64_is_named():
+    answer = answer_of(CallToolResult(content=[ImageContent(data="?", mime_type="image/png")]))
+    assert answer.pictures == ()
+    assert "it is no base64" in answer.value
+
+
+def test_a_failure_tells_all_its_parts():
+    image = ImageContent(data="", mime_type="image/png")
+    with pytest.raises(ToolFailure, match=r"no paper\n\[picture, image/png, 0 bytes; not kept: it is no PNG\]"):
+        answer_of(CallToolResult(content=[TextContent(text="no paper"), image], is_error=True))
