@@ -173,7 +173,7 @@ class Supervisor:
         undo.callback(self._lanes.close, STOP_SECONDS)
         self._life.open(seconds)
         undo.callback(self._life.close, STOP_SECONDS)
-        self._lookup = TargetLookup(servers, self._lanes, self._loop, seconds)
+        self._lookup = TargetLookup(servers, self._lanes, self._loop, seconds, self._agents)
 
     def _tell_left_out(self, left_out: Mapping[str, str]) -> Iterator[str]:
         """Tell of optional MCP servers that could not be started."""

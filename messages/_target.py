@@ -10,7 +10,7 @@ from callboard.messages._base import Address, AgentKind, KindName, TaskId, Term,
 from callboard.messages._blackboard import Shared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 
 class TargetKind(Term):
@@ -48,6 +48,9 @@ class Target(Value):
     """What is leased together: all windows of one desktop share its keyboard and focus. Empty: this address alone."""
     owner: str = ""
     """The task that opened it, by its id: only this task and its follow-ups see and lease it. Empty: every task may."""
+    base: str = ""
+    """The address at which its server knows it, where it is offered to a further kind; its id is then
+    ``<kind>:<id>``."""
     takes: dict[str, JsonValue] = Field(default_factory=dict)
     """For an application: the JSON Schema of the arguments that opening it takes, such as a file or an address."""
 
@@ -55,6 +58,27 @@ class Target(Value):
     def lease_key(self) -> str:
         """The name of the lease: the group, or the address where there is none."""
         return self.group or self.address
+
+    @property
+    def native(self) -> Target:
+        """The target as its server knows it."""
+        if not self.base:
+            return self
+        id_ = self.id.removeprefix(f"{agent_kind(self.address)}:")
+        group = "" if self.group == self.base else self.group
+        return self.model_copy(update={"id": id_, "address": self.base, "group": group, "base": ""})
+
+    def offers(self, known: Collection[str]) -> tuple[Target, ...]:
+        """Give the targets that agents see: one for each of its kinds that is known, all with one lease."""
+        own = agent_kind(self.address)
+        kinds = dict.fromkeys(self.kinds or (own,))
+        return tuple(self if kind == own else self._for(kind) for kind in kinds if kind in known)
+
+    def _for(self, kind: str) -> Target:
+        address = f"{kind}/{self.address.partition('/')[2]}"
+        return self.model_copy(
+            update={"id": f"{kind}:{self.id}", "address": address, "group": self.lease_key, "base": self.address}
+        )
 
     def open_to(self, task_id: TaskId, session: TaskId | None = None) -> bool:
         """Return whether a task may see and lease it; `session` is the conversation that the task belongs to."""

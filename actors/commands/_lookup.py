@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands._toolbox import find_target
 from callboard.actors.runtime import refuse_own_thread
-from callboard.messages import Target, TargetKind, TaskRefusedError, UnknownTargetError, reason_of
+from callboard.messages import AgentKind, Target, TargetKind, TaskRefusedError, UnknownTargetError, reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from callboard.actors.runtime import EventLoop, Lanes
     from callboard.actors.servers import Server
@@ -20,8 +20,16 @@ if TYPE_CHECKING:
 class TargetLookup:
     """Asks all servers, each on its lane. For the host program's threads; it blocks."""
 
-    def __init__(self, servers: Sequence[Server], lanes: Lanes, loop: EventLoop, seconds: Seconds) -> None:
-        """Make it; a server may take so many seconds."""
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        lanes: Lanes,
+        loop: EventLoop,
+        seconds: Seconds,
+        kinds: Collection[str] = tuple(AgentKind),
+    ) -> None:
+        """Make it; a server may take so many seconds, and targets are offered to these kinds of agents."""
+        self._kinds = kinds
         self._servers = servers
         self._lanes = lanes
         self._loop = loop
@@ -56,7 +64,8 @@ class TargetLookup:
                 listed: Any = answer.result(self._seconds)
                 if inspect.iscoroutine(listed):
                     listed = self._loop.submit(listed).result(self._seconds)
-                found += [Target.model_validate(target) for target in listed]
+                for target in listed:
+                    found += Target.model_validate(target).offers(self._kinds)
             except Exception as error:  # noqa: BLE001 - an edge: a server of the host program's
                 down = TaskRefusedError(f"the targets of {server.name} can't be listed: {reason_of(error)}")
                 down.__cause__ = error

@@ -128,12 +128,13 @@ class Toolbox:
 
     def _bind(self, kind: str, target: Target | None) -> Tools:
         servers = self.servers if target is None else (self.server(target),)
+        native = target.native if target is not None else None
         root = target.address.split("/")[1] if target is not None else ""
         tools: Tools = {}
         for server in servers:
             for tool in self._tools[server.name]:
                 if kind in tool.agents and (not tool.roots or root in tool.roots):
-                    tools[tool.name] = LocalTool(server, tool, target, self._lanes)
+                    tools[tool.name] = LocalTool(server, tool, native, self._lanes)
         for session in self._sessions:
             if kind in session.agents:
                 tools.update({tool.info.name: tool for tool in session.tools()})

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from callboard.actors.commands import IDENTITY
 from callboard.actors.processing._action_list import SOMEBODY, UNSEEN, ActionList, changes
 from callboard.actors.processing._phases import Acted
-from callboard.messages import Action, Held, ResultStatus, Target, TargetKind
+from callboard.messages import Action, Held, ResultStatus, Target, TargetKind, agent_kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ async def act_as_host(context: Context, run: Run, observation: Observation, deci
     target = decision.target
     if target is None or target.kind is not TargetKind.APPLICATION or target.start is None:
         return await act(context, run, observation, decision)
-    start = Action(tool=target.start, arguments={"name": target.id})
+    start = Action(tool=target.start, arguments={"name": target.native.id})
     return in_window(
         await act(context, run, observation, decision.model_copy(update={"actions": (*decision.actions, start)}))
     )
@@ -80,6 +80,8 @@ def in_window(acted: Acted) -> Acted:
         return replace(acted, decision=acted.decision.model_copy(update={"status": "CONTINUE", "target": None}))
     try:
         window = Target.model_validate(started.value, strict=False)
+        kind = agent_kind(target.address)
+        window = next(iter(window.offers({kind})), window)
     except ValidationError as error:
         msg = f"{target.start} answered with no target: {error}"
         raise TypeError(msg) from error

@@ -38,7 +38,8 @@ async def collect_targets(context: Context, run: Run) -> Observation:
         except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
             notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
     task_id, secrets = run.assign.task_id, context.services.secrets
-    targets = [target for target in targets if target.open_to(task_id, run.assign.session)]
+    offers = (each for target in targets for each in target.offers(context.services.agents))
+    targets = [target for target in offers if target.open_to(task_id, run.assign.session)]
     hidden = [target for target in targets if secrets.in_target(task_id, target)]
     if hidden:
         targets = [target for target in targets if target not in hidden]
@@ -245,7 +246,7 @@ async def in_time(context: Context, work: Awaitable[_T], what: str) -> _T:
 
 
 def target_of(run: Run) -> Target:
-    """Give the target of a run that has one.
+    """Give the target of a run that has one, as its server knows it.
 
     Raises:
         LookupError: If it has none; only a HostAgent's run may.
@@ -253,4 +254,4 @@ def target_of(run: Run) -> Target:
     if run.assign.target is None:
         msg = f"{run.assign.address} was assigned no target"
         raise LookupError(msg)
-    return run.assign.target
+    return run.assign.target.native
