@@ -10,7 +10,17 @@ import pykka
 from callboard.actors.journal import Row
 from callboard.actors.processing import AGENTS
 from callboard.actors.runtime import ScheduledActor
-from callboard.actors.states import Run, controls_of, evolve, fold, last_action, last_look, memory_key, moved
+from callboard.actors.states import (
+    Run,
+    WorkingState,
+    controls_of,
+    evolve,
+    fold,
+    last_action,
+    last_look,
+    memory_key,
+    moved,
+)
 from callboard.messages import (
     AgentCrashedError,
     Answer,
@@ -218,7 +228,7 @@ class Agent(ScheduledActor):
         run = self._run = evolve(run, busy=True, job=run.job + 1)
         state = self.machine.get_state(run.status)
         processing = backstage.pipelines[self._kind].under(lease)
-        if state.name() in {"CONTINUE", "SCREENSHOT"}:
+        if isinstance(state, WorkingState):
             self._tell(EventName.STEP_STARTED, step=run.steps + 1)
         backstage.jobs.start(lease, lambda: state.handle(processing, run), self._back(run, lease))
 

@@ -1,0 +1,74 @@
+"""A kind of agent of one's own: it works in windows as an AppAgent does, and reviews its work before it is done."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from callboard import FunctionModel, ModelRequest, Supervisor, Task, tool
+from callboard.actors.processing import ON_TARGET, AgentSpec
+from callboard.actors.states import AppAgentStateManager, By, Table, WorkingState
+from callboard.messages import Effect
+from callboard.testing import MemoryServer
+
+
+class EditorStateManager(AppAgentStateManager):
+    """The AppAgent's machine with one state more. The states of all other rows are inherited."""
+
+    initial = "CONTINUE"
+    transitions: ClassVar[Table] = {
+        **AppAgentStateManager.transitions,
+        "CONTINUE": {**AppAgentStateManager.transitions["CONTINUE"], "REVIEW": By.MODEL},
+        "REVIEW": dict(AppAgentStateManager.transitions["CONTINUE"]),
+    }
+
+
+@EditorStateManager.register("REVIEW")
+class ReviewState(WorkingState):
+    """Look at the finished text, and either finish or continue."""
+
+    __slots__ = ()
+
+
+class Memos(MemoryServer):
+    """Memos in memory, for AppAgents and editors."""
+
+    @tool(effect=Effect.IDEMPOTENT, agents=("editor",))
+    def rewrite(self, target: str, control_id: str, text: str) -> str:
+        """Replace a field's text."""
+        return self.write(target, control_id, text)
+
+
+def model(request: ModelRequest) -> dict[str, Any]:
+    """Write a greeting, correct it in the review, and finish."""
+    text = request.observation.controls[0].detail["text"]
+    if request.status == "REVIEW":
+        print(f"REVIEW: the memo says {text!r}")
+        if text == "Helo":
+            return {"Status": "CONTINUE", "Function": "rewrite", "Args": {"control_id": "field-1", "text": "Hello"}}
+        return {"Status": "FINISH", "Result": text}
+    print(f"CONTINUE: the memo says {text!r}")
+    if not text:
+        return {"Status": "REVIEW", "Function": "rewrite", "Args": {"control_id": "field-1", "text": "Helo"}}
+    return {"Status": "REVIEW"}
+
+
+EDITOR = AgentSpec(
+    name="editor",
+    machine=EditorStateManager,
+    strategies=ON_TARGET,
+    prompt="You edit memos, and review what you wrote.",
+)
+
+
+def main() -> None:
+    """Have an editor write a memo, without a network."""
+    memo = MemoryServer.window().model_copy(update={"kinds": ("app", "editor")})
+    with Supervisor.start(
+        agents=[EDITOR], models={"editor": FunctionModel(model)}, servers=[Memos(memo)]
+    ) as supervisor:
+        result = supervisor.submit(Task(request="Greet the reader.", target=f"editor:{memo.id}")).result()
+        print(f"{memo.name}: {result.outcome.value}")
+
+
+if __name__ == "__main__":
+    main()

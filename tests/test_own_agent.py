@@ -1,0 +1,53 @@
+"""A kind of agent of one's own, from the example to the next process."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+import forks
+from callboard import FunctionModel, Supervisor, Task
+from callboard.testing import MemoryServer
+from support import PATIENCE
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "own_agent.py"
+
+
+@pytest.fixture(scope="module")
+def own():
+    spec = importlib.util.spec_from_file_location("own_agent", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_example_runs_as_a_reader_would_run_it():
+    done = forks.run([sys.executable, "-W", "error", str(EXAMPLE)], timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "CONTINUE: the memo says ''",
+        "REVIEW: the memo says 'Helo'",
+        "CONTINUE: the memo says 'Hello'",
+        "REVIEW: the memo says 'Hello'",
+        "memo:one: finished",
+    ]
+
+
+def test_a_host_agent_sees_and_assigns_a_target_for_each_kind(own):
+    memo = MemoryServer.window().model_copy(update={"kinds": ("app", "editor")})
+    seen = []
+
+    def host(request):
+        if request.subtasks:
+            return {"Status": "FINISH"}
+        seen.extend((target.id, target.address) for target in request.observation.targets)
+        return {"Status": "ASSIGN", "ControlText": f"editor:{memo.id}", "Current Sub-Task": "greet"}
+
+    models = {"host": FunctionModel(host), "editor": FunctionModel(own.model)}
+    with Supervisor.start(agents=[own.EDITOR], models=models, servers=[own.Memos(memo)]) as supervisor:
+        result = supervisor.submit(Task(request="greet")).result(PATIENCE)
+    assert seen == [("memo:one", "app/memo/one"), ("editor:memo:one", "editor/memo/one")]
+    assert (result.outcome.value, result.subtasks[0].address) == ("finished", "editor/memo/one")
