@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import forks
-from callboard import FunctionModel, Supervisor, Task
+from callboard import EventName, FunctionModel, Settings, Supervisor, Task
 from callboard.testing import MemoryServer
 from support import PATIENCE
 
@@ -51,3 +51,21 @@ def test_a_host_agent_sees_and_assigns_a_target_for_each_kind(own):
         result = supervisor.submit(Task(request="greet")).result(PATIENCE)
     assert seen == [("memo:one", "app/memo/one"), ("editor:memo:one", "editor/memo/one")]
     assert (result.outcome.value, result.subtasks[0].address) == ("finished", "editor/memo/one")
+
+
+def test_work_of_a_kind_that_is_missing_waits_until_it_is_there(own, tmp_path):
+    settings = Settings.load(journal={"path": tmp_path / "journal.db"})
+    memo = MemoryServer.window().model_copy(update={"kinds": ("app", "editor")})
+    question = {"Status": "PENDING", "Questions": [{"Question": "Which greeting?"}]}
+    task = Task(id="t", request="greet", target=f"editor:{memo.id}")
+    models = {"editor": FunctionModel(lambda _request: question)}
+    with Supervisor.start(settings, agents=[own.EDITOR], models=models, servers=[own.Memos(memo)]) as first:
+        handle = first.submit(task)
+        next(event for event in handle.events() if event.name is EventName.QUESTION_ASKED)
+    with Supervisor.start(settings, servers=[MemoryServer(memo)]) as second:
+        assert "there is no kind of agent 'editor'" in second.status().tasks[0].lacks
+        second.handle("t").resume()
+        assert second.status().tasks[0].paused
+    with Supervisor.start(settings, servers=[MemoryServer(memo)]) as third:
+        third.handle("t").cancel("no editor")
+        assert third.handle("t").result(PATIENCE).outcome.value == "cancelled"
