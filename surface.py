@@ -1,0 +1,43 @@
+"""What a surface of your own is written with: one import for the whole contract of docs/surfaces.md."""
+
+from callboard.actors.runtime import committing, foresee, post_note
+from callboard.actors.servers import UNKNOWN, Server, Stage, ToolError, tool
+from callboard.messages import (
+    Box,
+    Control,
+    Coverage,
+    Effect,
+    Foreseen,
+    Hazard,
+    Intent,
+    Look,
+    LookBudget,
+    Observation,
+    Probe,
+    Target,
+    TargetKind,
+)
+
+__all__ = [
+    "UNKNOWN",
+    "Box",
+    "Control",
+    "Coverage",
+    "Effect",
+    "Foreseen",
+    "Hazard",
+    "Intent",
+    "Look",
+    "LookBudget",
+    "Observation",
+    "Probe",
+    "Server",
+    "Stage",
+    "Target",
+    "TargetKind",
+    "ToolError",
+    "committing",
+    "foresee",
+    "post_note",
+    "tool",
+]
