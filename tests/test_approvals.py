@@ -19,11 +19,10 @@ from callboard.messages import (
     WouldDeadlockError,
 )
 from callboard.testing import MemoryServer, VirtualClock
-from support import FINISH, HELD, PATIENCE, lone, told
+from support import FINISH, HELD, PATIENCE, PNG, lone, told
 
 APPROVE = {"policy": [{"verdict": "approve", "tool": "write", "reason": "writes need a nod"}]}
 CONFIRM = {"Status": "CONFIRM", "Comment": "may I?"}
-PICTURE = b"\x89PNG a picture"
 WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
 DEED = ("memo:one", "field-1", "hello")
 
@@ -57,7 +56,7 @@ class Surface(MemoryServer):
             self._wait()
         seen = super().observe(target)
         controls = tuple(c.model_copy(update=self.seen_as) if c.id == "field-1" else c for c in seen.controls)
-        return seen.model_copy(update={"controls": controls, "picture": PICTURE, "fingerprint": repr(controls)})
+        return seen.model_copy(update={"controls": controls, "picture": PNG, "fingerprint": repr(controls)})
 
     def resolve(self, seen, control):
         found = super().resolve(seen, control)
@@ -145,7 +144,7 @@ def test_an_approval_shows_what_the_agent_sees_when_it_asks(start, asked):
     request = asked(start(app=app, servers=[surface], **APPROVE).submit(lone()))
     (control,) = request.observation.controls
     assert control.detail == {"text": "typed while the model was thinking"}
-    assert request.observation.picture == PICTURE
+    assert request.observation.picture == PNG
 
 
 def test_an_approval_is_an_event_without_the_picture(start, asked, until):

@@ -26,7 +26,7 @@ LAYERS = [
     {"messages"},
     {"config"},
     {"states"},
-    {"models", "commands", "servers", "journal", "runtime", "observe"},
+    {"models", "commands", "servers", "journal", "runtime", "observe", "pictures"},
     {"processing"},
     {"agents"},
     {"root"},

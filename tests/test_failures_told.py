@@ -10,9 +10,8 @@ import pytest
 
 from callboard import EventName, Task
 from callboard.testing import Faults, MemoryServer
-from support import ASSIGN, HELD, PATIENCE, command_line, lone, write
+from support import ASSIGN, HELD, PATIENCE, PNG, command_line, lone, write
 
-PICTURE = b"\x89PNG what was seen"
 
 
 class Pictured(MemoryServer):
@@ -24,7 +23,7 @@ class Pictured(MemoryServer):
         if self.broken:
             msg = "the cable is cut"
             raise OSError(msg)
-        return super().observe(target).model_copy(update={"picture": PICTURE})
+        return super().observe(target).model_copy(update={"picture": PNG})
 
 
 KINDS = {"app": MemoryServer.window, "mobile": MemoryServer.device, "linux": MemoryServer.shell}
@@ -61,7 +60,7 @@ def test_an_agent_that_fails_tells_all_of_it(begin, kind, ending):
     assert told.data["action"] == {"tool": "write", "arguments": arguments, "status": "success", "error": ""}
     assert told.data["controls"] == {"field-1": "field-1"}
     supervisor.stop()
-    assert Path(told.data["picture"]).read_bytes() == PICTURE
+    assert Path(told.data["picture"]).read_bytes() == PNG
 
 
 def test_a_host_agent_that_fails_tells_it_too(start):

@@ -6,10 +6,9 @@ import pytest
 
 from callboard import Server, tool
 from callboard.messages import Control, Effect, Observation, Target, TargetKind
-from support import FINISH, PATIENCE, action, actions, lone
+from support import FINISH, PATIENCE, PNG, action, actions, lone
 
 ONCE = 5
-PICTURE = b"\x89PNG\r\n\x1a\n"
 
 
 class Page(Server):
@@ -35,7 +34,7 @@ class Page(Server):
         return Observation(
             controls=controls,
             text=text,
-            picture=PICTURE if look.picture else None,
+            picture=PNG if look.picture else None,
             fingerprint=f"{self.clicks} {bool(self.left)}",
         )
 
@@ -110,7 +109,7 @@ def test_controls_are_found_again_in_one_look_an_action_without_a_picture(start,
 def test_each_step_takes_one_picture_also_of_a_surface_that_settles(start, kind):
     page = kind()
     shown = run(start, page, actions(action("press")), actions(action("press")), FINISH)
-    assert shown == [(f"clicked {count} times", PICTURE) for count in range(3)]
+    assert shown == [(f"clicked {count} times", PNG) for count in range(3)]
     assert page.pictured == len(shown)
 
 

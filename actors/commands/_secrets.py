@@ -86,6 +86,7 @@ class Secrets:
         self._keys = dict.fromkeys(keys, MASK)
         self._tasks: dict[str, dict[str, Secret]] = {}
         self._redactors: dict[str, Redactor] = {}
+        self._covered: dict[str, set[tuple[str, str]]] = {}
         self._shared = self._redactor({})
         self._lock = threading.Lock()
 
@@ -101,6 +102,17 @@ class Secrets:
         with self._lock:
             self._tasks.pop(task_id, None)
             self._redactors.pop(task_id, None)
+            self._covered.pop(task_id, None)
+
+    def cover(self, task_id: str, target: str, control: str) -> None:
+        """Note that a task puts a secret into a target's control: no picture shows it while the task runs."""
+        with self._lock:
+            self._covered.setdefault(task_id, set()).add((target, control))
+
+    def covered(self, task_id: str, target: str) -> tuple[str, ...]:
+        """Name a target's controls that a task has put secrets into."""
+        with self._lock:
+            return tuple(control for known, control in self._covered.get(task_id, ()) if known == target)
 
     def names(self, task_id: str) -> tuple[str, ...]:
         """Name what a task's tools may be given."""
@@ -136,7 +148,7 @@ class Secrets:
         known = self._of(task_id)
         if place is not None:
             for parameter, given in arguments.items():
-                for name in _named(given):
+                for name in secrets_named(given):
                     if name in known and not place.granted(known[name], parameter):
                         raise SecretRefusedError(name, place.tool, parameter)
 
@@ -251,7 +263,7 @@ def _digest(key: str, salt: str) -> str:
     return f"secret:{hashlib.pbkdf2_hmac('sha256', key.encode(), salt.encode(), KEY_ROUNDS).hex()}"
 
 
-def _named(value: JsonValue) -> set[str]:
+def secrets_named(value: JsonValue) -> set[str]:
     """Name the secrets that a JSON value refers to."""
     found: set[str] = set()
 

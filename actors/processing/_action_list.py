@@ -10,6 +10,7 @@ from callboard.actors.processing._check import Recheck
 from callboard.actors.processing._collect import in_time, mark
 from callboard.actors.processing._permit import ruling
 from callboard.actors.processing._phases import Acted
+from callboard.actors.processing._picture import holds_secret
 from callboard.actors.servers import ToolError
 from callboard.config import Verdict
 from callboard.messages import (
@@ -89,7 +90,7 @@ class ActionList:
                 return stopped
             if self.context.lease.paused:  # meanwhile: the rules and the surface were asked
                 return await self._paused()
-            result = await self._dispatch(command, intent)
+            result = await self._dispatch(action, command, intent)
             self.results.append(result)
             if result.status is not ResultStatus.SUCCESS:
                 return self.after_failure()
@@ -174,8 +175,10 @@ class ActionList:
         except UNSEEN:
             return acted
 
-    async def _dispatch(self, command: Command, intent: Intent | None) -> CommandResult:
-        context = self.context
+    async def _dispatch(self, action: Action, command: Command, intent: Intent | None) -> CommandResult:
+        context, target = self.context, self.run.assign.target
+        if target is not None and action.control and holds_secret(action, self._tools.get(action.tool)):
+            context.services.secrets.cover(command.task_id, target.native.id, action.control.id)
         context.meter.running = command
         if intent is not None:
             await context.keep(self.run, intent)

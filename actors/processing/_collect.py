@@ -9,6 +9,7 @@ import inspect
 import time
 from typing import TYPE_CHECKING, TypeVar
 
+from callboard.actors.processing._picture import presentable, purpose_of
 from callboard.actors.servers import Server, ToolError, observed
 from callboard.actors.states import see
 from callboard.messages import Held, Look, Observation, ResultStatus, ToolTimeoutError, encodable, reason_of
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _FIRST_PAUSE = 0.02
-SHOWN = Look()
-"""A look that the agent decides on."""
 COMPARED = Look(picture=False, shown=False)
 """A look that is compared with an earlier one."""
 
@@ -52,27 +51,27 @@ async def collect_targets(context: Context, run: Run) -> Observation:
 
 
 async def collect_controls(context: Context, run: Run) -> Observation:
-    """All others: look at the target. In SCREENSHOT only the controls are annotated that the model named."""
+    """All others: look at the target."""
     target = target_of(run)
     server = context.services.toolbox.server(target)
     if _failed_last(run) and context.services.lanes.busy(server.lane(target)):
         note = f"{target.id} is still busy with a call that took too long; nothing can be seen of it now"
         return Observation(notes=(note, *run.notes))
     try:
-        seen = await (settled if server.settles and _acted_last(run) else look)(context, run)
+        seen = await (settled if server.settles and _acted_last(run) else look_to_show)(context, run)
     except ToolError as error:
         if not (_may_be_gone(run) and await _is_gone(context, run)):
             raise
         return see(gone(error), run.notes)
-    if run.status == "SCREENSHOT" and run.records:
-        named = set(run.records[-1].decision.reannotate)
-        chosen = tuple(control for control in seen.controls if named & {control.id, control.name})
-        if chosen:
-            seen = seen.model_copy(update={"controls": chosen})
     return see(seen, run.notes)
 
 
-async def look(context: Context, run: Run, purpose: Look = SHOWN) -> Observation:
+async def look_to_show(context: Context, run: Run) -> Observation:
+    """Look at a run's target once, for the agent or a person to decide on."""
+    return await look(context, run, purpose_of(context, run))
+
+
+async def look(context: Context, run: Run, purpose: Look) -> Observation:
     """Look at a run's target once; what was seen always has a fingerprint."""
     target = target_of(run)
     server = context.services.toolbox.server(target)
@@ -85,13 +84,7 @@ async def look(context: Context, run: Run, purpose: Look = SHOWN) -> Observation
             _placeless(seen.controls), seen.text, sorted(seen.window.items()), None
         )  # pictures stood there in earlier versions
         seen = seen.model_copy(update={"fingerprint": mark})
-    seen = encodable(seen)
-    redactor = context.services.secrets.redactor(run.assign.task_id)
-    shown = tuple(control for control in seen.controls if redactor.long.text(control.id) == control.id)
-    if len(shown) < len(seen.controls):
-        note = f"{len(seen.controls) - len(shown)} controls are not shown: their ids hold a secret"
-        seen = seen.model_copy(update={"controls": shown, "notes": (*seen.notes, note)})
-    return redactor.redact(seen)  # of a picture nothing can be taken
+    return await presentable(context, run, purpose, encodable(seen))
 
 
 async def snapshot(context: Context, run: Run, known: Observation | None = None) -> Observation:
@@ -172,11 +165,11 @@ async def settled(context: Context, run: Run) -> Observation:
         nonlocal seen
         if apart:
             return await mark(context, run)
-        seen = await look(context, run)
+        seen = await look_to_show(context, run)
         return seen.fingerprint
 
     await quiet(context, run, fingerprint)
-    return seen or await look(context, run)
+    return seen or await look_to_show(context, run)
 
 
 async def quiet(context: Context, run: Run, fingerprint: Callable[[], Awaitable[str]], known: str = "") -> str:

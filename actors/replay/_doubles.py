@@ -155,8 +155,9 @@ class RecordedServer(Server):
         return ()
 
     def observe(self, target: Target, look: Look) -> Observation:  # noqa: ARG002 - the interface
-        """Give what was seen at the beginning of the step."""
-        return self._tape.observation() or Observation()
+        """Give what was seen at the beginning of the step, but its pictures: nothing depends on them."""
+        seen = self._tape.observation() or Observation()
+        return seen.model_copy(update={"picture": None, "annotated": None})
 
     def resolve(self, seen: Observation, control: Control) -> Control | None:  # noqa: ARG002 - the interface
         """Find the control, unless it was not the same any more."""

@@ -13,11 +13,7 @@ from callboard.actors.commands import McpSession, ToolFailure
 from callboard.actors.commands._mcp_content import MOST_CHARACTERS, MOST_PICTURES, answer_of
 from callboard.config import McpServer, Settings
 from callboard.messages import ResultStatus
-from support import PATIENCE, lone
-
-PNG = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
+from support import PATIENCE, PNG, lone
 
 SHOWS = """
 import base64, sys

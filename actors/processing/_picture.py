@@ -1,0 +1,154 @@
+"""What an observation shows: no secret in texts and pictures, labels on the controls, and no more than a budget."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from callboard.actors.commands import secrets_named
+from callboard.actors.pictures import PictureError, draw, require_pillow
+from callboard.messages import Box, Look, Observation, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from callboard.actors.commands import BoundTool
+    from callboard.actors.processing._phases import Context
+    from callboard.actors.states import Run
+    from callboard.messages import Action, Control
+
+SHOWN = Look()
+"""A look that the agent decides on, at a surface without pictures."""
+PASSWORD = "password"  # noqa: S105 - a control's state
+"""One of `Control.states`: nobody may see what is in the control."""
+
+
+def purpose_of(context: Context, run: Run) -> Look:
+    """Make the purpose of a look that the agent, or a person, decides on.
+
+    Labels stand on all controls; on those alone that the model named where it goes to SCREENSHOT, and where a person is
+    asked on those that are meant.
+    """
+    if run.assign.target is None or not context.services.toolbox.server(run.assign.target).pictures:
+        return SHOWN
+    return Look(annotate=_named(run), masked=tuple(sorted(_with_secrets(context, run))))
+
+
+def holds_secret(action: Action, tool: BoundTool | None) -> bool:
+    """Say whether an action puts a secret into its control: it names one, or its tool declares an argument as one."""
+    if action.control is None:
+        return False
+    declared: frozenset[str] = frozenset() if tool is None else tool.place.declared
+    return bool(secrets_named(action.arguments) or declared & action.arguments.keys())
+
+
+async def presentable(context: Context, run: Run, look: Look, seen: Observation) -> Observation:
+    """Give an observation without secrets, with labels in its picture, and within the look's budget."""
+    redactor = context.services.secrets.redactor(run.assign.task_id)
+    redacted = redactor.redact(seen)
+    shown = tuple(control for control in redacted.controls if redactor.long.text(control.id) == control.id)
+    if len(shown) < len(seen.controls):
+        note = f"{len(seen.controls) - len(shown)} controls are not shown: their ids hold a secret"
+        redacted = redacted.model_copy(update={"controls": shown, "notes": (*redacted.notes, note)})
+    if seen.picture is not None or seen.annotated is not None:
+        redacted = await _pictured(context, run, look, seen, redacted)
+    return _bounded(redacted, look)
+
+
+async def _pictured(context: Context, run: Run, look: Look, seen: Observation, redacted: Observation) -> Observation:
+    """Draw into the picture of an observation; one that may show a secret is not shown at all."""
+    shown = {control.id: control for control in redacted.controls}
+    private = {*look.masked, *_with_secrets(context, run)}
+    private |= {control.id for control in seen.controls if shown.get(control.id) != control}
+    masked = [each for each in seen.controls if each.visible and (each.id in private or PASSWORD in each.states)]
+    chosen = [each for each in redacted.controls if each.id in look.annotate] or redacted.controls
+    labels = {each.id: each.box for each in chosen if each.box is not None and each.visible}
+    try:
+        picture = _coverable(seen, redacted, masked, look)
+        boxes = [each.box for each in masked if each.box is not None]
+        drawing = functools.partial(_drawn, picture, boxes, labels)
+        clean, annotated = await context.services.lanes.run(f"pictures/{run.assign.address}", drawing)
+        return redacted.model_copy(update={"picture": clean, "annotated": annotated})
+    except PictureError as error:
+        note = f"the picture is not shown: {error}"
+        return redacted.model_copy(update={"picture": None, "annotated": None, "notes": (*redacted.notes, note)})
+
+
+def _drawn(picture: bytes, masked: list[Box], labels: dict[str, Box]) -> tuple[bytes, bytes | None]:
+    try:
+        require_pillow("blacking out what must not be seen in a picture")
+    except SettingsError as error:
+        if masked:
+            raise PictureError(str(error)) from error
+        return picture, None
+    return draw(picture, masked, labels)
+
+
+def _coverable(seen: Observation, redacted: Observation, masked: list[Control], look: Look) -> bytes:
+    """Give the picture of an observation, if all that must not be seen in it can be covered.
+
+    Raises:
+        PictureError: If it can't, or the picture is larger than the budget.
+    """
+    if (seen.text, seen.window) != (redacted.text, redacted.window):
+        msg = "the surface shows a secret, and where is not known"
+        raise PictureError(msg)
+    placeless = [control.id for control in masked if control.box is None]
+    if placeless:
+        msg = f"where the control {placeless[0]}, which holds a secret, stands in it is not known"
+        raise PictureError(msg)
+    if seen.picture is None:
+        msg = "the server gave only one with labels of its own, in which nothing can be covered any more"
+        raise PictureError(msg)
+    if len(seen.picture) > look.budget.picture:
+        msg = f"it has {len(seen.picture):,} bytes; at most {look.budget.picture:,} are taken"
+        raise PictureError(msg)
+    return seen.picture
+
+
+def _bounded(seen: Observation, look: Look) -> Observation:
+    """Leave out what is over the look's budget, and say so."""
+    budget, changes, notes = look.budget, {}, list(seen.notes)
+    if len(seen.controls) > budget.controls:
+        changes["controls"] = seen.controls[: budget.controls]
+        notes.append(f"{len(seen.controls) - budget.controls} more controls are not shown")
+    if len(seen.text) > budget.text:
+        changes["text"] = seen.text[: budget.text]
+        notes.append(f"{len(seen.text) - budget.text} more characters of text are not shown")
+    return seen.model_copy(update={**changes, "notes": tuple(notes)}) if changes else seen
+
+
+def _named(run: Run) -> tuple[str, ...]:
+    """Give the ids of the controls that are to have labels; empty: all."""
+    if run.status == "CONFIRM":
+        return _controls(run.held)
+    if not run.records:
+        return ()
+    decision = run.records[-1].decision
+    if run.status == "PENDING":
+        return _controls(decision.actions)
+    if run.status != "SCREENSHOT":
+        return ()
+    named = {*decision.reannotate}
+    known = run.records[-1].observation.controls
+    return tuple(named | {control.id for control in known if control.name in named})
+
+
+def _controls(actions: tuple[Action, ...]) -> tuple[str, ...]:
+    return tuple(action.control.id for action in actions if action.control is not None)
+
+
+def _with_secrets(context: Context, run: Run) -> Iterator[str]:
+    """Give the ids of the controls that the task has put secrets into.
+
+    Those of the run itself are read from what the journal keeps of it, so that a crash changes nothing.
+    """
+    target = run.assign.target
+    yield from context.services.secrets.covered(run.assign.task_id, "" if target is None else target.native.id)
+    tools = context.services.toolbox.actions(context.kind, target)
+    done = [action for record in run.records for action in record.decision.actions]
+    if run.unfinished is not None and run.unfinished.decided is not None:
+        done += run.unfinished.decided.actions
+    for action in done:
+        if action.control is not None and holds_secret(action, tools.get(action.tool)):
+            yield action.control.id
