@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.journal import without_pictures
 from callboard.actors.states import OnTheWay, Unfinished
 from callboard.messages import (
     Answer,
@@ -37,14 +38,6 @@ if TYPE_CHECKING:
 Reply = Answer | ApprovalAnswer | RequestExpired
 
 _EVENTS = {EventName.COMMAND_IN_DOUBT, EventName.RUN_RECOVERED}
-_PICTURES: dict[str, Any] = {"observation": {"picture"}, "last_seen": {"picture"}, "seen": {"picture"}}
-_UNSHOWN: dict[str, Any] = {
-    **_PICTURES,
-    "record": _PICTURES,
-    "result": _PICTURES,
-    "subtasks": {"__all__": _PICTURES},
-}
-"""Pictures are files beside the journal; in JSON they would bury all else."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +108,7 @@ class History:
 
 
 def _json(message: Message | None) -> Any:  # noqa: ANN401 - any JSON
-    return None if message is None else message.model_dump(mode="json", exclude=_UNSHOWN)
+    return None if message is None else without_pictures(message).model_dump(mode="json")
 
 
 def history_of(rows: Iterable[Row]) -> History | None:

@@ -39,6 +39,7 @@ class People:
         self._console = console
         self._attendance = attendance
         self._open: dict[str, ApprovalRequest | Question] = {}
+        self._pictures: dict[str, str] = {}
         self._shown = ""
         self._texts: list[str] = []
         self._keyboard: Keyboard | None = None
@@ -52,6 +53,9 @@ class People:
         """Take note of what is asked, and of what is settled, by whomever."""
         if event.name in _ASKED:
             self.look(event.task_id)
+            request = event.data.get("request")
+            if isinstance(request, dict):
+                self._pictures[str(request.get("id"))] = str(event.data.get("picture", ""))
         elif event.name in _SETTLED or event.name in {EventName.TASK_CANCELLING, EventName.TASK_ENDED}:
             answer = event.data.get("answer")
             all_of_it = {ask.id for ask in self._open.values() if ask.task_id == event.task_id}
@@ -115,6 +119,7 @@ class People:
     def _show(self, ask: ApprovalRequest | Question) -> None:
         if isinstance(ask, Question):
             self._console.print(Text(f"\n{plain(ask.address)} asks: {plain(asked(ask))}", style="bold yellow"))
+            self._show_picture(ask)
             return
         self._console.print(Text(f"\n{plain(ask.address)} wants an approval: {plain(ask.reason)}", style="bold yellow"))
         for action in ask.actions:
@@ -122,6 +127,12 @@ class People:
             self._console.print(Text(plain(call)))
         for line in seen(ask.observation):
             self._console.print(Text(f"  {plain(line)}", style="dim"))
+        self._show_picture(ask)
+
+    def _show_picture(self, ask: ApprovalRequest | Question) -> None:
+        """Say which file shows it, where there is one."""
+        if path := self._pictures.pop(ask.id, ""):
+            self._console.print(Text(f"  picture: {plain(path)}", style="dim"))
 
     def _prompt(self, ask: ApprovalRequest | Question) -> None:
         if isinstance(ask, ApprovalRequest):

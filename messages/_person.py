@@ -56,6 +56,11 @@ class Question(Message):
     """What the step used that was broken off to ask; at the limit of a budget."""
     sent_back: bool = False
     """Whether that step had sent a FINISH back, because nothing had been done."""
+    before: bytes | None = None
+    """What the agent decided on, as PNG, with labels on the controls that are meant; None where that is no other than
+    `picture`, and where there is no picture."""
+    picture: bytes | None = None
+    """What is to be seen when it asks, labelled in the same way; None for a surface without pictures."""
 
 
 class Answer(Message):
@@ -85,8 +90,11 @@ class ApprovalRequest(Message):
     """Exactly what will run if it is approved; empty when the model asks about a decision without an action."""
     reason: str
     """The rule that wants it, or what the model said."""
+    before: bytes | None = None
+    """What the agent decided on, as PNG, with labels on the controls that are meant; None where it looks the same now,
+    and for a surface without pictures."""
     observation: Observation
-    """What the agent sees, collected when asking."""
+    """What the agent sees, collected when asking; its annotated picture has labels on the controls that are meant."""
     deadline: Timestamp | None = None
     at_deadline: AtDeadline = AtDeadline.DENY
 

@@ -306,28 +306,14 @@ def test_row_06_screenshot_runs_all_four_phases_on_a_fresh_capture(start):
     assert surface.deeds == [("memo:one", "field-1", "hello")]
 
 
-def test_row_06_screenshot_annotates_the_named_controls_or_all_if_none_is(start):
-    names = ["field-1", "field-2", "field-3"]
+def test_row_06_what_screenshot_does_not_annotate_is_there_all_the_same(start):
+    names = ["field-1", "field-2", "field-3"]  # tests/test_pictures.py has what it annotates
     surface = Surface(controls=dict.fromkeys(names, ""))
-    named = {**SCREENSHOT, "ControlReannotate": ["field-2", "field-3"]}
-    unnamed = {**SCREENSHOT, "ControlReannotate": []}
-    requests, app = recorded([named, CONTINUE, unnamed, CONTINUE, FINISH])
+    requests, app = recorded([{**SCREENSHOT, "ControlReannotate": ["field-2", "field-3"]}, write(), FINISH])
     assert start(app=app, servers=[surface]).submit(lone()).result(PATIENCE).ok
     seen = [(request.status, [control.id for control in request.observation.controls]) for request in requests]
-    assert seen == [
-        ("CONTINUE", names),
-        ("SCREENSHOT", ["field-2", "field-3"]),
-        ("CONTINUE", names),
-        ("SCREENSHOT", names),
-        ("CONTINUE", names),
-    ]
-
-
-def test_row_06_outside_of_screenshot_all_controls_are_annotated(start):
-    surface = Surface(controls={"field-1": "", "field-2": ""})
-    requests, app = recorded([{**CONTINUE, "ControlReannotate": ["field-2"]}, FINISH])
-    assert start(app=app, servers=[surface]).submit(lone()).result(PATIENCE).ok
-    assert [control.id for control in requests[1].observation.controls] == ["field-1", "field-2"]
+    assert seen == [("CONTINUE", names), ("SCREENSHOT", names), ("CONTINUE", names)]
+    assert surface.deeds == [("memo:one", "field-1", "hello")]
 
 
 def test_row_06_screenshot_lasts_while_controls_are_named_up_to_the_limit(start):

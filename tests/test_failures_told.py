@@ -13,7 +13,6 @@ from callboard.testing import Faults, MemoryServer
 from support import ASSIGN, HELD, PATIENCE, PNG, command_line, lone, write
 
 
-
 class Pictured(MemoryServer):
     """A surface with a picture, which can break."""
 

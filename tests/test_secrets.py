@@ -178,9 +178,7 @@ def test_a_secret_is_redacted_however_it_is_written_in_a_text(secret, write):
 def test_a_secret_of_any_form_is_redacted_and_does_not_stop_the_work(start, tmp_path, secret):
     class Pictured(MemoryServer):
         def observe(self, target):
-            return (
-                super().observe(target).model_copy(update={"picture": PNG, "text": f"it is {secret}"})
-            )
+            return super().observe(target).model_copy(update={"picture": PNG, "text": f"it is {secret}"})
 
     seen = []
 

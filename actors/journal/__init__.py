@@ -4,6 +4,7 @@ from callboard.actors.journal._file import JournalFile
 from callboard.actors.journal._journal import Journal, settle
 from callboard.actors.journal._lock import Holder
 from callboard.actors.journal._memory import MemoryJournal
+from callboard.actors.journal._pictures import without_pictures
 from callboard.actors.journal._reader import JournalReader, TaskLine
 from callboard.actors.journal._row import Row
 from callboard.actors.journal._writer import FileJournal
@@ -18,4 +19,5 @@ __all__ = [
     "Row",
     "TaskLine",
     "settle",
+    "without_pictures",
 ]

@@ -109,6 +109,12 @@ def picture_path(journal: Path, picture: bytes) -> Path:
     return _at(_folder(journal), hashlib.sha256(picture).hexdigest())
 
 
+def without_pictures(message: _M) -> _M:
+    """Give a message without its pictures."""
+    bare: _M = _exchanged(message, lambda _: None)
+    return bare
+
+
 def _folder(journal: Path) -> Path:
     return beside(journal, ".pictures")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from callboard.messages import Box
 
@@ -22,6 +22,30 @@ _AWAY = 0.3
 """The same for standing away from the control, for each height of the label: lines from it cross what is between."""
 
 
+class _Rect(NamedTuple):
+    """A `Box` that is quick to make and to compare: there are some forty candidates for each label."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    @property
+    def area(self) -> int:
+        return (self.right - self.left) * (self.bottom - self.top)
+
+    def common(self, other: _Rect) -> int:
+        """Give how many pixels two rectangles share."""
+        width = min(self.right, other.right) - max(self.left, other.left)
+        height = min(self.bottom, other.bottom) - max(self.top, other.top)
+        return width * height if width > 0 and height > 0 else 0
+
+    def cells(self) -> Iterator[tuple[int, int]]:
+        for column in range(self.left // _CELL, self.right // _CELL + 1):
+            for row in range(self.top // _CELL, self.bottom // _CELL + 1):
+                yield column, row
+
+
 def place_tags(
     boxes: Mapping[str, Box], sizes: Mapping[str, tuple[int, int]], canvas: tuple[int, int]
 ) -> dict[str, Box]:
@@ -33,75 +57,56 @@ def place_tags(
         canvas: The width and height of the picture.
     """
     controls, tags, found = _Map(), _Map(), {}
-    for box in boxes.values():
-        controls.add(box)
-    for label in sorted(boxes, key=lambda label: _area(boxes[label])):  # the small ones have the least choice
-        found[label] = _best(boxes[label], sizes[label], canvas, controls, tags)
-        tags.add(found[label])
+    rects = {label: _Rect(box.x, box.y, box.x + box.width, box.y + box.height) for label, box in boxes.items()}
+    for rect in rects.values():
+        controls.add(rect)
+    for label in sorted(rects, key=lambda label: rects[label].area):  # the small ones have the least choice
+        tag = _best(rects[label], sizes[label], canvas, controls, tags)
+        tags.add(tag)
+        found[label] = Box(x=tag.left, y=tag.top, width=tag.right - tag.left, height=tag.bottom - tag.top)
     return found
 
 
-def _best(box: Box, size: tuple[int, int], canvas: tuple[int, int], controls: _Map, tags: _Map) -> Box:
+def _best(box: _Rect, size: tuple[int, int], canvas: tuple[int, int], controls: _Map, tags: _Map) -> _Rect:
     best, least = box, float("inf")
-    for away, candidate in _candidates(box, size, canvas):
-        on_tags = sum(_common(candidate, each) for each in tags.near(candidate))
-        on_others = sum(_common(candidate, each) for each in controls.near(candidate) if not _holds(each, box))
-        cost = _ON_A_TAG * on_tags + on_others + _ON_ITS_OWN * _common(candidate, box)
-        cost += _AWAY * away * _area(candidate)
+    for away, tag in _candidates(box, size, canvas):
+        cost = _AWAY * away * tag.area + _ON_ITS_OWN * tag.common(box)
+        if cost >= least:
+            continue
+        cost += _ON_A_TAG * sum(tag.common(each) for each in tags.near(tag))
+        # What holds the control, such as its panel, is covered wherever the label stands.
+        cost += sum(tag.common(each) for each in controls.near(tag) if each.common(box) < box.area)
         if cost < least:
-            best, least = candidate, cost
+            best, least = tag, cost
         if not cost:
             break
     return best
 
 
-def _candidates(box: Box, size: tuple[int, int], canvas: tuple[int, int]) -> Iterator[tuple[int, Box]]:
+def _candidates(box: _Rect, size: tuple[int, int], canvas: tuple[int, int]) -> Iterator[tuple[int, _Rect]]:
     """Give the places that a label may have, all of them within the picture, and how far each is from its control."""
     width, height = size
-    right, bottom = box.x + box.width, box.y + box.height
     places = []
     for away in range(_RINGS):
-        above, below = box.y - (away + 1) * height, bottom + away * height
-        before, after = box.x - width - away * height, right + away * height
-        places += [(away, x, y) for y in (above, below) for x in (box.x, right - width)]
-        places += [(away, x, y) for x in (before, after) for y in (box.y, above, below)]
-    corners = [(0, x, y) for x in (right - width, box.x) for y in (box.y, bottom - height)]
+        above, below = box.top - (away + 1) * height, box.bottom + away * height
+        before, after = box.left - width - away * height, box.right + away * height
+        places += [(away, x, y) for y in (above, below) for x in (box.left, box.right - width)]
+        places += [(away, x, y) for x in (before, after) for y in (box.top, above, below)]
+    corners = [(0, x, y) for x in (box.right - width, box.left) for y in (box.top, box.bottom - height)]
     for away, x, y in [*places[:10], *corners, *places[10:]]:
         left, top = max(0, min(x, canvas[0] - width)), max(0, min(y, canvas[1] - height))
-        yield away, Box(x=left, y=top, width=width, height=height)
+        yield away, _Rect(left, top, left + width, top + height)
 
 
 class _Map:
-    """Finds the boxes near another one."""
+    """Finds the rectangles near another one."""
 
     def __init__(self) -> None:
-        self._cells: dict[tuple[int, int], list[Box]] = defaultdict(list)
+        self._cells: dict[tuple[int, int], list[_Rect]] = defaultdict(list)
 
-    def add(self, box: Box) -> None:
-        for cell in _cells(box):
-            self._cells[cell].append(box)
+    def add(self, rect: _Rect) -> None:
+        for cell in rect.cells():
+            self._cells[cell].append(rect)
 
-    def near(self, box: Box) -> set[Box]:
-        return {each for cell in _cells(box) for each in self._cells.get(cell, ())}
-
-
-def _cells(box: Box) -> Iterator[tuple[int, int]]:
-    for column in range(box.x // _CELL, (box.x + box.width) // _CELL + 1):
-        for row in range(box.y // _CELL, (box.y + box.height) // _CELL + 1):
-            yield column, row
-
-
-def _area(box: Box) -> int:
-    return box.width * box.height
-
-
-def _common(one: Box, other: Box) -> int:
-    """Give how many pixels two boxes share."""
-    width = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
-    height = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
-    return max(0, width) * max(0, height)
-
-
-def _holds(outer: Box, inner: Box) -> bool:
-    """Whether a box lies within another one, or is it: its label then has to cover that."""
-    return _common(outer, inner) == _area(inner)
+    def near(self, rect: _Rect) -> set[_Rect]:
+        return {each for cell in rect.cells() for each in self._cells.get(cell, ())}

@@ -6,11 +6,11 @@ import functools
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import secrets_named
-from callboard.actors.pictures import PictureError, draw, require_pillow
+from callboard.actors.pictures import Drawn, PictureError, draw, require_pillow
 from callboard.messages import Box, Look, Observation, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from callboard.actors.commands import BoundTool
     from callboard.actors.processing._phases import Context
@@ -31,7 +31,7 @@ def purpose_of(context: Context, run: Run) -> Look:
     """
     if run.assign.target is None or not context.services.toolbox.server(run.assign.target).pictures:
         return SHOWN
-    return Look(annotate=_named(run), masked=tuple(sorted(_with_secrets(context, run))))
+    return Look(annotate=_named(run), masked=tuple(sorted({*_with_secrets(context, run)})))
 
 
 def holds_secret(action: Action, tool: BoundTool | None) -> bool:
@@ -67,20 +67,25 @@ async def _pictured(context: Context, run: Run, look: Look, seen: Observation, r
         picture = _coverable(seen, redacted, masked, look)
         boxes = [each.box for each in masked if each.box is not None]
         drawing = functools.partial(_drawn, picture, boxes, labels)
-        clean, annotated = await context.services.lanes.run(f"pictures/{run.assign.address}", drawing)
+        clean, annotated = await _off_loop(context, run, drawing)
         return redacted.model_copy(update={"picture": clean, "annotated": annotated})
     except PictureError as error:
         note = f"the picture is not shown: {error}"
         return redacted.model_copy(update={"picture": None, "annotated": None, "notes": (*redacted.notes, note)})
 
 
-def _drawn(picture: bytes, masked: list[Box], labels: dict[str, Box]) -> tuple[bytes, bytes | None]:
+def _off_loop(context: Context, run: Run, drawing: Callable[[], Drawn]) -> Awaitable[Drawn]:
+    """Draw on a thread of the run's own: it takes some tenths of a second."""
+    return context.services.lanes.run(f"pictures/{run.assign.address}", drawing)
+
+
+def _drawn(picture: bytes, masked: list[Box], labels: dict[str, Box]) -> Drawn:
     try:
         require_pillow("blacking out what must not be seen in a picture")
     except SettingsError as error:
         if masked:
             raise PictureError(str(error)) from error
-        return picture, None
+        return Drawn(picture, None)
     return draw(picture, masked, labels)
 
 
@@ -108,7 +113,8 @@ def _coverable(seen: Observation, redacted: Observation, masked: list[Control], 
 
 def _bounded(seen: Observation, look: Look) -> Observation:
     """Leave out what is over the look's budget, and say so."""
-    budget, changes, notes = look.budget, {}, list(seen.notes)
+    budget, notes = look.budget, list(seen.notes)
+    changes: dict[str, object] = {}
     if len(seen.controls) > budget.controls:
         changes["controls"] = seen.controls[: budget.controls]
         notes.append(f"{len(seen.controls) - budget.controls} more controls are not shown")
@@ -120,22 +126,43 @@ def _bounded(seen: Observation, look: Look) -> Observation:
 
 def _named(run: Run) -> tuple[str, ...]:
     """Give the ids of the controls that are to have labels; empty: all."""
+    if run.status == "SCREENSHOT" and run.records:
+        named = {*run.records[-1].decision.reannotate}
+        known = run.records[-1].observation.controls
+        return tuple(named | {control.id for control in known if control.name in named})
+    return tuple(meant_of(run))
+
+
+def meant_of(run: Run) -> list[str]:
+    """Give the ids of the controls that a person is asked about; empty where nobody is asked."""
+    if run.unfinished is not None:
+        intent = run.unfinished.intent
+        return [intent.control.id] if intent is not None and intent.control is not None else []
+    actions: tuple[Action, ...] = ()
     if run.status == "CONFIRM":
-        return _controls(run.held)
-    if not run.records:
-        return ()
-    decision = run.records[-1].decision
-    if run.status == "PENDING":
-        return _controls(decision.actions)
-    if run.status != "SCREENSHOT":
-        return ()
-    named = {*decision.reannotate}
-    known = run.records[-1].observation.controls
-    return tuple(named | {control.id for control in known if control.name in named})
+        actions = run.held
+    elif run.status == "PENDING" and run.records:
+        actions = run.records[-1].decision.actions
+    return [action.control.id for action in actions if action.control is not None]
 
 
-def _controls(actions: tuple[Action, ...]) -> tuple[str, ...]:
-    return tuple(action.control.id for action in actions if action.control is not None)
+async def picture_before(context: Context, run: Run, now: Observation) -> bytes | None:
+    """Draw what an agent decided on, with labels on the controls that a person is asked about.
+
+    None where it had no picture, or looks the same now.
+    """
+    left = run.unfinished
+    decided = left.decided.observation if left is not None and left.decided is not None else None
+    then = decided or (run.memory[-1].observation if run.memory else None)
+    if then is None or then.picture in {None, now.picture}:
+        return None
+    meant = meant_of(run)
+    chosen = {each.id: each.box for each in then.controls if each.id in meant and each.box is not None}
+    try:
+        clean, annotated = await _off_loop(context, run, functools.partial(_drawn, then.picture, [], chosen))
+    except PictureError:  # it was taken while Pillow was not there to tell that it is damaged
+        return None
+    return annotated or clean
 
 
 def _with_secrets(context: Context, run: Run) -> Iterator[str]:

@@ -10,6 +10,7 @@ from callboard.actors.processing._act import act_held
 from callboard.actors.processing._decide import book
 from callboard.actors.processing._middleware import PhaseCall
 from callboard.actors.processing._phases import Meter
+from callboard.actors.processing._picture import picture_before
 from callboard.actors.processing._recover import Doubt, acted_on, go_on
 from callboard.actors.processing._shared import with_shared
 from callboard.actors.servers import ToolError
@@ -174,7 +175,8 @@ class Pipeline:
         seen = context.meter.seen = await self._collect(context, run)
         acted = await self._phase(Phase.ACTION_EXECUTION, context, run, lambda: go_on(context, run, seen))
         if isinstance(acted, Doubt):
-            return self._question(run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id})
+            shown = await self._shown(run, seen)
+            return self._question(run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id, **shown})
         decided = acted_on(run)
         done = await self._remembered(context, run, decided.observation, acted)
         return _resumed(done) if decided.resumed else done
@@ -203,6 +205,7 @@ class Pipeline:
             target=assign.target,
             actions=run.held,
             reason=run.held_why or run.decision_comment or "the agent's model asks for approval",
+            before=await picture_before(self.context, run, observation),
             observation=observation,
             deadline=self.context.services.clock.now() + run.limits.approval_seconds,
             at_deadline=self._at_deadline(run),
@@ -222,7 +225,18 @@ class Pipeline:
         request_id = _request_id(run)
         if not self.context.services.settings.system.ask_question:
             return Answer(id=request_id, task_id=assign.task_id, nobody=True)
-        return self._question(run, run.records[-1].decision.questions)
+        question = self._question(run, run.records[-1].decision.questions)
+        if assign.target is None or not self.context.services.toolbox.server(assign.target).pictures:
+            return question
+        try:
+            seen = await self._collect(self.context, run)
+        except PhaseError:  # a person can answer without a picture
+            return question
+        return question.model_copy(update=await self._shown(run, seen))
+
+    async def _shown(self, run: Run, seen: Observation) -> dict[str, bytes | None]:
+        """Give the pictures of a question."""
+        return {"before": await picture_before(self.context, run, seen), "picture": seen.annotated or seen.picture}
 
     def _question(self, run: Run, questions: tuple[AskedQuestion, ...]) -> Question:
         assign = run.assign

@@ -58,8 +58,11 @@ class Desk:
         """Put something on the desk, with an alarm for its deadline, and tell of it."""
         self.put(ask)
         name = EventName.QUESTION_ASKED if isinstance(ask, Question) else EventName.APPROVAL_REQUESTED
-        content = ask.model_dump(mode="json", exclude={"observation", "token"}, exclude_defaults=True)
-        self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, request=content)
+        hidden = {"observation", "token", "picture", "before"}
+        content = ask.model_dump(mode="json", exclude=hidden, exclude_defaults=True)
+        picture = ask.picture if isinstance(ask, Question) else ask.observation.annotated or ask.observation.picture
+        told = {} if picture is None else {"picture": self._recorder.picture_path(picture)}
+        self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, request=content, **told)
 
     def put(self, ask: Ask) -> None:
         """Put something on the desk, with an alarm for its deadline."""

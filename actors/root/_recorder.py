@@ -48,6 +48,10 @@ class Recorder:
         self._start(task_ids)
         self._journal.append((), lambda: self._stream.emit(EventName.BLACKBOARD_REBUILT, tasks=len(task_ids)))
 
+    def picture_path(self, picture: bytes) -> str:
+        """Tell in which file the journal keeps a picture; empty where it keeps none."""
+        return self._journal.picture_path(picture)
+
     def fill(self, task_ids: Sequence[str]) -> None:
         """Let the blackboard read what the journal has of some tasks."""
         blackboard = self._blackboard

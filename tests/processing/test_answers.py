@@ -146,16 +146,16 @@ def test_a_target_may_have_the_name_that_is_anothers_id(start):
 
 
 def test_what_a_model_wants_to_look_at_again_may_be_named_as_it_is_listed(start):
-    seen = []
+    named = []
 
     def decide(request):
-        seen.append([control.id for control in request.observation.controls])
+        named.extend(record.decision.reannotate for record in request.memory)
         again = {"Status": "SCREENSHOT", "ControlReannotate": ["Name [f-3]", "Total"]}
         return {1: again, 2: {"Status": "CONTINUE"}}.get(request.call, FINISH)
 
     handle = start(app=decide, servers=[Form(MemoryServer.window())]).submit(Task(request="look", target="memo:one"))
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED
-    assert seen[1] == ["f-1", "f-3"]
+    assert named[0] == ("f-3", "f-1")
 
 
 def test_a_history_that_is_too_long_is_told(start):
