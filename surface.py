@@ -1,6 +1,6 @@
 """What a surface of your own is written with: one import for the whole contract of docs/surfaces.md."""
 
-from callboard.actors.runtime import committing, foresee, post_note
+from callboard.actors.runtime import Call, committing, current_call, foresee, post_note
 from callboard.actors.servers import UNKNOWN, Server, Stage, ToolError, tool
 from callboard.messages import (
     Box,
@@ -21,6 +21,7 @@ from callboard.messages import (
 __all__ = [
     "UNKNOWN",
     "Box",
+    "Call",
     "Control",
     "Coverage",
     "Effect",
@@ -37,6 +38,7 @@ __all__ = [
     "TargetKind",
     "ToolError",
     "committing",
+    "current_call",
     "foresee",
     "post_note",
     "tool",

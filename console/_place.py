@@ -91,7 +91,7 @@ def check_files(settings: Settings) -> None:
 
 def _belongs_to(journal: Path | None, path: Path) -> bool:
     """Say whether a file is the journal of the original, or stands beside it: a copy begins with one of its own."""
-    suffixes = ("", "-wal", "-shm", "-journal", ".lock", ".pictures", ".surfaces")
+    suffixes = ("", "-wal", "-shm", "-journal", ".lock", ".pictures", ".surfaces", ".artifacts")
     return journal is not None and path in {journal.with_name(f"{journal.name}{suffix}") for suffix in suffixes}
 
 

@@ -79,7 +79,7 @@ from callboard.messages._handoff import (
     TaskForgotten,
     subtask_ended,
 )
-from callboard.messages._journal import Answered, Decided, Foreseen, InForce, Intent, Probe, Recovered
+from callboard.messages._journal import Answered, Decided, Foreseen, InForce, Intent, Noted, Probe, Recovered
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._person import (
     Answer,
@@ -169,6 +169,7 @@ __all__ = [
     "NotAllTakenError",
     "NotWaitingError",
     "Note",
+    "Noted",
     "Observation",
     "OutOfBudgetError",
     "Outcome",

@@ -77,6 +77,8 @@ class EventName(Term):
     """A model gave no answer; ``error``, and what it took all the same, if that is known."""
     COMMAND_ENDED = "command.ended"
     """A tool call ended; ``status``, and ``error`` where it failed."""
+    TOOL_PROGRESS = "tool.progress"
+    """A tool tells how far its call is: ``text``, and ``share`` from 0 to 1 where that is known."""
     COMMAND_LATE = "command.late"
     """A tool call returned after its task was stopped or its time was over; what it says is dropped."""
     COMMAND_IN_DOUBT = "command.in_doubt"

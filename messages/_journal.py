@@ -80,6 +80,8 @@ class Intent(Message):
     """Of the surface before it."""
     expected: str = ""
     """Of the surface after it, where the server can tell."""
+    noted: tuple[str, ...] = ()
+    """What its tool noted of it before a crash, in order (`Call.note`); in the journal that has rows of its own."""
 
 
 class Foreseen(Message):
@@ -93,6 +95,14 @@ class Foreseen(Message):
     after: str
     answer: JsonValue = None
     """What the call answers once that is done; None where its server does not tell."""
+
+
+class Noted(Message):
+    """What a tool noted during its call, so that its server can tell after a crash whether it was done."""
+
+    kind: Literal["noted"] = "noted"
+    call_id: str
+    text: str
 
 
 class Probe(Term):

@@ -17,7 +17,7 @@ from callboard.messages import Command, CommandResult, EventName, LeaseVoidError
 
 if TYPE_CHECKING:
     from callboard.actors.commands._toolbox import Tools
-    from callboard.actors.runtime import Clock, EventStream, Foresee, Lease, OnNote
+    from callboard.actors.runtime import CallKeeper, Clock, EventStream, Lease
 
 
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_inf_nan=False))
@@ -36,14 +36,13 @@ class Dispatcher:
         command: Command,
         tools: Tools,
         lease: Lease,
-        foresee: Foresee | None = None,
-        note: OnNote | None = None,
+        keeper: CallKeeper | None = None,
     ) -> CommandResult:
         """Run one command; whatever goes wrong with it is in its result.
 
-        `foresee` hears what it is about to write, and `note` what it posts to the blackboard.
+        `keeper` takes what its tool says meanwhile.
         """
-        deed = Deed(lease, lambda: self._tell_late(command, lease), foresee, note)
+        deed = Deed(lease, command, keeper, lambda: self._tell_late(command, lease))
         result = self._secrets.redact(command.task_id, await self._run(command, tools, deed))
         self.report(command, lease, result)
         return result

@@ -1,5 +1,6 @@
 """What survives a crash: rows in order, in memory or in one SQLite file with its lock, its pictures, its reader."""
 
+from callboard.actors.journal._artifacts import Artifacts
 from callboard.actors.journal._file import JournalFile
 from callboard.actors.journal._journal import Journal, settle
 from callboard.actors.journal._lock import Holder
@@ -10,6 +11,7 @@ from callboard.actors.journal._row import Row
 from callboard.actors.journal._writer import FileJournal
 
 __all__ = [
+    "Artifacts",
     "FileJournal",
     "Holder",
     "Journal",

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING, Literal, Self
 
+from callboard.actors.journal._artifacts import sweep
 from callboard.actors.journal._failures import beside, located, told
 from callboard.actors.journal._lock import JournalLock
 from callboard.actors.journal._pictures import Pictures, sync_folder
@@ -52,6 +53,8 @@ class JournalFile:
 
     def __init__(self, path: Path, lock: JournalLock, connection: sqlite3.Connection, *, durable: bool) -> None:
         self.path = path
+        self.durable = durable
+        """Whether what is kept survives a loss of power."""
         self.last_seq = 0
         """The highest number that an event ever had here; 0 if there was none."""
         self._lock = lock
@@ -213,6 +216,7 @@ class JournalFile:
             raise
         with told(self.path, "pruned"):
             self._pictures.sweep(retention.pictures())
+            sweep(self.path, self._ids("SELECT id FROM tasks"))
             retention.give_back()
         return dropped
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Sequence
 
+    from callboard.actors.journal._artifacts import Artifacts
     from callboard.actors.journal._row import Row
     from callboard.messages import Seconds, Task, TaskResult
 
@@ -23,6 +24,9 @@ class Journal(ABC):
     It is the one ordered way out: what is told to an agent is told by `then`, after its row is safe, so that every
     agent hears things in the order in which they stand here.
     """
+
+    artifacts: Artifacts
+    """The files that tools leave beside their answers."""
 
     @property
     @abstractmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from callboard.actors.journal._artifacts import Artifacts
 from callboard.actors.journal._journal import Journal
 from callboard.messages import Task, TaskResult
 
@@ -23,6 +24,7 @@ class MemoryJournal(Journal):
 
     def __init__(self, kept_tasks: int = 1_000) -> None:
         """Keep the results of the latest `kept_tasks` ended tasks, about 20 kB each."""
+        self.artifacts = Artifacts()
         self._kept_tasks = kept_tasks
         self._feed: Callable[[Sequence[Row]], None] = _nobody
         self._rows: dict[str, list[Row]] = {}
@@ -103,7 +105,8 @@ class MemoryJournal(Journal):
                 self._rows.pop(task_id, None)
 
     def close(self, timeout: float) -> bool:  # noqa: ARG002 - the interface
-        """Nothing to end."""
+        """Delete the artifacts; nothing else is to be ended."""
+        self.artifacts.close()
         return True
 
     def _is_used(self, task: Task) -> bool:
@@ -123,6 +126,7 @@ class MemoryJournal(Journal):
 
     def _drop(self, task_id: str) -> None:
         del self._over[task_id]
+        self.artifacts.forget((task_id,))
         task = self._tasks.pop(task_id)
         if task.key is not None:
             del self._keys[task.key]

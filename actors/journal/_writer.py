@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pykka
 
 from callboard.actors.journal._actor import Append, Feed, Look, Pulse, Writer, rows_of
+from callboard.actors.journal._artifacts import Artifacts
 from callboard.actors.journal._journal import Journal
 from callboard.actors.journal._pictures import picture_path
 from callboard.actors.journal._row import Row
@@ -54,6 +55,7 @@ class FileJournal(Journal):
         """
         self._pulse = Pulse()
         self._path = file.path
+        self.artifacts = Artifacts(file.path, durable=file.durable)
         self._writer: pykka.ActorRef[Writer] = Writer.start(file, broken, self._pulse)
         self._inbox = cast("Inbox", self._writer.actor_inbox)
         self._later = later

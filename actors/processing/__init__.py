@@ -3,6 +3,7 @@
 from callboard.actors.processing._action_list import SOMEBODY
 from callboard.actors.processing._agents import AGENTS, MACHINES, ON_TARGET, pipeline
 from callboard.actors.processing._answers import decision_of
+from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._middleware import PhaseCall, retried, timed
 from callboard.actors.processing._phases import Acted, Context, Meter, Services, Strategies
 from callboard.actors.processing._pipeline import Pipeline
@@ -18,6 +19,7 @@ __all__ = [
     "SOMEBODY",
     "Acted",
     "AgentSpec",
+    "CallRecord",
     "Context",
     "Meter",
     "PhaseCall",

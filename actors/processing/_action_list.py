@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._check import Recheck
 from callboard.actors.processing._collect import in_time, mark
 from callboard.actors.processing._permit import ruling
@@ -183,9 +184,8 @@ class ActionList:
         if intent is not None:
             await context.keep(self.run, intent)
         context.meter.add(commands=1)
-        foresee = context.foresees(self.run, command.call_id)  # what may be repeated may still change its own control
-        note = context.noting(self.run, command)
-        result = await context.services.dispatcher.run(command, self._tools, context.lease, foresee, note)
+        keeper = CallRecord(context, self.run, command)  # what may be repeated may still change its own control
+        result = await context.services.dispatcher.run(command, self._tools, context.lease, keeper)
         context.note(self.run, result, lazy=True)
         context.meter.results.append(result)
         context.meter.running = None

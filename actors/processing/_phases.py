@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from callboard.actors.commands import stopped
 from callboard.actors.journal import Row
 from callboard.actors.processing._shared import SharedNotes
-from callboard.messages import AgentKind, Foreseen, Held, LeaseVoidError, Note, Usage
+from callboard.messages import AgentKind, Held, LeaseVoidError, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from pydantic import JsonValue
 
     from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
     from callboard.actors.journal import Journal
     from callboard.actors.models import Model
     from callboard.actors.processing._spec import AgentSpec
-    from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Foresee, Lanes, Lease, OnNote
+    from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Lanes, Lease
     from callboard.actors.states import AgentStateManager, OnTheWay, Run, Unfinished
     from callboard.config import Settings
     from callboard.messages import (
@@ -147,25 +145,13 @@ class Context:
             raise LeaseVoidError(msg)
         await self.services.journal.keep(*self._rows(run, notes))
 
-    def foresees(self, run: Run, call_id: str) -> Foresee:
-        """Give a function with which a tool notes what it is about to write; it blocks until the note is safe."""
+    def keep_now(self, run: Run, *notes: OnTheWay) -> None:
+        """Note it on a tool's thread, and block until the notes are safe.
 
-        def foresee(path: str, before: str, after: str, answer: JsonValue) -> None:
-            note = Foreseen(call_id=call_id, path=path, before=before, after=after, answer=answer)
-            self.services.journal.keep_now(*self._rows(run, (note,)))
-
-        return foresee
-
-    def noting(self, run: Run, command: Command) -> OnNote:
-        """Return a function that posts a tool's note to the blackboard and blocks until the note is kept."""
-        task_id = run.assign.task_id
-
-        def post(text: str) -> None:
-            note = Note(task_id=task_id, text=text, author=command.tool, call_id=command.call_id)
-            redacted = self.services.secrets.redact(task_id, note)
-            self.services.journal.keep_now(Row(self.services.clock.steady(), task_id, "", redacted))
-
-        return post
+        Raises:
+            JournalError: If they can't be kept.
+        """
+        self.services.journal.keep_now(*self._rows(run, notes))
 
     def _rows(self, run: Run, notes: Sequence[OnTheWay]) -> tuple[Row, ...]:
         now, assign = self.services.clock.steady(), run.assign

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from callboard.actors.processing import Context
     from callboard.actors.replay._tape import Tape
     from callboard.actors.replay._tools import KnownTools
-    from callboard.actors.runtime import Clock, Deed, EventStream, Foresee, Lease, OnNote
+    from callboard.actors.runtime import CallKeeper, Clock, Deed, EventStream, Lease
     from callboard.actors.states import Run
     from callboard.config import PolicyRule
     from callboard.messages import Address, Command, CommandResult, Control, Foreseen, Intent, Look, Target
@@ -204,8 +204,7 @@ class RecordedDispatcher(Dispatcher):
         command: Command,
         tools: Tools,  # noqa: ARG002 - the interface
         lease: Lease,
-        foresee: Foresee | None = None,  # noqa: ARG002 - the interface
-        note: OnNote | None = None,  # noqa: ARG002 - the interface
+        keeper: CallKeeper | None = None,  # noqa: ARG002 - the interface
     ) -> CommandResult:
         """Give the result; a pause that came meanwhile holds what is left."""
         result = self._tape.result(command.call_id, command.tool)

@@ -1,10 +1,11 @@
 """The machinery below the agents: scheduler, event loop, jobs, clock, lanes, leases, budgets, events, watchdog."""
 
 from callboard.actors.runtime._budget import BudgetNode, Budgets
+from callboard.actors.runtime._call import Call, CallKeeper, current_call
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, VirtualClock
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
-from callboard.actors.runtime._lease import Deed, Foresee, Lease, Leases, OnNote, committing, foresee, post_note
+from callboard.actors.runtime._lease import Deed, Lease, Leases, committing, foresee, post_note
 from callboard.actors.runtime._loop import EventLoop
 from callboard.actors.runtime._process import Finished, run_process
 from callboard.actors.runtime._restarts import ChildSpec, Restart, Restarts
@@ -18,6 +19,8 @@ __all__ = [
     "Alarm",
     "BudgetNode",
     "Budgets",
+    "Call",
+    "CallKeeper",
     "ChildSpec",
     "Clock",
     "Deed",
@@ -25,13 +28,11 @@ __all__ = [
     "EventStream",
     "Feed",
     "Finished",
-    "Foresee",
     "Jobs",
     "Lane",
     "Lanes",
     "Lease",
     "Leases",
-    "OnNote",
     "Restart",
     "Restarts",
     "ScheduledActor",
@@ -41,6 +42,7 @@ __all__ = [
     "VirtualClock",
     "Watchdog",
     "committing",
+    "current_call",
     "foresee",
     "mark_own_thread",
     "post_note",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
+import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,27 +17,12 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from callboard.actors.runtime._call import CallKeeper
     from callboard.messages import Command, CommandResult, Effect, Observation, Usage
 
 
 COMMIT_SECONDS = 0.1
 """How long taking a right away waits for a commit that is under way."""
-
-
-class Foresee(Protocol):
-    """Takes what a tool call is about to do to a file; blocks until it is kept."""
-
-    def __call__(self, path: str, before: str, after: str, answer: JsonValue) -> None:
-        """Take the fingerprints of the file's bytes before and after it, and what the call will answer."""
-        ...
-
-
-class OnNote(Protocol):
-    """Takes a note of a tool call for the blackboard; blocks until it is kept."""
-
-    def __call__(self, text: str) -> None:
-        """Take it."""
-        ...
 
 
 class Spent(Protocol):
@@ -100,22 +86,26 @@ class Deed:
     def __init__(
         self,
         lease: Lease,
+        command: Command | None = None,
+        keeper: CallKeeper | None = None,
         on_late: Callable[[], None] | None = None,
-        on_foreseen: Foresee | None = None,
-        on_note: OnNote | None = None,
     ) -> None:
         """Make a deed.
 
         Args:
             lease: Under which lease.
+            command: The call, if an agent made it.
+            keeper: Takes what the tool says during its call.
             on_late: Called, on the tool's thread, if it returns when nobody awaits it any more.
-            on_foreseen: Called, on the tool's thread, with what it is about to write (see `foresee`); may block.
-            on_note: Called, on the tool's thread, with a note of it (see `post_note`); may block.
         """
         self.lease = lease
+        self.command = command
+        self.keeper = keeper
         self._on_late = on_late
-        self._on_foreseen = on_foreseen
-        self._on_note = on_note
+        self.deadline = float("inf") if command is None else time.monotonic() + command.timeout
+        """When the call is given up, in seconds of `time.monotonic`."""
+        self.quiet_until = 0.0
+        """Before that no progress is told."""
         self.artifacts: list[str] = []
         self.effect: Effect | None = None
         """What the tool does to the world; None until it is known which one it is."""
@@ -145,9 +135,7 @@ class Deed:
             yield
             return
         new = not artifact.exists()
-        self.artifacts.append(path)
-        if new:
-            self.made.append(path)
+        self.wrote(artifact, new=new)
         try:
             yield
         except BaseException:
@@ -156,25 +144,33 @@ class Deed:
                 self.made.remove(path)
             raise
 
+    def wrote(self, artifact: Path, *, new: bool) -> None:
+        """Note a file that the call has written, and whether it was not there before."""
+        path = str(artifact)
+        if path not in self.artifacts:
+            self.artifacts.append(path)
+            if new:
+                self.made.append(path)
+
     def foresee(self, path: Path, before: str, after: str, answer: JsonValue) -> None:
         """Note which bytes a file has before and after what is about to be committed, and what the call will answer.
 
         Raises:
             LeaseVoidError: If the lease or this call is void: nothing may be committed, and nothing is noted.
         """
-        self._check()
-        if self._on_foreseen is not None:
-            self._on_foreseen(str(path), before, after, answer)
+        self.check()
+        if self.keeper is not None:
+            self.keeper.foresee(str(path), before, after, answer)
 
-    def note(self, text: str) -> None:
+    def post(self, text: str) -> None:
         """Post a note for all agents of the conversation.
 
         Raises:
             LeaseVoidError: If the lease or this call is void; nothing is posted.
         """
-        self._check()
-        if self._on_note is not None:
-            self._on_note(text)
+        self.check()
+        if self.keeper is not None:
+            self.keeper.post(text)
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
@@ -193,16 +189,26 @@ class Deed:
             LeaseVoidError: If the lease or this call is void. The body does not run.
         """
         with self.lease.lock:
-            self._check()
+            self.check()
             yield
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Refuse to go on under a right that was taken away.
+
+        Raises:
+            LeaseVoidError: If the lease or this call is void.
+        """
         if not (self._valid and self.lease.valid):
             msg = f"the lease {self.lease.token} on {self.lease.target!r} is void: nothing was changed"
             raise LeaseVoidError(msg)
 
 
 _current: ContextVar[Deed | None] = ContextVar("callboard_deed", default=None)
+
+
+def current_deed() -> Deed | None:
+    """Give the deed of the running tool call."""
+    return _current.get()
 
 
 @contextlib.contextmanager
@@ -255,7 +261,7 @@ def post_note(text: str) -> None:
     """
     deed = _current.get()
     if deed is not None:
-        deed.note(encodable(text))
+        deed.post(encodable(text))
 
 
 class Leases:

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from callboard.messages import Answered, CommandResult, Decided, Effect, Foreseen, Intent, Probe, ResultStatus, Usage
+from callboard.messages import (
+    Answered,
+    CommandResult,
+    Decided,
+    Effect,
+    Foreseen,
+    Intent,
+    Noted,
+    Probe,
+    ResultStatus,
+    Usage,
+)
 
-OnTheWay = Answered | Decided | Intent | Foreseen | CommandResult
+OnTheWay = Answered | Decided | Intent | Foreseen | Noted | CommandResult
 """What a job notes before its step is done."""
 
 
@@ -85,15 +96,26 @@ class Unfinished:
                 return replace(self, decided=message)
             case Intent():
                 return replace(self, intent=message, foreseen=(), said=None)
-            case Foreseen() if any(result.call_id == message.call_id for result in self.results):
-                return self  # its call took too long, and nobody awaited it any more
+            case Noted():
+                return self._with_note(message)
             case Foreseen():
-                others = (note for note in self.foreseen if note.path != message.path)
-                return replace(self, foreseen=(*others, message))
+                return self._with_foreseen(message)
             case CommandResult():
                 known, wrote = self._known(message)
                 results = (*self.results, message)
                 return replace(self, results=results, intent=None, foreseen=(), said=None, known=known, wrote=wrote)
+
+    def _with_note(self, note: Noted) -> Unfinished:
+        intent = self.intent
+        if intent is None or intent.call_id != note.call_id:
+            return self  # of a call that may be repeated, or that nobody awaited any more
+        return replace(self, intent=intent.model_copy(update={"noted": (*intent.noted, note.text)}))
+
+    def _with_foreseen(self, note: Foreseen) -> Unfinished:
+        if any(result.call_id == note.call_id for result in self.results):
+            return self  # its call took too long, and nobody awaited it any more
+        others = (each for each in self.foreseen if each.path != note.path)
+        return replace(self, foreseen=(*others, note))
 
     def _known(self, result: CommandResult) -> tuple[Intent | None, tuple[Foreseen, ...]]:
         """Give the action by which the surface can be known once there is a result, and what that one was to write."""

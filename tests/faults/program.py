@@ -26,7 +26,7 @@ import script
 import world
 
 from callboard import Event, EventName, ModelRequest, Settings, Supervisor, Task, TaskHandle
-from callboard.actors.processing import Context
+from callboard.actors.processing import CallRecord, Context
 from callboard.actors.runtime import Deed
 from callboard.actors.servers import DocumentServer
 from callboard.actors.states import WAS_DONE, WAS_NOT_DONE
@@ -203,12 +203,12 @@ def forgetful() -> Iterator[None]:
     async def keep_but_intents(self: Context, run: Any, *notes: Any) -> None:
         await keep(self, run, *(note for note in notes if not isinstance(note, Intent)))
 
-    def foresees(*_: Any) -> Callable[..., None]:
-        return lambda *_: None
+    def foresee(*_: Any) -> None:
+        """Keep nothing."""
 
     with (
         mock.patch.object(Context, "keep", keep_but_intents),
-        mock.patch.object(Context, "foresees", foresees),
+        mock.patch.object(CallRecord, "foresee", foresee),
         mock.patch.object(DocumentServer, "settles", new=True),  # so no one compares what is there with what was left
     ):
         yield
@@ -217,13 +217,12 @@ def forgetful() -> Iterator[None]:
 @contextlib.contextmanager
 def deaf() -> Iterator[None]:
     """Be another mutant: what an action answered is lost with the process that heard it."""
-    foresees = Context.foresees
+    foresee = CallRecord.foresee
 
-    def without_answer(self: Context, run: Any, call_id: str) -> Callable[..., None]:
-        foresee = foresees(self, run, call_id)
-        return lambda path, before, after, _answer: foresee(path, before, after, None)
+    def without_answer(self: CallRecord, path: str, before: str, after: str, _answer: Any) -> None:
+        foresee(self, path, before, after, None)
 
-    with mock.patch.object(Context, "foresees", without_answer):
+    with mock.patch.object(CallRecord, "foresee", without_answer):
         yield
 
 

@@ -6,6 +6,7 @@ import contextvars
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_a_void_deed_is_refused_and_other_deeds_of_its_lease_are_not(lease, deed
 @pytest.mark.parametrize("what", ["lease", "deed"])
 def test_what_is_void_foresees_nothing(lease, what):
     kept = []
-    deed = Deed(lease, on_foreseen=lambda *note: kept.append(note))
+    deed = Deed(lease, keeper=SimpleNamespace(foresee=lambda *note: kept.append(note)))
     with deed.active():
         foresee(Path("a.docx"), "", "1", "answer")
         {"lease": lease, "deed": deed}[what].void()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -41,7 +42,8 @@ def call(server: DocumentServer) -> Call:
         entry = next(entry for entry in found if len(found) == 1 or root in entry.roots)
         bound = {} if document is None else {"document": document}
         foreseen: list[Any] = []
-        with (deed or Deed(Lease("here", 1), on_foreseen=lambda *noted: foreseen.append(noted))).active():
+        keeper = SimpleNamespace(foresee=lambda *noted: foreseen.append(noted))
+        with (deed or Deed(Lease("here", 1), keeper=keeper)).active():
             answer = entry.tool.fn(**entry.tool.fn_metadata.validate_arguments({**arguments, **bound}))
         if foreseen:  # what a crash right after the write must not lose
             assert repr(foreseen[-1][-1]) == repr(to_jsonable_python(answer)), f"{name} does not answer as it foresaw"

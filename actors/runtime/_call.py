@@ -1,0 +1,138 @@
+"""The running tool call, as the tool itself sees it: who called, until when, and where what it says goes."""
+
+from __future__ import annotations
+
+import mimetypes
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from callboard.actors.runtime._lease import current_deed
+from callboard.messages import encodable
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from callboard.actors.runtime._lease import Deed
+
+LONGEST = 4_000
+"""The most characters of a note of a call."""
+_SHOWN = 500
+"""The most characters of a progress text; more is cut."""
+_PAUSE = 0.1
+"""The seconds between two events of progress."""
+
+
+class CallKeeper(Protocol):
+    """Where what a tool says during its call goes. Each method may be called on any thread, and may block."""
+
+    session: str
+    """The conversation that the call's task belongs to."""
+
+    def foresee(self, path: str, before: str, after: str, answer: JsonValue) -> None:
+        """Keep the fingerprints of a file's bytes before and after the call, and what the call will answer."""
+
+    def post(self, text: str) -> None:
+        """Keep a note for all agents of the conversation."""
+
+    def note(self, text: str) -> None:
+        """Keep what `Server.probe` is told of the call."""
+
+    def progress(self, text: str, share: float | None) -> None:
+        """Tell how far the call is."""
+
+    def artifact(self, content: bytes, suffix: str) -> Path:
+        """Keep a file."""
+        ...
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call. A tool that runs without an agent, as a server of its own, has one without an id."""
+
+    id: str = ""
+    """Unique among all calls of a journal: ``<run>.<step>.<position>``. A call that is repeated after a crash has the
+    same one, so that a mark with it tells whether it was done."""
+    task_id: str = ""
+    session: str = ""
+    """The conversation that the task belongs to: what `Target.owner` should say of a target that the call opens."""
+    deadline: float = float("inf")
+    """When the call is given up, in seconds of `time.monotonic`."""
+    _deed: Deed | None = field(default=None, repr=False, compare=False)
+
+    def artifact(self, content: Path | bytes, mime_type: str = "application/octet-stream") -> Path:
+        """Name a file as a result of the call, or keep some bytes in one.
+
+        Bytes are written into a folder beside the journal, readable by its user alone. They are deleted when the
+        journal lets go of the task; without a journal, when the supervisor stops. The task's result lists the path.
+
+        Args:
+            content: A file that is there, or what is in a new one: 100 MB at most.
+            mime_type: Of bytes: for the end of the file's name.
+
+        Raises:
+            ValueError: If it is too large, no file is there, or bytes are given where there is no agent.
+            LeaseVoidError: If the call or its lease is void; nothing is kept.
+            JournalError: If it can't be written.
+        """
+        deed = self._deed
+        if isinstance(content, Path):
+            path = content.absolute()
+            if not path.is_file():
+                msg = f"{path} can't be a result: there is no such file"
+                raise ValueError(msg)
+        elif deed is None or deed.keeper is None:
+            msg = "only a call of an agent can keep bytes as a file; write a file, and give its path"
+            raise ValueError(msg)
+        else:
+            deed.check()
+            path = deed.keeper.artifact(content, mimetypes.guess_extension(mime_type) or ".bin")
+        if deed is not None:
+            with deed.committing():
+                deed.wrote(path, new=isinstance(content, bytes))
+        return path
+
+    def progress(self, text: str, share: float | None = None) -> None:
+        """Tell how far the call is, by an event; at most ten a second are told, and the others dropped.
+
+        Args:
+            text: What is being done; 500 characters of it are told.
+            share: How much of it is done, from 0 to 1; None where that is not known.
+        """
+        deed = self._deed
+        if deed is None or deed.keeper is None or time.monotonic() < deed.quiet_until:
+            return
+        deed.quiet_until = time.monotonic() + _PAUSE
+        deed.keeper.progress(encodable(text)[:_SHOWN], share)
+
+    def note(self, text: str) -> None:
+        """Have the journal keep something that tells after a crash whether the call was done; blocks until it is kept.
+
+        `Server.probe` gets it as `Intent.noted`. Note right before the effect what the surface will show once it is
+        done: the name of a file, the process id of a program, the number of a message. A coroutine calls it by
+        `asyncio.to_thread`.
+
+        Args:
+            text: 1 to 4,000 characters.
+
+        Raises:
+            ValueError: If it is empty or longer.
+            LeaseVoidError: If the call or its lease is void: nothing may be done any more, and nothing is kept.
+            JournalError: If it can't be kept; then nothing may be done.
+        """
+        if not 0 < len(text) <= LONGEST:
+            msg = f"a note has 1 to {LONGEST:,} characters, this one has {len(text):,}"
+            raise ValueError(msg)
+        if self._deed is not None and self._deed.keeper is not None:
+            self._deed.check()
+            self._deed.keeper.note(encodable(text))
+
+
+def current_call() -> Call:
+    """Give the tool call that runs now, in its tool or in what that calls on the same thread."""
+    deed = current_deed()
+    if deed is None or deed.command is None:
+        return Call(_deed=deed)
+    session = deed.keeper.session if deed.keeper is not None else ""
+    return Call(deed.command.call_id, deed.command.task_id, session, deed.deadline, deed)

@@ -1,0 +1,53 @@
+"""The files that tools leave: a folder for each task beside the journal, or one that ends with the process."""
+
+from __future__ import annotations
+
+import pytest
+
+from callboard.actors.journal import Artifacts
+from callboard.actors.journal._artifacts import artifacts_of, folder_of, sweep
+from callboard.messages import JournalError
+
+
+@pytest.fixture(params=["full", "process"])
+def artifacts(request, tmp_path):
+    return Artifacts(tmp_path / "journal.db", durable=request.param == "full")
+
+
+@pytest.mark.parametrize("call", ["t/1.1.0", "../../etc/passwd", "", "ä/\\\0\n", "x" * 1_000, "\udc80"])
+@pytest.mark.parametrize("task", ["t", "../t", "a/b", "x" * 1_000, "\udc80"])
+def test_whatever_names_a_task_and_a_call_the_file_stays_in_the_folder(artifacts, tmp_path, task, call):
+    path = artifacts.keep(task, call, b"x", ".txt")
+    assert path.parent == artifacts_of(tmp_path / "journal.db") / folder_of(task)
+    assert path.read_bytes() == b"x"
+
+
+def test_a_call_may_keep_several_and_none_is_written_over(artifacts):
+    paths = [artifacts.keep("t", "t/1.1.0", str(number).encode(), ".txt") for number in range(3)]
+    assert [path.read_bytes() for path in paths] == [b"0", b"1", b"2"]
+
+
+def test_what_can_t_be_written_is_an_error_of_the_journal(artifacts, tmp_path):
+    artifacts_of(tmp_path / "journal.db").write_text("a file where the folder should be")
+    with pytest.raises(JournalError, match="can't be written"):
+        artifacts.keep("t", "c", b"x", "")
+
+
+def test_a_sweep_keeps_what_belongs_to_tasks_that_are_kept(artifacts, tmp_path):
+    kept, dropped = artifacts.keep("kept", "c", b"x", ""), artifacts.keep("dropped", "c", b"x", "")
+    sweep(tmp_path / "journal.db", ["kept"])
+    assert (kept.is_file(), dropped.parent.exists()) == (True, False)
+
+
+def test_a_sweep_of_a_journal_without_artifacts_does_nothing(tmp_path):
+    sweep(tmp_path / "journal.db", [])
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_without_a_journal_they_end_with_the_process(tmp_path):
+    artifacts = Artifacts()
+    one, other = artifacts.keep("one", "c", b"x", ""), artifacts.keep("other", "c", b"x", "")
+    artifacts.forget(["one"])
+    assert (one.exists(), other.exists()) == (False, True)
+    artifacts.close()
+    assert not other.parent.parent.exists()
