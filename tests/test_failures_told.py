@@ -115,4 +115,4 @@ def test_a_failed_steps_picture_is_no_part_of_the_history_for_machines(begin, tm
     told = command_line("show", "t", tmp_path / "journal.db", "--json").stdout
     (failed,) = [entry["message"] for entry in json.loads(told)["history"] if entry["message"]["kind"] == "step_failed"]
     assert failed["seen"]["controls"]
-    assert "picture" not in failed["seen"]
+    assert failed["seen"]["picture"] is None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from callboard.actors.commands._doors import Door, doors, opener
 from callboard.actors.commands._tools import BoundTool, LocalTool
 from callboard.actors.commands._unmatched import KnownTool, unmatched
 from callboard.config import check_kind
-from callboard.messages import AgentKind, CommandType, Observation, SettingsError, Target, encodable
+from callboard.messages import Action, AgentKind, CommandType, Observation, SettingsError, Target, encodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -42,6 +43,7 @@ class Toolbox:
         """
         self._servers: dict[str, Server] = {}
         self._tools: dict[str, tuple[ServerTool, ...]] = {}
+        self._doors: dict[str, tuple[ServerTool, ...]] = {}
         self._sessions = tuple(sessions)
         self._lanes = lanes
         self._bound: dict[tuple[str, ...], Tools] = {}
@@ -51,7 +53,8 @@ class Toolbox:
                 msg = f"two servers are called {server.name!r}"
                 raise SettingsError(msg)
             self._servers[server.name] = server
-            self._tools[server.name] = server.tools()
+            self._doors[server.name] = doors(server)
+            self._tools[server.name] = (*server.tools(), *self._doors[server.name])
             for tool in self._tools[server.name]:
                 for kind in sorted(tool.agents):
                     check_kind(f"the tool {tool.name!r} of {server.name!r}", kind, kinds)
@@ -100,6 +103,14 @@ class Toolbox:
             raise LookupError(msg)
         return self._servers[target.server]
 
+    def start_of(self, target: Target) -> Action | None:
+        """Give the call that starts an application which a subtask is assigned to; None where there is none."""
+        if target.start is not None:
+            return Action(tool=target.start, arguments={"name": target.native.id})
+        tool = opener(target.server)
+        found = tool in self.tools(AgentKind.HOST, None)
+        return Action(tool=tool, arguments={"application": target.native.id}) if found else None
+
     def offered(self, targets: Sequence[Target]) -> Observation:
         """Observe what can be assigned: the targets of all servers.
 
@@ -134,7 +145,8 @@ class Toolbox:
         for server in servers:
             for tool in self._tools[server.name]:
                 if kind in tool.agents and (not tool.roots or root in tool.roots):
-                    tools[tool.name] = LocalTool(server, tool, native, self._lanes)
+                    bound = Door if tool in self._doors[server.name] else LocalTool
+                    tools[tool.name] = bound(server, tool, native, self._lanes)
         for session in self._sessions:
             if kind in session.agents:
                 tools.update({tool.info.name: tool for tool in session.tools()})

@@ -140,6 +140,10 @@ def _seen(request: ModelRequest) -> Iterator[str]:
         }
         targets = [_target(label, target, started) for label, target in labelled(seen.targets).items()]
         yield "## The targets that there are\n\n" + fenced("\n".join(_bounded(targets, room)) or "none")
+        desktop = [cut(written(seen.window), room // 4)] if seen.window else []
+        desktop += [cut(seen.text, room // 4)] if seen.text else []
+        if desktop:
+            yield "## What the desktop shows\n\n" + fenced("\n".join(desktop))
         return
     lines: list[str] = []
     if request.target is not None:
@@ -185,7 +189,19 @@ def _target(label: str, target: Target, started: Mapping[str, str]) -> str:
         TargetKind.WINDOW: f"open in {written(started.get(root, root))}",
         TargetKind.APPLICATION: "to make something new",
     }
-    return f"- {written(label)}: {what.get(target.kind, target.kind)}{at}"
+    return f"- {written(label)}: {what.get(target.kind, target.kind)}{_taken(target)}{at}"
+
+
+def _taken(target: Target) -> str:
+    """Tell what may be given when an application is opened."""
+    taken = target.takes.get("properties")
+    if not isinstance(taken, dict) or not taken:
+        return ""
+    told = (
+        f"{name} ({part['description']})" if isinstance(part, dict) and part.get("description") else name
+        for name, part in taken.items()
+    )
+    return f", opened with {cut(' '.join(', '.join(told).split()), 300)}"
 
 
 def _control(label: str, control: Control) -> str:

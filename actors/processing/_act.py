@@ -60,21 +60,22 @@ def _given_before(context: Context, run: Run, observation: Observation, decision
 async def act_as_host(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
     """HostAgent: as `act`; an application that is assigned to is started first, and its new window gets the subtask."""
     target = decision.target
-    if target is None or target.kind is not TargetKind.APPLICATION or target.start is None:
+    if target is None or target.kind is not TargetKind.APPLICATION:
         return await act(context, run, observation, decision)
-    start = Action(tool=target.start, arguments={"name": target.native.id})
-    return in_window(
-        await act(context, run, observation, decision.model_copy(update={"actions": (*decision.actions, start)}))
-    )
+    start = context.services.toolbox.start_of(target)
+    if start is None:
+        return await act(context, run, observation, decision)
+    decision = decision.model_copy(update={"actions": (*decision.actions, start)})
+    return in_window(context, await act(context, run, observation, decision))
 
 
-def in_window(acted: Acted) -> Acted:
+def in_window(context: Context, acted: Acted) -> Acted:
     """Let the window that was started get the subtask, once the whole list ran."""
     target = acted.decision.target
     if target is None or target.kind is not TargetKind.APPLICATION or acted.held or not acted.results:
         return acted
-    started = acted.results[-1]
-    if started.tool != target.start or started.status is not ResultStatus.SUCCESS:
+    started, start = acted.results[-1], context.services.toolbox.start_of(target)
+    if start is None or started.tool != start.tool or started.status is not ResultStatus.SUCCESS:
         return acted
     if isinstance(started.value, str):  # done before a crash, its answer is lost: the model sees the window itself
         return replace(acted, decision=acted.decision.model_copy(update={"status": "CONTINUE", "target": None}))
@@ -83,7 +84,7 @@ def in_window(acted: Acted) -> Acted:
         kind = agent_kind(target.address)
         window = next(iter(window.offers({kind})), window)
     except ValidationError as error:
-        msg = f"{target.start} answered with no target: {error}"
+        msg = f"{start.tool} answered with no target: {error}"
         raise TypeError(msg) from error
     return replace(acted, decision=acted.decision.model_copy(update={"target": window}))
 
@@ -114,7 +115,7 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
         gone = await actions.gone() or _other(context, run, observation)
     except UNSEEN as error:
         return actions.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
-    return actions.cut(f"held back, but {gone}") if gone else in_window(await actions.play())
+    return actions.cut(f"held back, but {gone}") if gone else in_window(context, await actions.play())
 
 
 def _other(context: Context, run: Run, observation: Observation) -> str:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.models import AppResponse, HostResponse, LinuxResponse, MobileResponse
 from callboard.actors.processing._act import act, act_as_host
-from callboard.actors.processing._collect import collect_controls, collect_targets
+from callboard.actors.processing._collect import collect_controls
 from callboard.actors.processing._decide import ask_model, follow_plan
 from callboard.actors.processing._phases import Context, Services, Strategies
 from callboard.actors.processing._pipeline import Pipeline
 from callboard.actors.processing._remember import remember
 from callboard.actors.processing._spec import AgentSpec
+from callboard.actors.processing._targets import collect_targets
 from callboard.actors.runtime import Lease
 from callboard.actors.states import (
     AgentStateManager,

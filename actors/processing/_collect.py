@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from callboard.actors.processing._picture import presentable, purpose_of
 from callboard.actors.servers import Server, ToolError, observed
 from callboard.actors.states import see
-from callboard.messages import Held, Look, Observation, ResultStatus, ToolTimeoutError, encodable, reason_of
+from callboard.messages import Held, Look, Observation, ResultStatus, ToolTimeoutError, encodable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -25,29 +25,6 @@ _T = TypeVar("_T")
 _FIRST_PAUSE = 0.02
 COMPARED = Look(picture=False, shown=False)
 """A look that is compared with an earlier one."""
-
-
-async def collect_targets(context: Context, run: Run) -> Observation:
-    """HostAgent: list the targets of all servers. One that can't be listed is told to the model, not hidden."""
-    targets: list[Target] = []
-    notes: list[str] = []
-    for server in context.services.toolbox.servers:
-        try:
-            targets.extend(await on_lane(context, server, None, server.targets))
-        except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
-            notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
-    task_id, secrets = run.assign.task_id, context.services.secrets
-    offers = (each for target in targets for each in target.offers(context.services.agents))
-    targets = [target for target in offers if target.open_to(task_id, run.assign.session)]
-    hidden = [target for target in targets if secrets.in_target(task_id, target)]
-    if hidden:
-        targets = [target for target in targets if target not in hidden]
-        notes.append(f"{len(hidden)} targets are not offered: what names them holds a secret")
-    done = sorted({(result.address, result.request, result.outcome.value) for result in run.subtasks})
-    fingerprint = _digest([target.id for target in targets], done)
-    offered = context.services.toolbox.offered(targets)
-    seen = offered.model_copy(update={"fingerprint": fingerprint, "notes": (*notes, *run.notes)})
-    return secrets.redact(task_id, seen)
 
 
 async def collect_controls(context: Context, run: Run) -> Observation:
@@ -80,7 +57,7 @@ async def look(context: Context, run: Run, purpose: Look) -> Observation:
         msg = f"{server.name} observed a {type(seen).__name__}, not an Observation"
         raise TypeError(msg)
     if not seen.fingerprint:
-        mark = _digest(
+        mark = digest(
             _placeless(seen.controls), seen.text, sorted(seen.window.items()), None
         )  # pictures stood there in earlier versions
         seen = seen.model_copy(update={"fingerprint": mark})
@@ -122,7 +99,8 @@ def _placeless(controls: tuple[Control, ...]) -> tuple[Control, ...]:
     return tuple(control.model_copy(update={"box": None}) if control.box else control for control in controls)
 
 
-def _digest(*what: object) -> str:
+def digest(*what: object) -> str:
+    """Give a hash of some values' texts."""
     return hashlib.sha256(repr(what).encode()).hexdigest()
 
 

@@ -31,7 +31,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -173,6 +173,46 @@ class Server(ABC):
             ToolError: If the target can't be read; the text says why. The subtask fails with it, and the HostAgent may
                 go another way. Any other exception is an error, and ends the round.
         """
+
+    def desktop(self, look: Look) -> Observation | Awaitable[Observation | None] | None:  # noqa: ARG002 - the interface
+        """Look at the whole of what the server's targets stand on, for HostAgents; None where there is no such thing.
+
+        Its controls are the windows that it shows, each with a target's id and its `box`: they get labels in the
+        picture, and one into which the task has put a secret is black. Its text and its facts about the window are told
+        to the HostAgent's model.
+
+        Raises:
+            ToolError: If it can't be seen; the text says why, and HostAgents are told.
+        """
+        return None
+
+    def start(self, target: Target, arguments: Mapping[str, JsonValue]) -> Target | Awaitable[Target]:  # noqa: ARG002 - the interface
+        """Open an application, and give the window to work in.
+
+        A server that has this gives HostAgents the tool ``open_in_<name>``. It is also called when a subtask is
+        assigned to an application that names no tool of its own in `Target.start`. It runs on the lane of the
+        application's group. The window belongs to the task if its `owner` is the session that `current_call` tells.
+
+        Args:
+            target: The application, one of `targets`.
+            arguments: What it opens, such as a file or an address: checked by the target's `takes`.
+
+        Raises:
+            ToolError: If it can't be opened; the text says why.
+        """
+        msg = f"{self.name} opens nothing"
+        raise ToolError(msg)
+
+    def stop(self, target: Target) -> Awaitable[None] | None:  # noqa: ARG002 - the interface
+        """Close a window. A server that has this gives HostAgents the tool ``close_in_<name>``.
+
+        HostAgents close only what their task has opened, as `Target.owner` says. It runs on the lane of the window.
+
+        Raises:
+            ToolError: If it can't be closed; the text says why.
+        """
+        msg = f"{self.name} closes nothing"
+        raise ToolError(msg)
 
     def fingerprint(self, target: Target) -> str:
         """Give the fingerprint that an observation of the target would have now, without making one where possible.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callboard.actors.journal import Artifacts
+from callboard.actors.journal import Artifacts, _artifacts
 from callboard.actors.journal._artifacts import artifacts_of, folder_of, sweep
 from callboard.messages import JournalError
 
@@ -51,3 +51,10 @@ def test_without_a_journal_they_end_with_the_process(tmp_path):
     assert (one.exists(), other.exists()) == (False, True)
     artifacts.close()
     assert not other.parent.parent.exists()
+
+
+def test_what_is_too_large_is_refused_before_anything_is_written(artifacts, tmp_path, monkeypatch):
+    monkeypatch.setattr(_artifacts, "LARGEST", 3)
+    with pytest.raises(ValueError, match="an artifact has at most 3 bytes, this one has 4"):
+        artifacts.keep("t", "c", b"1234", "")
+    assert [*tmp_path.iterdir()] == []

@@ -286,10 +286,27 @@ def test_a_picture_is_sent_unless_the_model_can_not_see(asks):
     assert all(isinstance(part, str) for part in shown(request, pictures=False).user)
 
 
+def test_a_host_agent_is_told_of_the_desktop_and_what_opens_with_what(asks):
+    taken = {"properties": {"file": {"description": "a path"}, "line": True}}
+    editor = Target(
+        id="editor", name="Editor", kind=TargetKind.APPLICATION, address="app/editor/*", server="s", takes=taken
+    )
+    seen = Observation(targets=(editor,), text="mail is in front", window={"screen": "1280x800"}, picture=b"\x89PNG")
+    request = asks(kind=AgentKind.HOST, observation=seen)
+    assert "to make something new, opened with file (a path), line (id " in text_of(request)
+    assert '## What the desktop shows\n\n<data>\n{"screen": "1280x800"}\nmail is in front\n' in text_of(request)
+    assert b"\x89PNG" in shown(request).user
+
+
 def test_why_an_answer_was_sent_back_is_told_last(asks):
     after = shown(asks(reasons=("Status: 'DONE' is not legal now",))).user[-1]
     assert "could not be used" in after
     assert "Status: 'DONE' is not legal now" in after
+
+
+def evil_application():
+    taken = {"properties": {EVIL: {"description": EVIL}}}
+    return Target(id="x", name=EVIL, kind=TargetKind.APPLICATION, address="app/word/*", server="documents", takes=taken)
 
 
 def evil(kind):
@@ -304,7 +321,7 @@ def evil(kind):
         "kind": kind,
         "target": window,
         "observation": Observation(
-            targets=(window,),
+            targets=(window, evil_application()),
             controls=controls,
             window={"title": EVIL},
             text=EVIL,

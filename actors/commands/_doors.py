@@ -1,0 +1,111 @@
+"""The tools with which HostAgents open and close the targets of servers that have `start` and `stop`."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Annotated, Any
+
+from mcp.server.mcpserver.tools import Tool
+from pydantic import Field
+
+from callboard.actors.commands._tools import LocalTool, schema_problem
+from callboard.actors.servers import Server, ServerTool, ToolError
+from callboard.messages import AgentKind, CommandType, Effect, Hazard, Target, TargetKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
+    from callboard.actors.runtime import Deed
+
+
+def opener(server: str) -> str:
+    """Name the tool that opens the applications of a server."""
+    return f"open_in_{server}"
+
+
+def doors(server: Server) -> tuple[ServerTool, ...]:
+    """Make the tools that open and close the targets of a server."""
+
+    def open_application(
+        application: Annotated[str, Field(description="The application, by its id.")],
+        arguments: Annotated[dict[str, Any] | None, Field(description="What to open in it, as it says.")] = None,
+    ) -> Any:  # noqa: ANN401 - a target, or a coroutine of one
+        return application, arguments
+
+    def close_window(window: Annotated[str, Field(description="The window, by its id.")]) -> Any:  # noqa: ANN401 - None, or a coroutine
+        return window
+
+    made = []
+    if _has(server, "start"):
+        made.append(_door(opener(server.name), open_application, "Open an application, and give its new window."))
+    if _has(server, "stop"):
+        made.append(_door(f"close_in_{server.name}", close_window, "Close a window that this task has opened."))
+    return tuple(made)
+
+
+def _has(server: Server, method: str) -> bool:
+    """Say whether a server has a method of its own; a tool of that name is something else."""
+    own, inherited = getattr(type(server), method), getattr(Server, method)
+    return own is not inherited and not any(entry.tool.fn == getattr(server, method) for entry in server.tools())
+
+
+def _door(name: str, function: Any, description: str) -> ServerTool:  # noqa: ANN401 - a function with a signature of its own
+    tool = Tool.from_function(function, name=name, description=description)
+    agents, hazards = frozenset({AgentKind.HOST}), frozenset({Hazard.LAUNCHES})
+    return ServerTool(tool, CommandType.ACTION, Effect.ONCE, agents, frozenset(), hazards)
+
+
+class Door(LocalTool):
+    """Opens or closes a target, on the lane of its group: no tool of an agent that works there is running then."""
+
+    async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
+        """Find the target, and have the server open or close it."""
+        given = self._tool.fn_metadata.validate_arguments(dict(arguments))
+        with deed.active():
+            if "application" in given:
+                return await self._open(str(given["application"]), given.get("arguments") or {}, deed)
+            return await self._close(str(given["window"]), deed)
+
+    async def _open(self, name: str, arguments: dict[str, JsonValue], deed: Deed) -> JsonValue:
+        target = await self._target_called(name)
+        if target.kind is not TargetKind.APPLICATION:
+            msg = f"{name!r} is open already: assign a subtask to it"
+            raise ToolError(msg)
+        problem = schema_problem({"additionalProperties": False, **target.takes}, arguments)
+        if problem is not None:
+            msg = f"{name!r} can't be opened with these arguments: {problem}"
+            raise ToolError(msg)
+        window = await self._run(functools.partial(self._server.start, target, arguments), target, deed)
+        if not isinstance(window, Target):
+            msg = f"{self._server.name} opened a {type(window).__name__}, not a Target"
+            raise TypeError(msg)
+        shown: JsonValue = window.model_dump(mode="json")
+        return shown
+
+    async def _close(self, name: str, deed: Deed) -> JsonValue:
+        target = await self._target_called(name)
+        command, keeper = deed.command, deed.keeper
+        ours = command is not None and keeper is not None and target.open_to(command.task_id, keeper.session)
+        if not (target.owner and ours):
+            msg = f"{name!r} was not opened by this task, so it is not closed by it"
+            raise ToolError(msg)
+        await self._run(functools.partial(self._server.stop, target), target, deed)
+        return None
+
+    async def _target_called(self, name: str) -> Target:
+        known: dict[str, Target] = {target.id: target for target in await self._ask(self._server.targets)}
+        if name not in known:
+            msg = f"there is no {name!r}; there are: {', '.join(known) or 'none'}"
+            raise ToolError(msg)
+        return known[name]
+
+    async def _run(self, function: Any, target: Target, deed: Deed) -> Any:  # noqa: ANN401 - one of the two methods
+        def call() -> Any:  # noqa: ANN401 - what that gives
+            try:
+                return function()
+            finally:
+                deed.returned()
+
+        return await self._lanes.run(self._server.lane(target), call)

@@ -1,0 +1,84 @@
+"""DATA_COLLECTION of a HostAgent: what can be assigned, and the desktops that it stands on."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from callboard.actors.processing._collect import digest, on_lane
+from callboard.actors.processing._picture import presentable
+from callboard.actors.servers import Server
+from callboard.messages import Control, Look, Observation, encodable, reason_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from callboard.actors.processing._phases import Context
+    from callboard.actors.states import Run
+    from callboard.messages import Target
+
+
+async def collect_targets(context: Context, run: Run) -> Observation:
+    """HostAgent: list the targets of all servers. One that can't be listed is told to the model, not hidden."""
+    targets: list[Target] = []
+    notes: list[str] = []
+    for server in context.services.toolbox.servers:
+        try:
+            targets.extend(await on_lane(context, server, None, server.targets))
+        except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
+            notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
+    task_id, secrets = run.assign.task_id, context.services.secrets
+    offers = (each for target in targets for each in target.offers(context.services.agents))
+    targets = [target for target in offers if target.open_to(task_id, run.assign.session)]
+    hidden = [target for target in targets if secrets.in_target(task_id, target)]
+    if hidden:
+        targets = [target for target in targets if target not in hidden]
+        notes.append(f"{len(hidden)} targets are not offered: what names them holds a secret")
+    done = sorted({(result.address, result.request, result.outcome.value) for result in run.subtasks})
+    fingerprint = digest([target.id for target in targets], done)
+    offered = context.services.toolbox.offered(targets)
+    seen = offered.model_copy(update={"fingerprint": fingerprint, "notes": (*notes, *run.notes)})
+    return await _with_desktops(context, run, secrets.redact(task_id, seen))
+
+
+async def _with_desktops(context: Context, run: Run, seen: Observation) -> Observation:
+    """Add what the servers' desktops show: the texts and facts of all, and the first picture."""
+    for server in context.services.toolbox.servers:
+        if type(server).desktop is Server.desktop:
+            continue
+        look = Look(masked=_with_secrets(context, run, seen.targets))
+        try:
+            found = await on_lane(context, server, None, functools.partial(server.desktop, look))
+            shown = await _desktop(context, run, look, found)
+        except Exception as error:  # noqa: BLE001 - an edge: work goes on without a desktop's picture
+            shown = Observation(notes=(f"the desktop of {server.name} can't be seen: {reason_of(error)}",))
+        pictured = seen.picture is None
+        seen = seen.model_copy(
+            update={
+                "text": "\n".join(filter(None, (seen.text, shown.text))),
+                "window": {**seen.window, **shown.window},
+                "picture": shown.picture if pictured else seen.picture,
+                "annotated": shown.annotated if pictured else seen.annotated,
+                "notes": (*seen.notes, *shown.notes),
+            }
+        )
+    return seen
+
+
+async def _desktop(context: Context, run: Run, look: Look, found: object) -> Observation:
+    """Make a desktop presentable; where a window with a secret is in the picture has to be known."""
+    if found is None:
+        return Observation()
+    if not isinstance(found, Observation):
+        msg = f"it observed a {type(found).__name__}, not an Observation"
+        raise TypeError(msg)
+    placeless = {*look.masked} - {control.id for control in found.controls}
+    unseen = tuple(Control(id=each, name=each, kind="window") for each in sorted(placeless))
+    found = found.model_copy(update={"controls": (*found.controls, *unseen)})
+    return await presentable(context, run, look, encodable(found))
+
+
+def _with_secrets(context: Context, run: Run, targets: Sequence[Target]) -> tuple[str, ...]:
+    """Give the ids of the targets that the task has put secrets into."""
+    secrets, task_id = context.services.secrets, run.assign.task_id
+    return tuple(target.native.id for target in targets if secrets.covered(task_id, target.native.id))
