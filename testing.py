@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.journal import Row
+    from callboard.actors.processing import AgentSpec
 
 __all__ = [
     "Faults",
@@ -263,7 +264,11 @@ def disk_full() -> None:
 
 
 def assert_replays(
-    journal: Path, task_id: str | None = None, settings: Settings | Path | None = None
+    journal: Path,
+    task_id: str | None = None,
+    settings: Settings | Path | None = None,
+    *,
+    agents: Sequence[AgentSpec] = (),
 ) -> tuple[Replay, ...]:
     """Run the tasks of a journal again, without a model and without a surface, and see that they go as recorded.
 
@@ -272,6 +277,7 @@ def assert_replays(
         task_id: One task; all of them by default.
         settings: Settings to run them with, or their file; by default those with which they ran, or the defaults and
             the environment's, if an older version ran them.
+        agents: The kinds of agents of the program's own, as its supervisor had them.
 
     Raises:
         AssertionError: If one goes another way; it shows the first difference. Or if the journal has no task.
@@ -284,7 +290,7 @@ def assert_replays(
     if not tasks:  # a test that tries nothing must not pass
         msg = f"the journal {journal} has no task: if its process was killed, {journal.name}-wal belongs beside it"
         raise AssertionError(msg)
-    replays = tuple(replay_journal(journal, task, held) for task in tasks)
+    replays = tuple(replay_journal(journal, task, held, agents=agents) for task in tasks)
     for replay in replays:
         if replay.difference is not None:
             msg = f"the task {replay.task.id} goes another way than recorded\n{replay.difference}"
