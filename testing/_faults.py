@@ -1,0 +1,115 @@
+"""Failures and ends of the process at chosen places of a task's way."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import errno
+import os
+import signal
+import threading
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Literal, Self
+from unittest import mock
+
+from callboard.actors.journal import JournalFile
+from callboard.actors.runtime import Deed
+from callboard.messages import JournalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from callboard.actors.journal import Row
+
+
+class Faults:
+    """Lets something happen at chosen places of a task's way: a failure, a wait, or the end of the process.
+
+    A place is before or after a row of a journal file, named by the tag of its message (``intent``, ``step_done``,
+    ``task_result``, ``event`` …), or before or after a ``deed``: the moment in which a tool's change takes effect::
+
+        with Faults() as faults:
+            faults.after("deed", kill_process, nth=2)
+            ...
+
+    Before a row nothing is kept of it, nor of what is to be committed with it; after it, it is safe, and nobody was
+    told. All supervisors of this process are concerned, as long as the ``with`` block lasts.
+    """
+
+    def __init__(self) -> None:
+        self.passed: collections.Counter[tuple[str, str]] = collections.Counter()
+        """How often each place was reached: ``passed["after", "intent"]``. What a run passes is what can be tried."""
+        self._what: dict[tuple[str, str, int], Callable[[], object]] = {}
+        self._written: dict[JournalFile, list[str]] = {}
+        self._lock = threading.Lock()
+        self._undo = ExitStack()
+
+    def before(self, kind: str, do: Callable[[], object], *, nth: int = 1) -> None:
+        """Call a function before the nth row of a kind, or deed; what it raises fails the write, or the deed."""
+        self._what["before", kind, nth] = do
+
+    def after(self, kind: str, do: Callable[[], object], *, nth: int = 1) -> None:
+        """Call a function after the nth row of a kind is safe, or the nth deed is done; it must not raise."""
+        self._what["after", kind, nth] = do
+
+    def __enter__(self) -> Self:
+        """Stand at the places."""
+        write, commit, rollback, writing = JournalFile.write, JournalFile.commit, JournalFile.rollback, Deed.writing
+
+        def written(file: JournalFile, rows: Sequence[Row]) -> None:
+            kinds = [str(getattr(row.message, "kind", "")) for row in rows]
+            try:
+                for kind in kinds:
+                    self._pass("before", kind)
+            except OSError as error:
+                problem = f"can't be written: {error.strerror or error}"
+                raise JournalError(file.path, problem) from error
+            write(file, rows)
+            self._written.setdefault(file, []).extend(kinds)
+
+        def committed(file: JournalFile) -> None:
+            commit(file)
+            for kind in self._written.pop(file, ()):
+                self._pass("after", kind)
+
+        def rolled_back(file: JournalFile) -> None:
+            self._written.pop(file, None)
+            rollback(file)
+
+        @contextlib.contextmanager
+        def done(deed: Deed, artifact: Path | None) -> Iterator[None]:
+            with writing(deed, artifact):
+                self._pass("before", "deed")
+                yield
+                self._pass("after", "deed")
+
+        places = ((JournalFile, "write", written), (JournalFile, "commit", committed))
+        for owner, name, place in (*places, (JournalFile, "rollback", rolled_back), (Deed, "writing", done)):
+            self._undo.enter_context(mock.patch.object(owner, name, place))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let everything be as it was."""
+        self._undo.close()
+
+    def _pass(self, when: Literal["before", "after"], kind: str) -> None:
+        with self._lock:
+            self.passed[when, kind] += 1
+            do = self._what.get((when, kind, self.passed[when, kind]))
+        if do is not None:
+            do()
+
+
+def kill_process() -> None:
+    """End this process at once, as ``kill -9`` does: nothing is tidied up."""
+    os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def disk_full() -> None:
+    """Fail as a full disk does.
+
+    Raises:
+        OSError: Always.
+    """
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -1,0 +1,71 @@
+"""Journals whose tasks are run again, as a test."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.actors.journal import JournalReader
+from callboard.actors.replay import Replay, replay_journal
+from callboard.config import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from callboard.actors.processing import AgentSpec
+
+
+def assert_replays(
+    journal: Path,
+    task_id: str | None = None,
+    settings: Settings | Path | None = None,
+    *,
+    agents: Sequence[AgentSpec] = (),
+) -> tuple[Replay, ...]:
+    """Run the tasks of a journal again, without a model and without a surface, and see that they go as recorded.
+
+    Args:
+        journal: The journal's file; the folder of its pictures lies beside it.
+        task_id: One task; all of them by default.
+        settings: Settings to run them with, or their file; by default those with which they ran, or the defaults and
+            the environment's, if an older version ran them.
+        agents: The kinds of agents of the program's own, as its supervisor had them.
+
+    Raises:
+        AssertionError: If one goes another way; it shows the first difference. Or if the journal has no task.
+        UnknownTaskError: If it does not have the one that is named.
+        JournalError: If the journal can't be read.
+    """
+    held = settings if settings is None or isinstance(settings, Settings) else Settings.load(settings)
+    with JournalReader.open(journal) as reader:
+        tasks = (task_id,) if task_id is not None else tuple(line.id for line in reader.tasks())
+    if not tasks:  # a test that tries nothing must not pass
+        msg = f"the journal {journal} has no task: if its process was killed, {journal.name}-wal belongs beside it"
+        raise AssertionError(msg)
+    replays = tuple(replay_journal(journal, task, held, agents=agents) for task in tasks)
+    for replay in replays:
+        if replay.difference is not None:
+            msg = f"the task {replay.task.id} goes another way than recorded\n{replay.difference}"
+            raise AssertionError(msg)
+    return replays
+
+
+with contextlib.suppress(ImportError):  # all else here works without pytest
+    import pytest
+
+    @pytest.fixture
+    def replayed(request: pytest.FixtureRequest) -> Callable[..., tuple[Replay, ...]]:
+        """Give `assert_replays`, with paths from the test's own folder: ``replayed("bug-17.db")`` is a whole test.
+
+        Import it in a test or a conftest; it is not registered by itself.
+        """
+
+        def check(
+            journal: str | Path, task_id: str | None = None, settings: Settings | str | Path | None = None
+        ) -> tuple[Replay, ...]:
+            here = request.path.parent
+            held = here / settings if isinstance(settings, str | Path) else settings
+            return assert_replays(here / journal, task_id, held)
+
+        return check
