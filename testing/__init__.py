@@ -1,4 +1,4 @@
-"""For the tests of your own automations: a surface in memory, a clock that stands still, faults, runs replayed."""
+"""For your own tests: a surface in memory, a clock that stands still, faults, runs replayed, a suite for surfaces."""
 
 import contextlib
 
@@ -8,6 +8,8 @@ from callboard.actors.runtime import VirtualClock
 from callboard.testing._faults import Faults, disk_full, kill_process
 from callboard.testing._memory import MemoryServer
 from callboard.testing._replays import assert_replays
+from callboard.testing._stand import SurfaceCall, SurfaceCase
+from callboard.testing._suite import SurfaceSuite, surface_suite
 
 with contextlib.suppress(ImportError):  # all else here works without pytest
     from callboard.testing._replays import replayed
@@ -18,9 +20,13 @@ __all__ = [
     "MemoryServer",
     "Replay",
     "ScriptedModel",
+    "SurfaceCall",
+    "SurfaceCase",
+    "SurfaceSuite",
     "VirtualClock",
     "assert_replays",
     "disk_full",
     "kill_process",
     "replayed",
+    "surface_suite",
 ]

@@ -1,0 +1,120 @@
+"""What a piece of work left behind in this process and beside it: threads, processes, open files and ports."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import Self
+
+_SECONDS = 5.0
+"""How long what is ending may take."""
+_PROC = Path("/proc")
+_MARK = "SURFACE_SUITE_LEFT"
+
+
+class Left:
+    """Compares what there is before and after a ``with`` block. Processes, files and ports only where there is /proc.
+
+    Processes are found by a variable that they inherit, so that one which left its parent and its session is found too.
+    """
+
+    def __enter__(self) -> Self:
+        """Note what there is."""
+        self._mark = uuid.uuid4().hex
+        self._earlier = os.environ.get(_MARK)
+        os.environ[_MARK] = self._mark
+        self._threads = set(threading.enumerate())
+        self._children = _children()
+        self._files = _files()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Put the variable back."""
+        if self._earlier is None:
+            del os.environ[_MARK]
+        else:
+            os.environ[_MARK] = self._earlier
+
+    def found(self) -> list[str]:
+        """Name what is left once all had some seconds to end."""
+        end = time.monotonic() + _SECONDS
+        while (found := self._found()) and time.monotonic() < end:
+            time.sleep(0.02)
+        return found
+
+    def _found(self) -> list[str]:
+        gc.collect()
+        threads = [f"the thread {each.name!r}" for each in threading.enumerate() if each not in self._threads]
+        pids = {*_marked(self._mark), *(_children() - self._children)} - {os.getpid()}
+        processes = [f"the process {pid} ({name})" for pid in sorted(pids) if (name := _name(pid))]
+        ports = _ports()
+        files = [
+            f"the port {ports[target]}" if target in ports else f"the open file {target}"
+            for fd, target in _files().items()
+            if self._files.get(fd) != target
+        ]
+        return [*threads, *processes, *files]
+
+
+def _files() -> dict[str, str]:
+    """Give what this process has open, by descriptor."""
+    found = {}
+    folder = _PROC / "self" / "fd"
+    for each in folder.iterdir() if folder.is_dir() else ():
+        try:
+            target = str(each.readlink())
+        except OSError:
+            continue  # it was that of the listing itself
+        if not target.startswith(f"{_PROC}/{os.getpid()}/fd"):
+            found[each.name] = target
+    return found
+
+
+def _ports() -> dict[str, int]:
+    """Give the ports that somebody listens on, by socket."""
+    found = {}
+    for name in ("tcp", "tcp6"):
+        table = _PROC / "net" / name
+        for line in table.read_text().splitlines()[1:] if table.is_file() else ():
+            parts = line.split()
+            found[f"socket:[{parts[9]}]"] = int(parts[1].rpartition(":")[2], 16)
+    return found
+
+
+def _children() -> set[int]:
+    return {pid for pid in _pids() if _status(pid).get("PPid") == str(os.getpid())}
+
+
+def _marked(mark: str) -> set[int]:
+    wanted = f"{_MARK}={mark}".encode()
+    found = set()
+    for pid in _pids():
+        try:
+            variables = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue  # it has ended, or is another user's
+        if wanted in variables:
+            found.add(pid)
+    return found
+
+
+def _pids() -> list[int]:
+    return [int(each.name) for each in _PROC.iterdir() if each.name.isdigit()] if _PROC.is_dir() else []
+
+
+def _name(pid: int) -> str:
+    """Give a process's name; empty for one that has ended and waits for its parent."""
+    status = _status(pid)
+    return "" if status.get("State", "Z").startswith("Z") else status.get("Name", "")
+
+
+def _status(pid: int) -> dict[str, str]:
+    try:
+        lines = (_PROC / str(pid) / "status").read_text(errors="replace").splitlines()
+    except OSError:
+        return {}
+    return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}

@@ -1,0 +1,165 @@
+"""A surface on trial: opened alone, or worked on by one agent whose answers are given."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.commands import ServerLife
+from callboard.actors.models import FunctionModel
+from callboard.actors.runtime import EventLoop, Lanes
+from callboard.actors.servers import Server, observed
+from callboard.config import Settings
+from callboard.messages import AgentKind, EventName, Look, Task
+from callboard.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pydantic import JsonValue
+
+    from callboard.actors.root import TaskHandle
+    from callboard.messages import Event, Observation, Target
+
+SECONDS = 60.0
+"""How long anything is waited for; a wait ends as soon as it can."""
+
+
+@dataclass(frozen=True)
+class SurfaceCall:
+    """One call of a tool, as a model would decide it."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The answer of a model that decides on it."""
+        return {"Status": "CONTINUE", "Function": self.tool, "Args": dict(self.arguments)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurfaceCase:
+    """One surface on trial, with what a test has to know of it. What is left out is not tried.
+
+    Make all of it anew for each test: one test may leave another surface behind than it found.
+    """
+
+    server: Callable[[], Server]
+    """Makes a server on what is there, as each process does that works on it."""
+    target: str
+    """The id of a target that is there."""
+    change: Callable[[], object] | None = None
+    """Changes what the target shows, as a person or another program would."""
+    control: str = ""
+    """The id of a control that is there."""
+    replace: Callable[[], object] | None = None
+    """Puts another control where `control` is, under the same id, or takes it away."""
+    once: SurfaceCall | None = None
+    """A call that must not be repeated."""
+    done: Callable[[], int] | None = None
+    """Counts how often `once` or `slow` took effect, without asking the server."""
+    slow: SurfaceCall | None = None
+    """A call that would take an hour, and takes effect at its end."""
+    started: Callable[[], bool] | None = None
+    """Says whether `slow` runs."""
+    release: Callable[[], object] | None = None
+    """Lets `slow` come to its end, as if its hour were over."""
+    secret: SurfaceCall | None = None
+    """A call that puts ``${secret:password}`` into `control`."""
+    same: Sequence[SurfaceCall] = ()
+    """Calls that touch the same thing, written in different ways."""
+    lent: Callable[[], object] | None = None
+    """Tells what agents borrow from a person and give back: the focus, the clipboard."""
+
+
+class Alone:
+    """A server that is open, with nobody who works on it. Its methods are called as a supervisor calls them."""
+
+    def __init__(self, server: Server, lanes: Lanes, loop: EventLoop) -> None:
+        self.server = server
+        self._lanes = lanes
+        self._loop = loop
+
+    def ask(self, method: Callable[..., Any], *arguments: object, target: Target | None = None) -> Any:  # noqa: ANN401 - whatever it gives
+        """Call a method where it may block, and wait for it."""
+        work = self._lanes.run(self.server.lane(target), functools.partial(method, *arguments))
+        return self._loop.submit(work).result(SECONDS)
+
+    def targets(self) -> tuple[Target, ...]:
+        """List the targets."""
+        found: tuple[Target, ...] = tuple(self.ask(self.server.targets))
+        return found
+
+    def target(self, wanted: str) -> Target:
+        """Give one of the targets."""
+        known = {target.id: target for target in self.targets()}
+        assert wanted in known, f"the case names the target {wanted!r}; there are: {', '.join(known) or 'none'}"
+        return known[wanted]
+
+    def look(self, target: Target, look: Look = Look()) -> Observation:
+        """Look at a target."""
+        seen: Observation = self.ask(observed, self.server, target, look, target=target)
+        return seen
+
+
+@contextlib.contextmanager
+def opened(server: Server) -> Iterator[Alone]:
+    """Open a server, and close it."""
+    loop, lanes = EventLoop("callboard-suite"), Lanes()
+    loop.start()
+    life = ServerLife([server], lanes, loop, None)
+    try:
+        life.open(SECONDS)
+        yield Alone(server, lanes, loop)
+    finally:
+        left = life.close(SECONDS)
+        lanes.close(SECONDS)
+        loop.stop(SECONDS)
+        assert not left, f"{left[0]} did not close: `close` raised, or took longer than {SECONDS:g} s"
+
+
+@contextlib.contextmanager
+def supervised(case: SurfaceCase, *calls: SurfaceCall, journal: Path | None = None, **given: Any) -> Iterator[Worker]:  # noqa: ANN401 - sections of the settings
+    """Start a supervisor in which one agent makes some calls on the case's target, one a step, and then finishes."""
+    server = case.server()
+    answers = [call.answer for call in calls]
+    seen: list[Observation] = []
+
+    def decide(request: Any) -> dict[str, Any]:  # noqa: ANN401 - a `ModelRequest`
+        seen.append(request.observation)
+        done = len(request.memory)
+        return answers[done] if done < len(answers) else {"Status": "FINISH"}
+
+    model = FunctionModel(decide)
+    models = dict.fromkeys((AgentKind.APP.value, AgentKind.MOBILE.value, AgentKind.LINUX.value), model)
+    settings = Settings.load(journal={"path": journal}, policy=[{"verdict": "allow"}], **given)
+    late = threading.Event()
+
+    def heard(event: Event) -> None:
+        if event.name is EventName.COMMAND_LATE:
+            late.set()
+
+    with Supervisor.start(settings, models=models, servers=[server]) as supervisor:
+        supervisor.subscribe(heard)
+        yield Worker(supervisor, case.target, seen, late)
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A supervisor whose agent works on a case's target."""
+
+    supervisor: Supervisor
+    target: str
+    seen: list[Observation]
+    """What the agent's model was shown, in order."""
+    late: threading.Event
+    """Whether a call has returned that nobody awaited any more."""
+
+    def submit(self, **more: Any) -> TaskHandle:  # noqa: ANN401 - fields of a `Task`
+        """Give it the work."""
+        return self.supervisor.submit(Task(id="surface", request="work", target=self.target, **more))

@@ -1,0 +1,299 @@
+"""The tests that every surface should pass, whoever wrote it."""
+
+from __future__ import annotations
+
+import io
+import time
+import unittest
+from typing import TYPE_CHECKING, TypeVar
+
+from callboard.messages import (
+    EventName,
+    JournalError,
+    Look,
+    LookBudget,
+    Outcome,
+    ResultStatus,
+    Secret,
+)
+from callboard.testing._faults import Faults, disk_full
+from callboard.testing._left import Left
+from callboard.testing._stand import SECONDS, SurfaceCall, SurfaceCase, opened, supervised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from callboard.actors.root import TaskHandle
+    from callboard.messages import Box
+    from callboard.testing._stand import Alone, Worker
+
+_T = TypeVar("_T")
+PASSWORD = "correct horse battery staple"  # noqa: S105 - what must be seen nowhere
+_SHORT = 0.2
+"""The time limit of a call that takes too long, in seconds."""
+_NO_ROWS = {"deed", "event"}
+"""Places at which no crash is tried: events follow from other rows, and are kept with them."""
+_RETURN = 1.0
+"""How long a call is waited for that was released, in seconds."""
+
+
+def surface_suite(make: Callable[[Path], SurfaceCase]) -> type[SurfaceSuite]:
+    """Make a class of tests of a surface, for pytest.
+
+    ``TestLamps = surface_suite(lamps)`` is a whole test file, but for `lamps` itself. Each of the class's methods tries
+    one promise of docs/surfaces.md. What a case does not tell is skipped, and the reason says what to tell. Times are
+    printed (``pytest -rP``), and compared with nothing but an hour.
+
+    Args:
+        make: Makes the case anew for each test; it gets an empty folder.
+    """
+    return type("SurfaceSuite", (SurfaceSuite,), {"make": staticmethod(make)})
+
+
+class SurfaceSuite:
+    """The tests; see `surface_suite`."""
+
+    make: Callable[[Path], SurfaceCase]
+
+    def test_targets_are_stable(self, tmp_path: Path) -> None:
+        """Two lists made one after the other are equal, ids and addresses are unique, and the server is named."""
+        case = self.make(tmp_path)
+        with opened(case.server()) as alone:
+            first, second = alone.targets(), alone.targets()
+            assert first == second, "`targets` lists something else each time it is asked, though nothing happened"
+            ids = [target.id for target in first]
+            assert len(ids) == len(set(ids)), f"two targets have one id: {sorted(ids)}"
+            strangers = [target.id for target in first if target.server != alone.server.name]
+            assert not strangers, f"`Target.server` of {strangers[0]} is not {alone.server.name!r}, the server's name"
+            alone.target(case.target)
+
+    def test_an_observation_is_bounded(self, tmp_path: Path) -> None:
+        """It keeps within the budget of its look, and has a picture only where one is wanted."""
+        case = self.make(tmp_path)
+        with opened(case.server()) as alone:
+            target, budget = alone.target(case.target), LookBudget()
+            seen = alone.look(target)
+            sizes = {
+                "controls": (len(seen.controls), budget.controls),
+                "text": (len(seen.text), budget.text),
+                "picture": (len(seen.picture or b""), budget.picture),
+            }
+            over = {name: size for name, size in sizes.items() if size[0] > size[1]}
+            assert not over, f"an observation is over its budget, `look.budget` (what it has, what it may have): {over}"
+            without = alone.look(target, Look(picture=False, shown=False))
+            assert without.picture is None, "a look with `picture=False` has a picture; there is one before each action"
+            assert seen.picture is None or alone.server.pictures, "it has pictures: say `pictures = True`"
+
+    def test_the_fingerprint_is_equal_while_nothing_changes(self, tmp_path: Path) -> None:
+        """It is that of an observation made at the same moment, twice; and another one after a change."""
+        case = self.make(tmp_path)
+        with opened(case.server()) as alone:
+            target = alone.target(case.target)
+            seen, marks = alone.look(target), [_mark(alone, case) for _ in range(2)]
+            assert marks[0] == marks[1], "`fingerprint` differs though nothing has changed"
+            expected = seen.fingerprint or marks[0]
+            assert marks[0] == expected, "`fingerprint` is not that of an observation made at the same moment"
+            change = _needs(case.change, "change")
+            change()
+            assert _mark(alone, case) != marks[0], "`fingerprint` is the same after a change that is to be seen"
+
+    def test_another_control_is_not_taken_for_the_same(self, tmp_path: Path) -> None:
+        """`resolve` finds a control in a later look, and refuses another one in its place."""
+        case = self.make(tmp_path)
+        replace = _needs(case.replace, "replace")
+        with opened(case.server()) as alone:
+            target = alone.target(case.target)
+            control = next((each for each in alone.look(target).controls if each.id == case.control), None)
+            assert control is not None, f"the case names the control {case.control!r}, which is not observed"
+            again = alone.ask(alone.server.resolve, alone.look(target), control, target=target)
+            assert again is not None, "`resolve` does not find a control that is still there"
+            assert again.id == control.id, f"`resolve` gives {again.id!r} for {control.id!r}"
+            replace()
+            taken = alone.ask(alone.server.resolve, alone.look(target), control, target=target)
+            assert taken is None, f"`resolve` takes another control for {control.id!r}: {taken}"
+
+    def test_a_cancel_returns_at_once_and_nothing_happens_later(self, tmp_path: Path) -> None:
+        """A call that would take an hour does not hold up a cancel, and has no effect when it comes to its end."""
+        case = self.make(tmp_path)
+        slow, started, release, done = _slow(case)
+        with supervised(case, slow) as worker:
+            handle = worker.submit()
+            _wait(started, "`started` never says that `slow` runs")
+            begin = time.perf_counter()
+            handle.cancel("the suite")
+            result = handle.result(SECONDS)
+            print(f"a cancel returned after {time.perf_counter() - begin:.3f} s")  # noqa: T201 - a test's report
+            assert result.outcome is Outcome.CANCELLED, f"a task that was cancelled ended as {result.outcome}"
+            _after(release, worker)
+            assert done() == 0, "what was cancelled took effect later: change things inside of `committing()`"
+
+    def test_a_call_that_takes_too_long_is_in_doubt(self, tmp_path: Path) -> None:
+        """Its time limit ends the wait, nobody claims to know whether it was done, and it does nothing later."""
+        case = self.make(tmp_path)
+        slow, _, release, done = _slow(case)
+        with supervised(case, slow, limits={"command_seconds": _SHORT}) as worker:
+            handle = worker.submit()
+            handle.result(SECONDS)
+            ended = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED]
+            assert ended, f"`slow` was not called: {handle.result(SECONDS).causes}"
+            assert ended[0]["status"] == ResultStatus.FAILURE.value, "a call that took too long is told as a success"
+            assert "in doubt" in str(ended[0]["error"]), f"its error does not tell the doubt: {ended[0]['error']}"
+            _after(release, worker)
+            assert done() == 0, "what took too long took effect later: change things inside of `committing()`"
+
+    def test_after_a_crash_at_any_row_it_is_done_once(self, tmp_path: Path) -> None:
+        """Wherever the journal breaks off, the next process does what was not done, and repeats nothing."""
+        rows = self._rows(tmp_path / "whole")
+        asked = 0
+        for number, (kind, nth) in enumerate(rows):
+            asked += self._broken_off(tmp_path / f"{number}", kind, nth)
+        print(f"{len(rows)} crashes: a person had to be asked {asked} times")  # noqa: T201 - a test's report
+
+    def _rows(self, folder: Path) -> list[tuple[str, int]]:
+        """Work once without a crash, and give the rows that the journal got."""
+        folder.mkdir()
+        case = self.make(folder)
+        once, done = _needs(case.once, "once"), _needs(case.done, "done")
+        with Faults() as faults, supervised(case, once, journal=folder / "journal.db") as worker:
+            result = worker.submit().result(SECONDS)
+            assert result.ok, f"`once` does not work: {[cause.reason for cause in result.causes]}"
+            assert done() == 1, f"`once` ran once, and `done` counts {done()}"
+        passed = [(kind, nth) for (when, kind), nth in faults.passed.items() if when == "before"]
+        return [(kind, nth) for kind, most in passed if kind not in _NO_ROWS for nth in range(1, most + 1)]
+
+    def _broken_off(self, folder: Path, kind: str, nth: int) -> int:
+        """Crash before a row, and go on in another process. Returns how often a person had to be asked."""
+        folder.mkdir()
+        case = self.make(folder)
+        once, done, journal = _needs(case.once, "once"), _needs(case.done, "done"), folder / "journal.db"
+        with Faults() as faults:
+            faults.before(kind, disk_full, nth=nth)
+            try:
+                with supervised(case, once, journal=journal) as worker:
+                    worker.submit().result(SECONDS)
+            except JournalError:
+                pass  # that is the crash
+        where = f"after a crash before row {kind} {nth}"
+        with supervised(case, once, journal=journal) as worker:
+            handle = worker.submit()  # the same task: if it was taken, it goes on
+            asked = _answered(handle, done)
+            result = handle.result(SECONDS)
+            assert result.ok, f"{where} the work ended as {result.outcome}: {result.causes}"
+        assert done() == 1, f"{where} it was done {done()} times: `probe` and `expected` must look, and not guess"
+        return asked
+
+    def test_a_secret_is_shown_nowhere(self, tmp_path: Path) -> None:
+        """What was put into a control is in no text, picture or file of the journal that follows."""
+        case = self.make(tmp_path)
+        call, journal = _needs(case.secret, "secret"), tmp_path / "secret" / "journal.db"
+        secret = Secret.model_validate({"value": PASSWORD, "parameters": list(call.arguments)})
+        with supervised(case, call, journal=journal) as worker:
+            result = worker.submit(secrets={"password": secret}).result(SECONDS)
+            assert len(worker.seen) > 1, f"the secret could not be put in: {result.causes}"
+            shown = worker.seen[1]  # the second step sees what the first one left
+        control = next((each for each in shown.controls if each.id == case.control), None)
+        if worker.seen[0].picture is not None:
+            assert shown.picture is not None, f"no picture could be shown any more: {'; '.join(shown.notes)}"
+            assert control is not None, f"the case names the control {case.control!r}, which is not observed"
+            assert control.box is not None, f"{case.control!r} has no `box`"
+            assert _is_black(shown.picture, control.box), f"the picture shows {case.control!r}, which holds a secret"
+        files = [path for path in journal.parent.rglob("*") if path.is_file()]
+        holding = [path.name for path in files if PASSWORD.encode() in path.read_bytes()]
+        assert not holding, f"the secret stands in {holding[0]}"
+
+    def test_a_thing_has_one_name_for_rules(self, tmp_path: Path) -> None:
+        """Calls that touch the same thing name the same resources, each as ``<kind>:<name>``."""
+        case = self.make(tmp_path)
+        if len(case.same) < 2:  # noqa: PLR2004 - one can't differ from another
+            _needs(None, "same")
+        with opened(case.server()) as alone:
+            server, target = alone.server, alone.target(case.target)
+            named = []
+            for call in case.same:
+                arguments = {**call.arguments, **target.binds}
+                seen = alone.ask(server.canonical, target, call.tool, arguments, target=target)
+                named.append(sorted(alone.ask(server.resources, target, call.tool, seen, target=target)))
+            assert all(each == named[0] for each in named), f"one thing has several names for rules: {named}"
+            kinds = {each.partition(":")[0] for each in named[0]}
+            assert kinds <= {*server.resource_kinds}, f"`resource_kinds` lacks some of {sorted(kinds)}"
+
+    def test_close_leaves_nothing(self, tmp_path: Path) -> None:
+        """No process, thread, open file or port is left, also of what was started to look and to act."""
+        with Left() as left:
+            case = self.make(tmp_path)
+            with opened(case.server()) as alone:
+                alone.look(alone.target(case.target))
+            if case.once is not None:
+                with supervised(case, case.once) as worker:
+                    worker.submit().result(SECONDS)
+            del case
+        found = left.found()
+        assert not found, f"after `close` there is still {', '.join(found)}"
+
+    def test_what_was_borrowed_is_given_back(self, tmp_path: Path) -> None:
+        """The focus and the clipboard are those of before, once an agent has worked."""
+        case = self.make(tmp_path)
+        lent, once = _needs(case.lent, "lent"), _needs(case.once, "once")
+        before = lent()
+        with supervised(case, once) as worker:
+            worker.submit().result(SECONDS)
+        assert lent() == before, f"{lent()!r} is not given back as it was borrowed: {before!r}"
+
+
+def _needs(given: _T | None, name: str) -> _T:
+    """Give what a case tells, or skip the test."""
+    if given is None:
+        msg = f"the case does not tell `{name}`"
+        raise unittest.SkipTest(msg)
+    return given
+
+
+def _slow(case: SurfaceCase) -> tuple[SurfaceCall, Callable[[], bool], Callable[[], object], Callable[[], int]]:
+    return (
+        _needs(case.slow, "slow"),
+        _needs(case.started, "started"),
+        _needs(case.release, "release"),
+        _needs(case.done, "done"),
+    )
+
+
+def _mark(alone: Alone, case: SurfaceCase) -> str:
+    target = alone.target(case.target)
+    mark: str = alone.ask(alone.server.fingerprint, target, target=target)
+    if mark:
+        return mark
+    seen = alone.look(target, Look(picture=False, shown=False))  # the library makes one of what is to be seen
+    return repr((seen.controls, seen.text, seen.window))
+
+
+def _wait(until: Callable[[], bool], otherwise: str) -> None:
+    end = time.monotonic() + SECONDS
+    while not until():
+        assert time.monotonic() < end, otherwise
+        time.sleep(0.01)
+
+
+def _after(release: Callable[[], object], worker: Worker) -> None:
+    """Let the call come to its end, and wait until it has returned; one that was stopped at once never does."""
+    release()
+    worker.late.wait(_RETURN)
+
+
+def _answered(handle: TaskHandle, done: Callable[[], int]) -> int:
+    """Answer truly what a person is asked, until the work is over. Returns how often that was."""
+    asked = 0
+    for event in handle.events():
+        if event.name is EventName.QUESTION_ASKED:
+            for question in handle.questions():
+                asked += 1
+                handle.answer(question.id, "it was done" if done() else "it was not done")
+    return asked
+
+
+def _is_black(picture: bytes, box: Box) -> bool:
+    from PIL import Image  # noqa: PLC0415 - an extra
+
+    with Image.open(io.BytesIO(picture)) as image:
+        shown = image.convert("RGB").crop((box.x, box.y, box.x + box.width, box.y + box.height))
+    return shown.getcolors() == [(shown.width * shown.height, (0, 0, 0))]

@@ -1,0 +1,413 @@
+"""The tests that every surface should pass: ours pass them, and what is wrong in one point fails in that point."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import itertools
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import unittest
+from typing import ClassVar
+
+import pytest
+from docx import Document
+from PIL import Image
+from pydantic import SecretStr
+
+from callboard import Server, tool
+from callboard.actors.servers import DocumentServer
+from callboard.messages import Box, Control, Effect, Observation, Probe, Target, TargetKind
+from callboard.surface import ToolError, committing, current_call
+from callboard.testing import MemoryServer, SurfaceCall, SurfaceCase, SurfaceSuite, surface_suite
+from support import HELD
+
+POINTS = sorted(name for name, _ in inspect.getmembers(SurfaceSuite, inspect.isfunction) if name.startswith("test_"))
+SLEEP = shutil.which("sleep")
+FIELD = Box(x=20, y=20, width=80, height=20)
+
+
+class World:
+    """What a surface stands on: it outlives the servers that work on it."""
+
+    def __init__(self):
+        self.text, self.stamps, self.kind, self.clipboard = "", [], "field", "mine"
+        self.started, self.go = threading.Event(), threading.Event()
+
+
+class Pad(Server):
+    """A surface that keeps all promises; its subclasses break one each."""
+
+    name = "pads"
+    pictures = True
+    settles = False
+    resource_kinds = ("pad",)
+
+    def __init__(self, world):
+        self.world = world
+
+    def targets(self):
+        pad = Target(id="pad", name="Pad", kind=TargetKind.WINDOW, address="app/pads/pad", server=self.name)
+        return (pad,)
+
+    def observe(self, target, look):
+        world = self.world
+        field = Control(id="field", name="Field", kind=world.kind, box=FIELD, detail={"text": world.text})
+        return Observation(
+            controls=(field,), picture=self.picture() if look.picture else None, fingerprint=self.fingerprint(target)
+        )
+
+    def fingerprint(self, target):
+        return repr((self.world.text, self.world.kind, self.world.stamps))
+
+    def picture(self):
+        file = io.BytesIO()
+        Image.new("RGB", (200, 100), "white").save(file, "PNG")
+        return file.getvalue()
+
+    @tool(effect=Effect.ONCE)
+    def stamp(self) -> str:
+        """Stamp the pad."""
+        current_call().note(current_call().id)
+        with committing():
+            self.world.stamps.append(current_call().id)
+        return "stamped"
+
+    @tool(effect=Effect.ONCE)
+    def stamp_slowly(self) -> None:
+        """Stamp the pad in an hour."""
+        self.world.started.set()
+        self.world.go.wait(HELD)
+        with committing():
+            self.world.stamps.append(current_call().id)
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def fill(self, control_id: str, text: SecretStr) -> None:
+        """Fill the field."""
+        if control_id != "field":
+            msg = f"there is no {control_id!r}"
+            raise ToolError(msg)
+        self.world.text = text.get_secret_value()
+
+    def probe(self, target, intent, foreseen, fingerprint):
+        return Probe.DONE if intent.call_id in self.world.stamps else Probe.NOT_DONE
+
+    def resources(self, target, tool, arguments):
+        return ("pad:field",)
+
+
+def case_of(kind):
+    def case(_folder):
+        world = World()
+        return SurfaceCase(
+            server=lambda: kind(world),
+            target="pad",
+            change=lambda: world.stamps.append("somebody else"),
+            control="field",
+            replace=lambda: setattr(world, "kind", "button"),
+            once=SurfaceCall("stamp"),
+            done=lambda: len(world.stamps),
+            slow=SurfaceCall("stamp_slowly"),
+            started=world.started.is_set,
+            release=world.go.set,
+            secret=SurfaceCall("fill", {"control_id": "field", "text": "${secret:password}"}),
+            same=(SurfaceCall("fill", {"control_id": "field"}), SurfaceCall("fill", {"control_id": " field "})),
+            lent=lambda: world.clipboard,
+        )
+
+    return case
+
+
+TestPad = surface_suite(case_of(Pad))
+
+
+class SlowMemory(MemoryServer):
+    """Fields in memory, and a tool that takes an hour."""
+
+    def __init__(self):
+        super().__init__(self.window())
+        self.started, self.go = threading.Event(), threading.Event()
+
+    @tool(effect=Effect.ONCE)
+    def append_slowly(self, target: str, control_id: str, text: str) -> str:
+        """Add to a field's text, in an hour."""
+        self.started.set()
+        self.go.wait(HELD)
+        return self.append(target, control_id, text)
+
+
+def memory(_folder):
+    server = SlowMemory()
+    return SurfaceCase(
+        server=lambda: server,
+        target="memo:one",
+        change=lambda: server.write("memo:one", "field-1", "somebody else"),
+        control="field-1",
+        replace=lambda: server.remove("memo:one", "field-1"),
+        once=SurfaceCall("append", {"control_id": "field-1", "text": "x"}),
+        done=lambda: len(server.deeds),
+        slow=SurfaceCall("append_slowly", {"control_id": "field-1", "text": "x"}),
+        started=server.started.is_set,
+        release=server.go.set,
+        secret=SurfaceCall("write", {"control_id": "field-1", "text": "${secret:password}"}),
+    )
+
+
+TestMemory = surface_suite(memory)
+
+
+def documents(folder):
+    place = folder / "letter.docx"
+    folder.mkdir(exist_ok=True)
+    letter = Document()
+    letter.add_paragraph("Dear reader")
+    letter.save(str(place))
+
+    def lines():
+        return [paragraph.text for paragraph in Document(str(place)).paragraphs]
+
+    def write(*texts):
+        other = Document()
+        for text in texts:
+            other.add_paragraph(text)
+        other.save(str(place))
+
+    return SurfaceCase(
+        server=lambda: DocumentServer(folder),
+        target="letter.docx",
+        change=lambda: write("Dear reader", "somebody else"),
+        control="paragraph-1",
+        replace=lambda: write("Another letter"),
+        once=SurfaceCall("insert_paragraph", {"text": "once"}),
+        done=lambda: lines().count("once"),
+        secret=SurfaceCall("edit_paragraph", {"control_id": "paragraph-1", "text": "${secret:password}"}),
+        same=(
+            SurfaceCall("edit_paragraph", {"control_id": "paragraph-1", "text": "a"}),
+            SurfaceCall("insert_paragraph", {"text": "b"}),
+        ),
+    )
+
+
+TestDocuments = surface_suite(documents)
+
+
+class Shuffled(Pad):
+    count = itertools.count()
+
+    def targets(self):
+        (pad,) = super().targets()
+        return (pad, pad.model_copy(update={"id": f"pad-{next(self.count)}", "address": "app/pads/other"}))
+
+
+class Endless(Pad):
+    def observe(self, target, look):
+        return super().observe(target, look).model_copy(update={"text": "x" * 300_000})
+
+
+class Dear(Pad):
+    def observe(self, target, look):
+        return super().observe(target, look).model_copy(update={"picture": self.picture()})
+
+
+class Ticking(Pad):
+    count = itertools.count()
+
+    def fingerprint(self, target):
+        return f"{super().fingerprint(target)} {next(self.count)}"
+
+
+class Blind(Pad):
+    def fingerprint(self, target):
+        return "always the same"
+
+
+class Careless(Pad):
+    def resolve(self, seen, control):
+        return next((each for each in seen.controls if each.id == control.id), None)
+
+
+class Uncommitted(Pad):
+    @tool(effect=Effect.ONCE)
+    def stamp_slowly(self) -> None:
+        """Stamp the pad in an hour, whatever happened meanwhile."""
+        self.world.started.set()
+        self.world.go.wait(HELD)
+        self.world.stamps.append("late")
+
+
+class Guessing(Pad):
+    settles = True
+
+    def probe(self, target, intent, foreseen, fingerprint):
+        return Probe.NOT_DONE
+
+
+class Sure(Pad):
+    def probe(self, target, intent, foreseen, fingerprint):
+        return Probe.DONE
+
+
+class Boxless(Pad):
+    """A surface that does not tell where its field is, and draws what is in it."""
+
+    def observe(self, target, look):
+        seen = super().observe(target, look)
+        return seen.model_copy(
+            update={"controls": tuple(each.model_copy(update={"box": None}) for each in seen.controls)}
+        )
+
+
+class Leaking(Pad):
+    """A surface that writes what it was given where others look."""
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def fill(self, control_id: str, text: SecretStr) -> str:
+        """Fill the field."""
+        current_call().artifact(text.get_secret_value().encode())
+        return "done"
+
+
+class Synonyms(Pad):
+    def resources(self, target, tool, arguments):
+        return (f"pad:{arguments['control_id']}",)
+
+
+class Unkind(Pad):
+    resource_kinds = ()
+
+
+class Living(Pad):
+    """A surface that leaves what `leaves` says."""
+
+    kept: ClassVar[list] = []
+
+    def open(self, stage):
+        self.kept.append(self.leaves())
+
+
+class Threaded(Living):
+    def leaves(self):
+        thread = threading.Thread(target=TO_END.wait, args=(HELD,), name="left")
+        thread.start()
+        return thread
+
+
+class Processed(Living):
+    def leaves(self):
+        return subprocess.Popen([SLEEP, "600"], start_new_session=True)
+
+
+class Orphaned(Living):
+    """Its process has left its parent and its session."""
+
+    def leaves(self):
+        apart = "stdout=-3, stderr=-3, start_new_session=True"
+        code = f"import subprocess as s; print(s.Popen([{SLEEP!r}, '600'], {apart}).pid)"
+        return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
+class Filed(Living):
+    def leaves(self):
+        return open(os.devnull)  # noqa: PTH123 - that it stays open is what is tried
+
+
+class Listening(Living):
+    def leaves(self):
+        return socket.create_server(("127.0.0.1", 0))
+
+
+class Unclosed(Pad):
+    def close(self):
+        msg = "stuck"
+        raise OSError(msg)
+
+
+class Borrowing(Pad):
+    @tool(effect=Effect.ONCE)
+    def stamp(self) -> str:
+        """Stamp the pad by way of the clipboard."""
+        self.world.clipboard = "a stamp"
+        return super().stamp()
+
+
+TO_END = threading.Event()
+WRONG = [
+    (Shuffled, "test_targets_are_stable", "lists something else each time"),
+    (Endless, "test_an_observation_is_bounded", "over its budget"),
+    (Dear, "test_an_observation_is_bounded", "`picture=False` has a picture"),
+    (Ticking, "test_the_fingerprint_is_equal_while_nothing_changes", "differs though nothing has changed"),
+    (Blind, "test_the_fingerprint_is_equal_while_nothing_changes", "the same after a change"),
+    (Careless, "test_another_control_is_not_taken_for_the_same", "`resolve` takes another control"),
+    (Uncommitted, "test_a_cancel_returns_at_once_and_nothing_happens_later", "took effect later"),
+    (Uncommitted, "test_a_call_that_takes_too_long_is_in_doubt", "took effect later"),
+    (Guessing, "test_after_a_crash_at_any_row_it_is_done_once", "it was done 2 times"),
+    (Sure, "test_after_a_crash_at_any_row_it_is_done_once", "it was done 0 times"),
+    (Boxless, "test_a_secret_is_shown_nowhere", "no picture could be shown any more: .* field, which holds a secret"),
+    (Leaking, "test_a_secret_is_shown_nowhere", "the secret stands in"),
+    (Synonyms, "test_a_thing_has_one_name_for_rules", "several names for rules"),
+    (Unkind, "test_a_thing_has_one_name_for_rules", "`resource_kinds` lacks"),
+    (Threaded, "test_close_leaves_nothing", "the thread 'left'"),
+    (Processed, "test_close_leaves_nothing", "(sleep)"),
+    (Orphaned, "test_close_leaves_nothing", "(sleep)"),
+    (Filed, "test_close_leaves_nothing", "the open file /dev/null"),
+    (Listening, "test_close_leaves_nothing", "the port "),
+    (Unclosed, "test_close_leaves_nothing", "the server pads did not close"),
+    (Borrowing, "test_what_was_borrowed_is_given_back", "'a stamp' is not given back as it was borrowed: 'mine'"),
+]
+
+
+@pytest.fixture
+def left():
+    """End what the surfaces that leave something have left."""
+    yield
+    for each in Living.kept:
+        if isinstance(each, subprocess.Popen):
+            each.kill()
+            each.wait()
+        elif isinstance(each, int):
+            os.kill(each, 9)
+        elif isinstance(each, threading.Thread):
+            TO_END.set()
+            each.join()
+        else:
+            each.close()
+    Living.kept.clear()
+
+
+@pytest.mark.parametrize(("kind", "point", "why"), WRONG, ids=[kind.__name__ for kind, _, _ in WRONG])
+@pytest.mark.usefixtures("left")
+def test_what_is_wrong_in_one_point_fails_in_that_point(tmp_path, kind, point, why, monkeypatch):
+    monkeypatch.setattr("callboard.testing._left._SECONDS", 0.5)
+    with pytest.raises(AssertionError, match=why.replace("(", r"\(").replace(")", r"\)")):
+        getattr(surface_suite(case_of(kind))(), point)(tmp_path)
+
+
+def test_each_point_has_a_surface_that_is_wrong_in_it():
+    assert {point for _, point, _ in WRONG} == {*POINTS}
+
+
+def test_what_a_case_does_not_tell_is_skipped_with_what_to_tell(tmp_path):
+    server = MemoryServer(MemoryServer.window())
+    suite = surface_suite(lambda _folder: SurfaceCase(server=lambda: server, target="memo:one"))()
+    told = []
+    for index, point in enumerate(POINTS):
+        folder = tmp_path / str(index)
+        folder.mkdir()
+        try:
+            getattr(suite, point)(folder)
+        except unittest.SkipTest as skipped:
+            told.append(str(skipped))
+    assert sorted(told) == [
+        f"the case does not tell `{name}`"
+        for name in ("change", "lent", "once", "replace", "same", "secret", "slow", "slow")
+    ]
+
+
+def test_a_case_that_names_no_target_that_is_there_says_which_are(tmp_path):
+    suite = surface_suite(lambda _folder: SurfaceCase(server=lambda: Pad(World()), target="paper"))()
+    with pytest.raises(AssertionError, match="the case names the target 'paper'; there are: pad"):
+        suite.test_targets_are_stable(tmp_path)
