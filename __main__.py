@@ -323,8 +323,8 @@ def check(
 
     The task runs for real, on a copy that is thrown away: nobody is asked, what
     would need an approval runs, and what is denied does not. Tasks with MCP
-    servers of third parties can't be tried so, and are refused; so are those
-    whose workspace lies outside of the folder.
+    servers of third parties or surfaces of plug-ins can't be tried so, and are
+    refused; so are those whose workspace lies outside of the folder.
     """
     if path.is_file():
         fail(f"a trial run needs a folder that it can copy, as in examples/; {path} is a file")
@@ -336,10 +336,9 @@ def check(
             "system": {"safe_guard": False, "ask_question": False},
         }
         task, placed = prepare(path, None, Path(folder, path.resolve().name), quiet)
-        if placed.mcp_servers:
-            fail(
-                f"a trial run would really call the tools of {', '.join(placed.mcp_servers)}: only documents are copied"
-            )
+        others = (*placed.mcp_servers, *placed.surfaces)
+        if others:
+            fail(f"a trial run would really call the tools of {', '.join(others)}: only documents are copied")
         keep_inside(placed)
         explained = placed.policy.model_copy(update={"explain": True})
         with Supervisor.start(placed.model_copy(update={"policy": explained})) as supervisor:

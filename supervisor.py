@@ -59,7 +59,7 @@ from callboard.actors.runtime import (
     Watchdog,
     refuse_own_thread,
 )
-from callboard.actors.servers import Server, shipped
+from callboard.actors.servers import Server, named_servers
 from callboard.config import EventLog, Settings, check_kinds, keys_of, load_prompts
 from callboard.messages import (
     AgentKind,
@@ -126,7 +126,7 @@ class Supervisor:
             self._models = named_models(settings, self._agents)
             self._secrets = Secrets(settings.secrets, keys_of(settings))
             named = record({**self._models, **given_models(models or {}, self._agents)}, settings, self._secrets.redact)
-            _check_types(servers, clock)
+            servers = _all_servers(settings, servers, clock)
             self._metrics = Metrics() if settings.observe.metrics else None
             self._traces = Traces(settings=settings) if settings.observe.traces else None
             self._clock = clock or SystemClock("callboard-clock")
@@ -148,7 +148,7 @@ class Supervisor:
             self._sessions = [McpSession(name, server, settings) for name, server in settings.mcp_servers.items()]
             undo.callback(self._close_sessions, STOP_SECONDS)
             left_out = self._open_sessions()
-            self._toolbox = Toolbox([*shipped(settings), *servers], self._sessions, self._lanes, kinds=self._agents)
+            self._toolbox = Toolbox(servers, self._sessions, self._lanes, kinds=self._agents)
             self._open_servers(undo)
             services = self._services(named)
             self._root: pykka.ActorRef[Root] = Root.start(services, self._jobs, self._scheduler, opened.token)
@@ -598,7 +598,8 @@ class Supervisor:
             raise SupervisorStoppedError(msg) from error
 
 
-def _check_types(servers: Sequence[Server], clock: Clock | None) -> None:
+def _all_servers(settings: Settings, servers: Sequence[Server], clock: Clock | None) -> list[Server]:
+    """Make the servers that the settings name, before those of the host program."""
     for server in servers:
         if not isinstance(server, Server):
             msg = f"servers: expected Servers, found a {type(server).__name__}"
@@ -606,6 +607,7 @@ def _check_types(servers: Sequence[Server], clock: Clock | None) -> None:
     if clock is not None and not isinstance(clock, Clock):
         msg = f"clock: expected a Clock, not a {type(clock).__name__}"
         raise TypeError(msg)
+    return [*named_servers(settings), *servers]
 
 
 def _agents(settings: Settings, agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:

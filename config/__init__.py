@@ -8,6 +8,7 @@ from callboard.config._limits import Budget, BudgetSettings, Limits
 from callboard.config._logging import EventLog, Said, log_line
 from callboard.config._observe import ObserveSettings
 from callboard.config._patterns import EXPRESSION, fits
+from callboard.config._plugins import PluginGroup, described, find_plugin, import_plugin, make_plugin, told_plugin
 from callboard.config._policy import PolicyRule, PolicySettings, Verdict
 from callboard.config._private import make_private, open_private
 from callboard.config._prompts import load_prompts
@@ -24,6 +25,7 @@ from callboard.config._sections import (
     McpTool,
     Models,
     Prompts,
+    SurfacePlugin,
     SystemSettings,
 )
 from callboard.config._settings import Settings
@@ -49,6 +51,7 @@ __all__ = [
     "McpTool",
     "Models",
     "ObserveSettings",
+    "PluginGroup",
     "PolicyRule",
     "PolicySettings",
     "Prompts",
@@ -57,21 +60,27 @@ __all__ = [
     "Said",
     "Settings",
     "SupervisionSettings",
+    "SurfacePlugin",
     "SystemSettings",
     "Verdict",
     "YamlError",
     "check_kind",
     "check_kinds",
+    "described",
+    "find_plugin",
     "fits",
+    "import_plugin",
     "in_force",
     "in_url",
     "keys_of",
     "load_prompts",
     "load_yaml",
     "log_line",
+    "make_plugin",
     "make_private",
     "masked",
     "open_private",
     "output_redactor",
     "settings_in_force",
+    "told_plugin",
 ]

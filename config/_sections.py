@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, SecretStr, field_serializer, model_validator
 
+from callboard.config._options import Options
 from callboard.config._secrets import in_arguments, in_url, masked
 from callboard.config._section import Section, Span
 from callboard.messages import AgentKind, Effect, Hazard, KindName
@@ -90,6 +91,11 @@ class Documents(Section):
     max_bytes: int = Field(default=50_000_000, ge=1)
     """The largest document that is opened, in bytes."""
 
+    @property
+    def wanted(self) -> bool:
+        """Whether there is such a surface."""
+        return self.workspace is not None
+
 
 class McpTool(Section):
     """The operator's settings of one tool; they beat the server's annotations."""
@@ -151,6 +157,15 @@ class McpServer(Section):
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         shown = {"url": self._without_secrets(self.url), "args": self._without_keys(self.args)}
         return [(name, shown.get(name or "", value)) for name, value in super().__repr_args__()]
+
+
+class SurfacePlugin(Section):
+    """A surface of a plug-in. NAME is what its server is called: the targets, `callboard tools` and errors say it."""
+
+    plugin: str = ""
+    """The name of the plug-in's entry point, or `DISTRIBUTION:NAME`; by default the key, NAME."""
+    options: Options = Field(default_factory=dict)
+    """What the plug-in takes; its distribution says what that is. Texts with a name like a key's are never shown."""
 
 
 class LogSettings(Section):

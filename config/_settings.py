@@ -25,6 +25,7 @@ from callboard.config._sections import (
     McpServer,
     Models,
     Prompts,
+    SurfacePlugin,
     SystemSettings,
 )
 from callboard.config._supervision import SupervisionSettings
@@ -83,6 +84,8 @@ class Settings(BaseSettings):
     or `{value, tools, parameters, targets}` with patterns for where a model may name it."""
     documents: Documents = Documents()
     """The documents server."""
+    surfaces: dict[str, SurfacePlugin] = Field(default_factory=dict)
+    """Surfaces of plug-ins, by name. Nothing else that is installed is loaded."""
     mcp_servers: dict[str, McpServer] = Field(default_factory=dict)
     """Third-party MCP servers, by name; `mcpServers`, as the ecosystem spells it, is read too."""
     policy: Annotated[PolicySettings, BeforeValidator(as_rules)] = PolicySettings()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from callboard.actors.journal import JournalReader
-from callboard.actors.servers import DocumentServer
+from callboard.actors.servers import named_surfaces
 from callboard.config import Settings
 from callboard.console._history import History, history_of
 from callboard.console._journals import SETTINGS_SUFFIXES, journal_of, settings_at
@@ -55,7 +55,7 @@ def _unfinished(journal: Path) -> tuple[History, ...]:
 def _check_can_go_on(history: History, settings: Settings, who: Attendance) -> None:
     """Refuse to take over what would only fail here, or be given up because nobody is there to answer."""
     task_id = history.task.id
-    servers = {DocumentServer.name} if settings.documents.workspace is not None else set()
+    servers = {surface.name for surface in named_surfaces(settings)}
     for assign in history.assigned:
         kind, target = agent_kind(assign.address), assign.target
         if settings.models.of(kind) is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -82,6 +84,33 @@ def until() -> Callable[..., Event]:
         raise AssertionError(msg)
 
     return wait
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """Install distributions, each in a folder of its own, that are gone after the test.
+
+    ``install("acme", "surfaces", {"lamps": "acme_lamps:Lamps"}, acme_lamps="class Lamps: ...")``
+    """
+    folders = itertools.count(1)
+
+    def make(distribution: str, group: str, entries: Mapping[str, str], **modules: str) -> Path:
+        place = tmp_path / f"installed-{next(folders)}"
+        information = place / f"{distribution.replace('-', '_')}-1.2.dist-info"
+        information.mkdir(parents=True)
+        written = "".join(f"{name} = {value}\n" for name, value in entries.items())
+        (information / "entry_points.txt").write_text(f"[callboard.{group}]\n{written}", encoding="utf-8")
+        metadata = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n"
+        (information / "METADATA").write_text(metadata, encoding="utf-8")
+        for name, source in modules.items():
+            (place / f"{name}.py").write_text(source, encoding="utf-8")
+        monkeypatch.syspath_prepend(place)
+        return place
+
+    yield make
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(f"{tmp_path}/installed-"):
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -1,8 +1,22 @@
 """Surfaces and their tools, as MCP servers."""
 
 from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, observed, tool
-from callboard.actors.servers._shipped import shipped
 from callboard.actors.servers._stage import Stage
+from callboard.actors.servers._surfaces import SHIPPED, NamedSurface, named_servers, named_surfaces, shipped_surface
 from callboard.actors.servers.documents import DocumentServer
 
-__all__ = ["UNKNOWN", "DocumentServer", "Server", "ServerTool", "Stage", "ToolError", "observed", "shipped", "tool"]
+__all__ = [
+    "SHIPPED",
+    "UNKNOWN",
+    "DocumentServer",
+    "NamedSurface",
+    "Server",
+    "ServerTool",
+    "Stage",
+    "ToolError",
+    "named_servers",
+    "named_surfaces",
+    "observed",
+    "shipped_surface",
+    "tool",
+]

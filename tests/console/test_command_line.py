@@ -307,8 +307,11 @@ def test_yes_and_no_input_exclude_each_other(call: Call, folder: Callable[..., P
     assert call("run", folder(CREATE), "--yes", "--no-input").exit_code == 2
 
 
-def test_policy_check_refuses_a_task_whose_tools_it_would_really_call(call: Call, folder: Callable[..., Path]) -> None:
-    result = call("policy", "check", folder(CREATE, mcpServers={"mail": {"command": sys.executable}}))
+@pytest.mark.parametrize("section", [{"mcpServers": {"mail": {"command": sys.executable}}}, {"surfaces": {"mail": {}}}])
+def test_policy_check_refuses_a_task_whose_tools_it_would_really_call(
+    call: Call, folder: Callable[..., Path], section: dict[str, Any]
+) -> None:
+    result = call("policy", "check", folder(CREATE, **section))
     assert result.exit_code == 2
     assert "would really call the tools of mail" in result.stderr
 

@@ -1,0 +1,82 @@
+"""The surfaces that the settings name: those that ship, and those of plug-ins, made in one way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.servers._server import Server
+from callboard.config import PluginGroup, find_plugin, import_plugin, make_plugin, told_plugin
+from callboard.messages import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from callboard.config import Settings
+
+SHIPPED: Mapping[str, str] = {"documents": "callboard.actors.servers.documents:DocumentServer"}
+"""The surfaces that ship: the section of the settings that has their options, and their class, imported on use."""
+
+
+@dataclass(frozen=True)
+class NamedSurface:
+    """A surface that the settings name. Nothing of it is imported yet."""
+
+    name: str
+    """What its server is called."""
+    where: str
+    """Where the settings name it."""
+    entry: EntryPoint
+    options: Mapping[str, Any]
+
+    def make(self, settings: Settings) -> Server:
+        """Make its server; nothing is opened.
+
+        Raises:
+            SettingsError: If it can't be imported or made, or is no `Server`.
+        """
+        factory = import_plugin(self.entry, self.where)
+        made: object = make_plugin(self.entry, factory, settings, self.options, self.where)
+        if not isinstance(made, Server):
+            msg = f"{self.where}: {told_plugin(self.entry)} gave a {type(made).__name__}, no Server"
+            raise SettingsError(msg)
+        if getattr(made, "name", None) != self.name:
+            made.name = self.name
+        if made.name != self.name:
+            msg = f"{self.where}: {told_plugin(self.entry)} can't be called {self.name!r}"
+            raise SettingsError(msg)
+        return made
+
+
+def shipped_surface(name: str, options: Mapping[str, Any] | None = None) -> NamedSurface:
+    """Give a surface that ships, as the section of its name has it."""
+    return NamedSurface(name, name, EntryPoint(name, SHIPPED[name], PluginGroup.SURFACES), options or {})
+
+
+def named_surfaces(settings: Settings) -> Iterator[NamedSurface]:
+    """Find the surfaces that the settings name, those that ship first. Imports nothing.
+
+    Raises:
+        SettingsError: If there is no such plug-in, or it has the name of a surface that ships.
+    """
+    for name in SHIPPED:
+        section = getattr(settings, name)
+        if section.wanted:
+            yield shipped_surface(name, {key: getattr(section, key) for key in type(section).model_fields})
+    for name, given in settings.surfaces.items():
+        where = f"surfaces.{name}"
+        if name in SHIPPED:
+            msg = f"{where}: {name!r} ships with callboard, and is set by the section {name!r}: choose another name"
+            raise SettingsError(msg)
+        entry = find_plugin(PluginGroup.SURFACES, given.plugin or name, where)
+        yield NamedSurface(name, where, entry, given.options)
+
+
+def named_servers(settings: Settings) -> list[Server]:
+    """Make the servers of all surfaces that the settings name.
+
+    Raises:
+        SettingsError: If one can't be made.
+    """
+    return [surface.make(settings) for surface in list(named_surfaces(settings))]

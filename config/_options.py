@@ -1,0 +1,105 @@
+"""The options of plug-ins: hidden where they are secret, and validated by a signature."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, create_model
+from pydantic.errors import PydanticUserError
+
+from callboard.config._secrets import like_a_key
+from callboard.messages import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from callboard.config._settings import Settings
+
+
+def _hidden(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
+    """Hide each text with a name like a key's."""
+    if isinstance(value, dict):
+        return {key: _hidden(part, str(key)) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hidden(part, name) for part in value]
+    return SecretStr(value) if isinstance(value, str) and like_a_key(name) else value
+
+
+def revealed(value: Any) -> Any:  # noqa: ANN401 - as above
+    """Give options as the plug-in gets them."""
+    if isinstance(value, dict):
+        return {key: revealed(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [revealed(part) for part in value]
+    return value.get_secret_value() if isinstance(value, SecretStr) else value
+
+
+Options = Annotated[dict[str, Any], BeforeValidator(_hidden)]
+"""The options of a plug-in; those with a name like a key's or a password's are secrets."""
+
+
+def fitting_options(
+    factory: Callable[..., Any], settings: Settings, options: Mapping[str, Any], where: str
+) -> dict[str, Any]:
+    """Validate options by a signature.
+
+    Raises:
+        SettingsError: If one is unknown, missing or wrong; the text names each, and of an unknown one the nearest.
+    """
+    parameters = parameters_of(factory)
+    taken = {
+        name: each for name, each in parameters.items() if each.kind in {each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD}
+    }
+    unknown = [] if _takes_any(parameters.values()) else [name for name in options if name not in taken]
+    lines = [f"{where}.options.{name}: unknown option; {_hint(name, taken)}" for name in unknown]
+    given = {name: revealed(value) for name, value in options.items() if name not in unknown}
+    try:
+        fitting = _validated(taken, given)
+    except ValidationError as error:
+        lines += [
+            f"{where}.options.{'.'.join(map(str, problem['loc']))}: {problem['msg'].removeprefix('Value error, ')}"
+            for problem in error.errors()
+        ]
+    if lines:
+        raise SettingsError("\n".join(lines))
+    return {name: settings.path(value) if isinstance(value, Path) else value for name, value in fitting.items()}
+
+
+def parameters_of(factory: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Give the parameters of a function or class, with their types where those can be found at run time."""
+    try:
+        return inspect.signature(factory, eval_str=True).parameters
+    except (NameError, AttributeError, SyntaxError, TypeError):  # a type that is imported for type checkers alone
+        return inspect.signature(factory).parameters
+
+
+def _validated(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Validate options as pydantic fields, under names of our own: theirs may be pydantic's."""
+    names = {name: f"option_{place}" for place, name in enumerate(parameters)}
+
+    def valid(type_of: Callable[[inspect.Parameter], Any]) -> BaseModel:
+        fields: dict[str, Any] = {
+            names[name]: (type_of(each), Field(... if each.default is each.empty else each.default, alias=name))
+            for name, each in parameters.items()
+        }
+        config = ConfigDict(arbitrary_types_allowed=True, extra="allow", hide_input_in_errors=True)
+        model: type[BaseModel] = create_model("Options", __config__=config, **fields)
+        return model.model_validate(dict(given))
+
+    try:
+        made = valid(lambda each: Any if each.annotation is each.empty else each.annotation)
+    except PydanticUserError:  # it has a type that can't be found at run time: the plug-in itself checks then
+        made = valid(lambda _: Any)
+    return {name: getattr(made, names[name]) if name in names else value for name, value in given.items()}
+
+
+def _takes_any(parameters: Iterable[inspect.Parameter]) -> bool:
+    return any(each.kind is each.VAR_KEYWORD for each in parameters)
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known) or 'none'}"

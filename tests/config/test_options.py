@@ -1,0 +1,92 @@
+"""Options of plug-ins: validated by the signature of what takes them, and hidden where they are secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic import SecretStr
+
+from callboard.config import Settings, keys_of
+from callboard.config._options import fitting_options
+from callboard.messages import SettingsError
+
+if TYPE_CHECKING:
+    from nowhere import Unknown
+
+NESTED = {"host": "here", "login": {"password": "xyzzy-4711"}, "tokens": ["plugh-4711"], "port": 4711}
+
+
+def lamps(
+    room: str, *, dimmed: bool = False, level: int = 3, schema: Path = Path("s.json"), key: SecretStr | None = None
+):
+    return room, dimmed, level, schema, key
+
+
+def refused(factory, **options):
+    with pytest.raises(SettingsError) as info:
+        fitting_options(factory, Settings.load(), options, "surfaces.lamps")
+    return str(info.value).splitlines()
+
+
+def test_options_are_validated_by_the_types_of_the_parameters():
+    settings = Settings.load(base=Path("/srv"))
+    given = {"room": "hall", "dimmed": "yes", "level": "7", "schema": "lamps.json", "key": "xyzzy"}
+    fitting = fitting_options(lamps, settings, given, "surfaces.lamps")
+    assert lamps(**fitting) == ("hall", True, 7, Path("/srv/lamps.json"), SecretStr("xyzzy"))
+
+
+def test_every_wrong_option_is_told_and_the_nearest_name():
+    assert refused(lamps, levle=3, dimmed="perhaps") == [
+        "surfaces.lamps.options.levle: unknown option; did you mean 'level'?",
+        "surfaces.lamps.options.room: Field required",
+        "surfaces.lamps.options.dimmed: Input should be a valid boolean, unable to interpret input",
+    ]
+
+
+def test_an_option_of_what_takes_none_is_refused():
+    assert refused(lambda: None, x=1) == ["surfaces.lamps.options.x: unknown option; known are: none"]
+
+
+def test_what_takes_any_option_gets_any():
+    assert fitting_options(lambda **all_: all_, Settings.load(), NESTED, "")["login"] == NESTED["login"]
+
+
+def test_a_class_is_taken_by_its_constructor():
+    class Lamps:
+        def __init__(self, room: str, count: int = 1) -> None:
+            self.room, self.count = room, count
+
+    assert fitting_options(Lamps, Settings.load(), {"room": "hall", "count": "2"}, "") == {"room": "hall", "count": 2}
+    assert refused(Lamps, rom="hall")[0] == "surfaces.lamps.options.rom: unknown option; did you mean 'room'?"
+
+
+def typed_for_checkers(x: Unknown):
+    return x
+
+
+def typed_oddly(x: list[Unknown], y: int):
+    return x, y
+
+
+@pytest.mark.parametrize("factory", [typed_for_checkers, typed_oddly])
+def test_a_type_that_can_t_be_used_validates_nothing(factory):
+    options: dict[str, Any] = {"x": "1", "y": "2"} if factory is typed_oddly else {"x": "1"}
+    assert fitting_options(factory, Settings.load(), options, "") == options
+
+
+def test_texts_with_a_name_like_a_key_s_are_secret_wherever_they_stand():
+    settings = Settings.load(surfaces={"lamps": {"options": NESTED}})
+    assert "4711-4711" not in repr(settings)
+    for shown in (repr(settings), settings.model_dump_json()):
+        assert "xyzzy" not in shown
+        assert "plugh" not in shown
+    assert set(keys_of(settings)) == {"xyzzy-4711", "plugh-4711"}
+    given = settings.surfaces["lamps"].options
+    assert fitting_options(lambda **all_: all_, settings, given, "") == NESTED
+
+
+def test_options_can_be_set_by_the_environment(monkeypatch):
+    monkeypatch.setenv("CALLBOARD_SURFACES__LAMPS__OPTIONS__TOKEN", "xyzzy-4711")
+    assert Settings.load().surfaces["lamps"].options == {"token": SecretStr("xyzzy-4711")}
