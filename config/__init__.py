@@ -7,6 +7,7 @@ from callboard.config._kinds import check_kind, check_kinds
 from callboard.config._limits import Budget, BudgetSettings, Limits
 from callboard.config._logging import EventLog, Said, log_line
 from callboard.config._observe import ObserveSettings
+from callboard.config._options import parameters_of
 from callboard.config._patterns import EXPRESSION, fits
 from callboard.config._plugins import PluginGroup, described, find_plugin, import_plugin, make_plugin, told_plugin
 from callboard.config._policy import PolicyRule, PolicySettings, Verdict
@@ -81,6 +82,7 @@ __all__ = [
     "masked",
     "open_private",
     "output_redactor",
+    "parameters_of",
     "settings_in_force",
     "told_plugin",
 ]

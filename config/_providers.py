@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, SecretStr, field_serializer, model_validator
 
+from callboard.config._options import Options
 from callboard.config._secrets import in_url, masked
 from callboard.config._section import Section, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_OF_PLUGINS = {"plugin", "options", "fallbacks", "seconds"}
+"""The keys that a provider of a plug-in has; all else is a matter of its options."""
 COMPATIBLE = "openai-compatible"
 """The kind of a provider that only says where it is."""
 
@@ -66,11 +69,23 @@ class Provider(Section):
     """What a million tokens of answers cost."""
     fallbacks: tuple[str, ...] = ()
     """Models that are asked instead, in order, if one of this provider gives no answer."""
+    plugin: str = ""
+    """The plug-in that makes its models: the name of its entry point, or `DISTRIBUTION:NAME`. It has `fallbacks` and
+    `seconds`, and no other key of a provider but `options`."""
+    options: Options = Field(default_factory=dict)
+    """What the plug-in takes; its distribution says what that is. Texts with a name like a key's are never shown."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if (self.input_price is None) != (self.output_price is None):
             msg = "needs both prices, or none"
+            raise ValueError(msg)
+        if self.plugin and self.model_fields_set - _OF_PLUGINS:
+            others = ", ".join(sorted(self.model_fields_set - _OF_PLUGINS))
+            msg = f"a plug-in takes no {others}; what it takes stands in `options`"
+            raise ValueError(msg)
+        if self.options and not self.plugin:
+            msg = "`options` are those of a `plugin`, and none is named"
             raise ValueError(msg)
         if self.kind == COMPATIBLE and self.url is None:
             msg = f"{COMPATIBLE} needs a `url`"

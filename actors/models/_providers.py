@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.models._connection import Connection, first_sentence, missing
 from callboard.actors.models._fallback import FallbackModel
 from callboard.actors.models._live import LiveModel
+from callboard.actors.models._plugin import plugin_model
 from callboard.config import COMPATIBLE, Provider
 from callboard.messages import SettingsError
 
@@ -33,7 +34,7 @@ class Providers:
         Raises:
             SettingsError: If it can't be made; the text says what is missing.
         """
-        first = self._connection(name.partition(":")[0]).settings
+        first = self._provider(name)
         names = (name, *(each for each in first.fallbacks if each != name))
         whole = self._settings.limits.model_seconds
         shares = [self._share(each, whole / len(names)) for each in names]
@@ -43,9 +44,15 @@ class Providers:
         return FallbackModel(models, shares)
 
     def _share(self, name: str, seconds: Seconds) -> Seconds:
-        return self._connection(name.partition(":")[0]).settings.seconds or seconds
+        return self._provider(name).seconds or seconds
 
-    def _one(self, name: str, seconds: Seconds) -> LiveModel:
+    def _provider(self, name: str) -> Provider:
+        """Give the settings of a model's provider."""
+        return self._settings.providers.get(name.partition(":")[0], Provider())
+
+    def _one(self, name: str, seconds: Seconds) -> Model:
+        if self._provider(name).plugin:
+            return plugin_model(name, self._settings)
         from pydantic_ai.exceptions import UserError  # noqa: PLC0415 - an optional extra
         from pydantic_ai.models import infer_model  # noqa: PLC0415 - as above
 
@@ -71,7 +78,7 @@ class Providers:
 
     def _connection(self, name: str) -> Connection:
         if name not in self._connections:
-            settings = self._settings.providers.get(name, Provider())
+            settings = self._provider(name)
             try:
                 import pydantic_ai.direct  # noqa: F401, PLC0415 - an optional extra; here, not first on the event loop
             except ImportError as error:
