@@ -30,7 +30,7 @@ from callboard.actors.commands import (
 )
 from callboard.actors.models import Model, given_models, named_models, record, threads_here
 from callboard.actors.observe import Metrics, Traces
-from callboard.actors.processing import AGENTS, AgentSpec, Services, agent_table
+from callboard.actors.processing import AGENTS, AgentSpec, Services, agent_table, named_agents
 from callboard.actors.root import (
     CloseIntake,
     GetStatus,
@@ -271,7 +271,8 @@ class Supervisor:
             models: Models by kind of agent (``host``, ``app``, ``mobile``, ``linux``, and those of `agents`); they
                 beat the settings. A function is taken as a `FunctionModel`.
             servers: Servers of the host program's own, beside those that the settings name.
-            agents: Kinds of agents of the host program's own, beside those that ship.
+            agents: Kinds of agents of the host program's own, beside those that ship and those that the
+                settings name.
             clock: A clock of the host program's own; tests pass a `VirtualClock`.
 
         With a journal, tasks that another process began go on before this returns.
@@ -611,7 +612,7 @@ def _all_servers(settings: Settings, servers: Sequence[Server], clock: Clock | N
 
 
 def _agents(settings: Settings, agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:
-    table = agent_table(AGENTS, agents)
+    table = agent_table(AGENTS, [*named_agents(settings), *agents])
     check_kinds(settings, table)
     return table
 

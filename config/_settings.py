@@ -86,6 +86,8 @@ class Settings(BaseSettings):
     """The documents server."""
     surfaces: dict[str, SurfacePlugin] = Field(default_factory=dict)
     """Surfaces of plug-ins, by name. Nothing else that is installed is loaded."""
+    agents: tuple[str, ...] = ()
+    """Kinds of agents of plug-ins: the names of their entry points, or `DISTRIBUTION:NAME`."""
     mcp_servers: dict[str, McpServer] = Field(default_factory=dict)
     """Third-party MCP servers, by name; `mcpServers`, as the ecosystem spells it, is read too."""
     policy: Annotated[PolicySettings, BeforeValidator(as_rules)] = PolicySettings()
@@ -110,6 +112,11 @@ class Settings(BaseSettings):
     def base(self) -> Path:
         """The folder that relative paths start from: the settings file's, else the current one."""
         return self._base
+
+    @property
+    def plugin_kinds(self) -> tuple[str, ...]:
+        """The kinds of agents that `agents` names: a kind is called as its entry point is."""
+        return tuple(name.rpartition(":")[2] for name in self.agents)
 
     @model_validator(mode="before")
     @classmethod
@@ -144,7 +151,7 @@ class Settings(BaseSettings):
             path: The file; without one there are only the environment and the defaults.
             base: The folder that relative paths start from; by default the file's, else the current one.
             kinds: The kinds of agents of the host program's own, which `models`, `prompts` and the `agents` of MCP
-                servers may name beside those that ship.
+                servers may name beside those that ship and those of plug-ins.
             changes: Sections that beat both.
 
         Raises:
@@ -168,7 +175,7 @@ class Settings(BaseSettings):
         except pydantic_settings.SettingsError as error:
             msg = f"the environment: {error}"
             raise SettingsError(msg) from error
-        _check_kinds(loaded, (*AgentKind, *kinds), where)
+        _check_kinds(loaded, (*AgentKind, *kinds, *loaded.plugin_kinds), where)
         settings = cls.model_construct(
             _fields_set=loaded.model_fields_set, **{name: getattr(loaded, name) for name in cls.model_fields}
         )

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from callboard.actors.journal import JournalReader
+from callboard.actors.processing import named_agents
 from callboard.actors.replay import Recording, replay
 from callboard.config import Settings
 from callboard.console._journals import journal_at, print_json, settings_at
@@ -30,11 +31,13 @@ def replay_task(console: Console, task_id: str, path: Path | None, settings: Pat
     with JournalReader.open(journal) as reader:
         recording = Recording.load(journal, find_task(reader, task_id))
     if settings is not None:
-        done = replay(recording, Settings.load(settings_at(settings)))
-    elif None in recording.lives:
-        done = replay(recording, otherwise=Settings.load(settings_at(None if path == journal else path)))
-    else:
+        loaded = Settings.load(settings_at(settings))
+        done = replay(recording, loaded, agents=named_agents(loaded))
+    elif path == journal and None not in recording.lives:
         done = replay(recording)
+    else:
+        loaded = Settings.load(settings_at(None if path == journal else path))
+        done = replay(recording, otherwise=loaded, agents=named_agents(loaded))
     if as_json:
         print_json(_as_json(done))
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.models._connection import Connection, first_sentence, missing
 from callboard.actors.models._fallback import FallbackModel
 from callboard.actors.models._live import LiveModel
-from callboard.actors.models._plugin import plugin_model
+from callboard.actors.models._plugin_model import plugin_model
 from callboard.config import COMPATIBLE, Provider
 from callboard.messages import SettingsError
 

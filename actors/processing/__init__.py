@@ -7,6 +7,7 @@ from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._middleware import PhaseCall, retried, timed
 from callboard.actors.processing._phases import Acted, Context, Meter, Services, Strategies
 from callboard.actors.processing._pipeline import Pipeline
+from callboard.actors.processing._plugin_agents import named_agents
 from callboard.actors.processing._recover import GONE
 from callboard.actors.processing._shared import SharedNotes
 from callboard.actors.processing._spec import AgentSpec, agent_table
@@ -29,6 +30,7 @@ __all__ = [
     "Strategies",
     "agent_table",
     "decision_of",
+    "named_agents",
     "pipeline",
     "retried",
     "timed",

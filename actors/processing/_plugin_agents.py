@@ -1,0 +1,34 @@
+"""Kinds of agents of plug-ins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.actors.processing._spec import AgentSpec
+from callboard.config import PluginGroup, find_plugin, import_plugin, told_plugin
+from callboard.messages import SettingsError
+
+if TYPE_CHECKING:
+    from callboard.config import Settings
+
+
+def named_agents(settings: Settings) -> list[AgentSpec]:
+    """Import the kinds of agents that the settings name.
+
+    Raises:
+        SettingsError: If there is no such plug-in, or it can't be imported, or is no `AgentSpec` of that name.
+    """
+    found = [
+        (find_plugin(PluginGroup.AGENTS, name, f"agents.{place}"), place) for place, name in enumerate(settings.agents)
+    ]
+    specs = []
+    for entry, place in found:
+        spec = import_plugin(entry, f"agents.{place}")
+        problem = "" if isinstance(spec, AgentSpec) else f"is a {type(spec).__name__}, no AgentSpec"
+        if not problem and spec.name != entry.name:
+            problem = f"is the kind {spec.name!r}: it has to have the name of its entry point"
+        if problem:
+            msg = f"agents.{place}: {told_plugin(entry)} {problem}"
+            raise SettingsError(msg)
+        specs.append(spec)
+    return specs
