@@ -7,7 +7,7 @@ from callboard.config._kinds import check_kind, check_kinds
 from callboard.config._limits import Budget, BudgetSettings, Limits
 from callboard.config._logging import EventLog, Said, log_line
 from callboard.config._observe import ObserveSettings
-from callboard.config._options import parameters_of
+from callboard.config._options import fitting_options, parameters_of
 from callboard.config._patterns import EXPRESSION, fits
 from callboard.config._plugins import PluginGroup, described, find_plugin, import_plugin, make_plugin, told_plugin
 from callboard.config._policy import PolicyRule, PolicySettings, Verdict
@@ -70,6 +70,7 @@ __all__ = [
     "described",
     "find_plugin",
     "fits",
+    "fitting_options",
     "import_plugin",
     "in_force",
     "in_url",

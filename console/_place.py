@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from callboard.actors.commands import program_needed
 from callboard.actors.models import named_models
+from callboard.actors.servers import check_needs, surface_needs
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private
 from callboard.console._commands import there
 from callboard.console._journals import SETTINGS_FILE
@@ -78,15 +80,13 @@ def check_files(settings: Settings) -> None:
     """Check that what settings name is there, before anything is begun.
 
     Raises:
-        SettingsError: If a prompt can't be read.
+        SettingsError: If a prompt can't be read, or what a surface or an MCP server needs here is missing.
     """
     load_prompts(settings)
-    workspace = settings.documents.workspace
-    if workspace is not None and not settings.path(workspace).is_dir():
-        fail(f"documents.workspace: {settings.path(workspace)} is no folder")
+    needs = list(surface_needs(settings))
     for name, server in settings.mcp_servers.items():
-        if server.command is not None and not server.optional and shutil.which(server.command) is None:
-            fail(f"mcpServers.{name}: there is no program {server.command!r}")
+        needs += [(f"mcpServers.{name}", need) for need in program_needed(server) if not server.optional]
+    check_needs(needs)
 
 
 def _belongs_to(journal: Path | None, path: Path) -> bool:

@@ -3,7 +3,7 @@
 ::
 
     CallboardError
-    ├── SettingsError            the operator's: a setting is unknown, missing or of the wrong type
+    ├── SettingsError            the operator's: a setting is unknown, missing or wrong, or its package or program is
     ├── TaskRefusedError         the caller's: a task that can't be taken; nothing was started
     │   └── UnknownTargetError   it names a target that no server offers
     ├── NotAllTakenError         the caller's or the machine's: of several tasks some were not taken; it says which
@@ -52,7 +52,15 @@ class CallboardError(Exception):
 
 
 class SettingsError(CallboardError):
-    """A setting is unknown, missing or of the wrong type."""
+    """A setting is unknown, missing or of the wrong type, or what it needs on this machine is missing.
+
+    Attributes:
+        commands: The commands that bring what is missing; the text has them too.
+    """
+
+    def __init__(self, message: str = "", commands: tuple[str, ...] = ()) -> None:
+        self.commands = commands
+        super().__init__(message)
 
 
 class TaskRefusedError(CallboardError):

@@ -6,6 +6,7 @@ from callboard.actors.commands._dispatcher import Dispatcher, stopped
 from callboard.actors.commands._life import ServerLife
 from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._mcp_client import McpSession, open_sessions
+from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._policy import Asked, Facts, Policy, Ruling, matches
 from callboard.actors.commands._secrets import Place, SecretRefusedError, Secrets, UnknownSecretError, secrets_named
 from callboard.actors.commands._toolbox import Toolbox, Tools, find_target
@@ -33,6 +34,7 @@ __all__ = [
     "find_target",
     "matches",
     "open_sessions",
+    "program_needed",
     "secrets_named",
     "stopped",
     "text_of",

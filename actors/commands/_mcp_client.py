@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.commands._canonical import by_schema
 from callboard.actors.commands._mcp_connection import ConnectionLostError, McpConnection, reason
 from callboard.actors.commands._mcp_content import answer_of
+from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._policy import Facts
 from callboard.actors.commands._secrets import Place
 from callboard.actors.commands._tools import (
@@ -21,7 +22,7 @@ from callboard.actors.commands._tools import (
 )
 from callboard.actors.commands._unmatched import nearest
 from callboard.actors.models import ToolInfo
-from callboard.actors.servers import UNKNOWN
+from callboard.actors.servers import UNKNOWN, check_needs
 from callboard.config import McpTool, in_url, masked
 from callboard.messages import CommandType, Effect, Hazard, SettingsError
 
@@ -69,6 +70,7 @@ class McpSession:
         Raises:
             SettingsError: If the server can't be started or reached in time.
         """
+        check_needs((f"mcpServers.{self.name}", need) for need in program_needed(self._server))
         self._connection = McpConnection(self.name, self._server, self._settings)
         try:
             await self._connection.open()
@@ -172,13 +174,16 @@ async def open_sessions(sessions: Sequence[McpSession]) -> dict[str, str]:
         SettingsError: If other servers can't be started; it names all of them. The caller closes the sessions.
     """
     outcomes = await asyncio.gather(*(session.open() for session in sessions), return_exceptions=True)
-    failed = [(session, error) for session, error in zip(sessions, outcomes, strict=True) if error is not None]
-    for _, error in failed:
-        if not isinstance(error, SettingsError):
+    failed = []
+    for session, error in zip(sessions, outcomes, strict=True):
+        if isinstance(error, SettingsError):
+            failed.append((session, error))
+        elif error is not None:
             raise error
-    needed = [str(error) for session, error in failed if not session.optional]
+    needed = [error for session, error in failed if not session.optional]
     if needed:
-        raise SettingsError("; ".join(needed))
+        commands = dict.fromkeys(command for error in needed for command in error.commands)
+        raise SettingsError("; ".join(map(str, needed)), tuple(commands))
     return {session.name: str(error) for session, error in failed}
 
 

@@ -181,7 +181,8 @@ def missing(where: str, kind: str) -> SettingsError:
         theirs = importlib.metadata.metadata("pydantic-ai-slim").get_all("Provides-Extra") or []
         if kind in theirs and kind not in _PACKAGES:
             package = f"pydantic-ai-slim[{kind}]"
-    return SettingsError(f"{where}: a package is missing: pip install '{package}'")
+    command = f"pip install '{package}'"
+    return SettingsError(f"{where}: a package is missing: {command}", (command,))
 
 
 def first_sentence(text: str) -> str:

@@ -48,7 +48,7 @@ def _make(settings: Settings, providers: Providers, kind: str, name: str) -> Mod
         return ScriptedModel.load(settings.path(rest)) if form == "scripted" else providers.model(name)
     except (ScriptError, SettingsError) as error:
         msg = f"models.{kind}: {error}"
-        raise SettingsError(msg) from error
+        raise SettingsError(msg, error.commands if isinstance(error, SettingsError) else ()) from error
 
 
 def given_models(

@@ -112,8 +112,9 @@ class Metrics:
         try:
             from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram  # noqa: PLC0415 - an extra
         except ImportError as error:
-            msg = "observe.metrics needs prometheus_client: pip install 'callboard[prometheus]'"
-            raise SettingsError(msg) from error
+            command = "pip install 'callboard[prometheus]'"
+            msg = f"observe.metrics needs prometheus_client: {command}"
+            raise SettingsError(msg, (command,)) from error
         registry = self._registry = CollectorRegistry()
         self._counters: dict[str, Counter] = {
             name: Counter(name, what, labels, namespace="callboard", registry=registry)

@@ -107,8 +107,9 @@ class Traces:
         try:
             from opentelemetry import context, trace  # noqa: PLC0415 - an extra
         except ImportError as error:
-            msg = "observe.traces needs opentelemetry-api: pip install 'callboard[otel]'"
-            raise SettingsError(msg) from error
+            command = "pip install 'callboard[otel]'"
+            msg = f"observe.traces needs opentelemetry-api: {command}"
+            raise SettingsError(msg, (command,)) from error
         self._api = trace
         self._nowhere = context.Context()
         self._tracer = trace.get_tracer("callboard", tracer_provider=provider)

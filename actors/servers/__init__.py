@@ -1,8 +1,16 @@
 """Surfaces and their tools, as MCP servers."""
 
+from callboard.actors.servers._need import Need, check_needs
 from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, observed, tool
 from callboard.actors.servers._stage import Stage
-from callboard.actors.servers._surfaces import SHIPPED, NamedSurface, named_servers, named_surfaces, shipped_surface
+from callboard.actors.servers._surfaces import (
+    SHIPPED,
+    NamedSurface,
+    named_servers,
+    named_surfaces,
+    shipped_surface,
+    surface_needs,
+)
 from callboard.actors.servers.documents import DocumentServer
 
 __all__ = [
@@ -10,13 +18,16 @@ __all__ = [
     "UNKNOWN",
     "DocumentServer",
     "NamedSurface",
+    "Need",
     "Server",
     "ServerTool",
     "Stage",
     "ToolError",
+    "check_needs",
     "named_servers",
     "named_surfaces",
     "observed",
     "shipped_surface",
+    "surface_needs",
     "tool",
 ]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from callboard.actors.servers._need import Need
     from callboard.actors.servers._stage import Stage
 
 __all__ = ["UNKNOWN", "Server", "ServerTool", "ToolError", "observed", "tool"]
@@ -143,6 +144,18 @@ class Server(ABC):
     whole life, and its targets take turns on it."""
     resource_kinds: tuple[str, ...] = ()
     """The kinds of resource that `resources` names, so that a rule with a mistyped one is noticed."""
+
+    @classmethod
+    def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:  # noqa: ARG003 - the interface
+        """Say what the surface needs on this machine, and whether it is there. Must be quick, and start nothing.
+
+        A supervisor whose settings name the surface does not start without what is not optional, and
+        `callboard doctor` prints all of it. So the module of a server must be importable without what it needs.
+
+        Args:
+            options: The validated options that the settings give; empty where they do not name the surface.
+        """
+        return ()
 
     def open(self, stage: Stage) -> Any:  # noqa: ANN401, B027 - None, or a coroutine; most servers need none
         """Start what the server needs; called once, before any other method, side by side with other servers' `open`.

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.servers._need import check_needs
 from callboard.actors.servers._server import Server
-from callboard.config import PluginGroup, find_plugin, import_plugin, make_plugin, told_plugin
+from callboard.config import PluginGroup, find_plugin, fitting_options, import_plugin, make_plugin, told_plugin
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from callboard.actors.servers._need import Need
     from callboard.config import Settings
 
 SHIPPED: Mapping[str, str] = {"documents": "callboard.actors.servers.documents:DocumentServer"}
@@ -29,6 +32,20 @@ class NamedSurface:
     """Where the settings name it."""
     entry: EntryPoint
     options: Mapping[str, Any]
+
+    def needs(self, settings: Settings) -> tuple[Need, ...]:
+        """Ask its class what it needs here; a function that makes a server says nothing of that.
+
+        Raises:
+            SettingsError: If it can't be imported or asked, or its options do not fit.
+        """
+        factory = import_plugin(self.entry, self.where)
+        if not (isinstance(factory, type) and issubclass(factory, Server)):
+            return ()
+        options = self.options and fitting_options(factory, settings, self.options, self.where)
+        asked = partial(factory.needs, options)
+        needs: Sequence[Need] = make_plugin(self.entry, asked, settings, {}, self.where)
+        return tuple(needs)
 
     def make(self, settings: Settings) -> Server:
         """Make its server; nothing is opened.
@@ -73,10 +90,22 @@ def named_surfaces(settings: Settings) -> Iterator[NamedSurface]:
         yield NamedSurface(name, where, entry, given.options)
 
 
+def surface_needs(settings: Settings) -> Iterator[tuple[str, Need]]:
+    """Ask all surfaces that the settings name what they need here; each need with the place that names its surface.
+
+    Raises:
+        SettingsError: As `NamedSurface.needs`, and as `named_surfaces`, which comes first.
+    """
+    for surface in list(named_surfaces(settings)):
+        for need in surface.needs(settings):
+            yield surface.where, need
+
+
 def named_servers(settings: Settings) -> list[Server]:
     """Make the servers of all surfaces that the settings name.
 
     Raises:
-        SettingsError: If one can't be made.
+        SettingsError: If something that one needs is missing, or one can't be made.
     """
-    return [surface.make(settings) for surface in list(named_surfaces(settings))]
+    check_needs(surface_needs(settings))
+    return [surface.make(settings) for surface in named_surfaces(settings)]

@@ -143,7 +143,7 @@ MISTAKES = {
     ),
     "a program that is not there": (
         lambda: job(mcpServers={"a": {"command": "no-such-program"}}),
-        "mcpServers.a: there is no program 'no-such-program'",
+        "mcpServers.a: the program 'no-such-program' is missing",
     ),
     "a server that is not there": (
         lambda: job(mcpServers={"a": {"url": "http://127.0.0.1:9/mcp", "start_seconds": 20}}),
@@ -151,7 +151,7 @@ MISTAKES = {
     ),
     "a workspace that is not there": (
         lambda: job(documents={"workspace": "nowhere"}),
-        "documents.workspace: {here}/job/nowhere is no folder",
+        "documents: the folder {here}/job/nowhere is missing: mkdir -p {here}/job/nowhere",
     ),
     "a prompt that is not there": (
         lambda: job(prompts={"host": "no.md"}),

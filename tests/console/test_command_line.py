@@ -309,8 +309,9 @@ def test_yes_and_no_input_exclude_each_other(call: Call, folder: Callable[..., P
 
 @pytest.mark.parametrize("section", [{"mcpServers": {"mail": {"command": sys.executable}}}, {"surfaces": {"mail": {}}}])
 def test_policy_check_refuses_a_task_whose_tools_it_would_really_call(
-    call: Call, folder: Callable[..., Path], section: dict[str, Any]
+    call: Call, folder: Callable[..., Path], install: Callable[..., Path], section: dict[str, Any]
 ) -> None:
+    install("acme", "surfaces", {"mail": "callboard.testing:MemoryServer"})
     result = call("policy", "check", folder(CREATE, **section))
     assert result.exit_code == 2
     assert "would really call the tools of mail" in result.stderr
@@ -430,7 +431,7 @@ def test_a_target_that_is_not_there_is_told_with_those_that_are(call: Call, fold
 def test_a_workspace_that_is_not_there_is_told(call: Call, folder: Callable[..., Path]) -> None:
     result = call("run", folder(FINISH, documents={"workspace": "nowhere"}))
     assert result.exit_code == USAGE
-    assert "documents.workspace: " in result.stderr
+    assert "documents: the folder " in result.stderr
 
 
 @pytest.mark.parametrize(

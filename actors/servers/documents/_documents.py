@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import os
+import shlex
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from mcp.server.mcpserver import MCPServer
 from pydantic import Field
 
+from callboard.actors.servers._need import Need
 from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect, tool
 from callboard.actors.servers.documents._excel import ExcelTools
 from callboard.actors.servers.documents._excel_touch import coverage
@@ -103,6 +106,15 @@ class DocumentServer(Server):
         self._word = WordTools(self._workspace)
         self._excel = ExcelTools(self._workspace)
         self._applications: dict[str, Application] = {"word": self._word, "excel": self._excel}
+
+    @classmethod
+    def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
+        """Need the folder, and nothing else: no display, no Office."""
+        folder = options.get("workspace")
+        if folder is None:
+            return ()
+        command = "" if os.path.lexists(folder) else f"mkdir -p {shlex.quote(str(folder))}"
+        return (Need(what=f"the folder {folder}", met=folder.is_dir(), command=command),)
 
     @property
     def workspace(self) -> Path:
