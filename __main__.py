@@ -34,6 +34,7 @@ from callboard.console import (
     keep_inside,
     kept,
     list_tasks,
+    list_tools,
     mistakes,
     models_of,
     play,
@@ -44,6 +45,7 @@ from callboard.console import (
     print_verdicts,
     replay_task,
     resume_command,
+    settings_at,
     show_task,
     started,
     take_over,
@@ -95,6 +97,12 @@ Model = Annotated[
         help="A model, such as host=openai:gpt-5, in place of the settings'; without a kind of agent, for all of them. "
         "May be repeated, or take several with commas between.",
         show_default=False,
+    ),
+]
+SettingsPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--settings", callback=there, help="A settings file, or a folder with one.", show_default="./callboard.yaml"
     ),
 ]
 JournalFile = Annotated[
@@ -388,6 +396,23 @@ def schema(
         union: Any = reduce(or_, (known[tag] for tag in sorted(known)))
         found = TypeAdapter(Annotated[union, Field(discriminator="kind")]).json_schema()
     typer.echo(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **found}, indent=2))
+
+
+@app.command("tools")
+def tools(
+    name: Annotated[str | None, typer.Argument(help="A server, or a tool; all by default.", show_default=False)] = None,
+    *,
+    settings: SettingsPath = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the tools that agents have: arguments, effects, hazards, resources.
+
+    Those of the surfaces, plug-ins and MCP servers that the settings name. MCP
+    servers are started for it, and ended; the exit code is 1 if one can't be.
+    """
+    with mistakes():
+        complete = list_tools(terminal(), Settings.load(settings_at(settings)), name, as_json=as_json)
+    raise typer.Exit(0 if complete else 1)
 
 
 @app.command()

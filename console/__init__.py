@@ -3,7 +3,7 @@
 from callboard.console._attendance import Attendance, attendance
 from callboard.console._board import Board
 from callboard.console._commands import Commands, there
-from callboard.console._journals import SETTINGS_FILE, list_tasks, resume_command
+from callboard.console._journals import SETTINGS_FILE, list_tasks, resume_command, settings_at
 from callboard.console._logs import print_log
 from callboard.console._mistakes import EXIT_CODES, INTERRUPTED, USAGE, fail, mistakes, warn
 from callboard.console._models import models_of
@@ -14,6 +14,7 @@ from callboard.console._result import print_head, print_result, print_verdicts
 from callboard.console._show import show_task
 from callboard.console._takeover import kept, take_over
 from callboard.console._text import terminal
+from callboard.console._tools import list_tools
 
 __all__ = [
     "EXIT_CODES",
@@ -30,6 +31,7 @@ __all__ = [
     "keep_inside",
     "kept",
     "list_tasks",
+    "list_tools",
     "mistakes",
     "models_of",
     "play",
@@ -40,6 +42,7 @@ __all__ = [
     "print_verdicts",
     "replay_task",
     "resume_command",
+    "settings_at",
     "show_task",
     "started",
     "take_over",

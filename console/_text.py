@@ -6,11 +6,14 @@ import re
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
 from callboard.messages import visible
 
 GOOD, BAD = "green", "bold red"
 
+_NARROWEST = 20
+"""Columns of a text, however narrow the terminal is."""
 _SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
 
 
@@ -30,6 +33,14 @@ def cut(text: str, most: int = 400) -> str:
 def terminal(*, quiet: bool = False) -> Console:
     """Make a console that takes texts as they are: a name with brackets is no markup, and ``:x:`` no picture."""
     return Console(highlight=False, markup=False, emoji=False, quiet=quiet)
+
+
+def print_hanging(console: Console, text: Text, indent: int, hanging: int = 0) -> None:
+    """Print a text, wrapped to the terminal: all lines behind an indent, all but the first behind a deeper one."""
+    text.rstrip()
+    for number, line in enumerate(text.wrap(console, max(_NARROWEST, console.width - indent - hanging))):
+        line.rstrip()
+        console.print(Text(" " * (indent + (hanging if number else 0))).append_text(line))
 
 
 def listed(value: object) -> list[object]:

@@ -42,7 +42,7 @@ def test_a_plugin_that_is_not_named_is_never_imported(intruders, tmp_path):
     assert imported(intruders) == []
 
 
-@pytest.mark.parametrize("command", ["config", "run"])
+@pytest.mark.parametrize("command", ["config", "run", "tools"])
 def test_no_command_imports_a_plugin_that_is_not_named(intruders, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "job"
@@ -52,7 +52,8 @@ def test_no_command_imports_a_plugin_that_is_not_named(intruders, tmp_path, monk
     )
     (folder / "task.yaml").write_text("request: do it\n", encoding="utf-8")
     (folder / "script.yaml").write_text(yaml.safe_dump({"host": [FINISH]}), encoding="utf-8")
-    assert command_line(command, folder).exit_code == 0
+    given = ("--settings", folder) if command == "tools" else (folder,)
+    assert command_line(command, *given).exit_code == 0
     assert imported(intruders) == []
 
 

@@ -5,7 +5,7 @@ from callboard.actors.commands._canonical import text_of
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
 from callboard.actors.commands._life import ServerLife
 from callboard.actors.commands._lookup import TargetLookup
-from callboard.actors.commands._mcp_client import McpSession, open_sessions
+from callboard.actors.commands._mcp_client import McpSession, RemoteTool, open_sessions
 from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._policy import Asked, Facts, Policy, Ruling, matches
 from callboard.actors.commands._secrets import Place, SecretRefusedError, Secrets, UnknownSecretError, secrets_named
@@ -22,6 +22,7 @@ __all__ = [
     "McpSession",
     "Place",
     "Policy",
+    "RemoteTool",
     "Ruling",
     "SecretRefusedError",
     "Secrets",

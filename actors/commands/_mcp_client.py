@@ -89,7 +89,7 @@ class McpSession:
         if self._connection is not None:
             await self._connection.close()
 
-    def tools(self) -> tuple[BoundTool, ...]:
+    def tools(self) -> tuple[RemoteTool, ...]:
         """Give its tools, named ``<server>.<tool>``."""
         given = self._server.tools
         return tuple(
@@ -241,15 +241,16 @@ class RemoteTool(BoundTool):
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:  # noqa: ARG002 - the interface
         """Read the tool's schema and annotations; what it touches nobody knows."""
         if not (asked.arguments or asked.resources or asked.explain):
-            return Facts(self._hazards())
+            return Facts(self.hazards)
         seen, inexact = by_schema(self._tool.input_schema, arguments)
-        return Facts(self._hazards(), None, seen, inexact, {UNKNOWN: {}})
+        return Facts(self.hazards, None, seen, inexact, {UNKNOWN: {}})
 
-    def _hazards(self) -> frozenset[Hazard]:
-        """A tool that may destroy is a hazard, and so is an unknown one with effect `once`.
+    @property
+    def hazards(self) -> frozenset[Hazard]:
+        """What a person may want to see first of each call.
 
-        As MCP has it, a tool that changes something may destroy unless ``destructiveHint`` says no. Hazards that the
-        operator names hold instead.
+        A tool that may destroy is a hazard, and so is an unknown one with effect `once`. As MCP has it, a tool that
+        changes something may destroy unless ``destructiveHint`` says no. Hazards that the operator names hold instead.
         """
         if self._given.hazards is not None:
             return frozenset(self._given.hazards)

@@ -1,0 +1,192 @@
+"""The tools of all servers that some settings name, without a supervisor: nothing is opened, and no task resumes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.commands import McpSession, Secrets
+from callboard.actors.servers import Server, check_needs, named_surfaces
+from callboard.config import keys_of
+from callboard.messages import CommandType, SettingsError, each_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from callboard.actors.commands import RemoteTool
+    from callboard.actors.servers import NamedSurface, ServerTool
+    from callboard.config import Settings
+
+_DEEPEST = 5
+"""How far into a nested type it is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArgumentTold:
+    """One argument of a tool, from its JSON Schema."""
+
+    name: str
+    type: str
+    required: bool
+    default: str = ""
+    """As JSON; empty if there is none."""
+    description: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolTold:
+    """One tool, as far as it is known without its target."""
+
+    name: str
+    description: str
+    arguments: tuple[ArgumentTold, ...]
+    effect: str
+    hazards: tuple[str, ...]
+    agents: tuple[str, ...]
+    applications: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    seconds: float
+    """The longest that a call may take."""
+    offered: bool = True
+    """Whether models are told of it; others are for programs, or for the system itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerTold:
+    """One server, with its tools."""
+
+    name: str
+    tools: tuple[ToolTold, ...] = ()
+    resource_kinds: tuple[str, ...] = ()
+    """The kinds of resource that rules of the policy can name; none for a server that can't tell what it touches."""
+    by_call: tuple[str, ...] = ()
+    """Which of effect and hazards the server may tell otherwise of a single call."""
+    failed: str = ""
+    """Why nothing is known of its tools."""
+    optional: bool = False
+    """Whether a supervisor starts without it."""
+
+
+def offers(settings: Settings, only: str = "") -> tuple[ServerTold, ...]:
+    """Tell the tools of all servers. Starts the MCP servers, and ends them; all else is only made, and not opened.
+
+    Args:
+        settings: Where they are named.
+        only: The one server that is wanted; empty for all.
+
+    Raises:
+        SettingsError: If a surface names no plug-in.
+    """
+    surfaces = [surface for surface in list(named_surfaces(settings)) if only in {"", surface.name}]
+    sessions = [
+        McpSession(name, server, settings) for name, server in settings.mcp_servers.items() if only in {"", name}
+    ]
+    told = (*(_surface(surface, settings) for surface in surfaces), *asyncio.run(_started(sessions, settings)))
+    shown: tuple[ServerTold, ...] = each_text(told, Secrets(settings.secrets, keys_of(settings)).redactor("").text)
+    return shown
+
+
+def _surface(surface: NamedSurface, settings: Settings) -> ServerTold:
+    try:
+        check_needs((surface.where, need) for need in surface.needs(settings))
+        server = surface.make(settings)
+    except SettingsError as error:
+        return ServerTold(name=surface.name, failed=str(error))
+    limit = settings.limits.command_seconds
+    own = {name: getattr(type(server), name) is not getattr(Server, name) for name in ("effect", "hazards")}
+    return ServerTold(
+        name=server.name,
+        tools=tuple(_of_server(tool, limit) for tool in server.tools()),
+        resource_kinds=tuple(server.resource_kinds),
+        by_call=tuple(name for name, defined in own.items() if defined),
+    )
+
+
+def _of_server(tool: ServerTool, limit: float) -> ToolTold:
+    return ToolTold(
+        name=tool.name,
+        description=tool.tool.description,
+        arguments=arguments_of(tool.tool.parameters),
+        effect=tool.effect.value,
+        hazards=tuple(sorted(tool.hazards)),
+        agents=tuple(sorted(tool.agents)),
+        applications=tuple(sorted(tool.roots)),
+        controls=tuple(sorted(tool.controls)),
+        seconds=tool.seconds or limit,
+        offered=tool.offered and tool.type is CommandType.ACTION,
+    )
+
+
+async def _started(sessions: list[McpSession], settings: Settings) -> list[ServerTold]:
+    """Start MCP servers side by side, ask for their tools, and end them."""
+    try:
+        outcomes = await asyncio.gather(*(session.open() for session in sessions), return_exceptions=True)
+        return [_session(session, error, settings) for session, error in zip(sessions, outcomes, strict=True)]
+    finally:
+        await asyncio.gather(*(session.close() for session in sessions))
+
+
+def _session(session: McpSession, error: BaseException | None, settings: Settings) -> ServerTold:
+    if isinstance(error, SettingsError):
+        return ServerTold(name=session.name, failed=str(error), optional=session.optional)
+    if error is not None:
+        raise error
+    limit = settings.limits.command_seconds
+    tools = tuple(_of_session(tool, session, limit) for tool in session.tools())
+    return ServerTold(name=session.name, tools=tools, optional=session.optional)
+
+
+def _of_session(tool: RemoteTool, session: McpSession, limit: float) -> ToolTold:
+    return ToolTold(
+        name=tool.info.name,
+        description=tool.info.description,
+        arguments=arguments_of(tool.info.schema),
+        effect=tool.info.effect.value,
+        hazards=tuple(sorted(tool.hazards)),
+        agents=tuple(session.agents),
+        seconds=tool.seconds or limit,
+    )
+
+
+def arguments_of(schema: Mapping[str, Any]) -> tuple[ArgumentTold, ...]:
+    """Read the arguments from a JSON Schema, which may be a third party's, and anything."""
+    parts, required = schema.get("properties"), schema.get("required")
+    named = parts if isinstance(parts, dict) else {}
+    wanted = required if isinstance(required, list) else []
+    found = []
+    for name, part in named.items():
+        known = part if isinstance(part, dict) else {}
+        found.append(
+            ArgumentTold(
+                name=str(name),
+                type=_type(known, schema),
+                required=name in wanted,
+                default=json.dumps(known["default"], ensure_ascii=False) if "default" in known else "",
+                description=str(known.get("description") or ""),
+            )
+        )
+    return tuple(found)
+
+
+def _type(part: Any, schema: Mapping[str, Any], depth: int = 0) -> str:  # noqa: ANN401 - any JSON
+    """Say a type in the words of JSON Schema."""
+    if not isinstance(part, dict) or depth > _DEEPEST:
+        return "any"
+    if "$ref" in part:
+        name = str(part["$ref"]).rpartition("/")[2]
+        definitions = schema.get("$defs")
+        known = definitions.get(name) if isinstance(definitions, dict) else None
+        return name if known is None else _type(known, schema, depth + 1)
+    values = [part["const"]] if "const" in part else part.get("enum")
+    if isinstance(values, list):
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
+    branches = part.get("anyOf") or part.get("oneOf")
+    if isinstance(branches, list):
+        return " | ".join(dict.fromkeys(_type(branch, schema, depth + 1) for branch in branches))
+    if part.get("type") == "array":
+        items = _type(part.get("items"), schema, depth + 1)
+        return f"array of ({items})" if " | " in items else f"array of {items}"
+    said = part.get("type", "any")
+    return " | ".join(map(str, said)) if isinstance(said, list) else str(said)

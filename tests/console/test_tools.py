@@ -1,0 +1,143 @@
+"""`callboard tools`: the tools of what the settings name, and nothing that a third party writes drives the terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from callboard.__main__ import app
+
+Call = Callable[..., Result]
+
+SERVER = """
+import json, sys
+
+HOSTILE = "wipe\\x1b[2J"
+TOOLS = [
+    {"name": "find", "description": "Find a ticket.", "inputSchema": {"type": "object", "properties": {
+        "words": {"type": "string", "description": "Words in it."}, "limit": {"type": "integer", "default": 10}},
+        "required": ["words"]}, "annotations": {"readOnlyHint": True}},
+    {"name": HOSTILE, "description": "Fine.\\x1b]0;owned\\x07\\n\\u202egnp", "inputSchema": {
+        "type": "object", "properties": {"\\x1b[31mred": {
+            "type": "\\x1b[5m", "description": "[bold]x[/bold] \\x9b31m", "default": "\\u2066"}}}},
+    {"name": "keys", "description": "Uses the key xyzzy-4711-long.", "inputSchema": {"type": "object"}},
+]
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "initialize":
+        answer = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "tickets", "version": "1"}}
+    elif asked.get("method") == "tools/list":
+        answer = {"tools": TOOLS}
+    else:
+        answer = None
+    if "id" in asked:
+        told = {"result": answer} if answer is not None else {"error": {"code": -32601, "message": "no such method"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **told}), flush=True)
+"""
+
+
+@pytest.fixture
+def settings(here: Path) -> Callable[..., None]:
+    """Write ./callboard.yaml; the MCP server ``tickets`` has hostile tools."""
+
+    def write(*, tickets: dict[str, Any] | None = None, **sections: Any) -> None:
+        (here / "server.py").write_text(SERVER, encoding="utf-8")
+        if tickets is not None:
+            program = {"command": sys.executable, "args": ["-ISu", str(here / "server.py")]}
+            sections["mcpServers"] = {"tickets": program | tickets, **sections.get("mcpServers", {})}
+        (here / "callboard.yaml").write_text(yaml.safe_dump(sections), encoding="utf-8")
+
+    return write
+
+
+def test_a_tool_is_told_with_its_arguments_effect_and_hazards(call: Call, settings: Callable[..., None]) -> None:
+    settings(documents={"workspace": "."})
+    result = call("tools", "delete_sheet")
+    assert result.exit_code == 0
+    assert [line.rstrip() for line in result.stdout.splitlines()] == [
+        "documents  1 tool; resources: file, sheet, range; hazards may differ by call",
+        "",
+        "  delete_sheet  once  deletes",
+        "    for app; in excel; on sheet; up to 60 s",
+        "    Delete a sheet with all that is on it, unless it is the last one or others refer to it.",
+        "    - document: string, required  The document's path within the workspace, such as sales.docx.",
+        '    - sheet: string = ""  The sheet\'s title; empty with a control.',
+        '    - control_id: string = ""  The id of an observed control, such as table-1.',
+        '    - control_name: string = ""  The observed control\'s name; checked where it is given.',
+        "",
+    ]
+
+
+def test_without_a_name_all_servers_are_told(call: Call, settings: Callable[..., None]) -> None:
+    settings(documents={"workspace": "."}, tickets={"trusted": True, "env": {"API_KEY": "xyzzy-4711-long"}})
+    servers = json.loads(call("tools", "--json").stdout)
+    assert [server["name"] for server in servers] == ["documents", "tickets"]
+    find = next(tool for tool in servers[1]["tools"] if tool["name"] == "tickets.find")
+    assert (find["effect"], find["hazards"], find["agents"]) == ("read", [], ["app", "mobile", "linux"])
+    assert [argument["default"] for argument in find["arguments"]] == ["", "10"]
+    assert "xyzzy" not in json.dumps(servers)
+
+
+def test_what_a_third_party_writes_never_drives_the_terminal(call: Call, settings: Callable[..., None]) -> None:
+    settings(tickets={})
+    result = call("tools")
+    assert result.exit_code == 0
+    assert "tickets.wipe\\x1b[2J  once  unknown" in result.stdout
+    assert "Fine.\\x1b]0;owned\\x07 \\u202egnp" in result.stdout
+    assert '- \\x1b[31mred: \\x1b[5m = "\\u2066"  [bold]x[/bold] \\x9b31m' in result.stdout
+    assert not set("\x1b\x07\x9b\u202e\u2066") & set(result.stdout)
+
+
+@pytest.mark.parametrize("width", [32, 80, 200])
+def test_the_output_fits_the_terminal(settings: Callable[..., None], width: int) -> None:
+    settings(documents={"workspace": "."})
+    lines = CliRunner().invoke(app, ["tools"], env={"COLUMNS": str(width)}).stdout.splitlines()
+    assert 0 < max(map(len, lines)) <= width
+    assert not any(line.endswith(" ") for line in lines)
+
+
+def test_a_server_that_can_t_be_started_is_told_and_the_others_too(call: Call, settings: Callable[..., None]) -> None:
+    settings(documents={"workspace": "."}, mcpServers={"gone": {"command": "no-such-program"}})
+    result = call("tools")
+    assert result.exit_code == 1
+    assert "gone  can't be asked" in result.stdout
+    assert "write_range" in result.stdout
+    assert result.stderr == "callboard: warning: mcpServers.gone: the program 'no-such-program' is missing\n"
+
+
+def test_a_server_that_may_be_missing_is_no_failure(call: Call, settings: Callable[..., None]) -> None:
+    settings(mcpServers={"gone": {"command": "no-such-program", "optional": True}})
+    assert call("tools").exit_code == 0
+
+
+def test_only_the_server_that_is_wanted_is_started(call: Call, settings: Callable[..., None]) -> None:
+    settings(documents={"workspace": "."}, mcpServers={"gone": {"command": "no-such-program"}})
+    result = call("tools", "documents")
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("wrte_range", "there is no server or tool 'wrte_range'; did you mean 'write_range'?"),
+        ("gone", "there is no server or tool 'gone'; servers are: documents"),
+    ],
+)
+def test_an_unknown_name_is_told_with_the_nearest(
+    call: Call, settings: Callable[..., None], name: str, told: str
+) -> None:
+    settings(documents={"workspace": "."})
+    result = call("tools", name)
+    assert (result.exit_code, result.stderr) == (2, f"callboard: {told}\n")
+
+
+def test_settings_that_name_nothing_have_no_tools(call: Call) -> None:
+    assert call("tools").stdout == "the settings name no surface and no MCP server\n"
