@@ -29,6 +29,7 @@ from callboard.console import (
     Commands,
     Stage,
     attendance,
+    examine,
     fail,
     go_on,
     keep_inside,
@@ -413,6 +414,27 @@ def tools(
     with mistakes():
         complete = list_tools(terminal(), Settings.load(settings_at(settings)), name, as_json=as_json)
     raise typer.Exit(0 if complete else 1)
+
+
+@app.command("doctor")
+def doctor(
+    path: Annotated[
+        Path | None,
+        typer.Argument(callback=there, show_default="./callboard.yaml", help="A settings file, or a folder with one."),
+    ] = None,
+    *,
+    online: Annotated[bool, typer.Option("--online", help="Start, and reach, the MCP servers too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what works here, what is missing, and the command that brings it.
+
+    Looks at the settings, the journal, the surfaces, MCP servers, models and
+    extras. Without --online no program is started, and nothing is sent. The
+    exit code is 1 if something that the settings name does not work.
+    """
+    with mistakes():
+        works = examine(terminal(), settings_at(path), online=online, as_json=as_json)
+    raise typer.Exit(0 if works else 1)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from callboard.console._attendance import Attendance, attendance
 from callboard.console._board import Board
 from callboard.console._commands import Commands, there
+from callboard.console._doctor import examine
 from callboard.console._journals import SETTINGS_FILE, list_tasks, resume_command, settings_at
 from callboard.console._logs import print_log
 from callboard.console._mistakes import EXIT_CODES, INTERRUPTED, USAGE, fail, mistakes, warn
@@ -26,6 +27,7 @@ __all__ = [
     "Commands",
     "Stage",
     "attendance",
+    "examine",
     "fail",
     "go_on",
     "keep_inside",

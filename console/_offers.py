@@ -13,7 +13,7 @@ from callboard.config import keys_of
 from callboard.messages import CommandType, SettingsError, each_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from callboard.actors.commands import RemoteTool
     from callboard.actors.servers import NamedSurface, ServerTool
@@ -80,11 +80,22 @@ def offers(settings: Settings, only: str = "") -> tuple[ServerTold, ...]:
         SettingsError: If a surface names no plug-in.
     """
     surfaces = [surface for surface in list(named_surfaces(settings)) if only in {"", surface.name}]
-    sessions = [
-        McpSession(name, server, settings) for name, server in settings.mcp_servers.items() if only in {"", name}
-    ]
-    told = (*(_surface(surface, settings) for surface in surfaces), *asyncio.run(_started(sessions, settings)))
-    shown: tuple[ServerTold, ...] = each_text(told, Secrets(settings.secrets, keys_of(settings)).redactor("").text)
+    servers = [name for name in settings.mcp_servers if only in {"", name}]
+    told = tuple(_surface(surface, settings) for surface in surfaces)
+    return (*_redacted(told, settings), *mcp_offers(settings, servers))
+
+
+def mcp_offers(settings: Settings, names: Iterable[str]) -> tuple[ServerTold, ...]:
+    """Start MCP servers, tell their tools, and end them."""
+    sessions = [McpSession(name, settings.mcp_servers[name], settings) for name in names]
+    return _redacted(asyncio.run(_started(sessions, settings)), settings) if sessions else ()
+
+
+def _redacted(told: Iterable[ServerTold], settings: Settings) -> tuple[ServerTold, ...]:
+    """Take keys and secrets out: a server may tell what it was started with."""
+    shown: tuple[ServerTold, ...] = each_text(
+        tuple(told), Secrets(settings.secrets, keys_of(settings)).redactor("").text
+    )
     return shown
 
 

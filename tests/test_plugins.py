@@ -42,7 +42,7 @@ def test_a_plugin_that_is_not_named_is_never_imported(intruders, tmp_path):
     assert imported(intruders) == []
 
 
-@pytest.mark.parametrize("command", ["config", "run", "tools"])
+@pytest.mark.parametrize("command", ["config", "doctor", "run", "tools"])
 def test_no_command_imports_a_plugin_that_is_not_named(intruders, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "job"

@@ -68,13 +68,17 @@ class JournalReader:
         self._pictures = Pictures(path)
 
     @classmethod
-    def open(cls, path: Path) -> Self:
+    def open(cls, path: Path, *, older: bool = False) -> Self:
         """Open a journal to read it.
+
+        Args:
+            path: Where it is.
+            older: Take one that an older version wrote, too; of that, nothing but the version may be asked.
 
         Raises:
             JournalDamagedError: If it is no journal, or not a whole one.
             JournalNewerError: If a newer version wrote it.
-            JournalError: If there is none, it is an older one, or it can't be read.
+            JournalError: If there is none, it is an older one that is not taken, or it can't be read.
         """
         path = located(path)
         with told(path, "read"):
@@ -82,7 +86,7 @@ class JournalReader:
                 problem = "is not there" if not path.exists() else "is empty: nothing was written to it yet"
                 raise JournalError(path, problem)
             with ExitStack() as undo:
-                connection = _connected(path, undo)
+                connection = _connected(path, undo, 0 if older else len(MIGRATIONS))
                 return cls(path, connection, undo.pop_all())
 
     def __enter__(self) -> Self:
@@ -90,6 +94,13 @@ class JournalReader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def version(self) -> int:
+        """The version of its tables."""
+        with told(self.path, "read"):
+            version: int = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        return version
 
     def tasks(self) -> tuple[TaskLine, ...]:
         """List all tasks, in the order in which they were submitted."""
@@ -141,12 +152,12 @@ class JournalReader:
         self._leave.close()
 
 
-def _connected(path: Path, leave: ExitStack) -> sqlite3.Connection:
+def _connected(path: Path, leave: ExitStack, oldest: int) -> sqlite3.Connection:
     """Connect to a journal, or to a copy of it; `leave` gets what is to be done in the end."""
     connection = connect_reading(path)
     leave.callback(connection.close)
     try:
-        check_open(path, connection, oldest=len(MIGRATIONS))
+        check_open(path, connection, oldest=oldest)
     except sqlite3.OperationalError as error:
         logs = [log for log in (beside(path, suffix) for suffix in ("-wal", "-journal")) if log.exists()]
         if error.sqlite_errorcode & 0xFF not in _LEFT or not logs:
@@ -155,7 +166,7 @@ def _connected(path: Path, leave: ExitStack) -> sqlite3.Connection:
         folder = leave.enter_context(tempfile.TemporaryDirectory(prefix="callboard-"))
         connection = sqlite3.connect(_copied(path, logs, Path(folder)), isolation_level=None, check_same_thread=False)
         leave.callback(connection.close)
-        check_open(path, connection, oldest=len(MIGRATIONS))
+        check_open(path, connection, oldest=oldest)
     return connection
 
 

@@ -10,6 +10,7 @@ from callboard.actors.servers._surfaces import (
     named_surfaces,
     shipped_surface,
     surface_needs,
+    surface_of,
 )
 from callboard.actors.servers.documents import DocumentServer
 
@@ -29,5 +30,6 @@ __all__ = [
     "observed",
     "shipped_surface",
     "surface_needs",
+    "surface_of",
     "tool",
 ]

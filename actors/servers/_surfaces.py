@@ -71,23 +71,33 @@ def shipped_surface(name: str, options: Mapping[str, Any] | None = None) -> Name
     return NamedSurface(name, name, EntryPoint(name, SHIPPED[name], PluginGroup.SURFACES), options or {})
 
 
-def named_surfaces(settings: Settings) -> Iterator[NamedSurface]:
-    """Find the surfaces that the settings name, those that ship first. Imports nothing.
+def surface_of(name: str, settings: Settings) -> NamedSurface | None:
+    """Find the surface of a name in the settings; None if it ships, and they do not ask for it. Imports nothing.
 
     Raises:
         SettingsError: If there is no such plug-in, or it has the name of a surface that ships.
     """
-    for name in SHIPPED:
+    where, given = f"surfaces.{name}", settings.surfaces.get(name)
+    if name in SHIPPED and given is not None:
+        msg = f"{where}: {name!r} ships with callboard, and is set by the section {name!r}: choose another name"
+        raise SettingsError(msg)
+    if given is None:
         section = getattr(settings, name)
-        if section.wanted:
-            yield shipped_surface(name, {key: getattr(section, key) for key in type(section).model_fields})
-    for name, given in settings.surfaces.items():
-        where = f"surfaces.{name}"
-        if name in SHIPPED:
-            msg = f"{where}: {name!r} ships with callboard, and is set by the section {name!r}: choose another name"
-            raise SettingsError(msg)
-        entry = find_plugin(PluginGroup.SURFACES, given.plugin or name, where)
-        yield NamedSurface(name, where, entry, given.options)
+        options = {key: getattr(section, key) for key in type(section).model_fields}
+        return shipped_surface(name, options) if section.wanted else None
+    return NamedSurface(name, where, find_plugin(PluginGroup.SURFACES, given.plugin or name, where), given.options)
+
+
+def named_surfaces(settings: Settings) -> Iterator[NamedSurface]:
+    """Find the surfaces that the settings name, those that ship first. Imports nothing.
+
+    Raises:
+        SettingsError: As `surface_of`.
+    """
+    for name in dict.fromkeys((*SHIPPED, *settings.surfaces)):
+        surface = surface_of(name, settings)
+        if surface is not None:
+            yield surface
 
 
 def surface_needs(settings: Settings) -> Iterator[tuple[str, Need]]:

@@ -64,6 +64,13 @@ def paired(path, task_id):
     return [(action.arguments["text"], result.value) for step in steps for action, result in step.record.calls]
 
 
+def test_an_older_journal_tells_its_version_and_is_left_as_it_is(journal, version):
+    before = journal.read_bytes()
+    with JournalReader.open(journal, older=True) as reader:
+        assert reader.version == version
+    assert journal.read_bytes() == before
+
+
 def test_results_of_held_actions_are_with_their_actions(started, journal):
     assert paired(journal, "done") == [("ALICE", "ALICE"), ("BOB", "BOB"), ("CAROL", "BOBCAROL")]
 

@@ -1,0 +1,207 @@
+"""Findings about this machine: what of the settings, the surfaces and the extras works here."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from callboard.actors.commands import program_needed
+from callboard.actors.journal import JournalReader
+from callboard.actors.models import named_models
+from callboard.actors.processing import named_agents
+from callboard.actors.servers import SHIPPED, shipped_surface, surface_of
+from callboard.config import Settings, described, load_prompts
+from callboard.console._extras import extras, missing_distributions
+from callboard.console._offers import mcp_offers
+from callboard.messages import AgentKind, JournalError, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from callboard.actors.servers import NamedSurface, Need
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was looked at."""
+
+    part: str
+    """What it is: a surface, a model, an extra …"""
+    name: str
+    works: bool | None
+    """None: it can't be told without starting or reaching it."""
+    named: bool = True
+    """Whether the settings name it; only then it matters that it does not work."""
+    told: tuple[str, ...] = ()
+    """What is missing, or worth knowing."""
+    commands: tuple[str, ...] = ()
+    """The commands that bring what is missing."""
+
+
+def findings(file: Path | None, *, online: bool) -> Iterator[Finding]:
+    """Look at everything. Nothing is sent to another host, and no program started, unless `online`.
+
+    Args:
+        file: The settings file; None: the environment and the defaults.
+        online: Whether MCP servers are started, and reached, too.
+    """
+    version = importlib.metadata.version("callboard")
+    system = f"Python {platform.python_version()} on {platform.system()}"
+    yield Finding(part="program", name=f"callboard {version}", works=True, told=(system,))
+    name = "the environment and the defaults" if file is None else str(file)
+    settings: Settings | None = None
+    try:
+        settings = Settings.load(file)
+    except SettingsError as error:
+        yield Finding(part="settings", name=name, works=False, told=tuple(str(error).splitlines()))
+    if settings is not None:
+        yield Finding(part="settings", name=name, works=True)
+        yield from _prompts(settings)
+        yield from _journal(settings)
+    yield from _surfaces(settings)
+    if settings is not None:
+        yield from _servers(settings, online=online)
+        yield from _models(settings)
+        yield from _agents(settings)
+    yield from _extras(settings)
+
+
+def _prompts(settings: Settings) -> Iterator[Finding]:
+    """Look at prompts that can't be read."""
+    found = _tried("prompts", "of the settings", lambda: load_prompts(settings, dict.fromkeys(_kinds(settings), "")))
+    if not found.works:
+        yield found
+
+
+def _kinds(settings: Settings) -> tuple[str, ...]:
+    return (*AgentKind, *settings.plugin_kinds)
+
+
+def _tried(part: str, name: str, check: Callable[[], object], told: tuple[str, ...] = ()) -> Finding:
+    """Say whether something can be made."""
+    try:
+        check()
+    except SettingsError as error:
+        return Finding(part=part, name=name, works=False, told=tuple(str(error).splitlines()), commands=error.commands)
+    return Finding(part=part, name=name, works=True, told=told)
+
+
+def _journal(settings: Settings) -> Iterator[Finding]:
+    if settings.journal.path is None:
+        return
+    path = settings.path(settings.journal.path)
+    told, works = [], True
+    try:
+        if path.exists() and path.stat().st_size:
+            with JournalReader.open(path, older=True) as reader:
+                told.append(f"version {reader.version}")
+                holder = reader.holder()
+            told += [] if holder is None else [f"in use by process {holder.pid} on {holder.host}"]
+        else:
+            told.append("new: it is made by the first start")
+    except (JournalError, OSError) as error:
+        told.append(str(error))
+        works = False
+    for place in _not_writable(path):
+        told.append(f"{place} can't be written by this user")
+        works = False
+    yield Finding(part="journal", name=str(path), works=works, told=tuple(told))
+
+
+def _not_writable(path: Path) -> Iterator[Path]:
+    """Find what of a file and its folder this user may not write; folders that are missing are made."""
+    folder = next(each for each in path.absolute().parents if each.exists())
+    if not os.access(folder, os.W_OK | os.X_OK):
+        yield folder
+    if path.exists() and not os.access(path, os.W_OK):
+        yield path
+
+
+def _surfaces(settings: Settings | None) -> Iterator[Finding]:
+    """Look at the surfaces that ship, named or not, and at the plug-ins that are named."""
+    if settings is None:
+        yield from (_surface(shipped_surface(name), Settings.model_construct(), named=False) for name in SHIPPED)
+        return
+    for name in dict.fromkeys((*SHIPPED, *settings.surfaces)):
+        try:
+            surface = surface_of(name, settings)
+        except SettingsError as error:
+            yield Finding(part="surface", name=name, works=False, told=(str(error),))
+            continue
+        yield _surface(surface or shipped_surface(name), settings, named=surface is not None)
+
+
+def _surface(surface: NamedSurface, settings: Settings, *, named: bool) -> Finding:
+    """Ask a surface what it needs; make one that is named and lacks nothing, to see that its options fit."""
+    owner = () if surface.name in SHIPPED else (f"a plug-in of {described(surface.entry)}",)
+    needs: list[Need] = []
+    found = _tried("surface", surface.name, lambda: needs.extend(surface.needs(settings)), owner)
+    missing = [need for need in needs if not need.met]
+    lacking = any(not need.optional for need in missing)
+    if found.works and named and not lacking:
+        found = _tried("surface", surface.name, lambda: surface.make(settings), owner)
+    told = tuple(
+        f"{need.what} is missing{', but not needed by all of it' if need.optional else ''}" for need in missing
+    )
+    return Finding(
+        part="surface",
+        name=surface.name,
+        works=found.works and not lacking,
+        named=named,
+        told=(*found.told, *told, *(() if named else ("the settings do not name it",))),
+        commands=tuple(dict.fromkeys((*found.commands, *(need.command for need in missing if need.command)))),
+    )
+
+
+def _servers(settings: Settings, *, online: bool) -> Iterator[Finding]:
+    """Look at third parties' MCP servers: whether their program is there, or `online` whether they answer."""
+    answers = {server.name: server for server in mcp_offers(settings, settings.mcp_servers)} if online else {}
+    for name, server in settings.mcp_servers.items():
+        missing = [need for need in program_needed(server) if not need.met]
+        answer = answers.get(name)
+        told = tuple(f"{need.what} is missing" for need in missing)
+        if not told and answer is not None:
+            told = (answer.failed or f"{len(answer.tools)} tools",)
+        yield Finding(
+            part="MCP server",
+            name=name,
+            works=False if missing else None if answer is None else not answer.failed,
+            named=not server.optional,
+            told=told or (f"was not {'started' if server.url is None else 'reached'}; --online does that",),
+            commands=tuple(need.command for need in missing if need.command),
+        )
+
+
+def _models(settings: Settings) -> Iterator[Finding]:
+    """Make each model that is named; nothing is sent."""
+    for kind in _kinds(settings):
+        name = settings.models.of(kind)
+        if name is not None:
+            made = partial(named_models, settings, [kind])
+            yield _tried("model", f"{kind}: {name}", made, ("can be made; it was not asked",))
+
+
+def _agents(settings: Settings) -> Iterator[Finding]:
+    if settings.agents:
+        yield _tried("agents", ", ".join(settings.agents), lambda: named_agents(settings))
+
+
+def _extras(settings: Settings | None) -> Iterator[Finding]:
+    """Look at the extras; those of models and surfaces are asked for by what needs them."""
+    observe = Settings.model_construct().observe if settings is None else settings.observe
+    wanted = {"otel": observe.traces, "prometheus": observe.metrics}
+    for extra in extras():
+        missing = missing_distributions(extra)
+        yield Finding(
+            part="extra",
+            name=extra,
+            works=not missing,
+            named=wanted.get(extra, False),
+            told=tuple(f"the package {name!r} is missing" for name in missing),
+            commands=(f"pip install 'callboard[{extra}]'",) if missing else (),
+        )

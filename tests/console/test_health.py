@@ -1,0 +1,156 @@
+"""The findings of `callboard doctor`: each part of the settings, looked at without starting it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from callboard.actors.journal import JournalFile
+from callboard.console import _health
+from callboard.console._health import Finding, findings
+
+DESK = """
+from callboard.surface import Need
+from callboard.testing import MemoryServer
+
+class Desk(MemoryServer):
+    def __init__(self, display: str = ":0"):
+        super().__init__(self.window())
+        if display == ":broken":
+            raise LookupError("it is broken")
+
+    @classmethod
+    def needs(cls, options):
+        return (
+            Need(what="a display", met=options.get("display") != ":1", command="apt install xvfb"),
+            Need.program("no-such-program", "apt install it", optional=True),
+        )
+"""
+
+
+@pytest.fixture
+def found(here: Path) -> Callable[..., Finding]:
+    """Look at settings, and give the finding of a part, and of a name where it is given."""
+
+    def look(part: str, name: str = "", *, online: bool = False, **sections: Any) -> Finding:
+        (here / "callboard.yaml").write_text(yaml.safe_dump(sections), encoding="utf-8")
+        every = [each for each in findings(here / "callboard.yaml", online=online) if each.part == part]
+        return next(each for each in every if name in {"", each.name})
+
+    return look
+
+
+@pytest.fixture(autouse=True)
+def _desk(install: Callable[..., Path]) -> None:
+    install("acme", "surfaces", {"desk": "acme_desk:Desk"}, acme_desk=DESK)
+
+
+def test_wrong_settings_are_told_and_the_rest_is_looked_at(found: Callable[..., Finding]) -> None:
+    settings = found("settings", limits={"stps": 3})
+    assert not settings.works
+    assert "limits.stps: unknown key" in settings.told[0]
+    assert found("surface", limits={"stps": 3}).works
+    assert found("extra", "otel", limits={"stps": 3}).works
+
+
+def test_a_surface_that_is_not_named_matters_to_nobody(found: Callable[..., Finding]) -> None:
+    assert found("surface") == Finding(
+        part="surface", name="documents", works=True, named=False, told=("the settings do not name it",)
+    )
+
+
+def test_a_folder_that_is_missing_comes_with_its_command(found: Callable[..., Finding], here: Path) -> None:
+    documents = found("surface", documents={"workspace": "reports"})
+    assert (documents.works, documents.named) == (False, True)
+    assert documents.told == (f"the folder {here}/reports is missing",)
+    assert documents.commands == (f"mkdir -p {here}/reports",)
+
+
+@pytest.mark.parametrize(
+    ("display", "works", "told", "commands"),
+    [
+        (":0", True, (), ("apt install it",)),
+        (":1", False, ("a display is missing",), ("apt install xvfb", "apt install it")),
+        (":broken", False, ("surfaces.desk: LookupError: it is broken",), ("apt install it",)),
+    ],
+)
+def test_a_plugin_is_asked_what_it_needs_and_made(found, display, works, told, commands):
+    desk = found("surface", "desk", surfaces={"desk": {"options": {"display": display}}})
+    assert (desk.works, desk.commands) == (works, commands)
+    optional = "the program 'no-such-program' is missing, but not needed by all of it"
+    assert [line for line in desk.told if line not in {optional, "a plug-in of acme 1.2"}] == list(told)
+    assert optional in desk.told
+
+
+def test_a_plugin_that_nobody_offers_is_told(found: Callable[..., Finding]) -> None:
+    assert "there is no surface plug-in 'lamps'" in found("surface", "lamps", surfaces={"lamps": {}}).told[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "works", "told"),
+    [
+        ({"command": sys.executable}, None, "was not started; --online does that"),
+        ({"url": "http://127.0.0.1:9/mcp"}, None, "was not reached; --online does that"),
+        ({"command": "npx-of-nowhere"}, False, "the program 'npx-of-nowhere' is missing"),
+    ],
+)
+def test_an_mcp_server_is_not_started(found, given, works, told):
+    server = found("MCP server", mcpServers={"a": given})
+    assert (server.works, server.told) == (works, (told,))
+
+
+def test_an_mcp_server_is_reached_where_that_is_asked_for(found: Callable[..., Finding]) -> None:
+    server = found("MCP server", online=True, mcpServers={"a": {"url": "http://127.0.0.1:9/mcp"}})
+    assert not server.works
+    assert server.told[0].startswith("mcpServers.a: no connection to http://127.0.0.1:9/mcp: ")
+
+
+def test_a_model_is_made_but_not_asked(
+    found: Callable[..., Finding], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (here / "script.yaml").write_text("host: []", encoding="utf-8")
+    assert found("model", models={"host": "scripted:script.yaml"}).works
+    live = found("model", models={"app": "openai:gpt-5"})
+    assert not live.works
+    assert "set OPENAI_API_KEY" in live.told[0]
+
+
+def test_agents_and_prompts_that_are_missing_are_told(found: Callable[..., Finding]) -> None:
+    assert "there is no agent plug-in 'editor'" in found("agents", agents=["editor"]).told[0]
+    assert "no.md can't be read" in found("prompts", prompts={"host": "no.md"}).told[0]
+
+
+def test_a_journal_is_told_with_its_version(found: Callable[..., Finding], here: Path) -> None:
+    settings = {"journal": {"path": "journal.db"}}
+    assert found("journal", **settings).told == ("new: it is made by the first start",)
+    JournalFile.open(here / "journal.db").close()
+    journal = found("journal", **settings)
+    assert journal.works
+    assert journal.told[0].startswith("version ")
+    (here / "journal.db").write_bytes(b"something else, and not a database of any kind" * 9)
+    assert not found("journal", **settings).works
+
+
+def test_a_journal_that_can_t_be_written_is_told(
+    found: Callable[..., Finding], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_health.os, "access", lambda path, mode: mode == os.W_OK and path != here)
+    journal = found("journal", journal={"path": "journal.db"})
+    assert (journal.works, journal.told[-1]) == (False, f"{here} can't be written by this user")
+
+
+def test_an_extra_that_the_settings_need_has_to_be_there(
+    found: Callable[..., Finding], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_health, "missing_distributions", lambda extra: ("some-package",))
+    assert not found("extra", "prometheus").named
+    extra = found("extra", "prometheus", observe={"metrics": True})
+    assert (extra.works, extra.named, extra.told) == (False, True, ("the package 'some-package' is missing",))
+    assert extra.commands == ("pip install 'callboard[prometheus]'",)
