@@ -13,7 +13,7 @@ from PIL import Image
 from pydantic import SecretStr
 
 from callboard import EventName, ModelAnswer, Server, Settings, Task, tool
-from callboard.messages import Box, Control, Effect, LookBudget, Observation, Target, TargetKind
+from callboard.messages import Box, Control, Effect, LookBudget, Observation, SettingsError, Target, TargetKind
 from callboard.testing import assert_replays
 from support import FINISH, HELD, PATIENCE, call, command_line, lone
 
@@ -205,6 +205,12 @@ def test_without_pillow_a_picture_is_shown_only_if_nothing_is_to_be_hidden(start
     assert (seen.picture is None) == bool(states)
     assert seen.annotated is None
     assert ["pip install 'callboard[pictures]'" in note for note in seen.notes] == [True] * len(states)
+
+
+def test_a_surface_that_says_it_has_pictures_does_not_start_without_pillow(start, monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(SettingsError, match="the server forms: the package 'PIL' is missing: pip install 'callboard"):
+        start(servers=[Form()])
 
 
 def test_no_file_of_the_journal_shows_what_is_black(start, tmp_path):

@@ -6,7 +6,7 @@ import concurrent.futures
 import functools
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.servers import Server, Stage
+from callboard.actors.servers import Need, Server, Stage, check_needs
 from callboard.messages import SettingsError, reason_of
 
 if TYPE_CHECKING:
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from callboard.actors.runtime import EventLoop, Lanes
     from callboard.messages import Seconds
+
+_PILLOW = functools.partial(Need.package, "PIL", "pip install 'callboard[pictures]'")
+"""Pictures show labels, and nothing that is secret."""
 
 
 class ServerLife:
@@ -34,8 +37,10 @@ class ServerLife:
         """Open all servers side by side; each may take so many seconds.
 
         Raises:
-            SettingsError: If servers can't be opened; it names all of them. The others are closed again.
+            SettingsError: If servers can't be opened; it names all of them. The others are closed again. Or if Pillow
+                is missing for the pictures of one; none is opened then.
         """
+        check_needs((f"the server {server.name}", _PILLOW()) for server in self._servers if server.pictures)
         calls = [
             (server, self._call(server, functools.partial(server.open, self._stages[server.name])))
             for server in self._servers
