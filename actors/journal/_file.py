@@ -8,10 +8,11 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING, Literal, Self
 
+from callboard.actors.journal._apart import Apart, Later
 from callboard.actors.journal._artifacts import sweep
 from callboard.actors.journal._failures import beside, located, told
 from callboard.actors.journal._lock import JournalLock
-from callboard.actors.journal._pictures import Pictures, sync_folder
+from callboard.actors.journal._pictures import sync_folder
 from callboard.actors.journal._retention import Retention, eras_of
 from callboard.actors.journal._row import INSERT, Bound, row_of, rows_of, values_of
 from callboard.actors.journal._schema import check, migrate
@@ -31,7 +32,6 @@ UNUSED = 0.25
 
 _TASK = "INSERT INTO tasks (id, key, session, request, submitted) VALUES (?, ?, ?, ?, ?)"
 _ENDED = "UPDATE tasks SET ended = ?, outcome = ? WHERE id = ? AND ended IS NULL"
-_PICTURE = "INSERT OR IGNORE INTO pictures (name, task, bytes) VALUES (?, ?, ?)"
 _USED = "SELECT id FROM tasks WHERE id = ? OR key = ?"
 _UNFINISHED = "SELECT id FROM tasks WHERE ended IS NULL ORDER BY number"
 _SESSION = "SELECT id FROM tasks WHERE id = ? OR session = ? ORDER BY number"
@@ -59,7 +59,7 @@ class JournalFile:
         """The highest number that an event ever had here; 0 if there was none."""
         self._lock = lock
         self._connection = connection
-        self._pictures = Pictures(path, durable=durable)
+        self._apart = Apart(path, connection, durable=durable)
         self._failed = False
         self._closed = False
         with told(path, "opened"):
@@ -112,14 +112,13 @@ class JournalFile:
                 rows is then written, and what was written before stays as it is.
             JournalError: If the file can't take them.
         """
-        pictures: list[tuple[str, str, int]] = []
+        later = Later()
         with self._writing("written"):
-            values = [self._values(row, pictures) for row in rows]  # all of them, before the first is written
+            values = [self._values(row, later) for row in rows]  # all of them, before the first is written
             if not self._connection.in_transaction:
                 self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(INSERT, values)
-            if pictures:
-                self._connection.executemany(_PICTURE, pictures)
+            later.write(self._connection)
             for row in rows:
                 self._note(row)
 
@@ -133,7 +132,7 @@ class JournalFile:
             return
         with self._writing("written"):
             self._check_places()
-            self._pictures.sync()
+            self._apart.pictures.sync()
             self._connection.execute("COMMIT")
 
     def rollback(self) -> None:
@@ -142,6 +141,7 @@ class JournalFile:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             self._failed = False
+            self._apart.observations.forget()
             self._count()
 
     def unfinished(self) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ class JournalFile:
         Raises:
             JournalDamagedError: If a row can't be read; it is named.
         """
-        return rows_of(self.path, self._connection, self._pictures, task_id, events=events)
+        return rows_of(self.path, self._connection, self._apart, task_id, events=events)
 
     def events(self, after: int, limit: int) -> list[Event]:
         """Read the events that follow a number, at most so many.
@@ -215,7 +215,8 @@ class JournalFile:
             self.rollback()
             raise
         with told(self.path, "pruned"):
-            self._pictures.sweep(retention.pictures())
+            self._apart.pictures.sweep(retention.pictures())
+            self._apart.observations.forget()
             sweep(self.path, self._ids("SELECT id FROM tasks"))
             retention.give_back()
         return dropped
@@ -241,12 +242,11 @@ class JournalFile:
         finally:
             self._lock.release()
 
-    def _values(self, row: Row, pictures: list[tuple[str, str, int]]) -> Bound:
+    def _values(self, row: Row, later: Later) -> Bound:
         if isinstance(row.message, Task) and self._ids(_USED, row.message.id, row.message.key):
             problem = f"task {row.message.id!r} can't be written down: its id or its key was used before"
             raise ValueError(problem)
-        put_away = self._pictures.put_away
-        return values_of(row, put_away(row.message, lambda name, size: pictures.append((name, row.task_id, size))))
+        return values_of(row, self._apart.put_away(row, later))
 
     def _note(self, row: Row) -> None:
         """Keep the table of tasks, and the number of the last event, in step with the rows."""
@@ -300,7 +300,7 @@ class JournalFile:
     def _messages(self, query: str, *parameters: str | int) -> list[Message]:
         with told(self.path, "read"):
             found = self._connection.execute(query, parameters).fetchall()
-        return [row_of(self.path, stored, self._pictures).message for stored in found]
+        return [row_of(self.path, stored, self._apart).message for stored in found]
 
 
 def _make_private(path: Path, *, durable: bool) -> None:

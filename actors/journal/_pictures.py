@@ -1,27 +1,24 @@
 """The pictures of a journal: files named by what is in them, in a folder beside it.
 
-A row holds the digest where the message has a picture. Which fields those are is read from the messages' types, once a
-class, so that a message that can't have a picture costs nothing.
+A row holds the digest where the message has a picture.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.journal._failures import beside
+from callboard.actors.journal._parts import exchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
 
-    from callboard.messages import Message
+    from callboard.messages import Value
 
-_M = TypeVar("_M", bound="Message")
+_M = TypeVar("_M", bound="Value")
 
 
 class Pictures:
@@ -46,15 +43,11 @@ class Pictures:
             kept(digest.hex(), len(picture))
             return digest
 
-        if not _holders(type(message)):
-            return message
-        changed: _M = _exchanged(message, put)
-        return changed
+        return exchanged(message, bytes, put)
 
     def bring_back(self, message: _M) -> _M:
         """Give a message that was read with its pictures; without those whose file is lost or damaged."""
-        changed: _M = _exchanged(message, self._read)
-        return changed
+        return exchanged(message, bytes, self._read)
 
     def sync(self) -> None:
         """Have the names of what was written on the disk, too; the pictures themselves are there already."""
@@ -111,8 +104,7 @@ def picture_path(journal: Path, picture: bytes) -> Path:
 
 def without_pictures(message: _M) -> _M:
     """Give a message without its pictures."""
-    bare: _M = _exchanged(message, lambda _: None)
-    return bare
+    return exchanged(message, bytes, lambda _: None)
 
 
 def _folder(journal: Path) -> Path:
@@ -132,37 +124,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _exchanged(value: Any, exchange: Callable[[bytes], bytes | None]) -> Any:  # noqa: ANN401 - any part of a message
-    """Give a value with all bytes in it exchanged; the same object where there are none."""
-    match value:
-        case bytes():
-            return exchange(value)
-        case BaseModel():
-            parts = ((name, getattr(value, name)) for name in _holders(type(value)))
-            after = [(name, part, _exchanged(part, exchange)) for name, part in parts if part is not None]
-            changes = {name: new for name, old, new in after if new is not old}
-            return value.model_copy(update=changes) if changes else value
-        case tuple():
-            items = tuple(_exchanged(item, exchange) for item in value)
-            if all(new is old for new, old in zip(items, value, strict=True)):
-                return value
-            return tuple(new for new, old in zip(items, value, strict=True) if new is not None or old is None)
-        case _:
-            return value
-
-
-@functools.cache
-def _holders(model: type[BaseModel]) -> tuple[str, ...]:
-    """Name the fields of a model that can have bytes in them, at whatever depth."""
-    return tuple(name for name, field in model.model_fields.items() if _can_hold(field.annotation, frozenset()))
-
-
-def _can_hold(annotation: object, within: frozenset[object]) -> bool:
-    if annotation is bytes:
-        return True
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        fields = [] if annotation in within else annotation.model_fields.values()
-        return any(_can_hold(field.annotation, within | {annotation}) for field in fields)
-    return any(_can_hold(argument, within) for argument in get_args(annotation))

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from callboard.actors.journal._apart import Apart
 from callboard.actors.journal._failures import beside, located, told
 from callboard.actors.journal._lock import holder_of
-from callboard.actors.journal._pictures import Pictures
 from callboard.actors.journal._row import row_of, rows_of
 from callboard.actors.journal._schema import MIGRATIONS, check_open, connect_reading
 from callboard.messages import Event, InForce, JournalError, Outcome
@@ -65,7 +65,7 @@ class JournalReader:
         self.path = path
         self._connection = connection
         self._leave = leave
-        self._pictures = Pictures(path)
+        self._apart = Apart(path, connection)
 
     @classmethod
     def open(cls, path: Path, *, older: bool = False) -> Self:
@@ -114,7 +114,7 @@ class JournalReader:
         Raises:
             JournalDamagedError: If a row can't be read; it is named.
         """
-        return rows_of(self.path, self._connection, self._pictures, task_id, events=events)
+        return rows_of(self.path, self._connection, self._apart, task_id, events=events)
 
     def events(self, task_id: str, after: int = 0) -> Iterator[Event]:
         """Read the events of a task that follow a number, in order.
@@ -125,7 +125,7 @@ class JournalReader:
         with told(self.path, "read"):
             found = self._connection.execute(_EVENTS, (task_id, after)).fetchall()
         for stored in found:
-            message = row_of(self.path, stored, self._pictures).message
+            message = row_of(self.path, stored, self._apart).message
             if isinstance(message, Event):
                 yield message
 
@@ -140,7 +140,7 @@ class JournalReader:
         with told(self.path, "read"):
             lives = self._connection.execute(_LIVES, (task_id,)).fetchall()
             found = [self._connection.execute(_IN_FORCE, life).fetchone() for life in lives]
-        rows = [row_of(self.path, stored, self._pictures) if stored is not None else None for stored in found]
+        rows = [row_of(self.path, stored, self._apart) if stored is not None else None for stored in found]
         return tuple(row.message if row is not None and isinstance(row.message, InForce) else None for row in rows)
 
     def holder(self) -> Holder | None:

@@ -26,6 +26,12 @@ _OWN_PICTURES = """
 _DROPS = (
     "DELETE FROM rows WHERE task = ?",
     "DELETE FROM pictures WHERE task = ?",
+    """
+    DELETE FROM observations WHERE name IN (SELECT name FROM observed WHERE task = ?1) AND NOT EXISTS (
+        SELECT 1 FROM observed AS other WHERE other.name = observations.name AND other.task <> ?1
+    )
+    """,
+    "DELETE FROM observed WHERE task = ?",
     "DELETE FROM tasks WHERE id = ?",
 )
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import pydantic_core
-from pydantic import ValidationError
-
 from callboard.actors.journal._failures import told
+from callboard.actors.journal._parts import check_depth
 from callboard.messages import Event, JournalDamagedError, Message
 
 if TYPE_CHECKING:
@@ -15,13 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from callboard.actors.journal._pictures import Pictures
+    from callboard.actors.journal._apart import Apart
     from callboard.messages import Timestamp
-
-_SHALLOW = 150
-"""So many brackets in a JSON text, and it can't be too deep to be read again; that ends at 200."""
-
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 _HIGHEST = 2**63 - 1
 
@@ -57,7 +50,7 @@ class Row(NamedTuple):
 
 
 def values_of(row: Row, message: Message) -> Bound:
-    """Give what is bound to `INSERT`, with a message that has its pictures put away.
+    """Give what is bound to `INSERT`, with a message that has put away what is kept apart.
 
     Raises:
         ValueError: If the message has no tag, or can't be written so that it can be read again: JSON knows no half of
@@ -66,8 +59,7 @@ def values_of(row: Row, message: Message) -> Bound:
     kind = _KINDS.get(type(message)) or _kind_of(type(message))
     try:
         body = message.model_dump_json()
-        if body.count("[") + body.count("{") > _SHALLOW and _may_be_deep(body):
-            pydantic_core.from_json(body, cache_strings="none")
+        check_depth(body)
         if not (row.task_id.isascii() and row.run_id.isascii()):
             f"{row.task_id}{row.run_id}".encode()
     except ValueError as error:
@@ -78,20 +70,6 @@ def values_of(row: Row, message: Message) -> Bound:
         problem = f"an event of number {seq} can't be written down: SQLite counts to {_HIGHEST}"
         raise ValueError(problem)
     return row.at, seq, row.task_id, row.run_id, row.job, kind, body
-
-
-def _may_be_deep(body: str) -> bool:
-    """Say whether brackets may be nested deeper than `_SHALLOW`; an odd one in a text is taken for that too.
-
-    To read a long list again, only to know that it can be read, would cost more than to write it.
-    """
-    brackets = body.encode().translate(None, _NO_BRACKETS)
-    for _ in range(_SHALLOW):
-        outer = brackets.replace(b"{}", b"").replace(b"[]", b"")
-        if len(outer) == len(brackets):
-            break
-        brackets = outer
-    return bool(brackets)
 
 
 _KINDS: dict[type[Message], str] = {}
@@ -105,7 +83,7 @@ def _kind_of(message: type[Message]) -> str:
     return _KINDS.setdefault(message, field.default)
 
 
-def row_of(path: Path, stored: Stored, pictures: Pictures) -> Row:
+def row_of(path: Path, stored: Stored, apart: Apart) -> Row:
     """Make a row of what was read.
 
     Raises:
@@ -116,22 +94,20 @@ def row_of(path: Path, stored: Stored, pictures: Pictures) -> Row:
     if found is None:
         raise _unreadable(path, stored, f"no message is called {kind!r}")
     try:
-        message = found.model_validate_json(body)
-    except (ValidationError, TypeError) as error:
+        message = apart.bring_back(found.model_validate_json(body))
+    except (ValueError, LookupError, TypeError) as error:
         raise _unreadable(path, stored, str(error)) from error
-    return Row(at, task_id, run_id, pictures.bring_back(message), job)
+    return Row(at, task_id, run_id, message, job)
 
 
-def rows_of(
-    path: Path, connection: sqlite3.Connection, pictures: Pictures, task_id: str, *, events: bool
-) -> Iterator[Row]:
+def rows_of(path: Path, connection: sqlite3.Connection, apart: Apart, task_id: str, *, events: bool) -> Iterator[Row]:
     """Read the rows of a task in order."""
     last = 0
     while True:
         with told(path, "read"):
             chunk = connection.execute(_READ if events else _READ_BUT_EVENTS, (task_id, last, _CHUNK)).fetchall()
         for stored in chunk:
-            yield row_of(path, stored, pictures)
+            yield row_of(path, stored, apart)
         if len(chunk) < _CHUNK:
             return
         last = chunk[-1][0]

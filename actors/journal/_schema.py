@@ -100,6 +100,21 @@ MIGRATIONS: tuple[str, ...] = (
     # Answers, actions and commands say whether a program decided on them. Of older ones nobody can tell: they have no
     # such member, and get a secret only where it is granted to models.
     "PRAGMA user_version = 3;",
+    # Observations are kept apart: rows name them. Those of older rows stay in them.
+    """
+    CREATE TABLE observations (
+        name TEXT NOT NULL PRIMARY KEY,
+        base TEXT,
+        body TEXT NOT NULL
+    );
+    CREATE TABLE observed (
+        name TEXT NOT NULL,
+        task TEXT NOT NULL,
+        PRIMARY KEY (name, task)
+    ) WITHOUT ROWID;
+    CREATE INDEX observed_task ON observed (task);
+    PRAGMA user_version = 4;
+    """,
 )
 """The scripts that make the tables, a version each; the last line of each is its version."""
 

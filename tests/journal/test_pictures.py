@@ -10,13 +10,12 @@ import stat
 import pytest
 
 from callboard.actors.journal import JournalReader
-from callboard.actors.journal._pictures import Pictures, _holders, picture_path
+from callboard.actors.journal._pictures import Pictures, picture_path
 from callboard.messages import (
     ApprovalRequest,
     Captured,
     CommandResult,
     Decision,
-    Event,
     JournalError,
     Message,
     Observation,
@@ -207,13 +206,6 @@ def test_what_is_not_named_is_swept_away(kept, place, files, a_row):
     assert len(files()) == 2
     journal.prune(days=None, max_bytes=None)
     assert files() == [f"{NAME[:2]}/{NAME}.png"]
-
-
-def test_only_messages_that_can_have_a_picture_are_searched_for_one():
-    assert _holders(Event) == ()
-    assert _holders(StepDone) == ("record",)
-    assert _holders(StepRecord) == ("observation", "results")
-    assert _holders(TaskResult) == ("subtasks",)
 
 
 def test_a_message_without_a_picture_stays_the_same_object(tmp_path):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
 
 import pytest
 
 from callboard.actors.journal import JournalReader
-from callboard.messages import Captured, InForce, JournalError, Observation, Recovered
+from callboard.messages import Captured, Foreseen, InForce, JournalError, Observation, Recovered
 
 DAY = 86_400.0
 
@@ -54,11 +55,24 @@ def test_what_is_not_over_stays_however_large_it_is(journal, place):
 
 
 def test_a_journal_that_is_too_large_drops_the_oldest_ends_until_it_is_not(journal, place, a_row, days_ago):
-    big = Captured(observation=Observation(text="x" * 300_000))
-    journal.write([a_row(big, task=task) for task in ("young", "old", "older")])
+    big = {task: Captured(observation=Observation(text=task + "x" * 300_000)) for task in ("young", "old", "older")}
+    journal.write([a_row(message, task=task) for task, message in big.items()])
     journal.commit()
     assert journal.prune(days=None, max_bytes=700_000) == 1
     assert tasks(place) == ["old", "young", "open"]
+
+
+def test_an_observation_stays_as_long_as_one_of_its_tasks(journal, place, a_row):
+    shared, own = Observation(text="s" * 3_000), Observation(text="o" * 3_000)
+    rows = {"older": (shared, own), "young": (shared,)}
+    journal.write([a_row(Captured(observation=each), task=task) for task, seen in rows.items() for each in seen])
+    journal.commit()
+    assert journal.prune(days=30, max_bytes=None) == 2
+    (row,) = [row for row in journal.rows("young") if isinstance(row.message, Captured)]
+    assert row.message.observation == shared
+    with contextlib.closing(sqlite3.connect(place)) as reading:
+        assert reading.execute("SELECT count(*) FROM observations").fetchone() == (1,)
+        assert reading.execute("SELECT task FROM observed").fetchall() == [("young",)]
 
 
 def test_pictures_count_and_those_that_another_task_shares_stay(journal, place, a_row):
@@ -147,13 +161,13 @@ def settings_in(journal):
 
 
 def test_old_rows_without_a_task_are_dropped_first_over_the_size_limit(journal, place, a_row, days_ago):
-    big = Captured(observation=Observation(text="x" * 800_000))
+    big = Foreseen(call_id="c", path="x" * 800_000, after="")
     journal.write([a_row(big, task="", at=days_ago(400)), a_row(big, task="", at=days_ago(0))])
     journal.commit()
     assert journal.prune(days=None, max_bytes=1_200_000) == 0
     assert len(tasks(place)) == 4
     reading = sqlite3.connect(place)
-    assert reading.execute("SELECT count(*) FROM rows WHERE task = '' AND kind = 'captured'").fetchone() == (1,)
+    assert reading.execute("SELECT count(*) FROM rows WHERE task = '' AND kind = 'foreseen'").fetchone() == (1,)
     reading.close()
 
 

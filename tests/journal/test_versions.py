@@ -14,11 +14,11 @@ from callboard.messages import StepDone
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
 from support import FINISH, PATIENCE, command_line
 
-WRITTEN = {1: 1_795_379_300.0, 2: 1_795_396_810.0}
+WRITTEN = {1: 1_795_379_300.0, 2: 1_795_396_810.0, 3: 1_795_420_542.0}
 """Moments right after each was written, in seconds since 1970: ten minutes later nobody may answer any more.
 
 Each holds three tasks of the program that wrote it: ``done``; ``waits`` for an approval; ``doubt``, killed midway.
-That of version 2 has a fourth, ``secret``, which waits with an action that names a secret.
+Those from version 2 on have a fourth, ``secret``, which waits with an action that names a secret.
 """
 
 
@@ -107,7 +107,7 @@ def test_it_replays_and_can_be_shown(started, journal, version):
 def test_what_was_changed_is_taken_from_what_was_told(started, version):
     _, supervisor = started
     result = supervisor.handle("done").result(PATIENCE)
-    told = {1: ((), 0), 2: (("memo:one",), 3)}
+    told = {1: ((), 0), 2: (("memo:one",), 3), 3: (("memo:one",), 3)}
     assert (result.changed, result.actions) == (told[version][0], result.usage.commands)
     assert (result.subtasks[0].changed, result.subtasks[0].actions) == told[version]
 

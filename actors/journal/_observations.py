@@ -1,0 +1,186 @@
+"""The observations of a journal: each is kept once, by what is in it, and most of them as what differs from another.
+
+The rows of a step name the same observation several times, and what a surface shows differs little from step to step:
+a few of hundreds of controls. In a message's place for it stands a mark with its name.
+"""
+
+from __future__ import annotations
+
+import base64
+import collections
+import functools
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import TypeAdapter
+
+from callboard.actors.journal._parts import check_depth, exchanged
+from callboard.messages import Control, Message, Observation, Target
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+
+    from callboard.actors.journal._apart import Later
+    from callboard.actors.journal._pictures import Pictures
+    from callboard.actors.journal._row import Row
+
+_M = TypeVar("_M", bound=Message)
+
+MARK = "\x00observation "
+"""What stands before the name, in the fingerprint of an observation that is kept apart; no other one begins so."""
+_LATEST = 16
+"""So many observations are known by their object, and so many runs by what they saw as a whole."""
+_LOADED = 64
+"""So many are kept once they are read."""
+_BYTES = 18
+"""So much of a hash is a name."""
+_SMALL = 1_000
+"""Smaller ones are not compared, in characters of JSON."""
+_LISTS = ("targets", "controls")
+"""The parts of an observation in which most stays the same."""
+_READ = "SELECT base, body FROM observations WHERE name = ?"
+_LITERALS: dict[str, TypeAdapter[Any]] = {
+    "targets": TypeAdapter(tuple[Target, ...]),
+    "controls": TypeAdapter(tuple[Control, ...]),
+}
+
+
+@dataclass(frozen=True)
+class _Known:
+    """An observation that has a name."""
+
+    observation: Observation
+    name: str
+    base: str | None
+    body: str
+    pictures: tuple[tuple[str, int], ...]
+    """Its pictures, with their sizes."""
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """An observation with which later ones of its run are compared."""
+
+    name: str
+    places: dict[str, dict[str, int]]
+    """Of each list: where in it which item stands, as JSON."""
+
+
+class Observations:
+    """A journal's observations. One thread's, as the journal is."""
+
+    def __init__(self, connection: sqlite3.Connection, pictures: Pictures) -> None:
+        self._connection = connection
+        self._pictures = pictures
+        self._latest: collections.deque[_Known] = collections.deque(maxlen=_LATEST)
+        self._wholes: dict[str, _Whole] = {}
+        self._load = functools.lru_cache(_LOADED)(self._read)
+
+    def put_away(self, row: Row, later: Later) -> Message:
+        """Give a row's message with names in place of its observations; `later` gets what is to be written with it.
+
+        Raises:
+            ValueError: If one can't be written down.
+        """
+
+        def put(seen: Observation) -> Observation:
+            known = self._known(seen, row.run_id)
+            names = [known.name] if known.base is None else [known.name, known.base]
+            later.observations.append((known.name, known.base, known.body))
+            later.observed += ((name, row.task_id) for name in names)
+            later.pictures += ((name, row.task_id, size) for name, size in known.pictures)
+            return Observation(fingerprint=f"{MARK}{known.name}")
+
+        return exchanged(row.message, Observation, put)
+
+    def bring_back(self, message: _M) -> _M:
+        """Give a message that was read with its observations.
+
+        Raises:
+            LookupError: If one is not there.
+            ValueError: If one can't be read.
+        """
+
+        def bring(seen: Observation) -> Observation:
+            return self._load(seen.fingerprint.removeprefix(MARK)) if seen.fingerprint.startswith(MARK) else seen
+
+        return exchanged(message, Observation, bring)
+
+    def forget(self) -> None:
+        """Know nothing of what was written: it was rolled back, or deleted."""
+        self._latest.clear()
+        self._wholes.clear()
+        self._load.cache_clear()
+
+    def _known(self, seen: Observation, run_id: str) -> _Known:
+        for known in self._latest:
+            if known.observation is seen:
+                return known
+        pictures: list[tuple[str, int]] = []
+        bare = self._pictures.put_away(seen, lambda name, size: pictures.append((name, size)))
+        body = bare.model_dump_json()
+        check_depth(body)
+        name = base64.urlsafe_b64encode(hashlib.sha256(body.encode()).digest()[:_BYTES]).decode()
+        base, body = self._compared(bare, name, body, run_id)
+        known = _Known(seen, name, base, body, tuple(pictures))
+        self._latest.append(known)
+        return known
+
+    def _compared(self, bare: Observation, name: str, body: str, run_id: str) -> tuple[str | None, str]:
+        """Give what is written of an observation: itself, or what differs from the run's last one that is whole."""
+        if len(body) < _SMALL:
+            return None, body
+        items = {part: [item.model_dump_json() for item in getattr(bare, part)] for part in _LISTS}
+        whole = self._wholes.get(run_id)
+        if whole is not None and whole.name != name:
+            rest = bare.model_copy(update=dict.fromkeys(_LISTS, ())).model_dump_json()
+            lists = ",".join(f'"{part}":[{_runs(items[part], whole.places[part])}]' for part in _LISTS)
+            changes = f'{{"rest":{rest},{lists}}}'
+            if len(changes) < len(body) // 2:
+                return whole.name, changes
+        places = {part: {item: place for place, item in enumerate(items[part])} for part in _LISTS}
+        self._wholes[run_id] = _Whole(name, places)
+        if len(self._wholes) > _LATEST:
+            self._wholes.pop(next(iter(self._wholes)))
+        return None, body
+
+    def _read(self, name: str) -> Observation:
+        found = self._connection.execute(_READ, (name,)).fetchone()
+        if found is None:
+            msg = f"the observation {name} is not there"
+            raise LookupError(msg)
+        base, body = found
+        if base is None:
+            return self._pictures.bring_back(Observation.model_validate_json(body))
+        changes, whole = json.loads(body), self._load(base)
+        lists = {part: _expanded(changes[part], getattr(whole, part), _LITERALS[part]) for part in _LISTS}
+        rest = Observation.model_validate_json(json.dumps(changes["rest"]))
+        return self._pictures.bring_back(rest).model_copy(update=lists)
+
+
+def _runs(items: Sequence[str], places: dict[str, int]) -> str:
+    """Write items as JSON: those that stand in a row in another list as its ``[first, count]``, others as they are."""
+    written: list[str] = []
+    first, count = 0, 0
+    for item in items:
+        place = places.get(item, -1)
+        if count and place == first + count:
+            count += 1
+            continue
+        if count:
+            written.append(f"[{first},{count}]")
+        first, count = place, int(place >= 0)
+        if not count:
+            written.append(item)
+    return ",".join([*written, f"[{first},{count}]"] if count else written)
+
+
+def _expanded(runs: Iterable[Any], base: tuple[Any, ...], literals: TypeAdapter[Any]) -> tuple[Any, ...]:
+    """Read what `_runs` wrote."""
+    items: list[Any] = []
+    for run in runs:
+        items += base[run[0] : run[0] + run[1]] if isinstance(run, list) else literals.validate_json(json.dumps([run]))
+    return tuple(items)

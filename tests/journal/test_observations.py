@@ -1,0 +1,187 @@
+"""Observations are kept once, later ones as what differs from an earlier one, and come back as they were."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.actors.journal import JournalReader
+from callboard.actors.journal._observations import MARK, _expanded, _runs
+from callboard.messages import (
+    Captured,
+    Control,
+    Decided,
+    Decision,
+    JournalDamagedError,
+    JournalError,
+    Observation,
+    StepDone,
+    StepRecord,
+    Target,
+    TargetKind,
+)
+from callboard.testing import Faults, disk_full
+
+MANY = 300
+
+
+def controls(count=MANY, **changed):
+    return tuple(
+        Control(id=f"c-{n}", name=f"Control {n}", kind="cell", detail={"text": changed.get(f"c{n}", "as it was")})
+        for n in range(count)
+    )
+
+
+def seen(**changed):
+    return Observation(controls=controls(**changed), fingerprint=repr(changed), window={"title": "book"})
+
+
+def stored(place):
+    with contextlib.closing(sqlite3.connect(place)) as reading:
+        return reading.execute("SELECT name, base, length(body) FROM observations ORDER BY rowid").fetchall()
+
+
+def kept(journal, task="t"):
+    return [row.message.observation for row in journal.rows(task) if isinstance(row.message, Captured)]
+
+
+def write(journal, a_row, *observations, task="t", run="t/1"):
+    rows = [a_row(Captured(observation=each), task=task)._replace(run_id=run) for each in observations]
+    journal.write(rows)
+    journal.commit()
+
+
+def test_an_observation_that_several_rows_have_is_kept_once(opened, place, a_row):
+    journal, one = opened(), seen()
+    decided = Decided(step=1, observation=one, decision=Decision(status="FINISH"), actions=())
+    done = StepDone(
+        record=StepRecord(step=1, status="CONTINUE", observation=one, decision=decided.decision, results=())
+    )
+    journal.write([a_row(message, task="t") for message in (decided, done, Captured(observation=seen()))])
+    journal.commit()
+    assert len(stored(place)) == 1
+    messages = [row.message for row in journal.rows("t")]
+    assert (messages[0], messages[1]) == (decided, done)
+    assert messages[2].observation == one
+    assert messages[0].observation is messages[2].observation  # read once, too
+
+
+def test_later_ones_are_kept_as_what_differs_from_the_first(opened, place, a_row):
+    journal = opened()
+    steps = [seen(**{f"c{n}": "changed" for n in range(step, step + 3)}) for step in range(10)]
+    write(journal, a_row, *steps)
+    (first, *others) = stored(place)
+    assert first[1] is None
+    assert {base for _, base, _ in others} == {first[0]}
+    assert max(size for *_, size in others) < first[2] / 20
+    assert kept(journal) == steps
+    journal.close()
+    with JournalReader.open(place) as reader:
+        assert [row.message.observation for row in reader.rows("t")] == steps
+
+
+def test_what_differs_much_is_kept_whole_and_compared_with_from_then_on(opened, place, a_row):
+    journal = opened()
+    other = Observation(controls=controls(200, **{f"c{n}": "other" for n in range(200)}))
+    later = other.model_copy(update={"text": "later"})
+    write(journal, a_row, seen(), other, later)
+    names = [(name, base) for name, base, _ in stored(place)]
+    assert [base for _, base in names] == [None, None, names[1][0]]
+    assert kept(journal) == [seen(), other, later]
+
+
+def test_each_run_is_compared_with_its_own(opened, place, a_row):
+    journal = opened()
+    write(journal, a_row, seen(), run="t/1")
+    write(journal, a_row, seen(c1="x"), run="t/2")
+    write(journal, a_row, seen(c1="y"), run="t/1")
+    assert [base is None for _, base, _ in stored(place)] == [True, True, False]
+    assert kept(journal) == [seen(), seen(c1="x"), seen(c1="y")]
+
+
+def test_lists_of_targets_are_compared_too(opened, place, a_row):
+    def listed(count):
+        return tuple(
+            Target(id=f"w-{n}", name=f"Window {n}", kind=TargetKind.WINDOW, address=f"app/memo/{n}", server="s")
+            for n in range(count)
+        )
+
+    journal = opened()
+    whole, more = Observation(targets=listed(50)), Observation(targets=listed(51))
+    write(journal, a_row, whole, more, run="t")
+    (first, second) = stored(place)
+    assert (second[1], second[2] < first[2] / 5) == (first[0], True)
+    assert kept(journal) == [whole, more]
+
+
+def test_pictures_of_observations_come_back_and_are_kept_once(opened, place, a_row):
+    journal = opened()
+    one = seen().model_copy(update={"picture": b"clean", "annotated": b"labelled"})
+    other = seen(c1="x").model_copy(update={"picture": b"clean", "annotated": b"labelled again"})
+    write(journal, a_row, one, other, one)
+    assert kept(journal) == [one, other, one]
+    with contextlib.closing(sqlite3.connect(place)) as reading:
+        assert reading.execute("SELECT count(*), sum(bytes) FROM pictures").fetchone() == (3, 5 + 8 + 14)
+
+
+def test_a_fingerprint_of_a_surface_that_looks_like_a_name_is_none(opened, a_row):
+    journal, forged = opened(), Observation(fingerprint=f"{MARK}{'0' * 64}")
+    write(journal, a_row, forged)
+    assert kept(journal) == [forged]
+
+
+def test_what_was_rolled_back_is_not_compared_with(opened, place, a_row):
+    journal = opened()
+    with Faults() as faults:
+        journal.write([a_row(Captured(observation=seen()), task="t")])
+        faults.before("captured", disk_full, nth=2)
+        with pytest.raises(JournalError):
+            journal.write([a_row(Captured(observation=seen(c1="x")), task="t")])
+        journal.rollback()
+    write(journal, a_row, seen(c1="x"), run="")
+    assert [base for _, base, _ in stored(place)] == [None]
+    assert kept(journal) == [seen(c1="x")]
+
+
+def test_an_observation_that_is_missing_is_damage_of_the_row(opened, place, a_row):
+    journal = opened()
+    write(journal, a_row, seen())
+    journal.close()
+    with contextlib.closing(sqlite3.connect(place)) as damaging:
+        damaging.execute("DELETE FROM observations")
+        damaging.commit()
+    with (
+        JournalReader.open(place) as reader,
+        pytest.raises(JournalDamagedError, match=r"row 1 \(captured\) of task 't'"),
+    ):
+        list(reader.rows("t"))
+
+
+def test_what_can_not_be_read_again_is_refused_and_nothing_is_written(opened, place, a_row):
+    deep = []
+    for _ in range(210):
+        deep = [deep]
+    journal = opened()
+    with pytest.raises(ValueError, match="recursion limit"):
+        journal.write([a_row(Captured(observation=Observation(window={"deep": deep})), task="t")])
+    write(journal, a_row, seen())
+    assert kept(journal) == [seen()]
+
+
+class Literal:
+    """Reads an item as it is written."""
+
+    def validate_json(self, text):
+        return [int(text.strip('[]"'))]
+
+
+@given(st.lists(st.integers(0, 9), max_size=12), st.lists(st.integers(0, 9), max_size=12))
+def test_any_list_comes_back_from_what_differs(base, items):
+    places = {f'"{item}"': place for place, item in enumerate(base)}
+    written = json.loads(f"[{_runs([json.dumps(str(item)) for item in items], places)}]")
+    assert list(_expanded(written, tuple(base), Literal())) == items

@@ -1,0 +1,32 @@
+"""Parts of messages are found by the types of the fields, and exchanged wherever they stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from callboard.actors.journal._parts import _holders, check_depth, exchanged
+from callboard.messages import Captured, Event, Observation, StepDone, StepRecord, TaskResult
+
+
+def test_only_messages_that_can_have_a_part_are_searched_for_one():
+    assert [_holders(Event, kind) for kind in (bytes, Observation)] == [(), ()]
+    assert [_holders(StepDone, kind) for kind in (bytes, Observation)] == [("record",), ("record",)]
+    assert _holders(StepRecord, bytes) == ("observation", "results")
+    assert _holders(StepRecord, Observation) == ("observation",)
+    assert _holders(TaskResult, Observation) == ("subtasks",)
+
+
+def test_a_message_without_such_a_part_stays_the_same_object():
+    message = Captured(observation=Observation(text="x"))
+    assert exchanged(message, bytes, lambda _: None) is message
+
+
+@pytest.mark.parametrize(("levels", "refused"), [(199, False), (250, True)])
+def test_what_is_too_deep_to_be_read_again_is_refused(levels, refused):
+    text = "[" * levels + "]" * levels
+    if refused:
+        with pytest.raises(ValueError, match="recursion limit"):
+            check_depth(text)
+    else:
+        check_depth(text)
+    check_depth("[" * 3 + '"' + "[" * 500 + '"' + "]" * 3)  # within a text they nest nothing
