@@ -14,7 +14,7 @@ from callboard import EventName, Settings, tool
 from callboard.messages import Effect, Outcome, Probe, ResultStatus
 from callboard.surface import committing, current_call
 from callboard.testing import MemoryServer, assert_replays
-from support import FINISH, HELD, PATIENCE, action, actions, call, lone
+from support import FINISH, HELD, PATIENCE, PNG, action, actions, call, lone
 
 DONE = {**call("work"), "Status": "FINISH"}
 
@@ -146,6 +146,29 @@ def test_a_call_that_took_too_long_keeps_nothing_more(start, until):
 def test_a_note_that_is_empty_or_too_long_is_refused(text):
     with pytest.raises(ValueError, match="a note has 1 to 4,000 characters"):
         current_call().note(text)
+
+
+def test_a_tool_can_answer_with_pictures_that_the_model_is_shown(start):
+    seen = []
+
+    def app(request):
+        seen.append([result.pictures for record in request.memory for result in record.results])
+        return [call("work"), FINISH][request.call - 1]
+
+    surface = Worker(lambda known: known.picture(PNG))
+    assert start(app=app, servers=[surface]).submit(lone()).result(PATIENCE).ok
+    assert seen == [[], [(PNG,)]]
+
+
+@pytest.mark.parametrize("pictures", [[b"GIF89a"], [PNG + bytes(3_500_000)], [PNG] * 5], ids=["GIF", "large", "many"])
+def test_what_is_no_picture_for_a_model_is_refused(start, pictures):
+    def work(known):
+        for picture in pictures:
+            known.picture(picture)
+
+    _, handle, _ = run(start, work)
+    (ended,) = [event for event in handle.events() if event.name is EventName.COMMAND_ENDED]
+    assert "at most 4 pictures, each a PNG of at most 3,500,000 bytes" in ended.data["error"]
 
 
 class Printer(MemoryServer):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent
 
 from callboard.actors.commands._tools import ToolFailure, value_of
+from callboard.actors.runtime import MOST_PICTURE_BYTES, MOST_PICTURES, PNG
 
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
@@ -15,11 +16,6 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 50_000
 """A longer text is cut."""
-MOST_PICTURES = 4
-"""More pictures in one answer are not kept."""
-MOST_PICTURE_BYTES = 3_500_000
-"""A larger picture is not kept: providers refuse it."""
-_PNG = b"\x89PNG\r\n\x1a\n"
 _SHORT = 300
 """The longest that a URI, a name or a type may be in words."""
 
@@ -78,7 +74,7 @@ def _picture(block: ImageContent, pictures: list[bytes]) -> str:
         data = base64.b64decode(block.data, validate=True)
     except ValueError:
         return f"[picture, {about}; not kept: it is no base64]"
-    if not data.startswith(_PNG):
+    if not data.startswith(PNG):
         return f"[picture, {about}; not kept: it is no PNG]"
     if len(data) > MOST_PICTURE_BYTES:
         return f"[picture, {about}; not kept: it is larger than {MOST_PICTURE_BYTES} bytes]"

@@ -1,7 +1,7 @@
 """The machinery below the agents: scheduler, event loop, jobs, clock, lanes, leases, budgets, events, watchdog."""
 
 from callboard.actors.runtime._budget import BudgetNode, Budgets
-from callboard.actors.runtime._call import Call, CallKeeper, current_call
+from callboard.actors.runtime._call import MOST_PICTURE_BYTES, MOST_PICTURES, PNG, Call, CallKeeper, current_call
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, VirtualClock
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
@@ -16,6 +16,9 @@ from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
 from callboard.actors.runtime._watchdog import Watchdog, stack_of
 
 __all__ = [
+    "MOST_PICTURES",
+    "MOST_PICTURE_BYTES",
+    "PNG",
     "Alarm",
     "BudgetNode",
     "Budgets",

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 LONGEST = 4_000
 """The most characters of a note of a call."""
+MOST_PICTURES = 4
+"""The most pictures of one call's answer."""
+MOST_PICTURE_BYTES = 3_500_000
+"""The most bytes of such a picture: providers refuse larger ones."""
+PNG = b"\x89PNG\r\n\x1a\n"
+"""What a PNG begins with."""
 _SHOWN = 500
 """The most characters of a progress text; more is cut."""
 _PAUSE = 0.1
@@ -92,6 +98,23 @@ class Call:
             with deed.committing():
                 deed.wrote(path, new=isinstance(content, bytes))
         return path
+
+    def picture(self, picture: bytes) -> None:
+        """Add a picture to the call's answer: models that see are shown it in the next step.
+
+        Nothing in it is blacked out.
+
+        Args:
+            picture: A PNG of 3.5 MB at most; a call has at most four.
+
+        Raises:
+            ValueError: If it is none, too large, or one too many.
+        """
+        pictures = self._deed.pictures if self._deed is not None else []
+        if not picture.startswith(PNG) or len(picture) > MOST_PICTURE_BYTES or len(pictures) >= MOST_PICTURES:
+            msg = f"an answer has at most {MOST_PICTURES} pictures, each a PNG of at most {MOST_PICTURE_BYTES:,} bytes"
+            raise ValueError(msg)
+        pictures.append(picture)
 
     def progress(self, text: str, share: float | None = None) -> None:
         """Tell how far the call is, by an event; at most ten a second are told, and the others dropped.
