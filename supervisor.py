@@ -21,6 +21,7 @@ from callboard.actors.commands import (
     Approved,
     Dispatcher,
     McpSession,
+    McpSurface,
     Policy,
     Secrets,
     ServerLife,
@@ -148,8 +149,8 @@ class Supervisor:
             self._sessions = [McpSession(name, server, settings) for name, server in settings.mcp_servers.items()]
             undo.callback(self._close_sessions, STOP_SECONDS)
             left_out = self._open_sessions()
-            self._toolbox = Toolbox(servers, self._sessions, self._lanes, kinds=self._agents)
-            self._open_servers(undo)
+            theirs = [McpSurface(each) for each in self._sessions if each.on_target]
+            self._open_servers([*servers, *theirs], undo)
             services = self._services(named)
             self._root: pykka.ActorRef[Root] = Root.start(services, self._jobs, self._scheduler, opened.token)
             self._intake = self._new_intake()
@@ -164,9 +165,10 @@ class Supervisor:
         `policy.unmatched`."""
         self._restore(opened)
 
-    def _open_servers(self, undo: ExitStack) -> None:
-        """Open the servers that have targets."""
-        settings, servers = self.settings, self._toolbox.servers
+    def _open_servers(self, servers: Sequence[Server], undo: ExitStack) -> None:
+        """Collect the servers that have targets, and open them."""
+        settings = self.settings
+        self._toolbox = Toolbox(servers, self._sessions, self._lanes, kinds=self._agents)
         file = None if settings.journal.path is None else settings.path(settings.journal.path)
         seconds = settings.limits.command_seconds
         self._life = ServerLife(servers, self._lanes, self._loop, file)
@@ -174,6 +176,7 @@ class Supervisor:
         self._life.open(seconds)
         undo.callback(self._life.close, STOP_SECONDS)
         self._lookup = TargetLookup(servers, self._lanes, self._loop, seconds, self._agents)
+        self._lookup.refuse_shared_ids([each.name for each in servers if isinstance(each, McpSurface)])
 
     def _tell_left_out(self, left_out: Mapping[str, str]) -> Iterator[str]:
         """Tell of optional MCP servers that could not be started."""

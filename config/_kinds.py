@@ -45,4 +45,4 @@ def _named(settings: Settings) -> Iterator[tuple[str, str]]:
     for section, further in (("models", settings.models.further), ("prompts", settings.prompts.further)):
         yield from ((f"{section}.{kind}", kind) for kind in further)
     for name, server in settings.mcp_servers.items():
-        yield from ((f"mcpServers.{name}.agents.{place}", kind) for place, kind in enumerate(server.agents))
+        yield from ((f"mcpServers.{name}.agents.{place}", kind) for place, kind in enumerate(server.agents or ()))

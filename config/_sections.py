@@ -131,8 +131,12 @@ class McpServer(Section):
     """Whether the supervisor starts without it if it can't be started; its tools are missing then, with a warning."""
     max_bytes: int = Field(default=10_000_000, ge=1000)
     """The longest message that is taken from it; a longer one ends the connection."""
-    agents: tuple[KindName, ...] = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
-    """The kinds of agent that are offered its tools."""
+    surface: Literal["both"] | bool = True
+    """`true`: the server is a target, `app/mcp/NAME`, and its tools can be called there alone. `false`: it is no
+    target, and agents have its tools wherever they work. `both`: it is a target, and they have them everywhere."""
+    agents: tuple[KindName, ...] | None = None
+    """The kinds of agent that work on its target, by default `app`, and that have its tools everywhere, by default
+    `app`, `mobile` and `linux`."""
     trusted: bool = False
     """Whether its annotations are believed; otherwise each of its tools counts as `once`."""
 
@@ -145,6 +149,29 @@ class McpServer(Section):
             msg = "needs either `command` (stdio) or `url` (HTTP)"
             raise ValueError(msg)
         return self
+
+    @model_validator(mode="after")
+    def _has_agents(self) -> Self:
+        if self.surface is True and AgentKind.HOST in (self.agents or ()):
+            msg = "`agents`: a HostAgent works on no target; with `surface: both` or `false` it has the server's tools"
+            raise ValueError(msg)
+        if self.surface and not self.on_target:
+            msg = "`agents` names no kind of agent that could work on its target; `surface: false` makes it none"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def on_target(self) -> tuple[str, ...]:
+        """The kinds of agent that work on its target; empty if it is none."""
+        named = (AgentKind.APP,) if self.agents is None else self.agents
+        return tuple(kind for kind in named if self.surface and kind != AgentKind.HOST)
+
+    @property
+    def everywhere(self) -> tuple[str, ...]:
+        """The kinds of agent that have its tools wherever they work."""
+        if self.surface is True:
+            return ()
+        return (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX) if self.agents is None else self.agents
 
     @field_serializer("url")
     def _without_secrets(self, url: str | None) -> str | None:

@@ -467,7 +467,7 @@ def test_an_mcp_call_is_really_stopped_and_its_server_goes_on(start, tmp_path):
         function, args = calls[request.request]
         return {"Status": "FINISH", "Function": function, "Args": args}
 
-    servers = {"remote": {"command": sys.executable, "args": [str(program)]}}
+    servers = {"remote": {"command": sys.executable, "args": [str(program)], "surface": False}}
     supervisor = start(app=app, mcpServers=servers, policy=[{"verdict": "allow", "tool": "remote.*"}])
     handle = supervisor.submit(lone())
     assert _read(ours) == b"begun\n"

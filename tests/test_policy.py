@@ -357,7 +357,7 @@ def answers_of(*tools):
 def test_the_default_asks_before_destructive_or_unannotated_mcp_tools(start, tmp_path, trusted, expected):
     script = tmp_path / "theirs.py"
     script.write_text(THEIRS, encoding="utf-8")
-    theirs = {"command": sys.executable, "args": [str(script)], "trusted": trusted}
+    theirs = {"command": sys.executable, "args": [str(script)], "trusted": trusted, "surface": False}
     answers = answers_of("look", "burn", "wipe", "mark", "something")
     handle = start(app=answers, mcpServers={"theirs": theirs}).submit(lone())
     assert asked_for(handle) == [f"theirs.{name}" for name in expected]

@@ -7,6 +7,7 @@ from callboard.actors.commands._life import ServerLife
 from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._mcp_client import McpSession, RemoteTool, open_sessions
 from callboard.actors.commands._mcp_program import program_needed
+from callboard.actors.commands._mcp_surface import McpSurface
 from callboard.actors.commands._policy import Asked, Facts, Policy, Ruling, matches
 from callboard.actors.commands._secrets import Place, SecretRefusedError, Secrets, UnknownSecretError, secrets_named
 from callboard.actors.commands._toolbox import Toolbox, Tools, find_target
@@ -20,6 +21,7 @@ __all__ = [
     "Dispatcher",
     "Facts",
     "McpSession",
+    "McpSurface",
     "Place",
     "Policy",
     "RemoteTool",

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands._toolbox import find_target
 from callboard.actors.runtime import refuse_own_thread
-from callboard.messages import AgentKind, Target, TargetKind, TaskRefusedError, UnknownTargetError, reason_of
+from callboard.messages import (
+    AgentKind,
+    SettingsError,
+    Target,
+    TargetKind,
+    TaskRefusedError,
+    UnknownTargetError,
+    reason_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -50,6 +58,22 @@ class TargetLookup:
     def listed(self) -> tuple[Target, ...]:
         """List what can be assigned now."""
         return self._listed()[0]
+
+    def refuse_shared_ids(self, owners: Collection[str]) -> None:
+        """Refuse targets of the MCP servers' surfaces that have the id of another server's target.
+
+        Raises:
+            SettingsError: If there is one: a task that names it would reach either.
+        """
+        found: dict[str, str] = {}
+        for target in self.listed() if owners else ():
+            other = found.setdefault(target.id, target.server)
+            if other != target.server and {other, target.server} & set(owners):
+                msg = (
+                    f"mcpServers: {other!r} and {target.server!r} both offer a target {target.id!r}; "
+                    "give the MCP server another name, or `surface: false`"
+                )
+                raise SettingsError(msg)
 
     def _listed(self) -> tuple[tuple[Target, ...], BaseException | None]:
         """Ask every server on its lane, with the time of a tool call; one that is down does not hide the others."""

@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands._canonical import by_schema
-from callboard.actors.commands._mcp_connection import ConnectionLostError, McpConnection, reason
+from callboard.actors.commands._mcp_connection import About, ConnectionLostError, McpConnection, reason
 from callboard.actors.commands._mcp_content import answer_of
 from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._policy import Facts
@@ -50,7 +50,13 @@ class McpSession:
 
     def __init__(self, name: str, server: McpServer, settings: Settings) -> None:
         self.name = name
-        self.agents: tuple[str, ...] = server.agents
+        self.everywhere = server.everywhere
+        self.on_target = server.on_target
+        self.agents = tuple(dict.fromkeys((*server.on_target, *server.everywhere)))
+        """The kinds of agent that have its tools, there or anywhere."""
+        self.target_server = f"mcp:{name}"
+        """The `Server` of its target, by name."""
+        self.about = About()
         self.trusted = server.trusted
         self.optional = server.optional
         self._server = server
@@ -80,6 +86,7 @@ class McpSession:
             msg = f"mcpServers.{self.name}: no connection{where}: {reason(error)}"
             raise SettingsError(msg) from error
         self._tools = self._connection.tools
+        self.about = self._connection.about
 
     async def close(self) -> None:
         """Disconnect for good; a program that was started is ended."""
@@ -114,7 +121,7 @@ class McpSession:
             ConnectionLostError: If the server went away during the call.
             ConnectionError: If it is not connected, and can't be again: nothing was sent.
         """
-        connection = await self._connected()
+        connection = await self.connected()
         try:
             answer = answer_of(await connection.call(tool, arguments))
         except asyncio.CancelledError:  # it took too long, or its task was stopped: the server may hang
@@ -124,8 +131,8 @@ class McpSession:
             pictures += answer.pictures
         return answer.value
 
-    async def _connected(self) -> McpConnection:
-        """Give a connection that holds, as far as is known.
+    async def connected(self) -> McpConnection:
+        """Give a connection that holds, as far as is known; one that was lost is made again.
 
         Raises:
             ConnectionError: If there is none.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx2
 from mcp import Client, MCPError
@@ -36,11 +36,20 @@ class ConnectionLostError(ToolFailure):
     """The server went away while it was called: nobody knows whether it did what it was asked."""
 
 
+class About(NamedTuple):
+    """A server's own words about itself."""
+
+    title: str = ""
+    version: str = ""
+    instructions: str = ""
+
+
 class McpConnection:
     """A client of one server. Its task opens and closes it; any task on the same loop may call tools."""
 
     def __init__(self, name: str, server: McpServer, settings: Settings) -> None:
         self.tools: tuple[Tool, ...] = ()
+        self.about = About()
         self._name = name
         self._server = server
         self._settings = settings
@@ -133,6 +142,9 @@ class McpConnection:
                 transport = _listened(await self._transport(stack), self._lose)
                 self._client = await stack.enter_async_context(Client(transport))
                 self.tools = tuple([tool async for tool in _listed(self._client)])
+                info = self._client.server_info
+                words = (info.title or info.name, info.version) if info is not None else ("", "")
+                self.about = About(*words, self._client.instructions or "")
                 if not ready.done():
                     ready.set_result(None)
                 await self._over.wait()

@@ -88,7 +88,9 @@ class Toolbox:
         for session in self._sessions:
             for tool in session.tools():
                 names = frozenset(tool.info.schema.get("properties", ()))
-                known.append(KnownTool(tool.info.name, frozenset(), names or None))
+                known.append(
+                    KnownTool(tool.info.name, frozenset(() if session.everywhere else ("mcp",)), names or None)
+                )
         kinds = {kind for server in self.servers for kind in server.resource_kinds}
         yield from unmatched(rules, known, kinds, lambda: [target.address.split("/")[1] for target in targets()])
 
@@ -137,6 +139,20 @@ class Toolbox:
         """Give those that a model may call."""
         return {name: tool for name, tool in self.tools(kind, target).items() if tool.type is CommandType.ACTION}
 
+    def missing(self, kind: str, target: Target | None, name: str) -> str:
+        """Say that an agent has no tool of a name: which ones it has, or where that tool can be called."""
+        wanted = name.strip().casefold()
+        for session in self._sessions:
+            for tool in session.tools() if not session.everywhere else ():
+                full = tool.info.name
+                if wanted in {full.casefold(), full.partition(".")[2].casefold()}:
+                    return (
+                        f"{full} can be called on the target {session.name!r} alone; "
+                        f"`mcpServers.{session.name}.surface: both` in the settings offers it everywhere"
+                    )
+        tools = self.actions(kind, target)
+        return f"there is no tool {name!r}; there are: {', '.join(sorted(tools)) or 'none'}"
+
     def _bind(self, kind: str, target: Target | None) -> Tools:
         servers = self.servers if target is None else (self.server(target),)
         native = target.native if target is not None else None
@@ -148,7 +164,7 @@ class Toolbox:
                     bound = Door if tool in self._doors[server.name] else LocalTool
                     tools[tool.name] = bound(server, tool, native, self._lanes)
         for session in self._sessions:
-            if kind in session.agents:
+            if kind in session.everywhere or (target is not None and target.server == session.target_server):
                 tools.update({tool.info.name: tool for tool in session.tools()})
         return tools
 

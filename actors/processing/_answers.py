@@ -134,8 +134,7 @@ def _action(context: Context, run: Run, labels: Labels, action: Action) -> Actio
     tools = context.services.toolbox.actions(context.kind, run.assign.target)
     tool = tools.get(action.tool) or _alike(tools, action.tool)
     if tool is None:
-        msg = f"there is no tool {action.tool!r}; there are: {', '.join(sorted(tools)) or 'none'}"
-        raise InvalidAnswerError(msg)
+        raise InvalidAnswerError(context.services.toolbox.missing(context.kind, run.assign.target, action.tool))
     control = action.control
     if not context.is_host and control is not None:
         control = _control(tool, labels, control)

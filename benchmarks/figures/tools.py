@@ -42,11 +42,12 @@ def measure(asked: dict[str, Any]) -> dict[str, float]:
     """Measure all three."""
     calls = int(asked["calls"])
     stdio = {"command": sys.executable, "args": ["-m", MODULE, "serve-stdio"], "cwd": ROOT}
+    everywhere = {"trusted": True, "surface": False}
     with over_http() as url:
         return {
             "in_process": median_call("write", {}, calls),
-            "stdio": median_call("remote.write", {"remote": {**stdio, "trusted": True}}, calls),
-            "http": median_call("remote.write", {"remote": {"url": url, "trusted": True}}, calls),
+            "stdio": median_call("remote.write", {"remote": {**stdio, **everywhere}}, calls),
+            "http": median_call("remote.write", {"remote": {"url": url, **everywhere}}, calls),
         }
 
 

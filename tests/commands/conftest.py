@@ -32,7 +32,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
-server = MCPServer("notes", log_level="ERROR")
+server = MCPServer("notes", title="A shelf of notes", instructions="Put notes by key.", log_level="ERROR")
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
@@ -266,7 +266,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def over_stdio(notes: Path) -> dict[str, Any]:
     """Give the settings of the server, started as a program."""
-    return {"command": sys.executable, "args": [str(notes)]}
+    return {"command": sys.executable, "args": [str(notes)], "surface": False}
 
 
 @pytest.fixture(scope="session")
@@ -283,7 +283,7 @@ def url(notes: Path) -> Iterator[str]:
 @pytest.fixture
 def over_http(url: str) -> dict[str, Any]:
     """Give the settings of the server that runs."""
-    return {"url": url}
+    return {"url": url, "surface": False}
 
 
 @pytest.fixture(params=["stdio", "http"])

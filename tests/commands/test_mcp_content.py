@@ -67,7 +67,7 @@ inside
 def shows(tmp_path):
     program = tmp_path / "shows.py"
     program.write_text(SHOWS, encoding="utf-8")
-    return {"command": sys.executable, "args": [str(program), base64.b64encode(PNG).decode()]}
+    return {"command": sys.executable, "args": [str(program), base64.b64encode(PNG).decode()], "surface": False}
 
 
 @asynccontextmanager

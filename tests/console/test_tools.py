@@ -81,7 +81,7 @@ def test_without_a_name_all_servers_are_told(call: Call, settings: Callable[...,
     servers = json.loads(call("tools", "--json").stdout)
     assert [server["name"] for server in servers] == ["documents", "tickets"]
     find = next(tool for tool in servers[1]["tools"] if tool["name"] == "tickets.find")
-    assert (find["effect"], find["hazards"], find["agents"]) == ("read", [], ["app", "mobile", "linux"])
+    assert (find["effect"], find["hazards"], find["agents"]) == ("read", [], ["app"])
     assert [argument["default"] for argument in find["arguments"]] == ["", "10"]
     assert "xyzzy" not in json.dumps(servers)
 
