@@ -146,7 +146,7 @@ class Supervisor:
             undo.callback(self._loop.stop, STOP_SECONDS)
             self._scheduler.start()
             undo.callback(self._scheduler.stop, STOP_SECONDS)
-            self._sessions = [McpSession(name, server, settings) for name, server in settings.mcp_servers.items()]
+            self._sessions = [self._session(name) for name in settings.mcp_servers]
             undo.callback(self._close_sessions, STOP_SECONDS)
             left_out = self._open_sessions()
             theirs = [McpSurface(each) for each in self._sessions if each.on_target]
@@ -177,6 +177,9 @@ class Supervisor:
         undo.callback(self._life.close, STOP_SECONDS)
         self._lookup = TargetLookup(servers, self._lanes, self._loop, seconds, self._agents)
         self._lookup.refuse_shared_ids([each.name for each in servers if isinstance(each, McpSurface)])
+
+    def _session(self, name: str) -> McpSession:
+        return McpSession(name, self.settings.mcp_servers[name], self.settings, self._stream.emit)
 
     def _tell_left_out(self, left_out: Mapping[str, str]) -> Iterator[str]:
         """Tell of optional MCP servers that could not be started."""

@@ -92,6 +92,9 @@ class EventName(Term):
     `reason` says which name."""
     SERVER_LEFT_OUT = "server.left_out"
     """An optional MCP server could not be started, and its tools are missing; `server` names it, `reason` says why."""
+    SERVER_SAID = "server.said"
+    """The program of an MCP `server` wrote a line to its standard error, `text`; `dropped` lines before it were too
+    many to be told."""
     TOOL_UNMATCHED = "tool.unmatched"
     """The settings of an MCP `server` name a tool that it does not have; `reason` says which, and the nearest name."""
     LIST_CUT = "list.cut"

@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands._canonical import by_schema
-from callboard.actors.commands._mcp_connection import About, ConnectionLostError, McpConnection, reason
+from callboard.actors.commands._mcp_connection import About, ConnectionLostError, McpConnection, Tell
 from callboard.actors.commands._mcp_content import answer_of
 from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._policy import Facts
@@ -24,7 +24,7 @@ from callboard.actors.commands._unmatched import nearest
 from callboard.actors.models import ToolInfo
 from callboard.actors.servers import UNKNOWN, check_needs
 from callboard.config import McpTool, in_url, masked
-from callboard.messages import CommandType, Effect, Hazard, SettingsError
+from callboard.messages import CommandType, Effect, Hazard, SettingsError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 _PLAIN = McpTool()
 
 
+def _tell_nobody(*_: object, **__: object) -> None:
+    """Drop an event."""
+
+
 class McpSession:
     """What there is of one MCP server. Runs on the event loop; any task there may call its tools.
 
@@ -48,7 +52,8 @@ class McpSession:
     time.
     """
 
-    def __init__(self, name: str, server: McpServer, settings: Settings) -> None:
+    def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell = _tell_nobody) -> None:
+        """Make it; `tell` emits the events that no call belongs to."""
         self.name = name
         self.everywhere = server.everywhere
         self.on_target = server.on_target
@@ -61,6 +66,7 @@ class McpSession:
         self.optional = server.optional
         self._server = server
         self._settings = settings
+        self._tell = tell
         self._connection: McpConnection | None = None
         self._tools: tuple[Tool, ...] = ()
         self._closed = False
@@ -77,13 +83,13 @@ class McpSession:
             SettingsError: If the server can't be started or reached in time.
         """
         check_needs((f"mcpServers.{self.name}", need) for need in program_needed(self._server))
-        self._connection = McpConnection(self.name, self._server, self._settings)
+        self._connection = McpConnection(self.name, self._server, self._settings, self._tell)
         try:
             await self._connection.open()
         except Exception as error:
             url = self._server.url
             where = "" if url is None else f" to {masked(url, in_url(url))}"
-            msg = f"mcpServers.{self.name}: no connection{where}: {reason(error)}"
+            msg = f"mcpServers.{self.name}: no connection{where}: {reason_of(error)}"
             raise SettingsError(msg) from error
         self._tools = self._connection.tools
         self.about = self._connection.about
@@ -147,11 +153,11 @@ class McpSession:
             if not self._connection.connected:
                 self._count()
                 await self._connection.close()
-                self._connection = McpConnection(self.name, self._server, self._settings)
+                self._connection = McpConnection(self.name, self._server, self._settings, self._tell)
                 try:
                     await self._connection.open()
                 except Exception as error:
-                    msg = f"the MCP server {self.name} went away, and there is no connection again: {reason(error)}"
+                    msg = f"the MCP server {self.name} went away, and there is no connection again: {reason_of(error)}"
                     raise ConnectionError(msg) from error
             return self._connection
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,14 +11,17 @@ import httpx2
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CONNECTION_CLOSED
+from pydantic import ValidationError
 
+from callboard.actors.commands._mcp_output import ProgramLog
 from callboard.actors.commands._mcp_transport import BoundedTransport, Program, not_sent, over_stdio
+from callboard.actors.commands._mcp_trouble import LISTING, unreadable, why
 from callboard.actors.commands._tools import ToolFailure
-from callboard.config import in_url, masked
-from callboard.messages import reason_of
+from callboard.config import output_redactor
+from callboard.messages import EventName
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Mapping
     from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
@@ -27,6 +31,9 @@ if TYPE_CHECKING:
 
     from callboard.config import McpServer, Settings
 
+
+Tell = Callable[..., None]
+"""Emits an event: `EventStream.emit`."""
 
 CHECK_SECONDS = 5.0
 """How long a server may take to say that it is there, when it did not answer a call in time."""
@@ -47,12 +54,16 @@ class About(NamedTuple):
 class McpConnection:
     """A client of one server. Its task opens and closes it; any task on the same loop may call tools."""
 
-    def __init__(self, name: str, server: McpServer, settings: Settings) -> None:
+    def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell) -> None:
         self.tools: tuple[Tool, ...] = ()
         self.about = About()
         self._name = name
         self._server = server
         self._settings = settings
+        self._tell = tell
+        self._program: ProgramLog | None = None
+        self._request = "initialize"
+        """What the server is to answer while the connection is made."""
         self._ready: asyncio.Future[None] | None = None
         self._over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -64,7 +75,7 @@ class McpConnection:
         """Connect and list the tools. Runs on the event loop.
 
         Raises:
-            Exception: If the server can't be started or reached in time; nothing is left of it then.
+            ConnectionError: If the server can't be started or reached in time; nothing is left of it then.
         """
         self._ready = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._own(), name=f"mcp-{self._name}")
@@ -77,7 +88,11 @@ class McpConnection:
         error = _error_of(self._ready) if done else TimeoutError(f"no answer within {seconds:g} s")
         if error is not None:
             await self.close()
-            raise error
+            raise ConnectionError(self._why(error)) from error
+
+    def _why(self, error: BaseException) -> str:
+        """Say why there is no connection, without the values of the settings' secrets."""
+        return output_redactor(self._settings).text(why(error, self._request, self._program))
 
     @property
     def connected(self) -> bool:
@@ -110,13 +125,15 @@ class McpConnection:
         except MCPError as error:
             if failed:
                 self._lose()
-                msg = f"the MCP server {self._name} can't be reached, nothing was sent: {reason(failed[0])}"
+                msg = f"the MCP server {self._name} can't be reached, nothing was sent: {self._why(failed[0])}"
                 raise ConnectionError(msg) from error
             if error.code != CONNECTION_CLOSED or not (self._lost or error.message == "Connection closed"):
                 raise  # servers of others use this number for whatever they like
             self._lose()
             msg = f"the MCP server {self._name} went away during the call"
             raise ConnectionLostError(msg) from error
+        except ValidationError as error:
+            raise ToolFailure(unreadable("tools/call", error)) from error
         finally:
             not_sent.reset(before)
 
@@ -141,6 +158,7 @@ class McpConnection:
             async with AsyncExitStack() as stack:
                 transport = _listened(await self._transport(stack), self._lose)
                 self._client = await stack.enter_async_context(Client(transport))
+                self._request = LISTING
                 self.tools = tuple([tool async for tool in _listed(self._client)])
                 info = self._client.server_info
                 words = (info.title or info.name, info.version) if info is not None else ("", "")
@@ -171,7 +189,12 @@ class McpConnection:
             return streamable_http_client(server.url, http_client=http, max_sse_event_size=server.max_bytes)
         env = {name: secret.get_secret_value() for name, secret in server.env.items()}
         cwd = self._settings.path(server.cwd) if server.cwd is not None else None
-        return over_stdio(Program(server.command or "", server.args, env, cwd), server.max_bytes)
+        self._program = ProgramLog(self._said)
+        return over_stdio(Program(server.command or "", server.args, env, cwd), server.max_bytes, self._program)
+
+    def _said(self, text: str, dropped: int) -> None:
+        """Tell what a server's program wrote to its standard error."""
+        self._tell(EventName.SERVER_SAID, server=self._name, text=text, **({"dropped": dropped} if dropped else {}))
 
 
 def _error_of(ready: asyncio.Future[None]) -> BaseException | None:
@@ -237,11 +260,3 @@ async def _listed(client: Client) -> AsyncIterator[Tool]:
         if page.next_cursor is None:
             return
         page = await client.list_tools(cursor=page.next_cursor)
-
-
-def reason(error: BaseException) -> str:
-    """Say why there is no connection, in the words of the exception that a group holds."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    text = reason_of(error)
-    return masked(text, in_url(text))  # it may quote the whole address

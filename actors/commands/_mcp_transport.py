@@ -24,8 +24,12 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
 
+    from callboard.actors.commands._mcp_output import ProgramLog
+
 LEAVES_SECONDS = 2.0
 """How long a program may take to end by itself once its input is closed, and then after a signal."""
+_LAST_WORDS = 0.5
+"""How long the end of its standard error is waited for, once it has ended."""
 _EVENTS = 10
 """How many times the longest message all events may take that come before one answer."""
 _LONG = 64_000
@@ -46,8 +50,10 @@ class RefusedMessageError(Exception):
 
 
 @contextlib.asynccontextmanager
-async def over_stdio(program: Program, max_bytes: int) -> AsyncGenerator[TransportStreams]:
+async def over_stdio(program: Program, max_bytes: int, log: ProgramLog) -> AsyncGenerator[TransportStreams]:
     """Start a program and exchange messages with it, a line each; it is ended, with what it started, at the end.
+
+    What it writes beside messages goes to `log`.
 
     A line of more than `max_bytes` ends the connection: nobody can tell which call it answers.
 
@@ -59,7 +65,7 @@ async def over_stdio(program: Program, max_bytes: int) -> AsyncGenerator[Transpo
         *program.args,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # the host program's stderr is not ours
+        stderr=subprocess.PIPE,  # the host program's stderr is not ours
         env={**get_default_environment(), **program.env},
         cwd=program.cwd,
         start_new_session=os.name != "nt",
@@ -67,11 +73,12 @@ async def over_stdio(program: Program, max_bytes: int) -> AsyncGenerator[Transpo
     )
     heard, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, told = anyio.create_memory_object_stream[SessionMessage](0)
-    tasks = [asyncio.create_task(_hear(process, heard)), asyncio.create_task(_tell(process, told, heard))]
+    tasks = [asyncio.create_task(_hear(process, heard, log)), asyncio.create_task(_tell(process, told, heard))]
+    noise = [asyncio.create_task(log.read(process.stderr))] if process.stderr is not None else []
     try:
         yield read, write
     finally:
-        await _ended(_end(process, tasks))
+        await _ended(_end(process, tasks, noise, log))
         for stream in (read, write, heard, told):
             stream.close()
 
@@ -89,14 +96,19 @@ async def _ended(ending: Any) -> None:  # noqa: ANN401 - a coroutine
         raise cancelled
 
 
-async def _hear(process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+async def _hear(
+    process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[SessionMessage | Exception], log: ProgramLog
+) -> None:
     """Pass on what a program says, to the end of its output or the first line that is too long."""
     if process.stdout is None:
         return
     async with heard:
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError, ValueError):
             while line := await process.stdout.readline():  # a ValueError: too long
-                await heard.send(_parsed(line) if len(line) < _LONG else await asyncio.to_thread(_parsed, line))
+                message = _parsed(line) if len(line) < _LONG else await asyncio.to_thread(_parsed, line)
+                if isinstance(message, Exception):
+                    log.strayed(line)
+                await heard.send(message)
 
 
 def _parsed(line: bytes) -> SessionMessage | Exception:
@@ -122,7 +134,12 @@ async def _tell(
         heard.close()
 
 
-async def _end(process: asyncio.subprocess.Process, tasks: Sequence[asyncio.Task[None]]) -> None:
+async def _end(
+    process: asyncio.subprocess.Process,
+    tasks: Sequence[asyncio.Task[None]],
+    noise: Sequence[asyncio.Task[None]],
+    log: ProgramLog,
+) -> None:
     """Close a program's input and wait; one that stays is ended by a signal, with its children, and then killed."""
     if process.stdin is not None:
         process.stdin.close()
@@ -132,10 +149,13 @@ async def _end(process: asyncio.subprocess.Process, tasks: Sequence[asyncio.Task
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LEAVES_SECONDS):
                 await _left(process)
+                log.exit_code = process.returncode if ask is None else None
                 break
-    for task in tasks:
+    if noise:
+        await asyncio.wait(noise, timeout=_LAST_WORDS)  # what a child of it writes has no end
+    for task in (*tasks, *noise):
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.gather(*tasks, *noise, return_exceptions=True)
     transport = getattr(process, "_transport", None)  # a child that inherited the pipe keeps it open
     if transport is not None:
         transport.close()

@@ -1,0 +1,77 @@
+"""What a program that serves MCP writes beside the protocol: its standard error, stray output, and its exit code."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+LONGEST_LINE = 1_000
+"""The most bytes of one line that are told; the rest is cut."""
+LINES_A_SECOND = 20
+"""More lines within a second are counted, and not told."""
+_KEPT = 5
+_CHUNK = 65_536
+
+
+class ProgramLog:
+    """The record of one run of a program. Runs on the event loop."""
+
+    def __init__(self, tell: Callable[[str, int], None]) -> None:
+        """Make it; `tell` gets each line of standard error, and how many before it were too many to be told."""
+        self._tell = tell
+        self._line = bytearray()
+        self._second = -1.0
+        self._told = 0
+        self._dropped = 0
+        self.last: deque[str] = deque(maxlen=_KEPT)
+        """The last lines of standard error."""
+        self.stray = ""
+        """The first line of standard output that is no message of the protocol."""
+        self.exit_code: int | None = None
+        """The code with which it ended by itself; negative for a signal. None if it did not."""
+
+    async def read(self, stream: asyncio.StreamReader) -> None:
+        """Read standard error to its end; a program must never wait for that."""
+        while chunk := await stream.read(_CHUNK):
+            *lines, rest = chunk.split(b"\n")
+            for line in lines:
+                self._add(line)
+                self._end_line()
+            self._add(rest)
+        self._end_line()
+        if self._dropped:
+            self._tell("", self._dropped)
+
+    def strayed(self, line: bytes) -> None:
+        """Note a line of standard output that is no message."""
+        if not self.stray:
+            self.stray = _shown(line)
+
+    def _add(self, part: bytes) -> None:
+        self._line += part[: LONGEST_LINE + 1 - len(self._line)]
+
+    def _end_line(self) -> None:
+        text = _shown(bytes(self._line))
+        self._line.clear()
+        if not text:
+            return
+        self.last.append(text)
+        now = time.monotonic()
+        if now - self._second >= 1:
+            self._second, self._told = now, 0
+        if self._told >= LINES_A_SECOND:
+            self._dropped += 1
+            return
+        self._told += 1
+        dropped, self._dropped = self._dropped, 0
+        self._tell(text, dropped)
+
+
+def _shown(line: bytes) -> str:
+    text = line[:LONGEST_LINE].decode(errors="replace").rstrip()
+    return f"{text}…" if len(line) > LONGEST_LINE else text

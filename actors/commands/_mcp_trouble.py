@@ -1,0 +1,80 @@
+"""Plain words for MCP servers that can't be spoken to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp import MCPError
+from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
+from pydantic import ValidationError
+
+from callboard.config import in_url, masked
+from callboard.messages import reason_of
+
+if TYPE_CHECKING:
+    from callboard.actors.commands._mcp_output import ProgramLog
+
+LISTING = "tools/list"
+_OTHER = "it may be made for another version of the protocol"
+
+
+def why(error: BaseException, request: str, program: ProgramLog | None) -> str:
+    """Say why there is no connection.
+
+    Args:
+        error: What the client raised.
+        request: The request that it was to answer: `initialize` or `tools/list`.
+        program: What its program wrote beside the protocol, if it is one.
+    """
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    match error:
+        case MCPError():
+            text = _refused(error, request, program)
+        case ValidationError():
+            text = unreadable(request, error)
+        case RuntimeError() if "Unsupported protocol version" in str(error):
+            text = f"it speaks a version of the protocol that this client does not: {str(error).rpartition(': ')[2]}"
+        case _:
+            text = reason_of(error)
+    text += _beside(program)
+    return masked(text, in_url(text))  # it may quote the whole address
+
+
+def _refused(error: MCPError, request: str, program: ProgramLog | None) -> str:
+    unknown = f"it does not know the request `{request}`"
+    known = {
+        CONNECTION_CLOSED: f"{_ended(program)} before it answered `{request}`",
+        METHOD_NOT_FOUND: f"{unknown}: it has no tools" if request == LISTING else f"{unknown}, {_OTHER}",
+        UNSUPPORTED_PROTOCOL_VERSION: "it speaks no version of the protocol that this client does",
+    }
+    return known.get(error.code) or reason_of(error)
+
+
+def unreadable(request: str, error: ValidationError) -> str:
+    """Say what is wrong with an answer that has not the protocol's form."""
+    problem = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(map(str, problem["loc"])) or "the whole"
+    return f"its answer to `{request}` has not the form of the protocol, {_OTHER} ({where}: {problem['msg']})"
+
+
+def _ended(program: ProgramLog | None) -> str:
+    if program is None:
+        return "it closed the connection"
+    if program.exit_code is None:
+        return "it closed its output"
+    if program.exit_code < 0:
+        return f"it was ended by signal {-program.exit_code}"
+    return f"it ended with exit code {program.exit_code}"
+
+
+def _beside(program: ProgramLog | None) -> str:
+    if program is None:
+        return ""
+    stray = (
+        f"; its standard output has text in place of messages of the protocol, beginning with {program.stray!r}"
+        if program.stray
+        else ""
+    )
+    last = f"; the end of its standard error: {' | '.join(program.last)}" if program.last else ""
+    return stray + last
