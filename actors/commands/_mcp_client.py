@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from callboard.actors.commands._tools import (
 )
 from callboard.actors.commands._unmatched import nearest
 from callboard.actors.models import ToolInfo
+from callboard.actors.runtime import current_call
 from callboard.actors.servers import UNKNOWN, check_needs
 from callboard.config import McpTool, in_url, masked
 from callboard.messages import CommandType, Effect, Hazard, SettingsError, reason_of
@@ -29,6 +31,7 @@ from callboard.messages import CommandType, Effect, Hazard, SettingsError, reaso
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import Tool
     from pydantic import JsonValue
 
@@ -117,10 +120,8 @@ class McpSession:
         for name in self._server.tools.keys() - set(names):
             yield f"mcpServers.{self.name}.tools: the server has no tool {name!r}{nearest(name, names)}"
 
-    async def call(
-        self, tool: str, arguments: Mapping[str, JsonValue], pictures: list[bytes] | None = None
-    ) -> JsonValue:
-        """Call a tool over the protocol; pictures in its answer are added to `pictures`.
+    async def call(self, tool: str, arguments: Mapping[str, JsonValue], deed: Deed | None = None) -> JsonValue:
+        """Call a tool over the protocol, as `deed`: it gets the pictures of the answer, and what is told meanwhile.
 
         Raises:
             ToolFailure: If it answered with an error.
@@ -129,12 +130,12 @@ class McpSession:
         """
         connection = await self.connected()
         try:
-            answer = answer_of(await connection.call(tool, arguments))
+            answer = answer_of(await connection.call(tool, arguments, _progress_of(deed)))
         except asyncio.CancelledError:  # it took too long, or its task was stopped: the server may hang
             self._checking = asyncio.ensure_future(connection.check())
             raise
-        if pictures is not None:
-            pictures += answer.pictures
+        if deed is not None:
+            deed.pictures += answer.pictures
         return answer.value
 
     async def connected(self) -> McpConnection:
@@ -175,6 +176,21 @@ class McpSession:
             msg = f"the MCP server {self.name} went away; it was started anew {tried}, and is not once more for now"
             raise ConnectionError(msg)
         self._anew.append(now)
+
+
+def _progress_of(deed: Deed | None) -> ProgressFnT | None:
+    """Make what tells a server's progress as that of a call; None if nothing takes it."""
+    if deed is None or deed.keeper is None:
+        return None
+    with deed.active():
+        call = current_call()
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        share = progress / total if total and math.isfinite(progress / total) else None
+        said = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
+        call.progress(message or said, None if share is None else min(1.0, max(0.0, share)))
+
+    return tell
 
 
 async def open_sessions(sessions: Sequence[McpSession]) -> dict[str, str]:
@@ -288,7 +304,7 @@ class RemoteTool(BoundTool):
         with deed.committing():
             pass
         try:
-            return await self._session.call(self._tool.name, arguments, deed.pictures)
+            return await self._session.call(self._tool.name, arguments, deed)
         except ConnectionLostError as error:
             if self.info.effect is Effect.READ:
                 msg = f"{error}; it only reads"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from mcp.client._transport import TransportStreams
+    from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import CallToolResult, Tool
     from pydantic import JsonValue
 
@@ -108,8 +109,10 @@ class McpConnection:
             self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
-    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> CallToolResult:
-        """Call a tool.
+    async def call(
+        self, tool: str, arguments: Mapping[str, JsonValue], progress: ProgressFnT | None = None
+    ) -> CallToolResult:
+        """Call a tool; `progress` gets what the server tells of it meanwhile.
 
         Raises:
             ConnectionLostError: If the server went away meanwhile.
@@ -121,7 +124,7 @@ class McpConnection:
         failed: list[Exception] = []
         before = not_sent.set(failed)
         try:
-            return await self._client.call_tool(tool, dict(arguments))
+            return await self._client.call_tool(tool, dict(arguments), progress_callback=progress)
         except MCPError as error:
             if failed:
                 self._lose()

@@ -72,6 +72,14 @@ def words() -> str:
 
 
 @server.tool()
+async def count(steps: int, total: float | None, ctx: Context) -> int:
+    """Tell how far it is."""
+    for step in range(1, steps + 1):
+        await ctx.report_progress(step, total, None)
+    return steps
+
+
+@server.tool()
 def pid() -> int:
     """Say which process this is."""
     return os.getpid()
