@@ -1,0 +1,79 @@
+"""A supervisor with five MCP servers of third parties: skipped where node or a server is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pinned import OUTDATED, SERVERS, Pinned
+
+from callboard import FunctionModel, ModelRequest, Settings, Supervisor
+
+DENIED = ("*.get-env", "*.write_file", "*.delete_entities", "*.git_commit", "*.convert_time")
+
+
+def program_of(server: Pinned) -> str:
+    """Give the path of a server's program, or skip the test; with ``REQUIRE_MCP_SERVERS`` it fails."""
+    if server.missing and os.environ.get("REQUIRE_MCP_SERVERS"):
+        pytest.fail(server.missing)
+    if server.missing:
+        pytest.skip(server.missing)
+    return str(server.path)
+
+
+@pytest.fixture(scope="session")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder with a Git repository and a file."""
+    folder = tmp_path_factory.mktemp("workspace")
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)  # noqa: S607 - whichever git there is
+    (folder / "hello.txt").write_text("hello", encoding="utf-8")
+    return folder
+
+
+def host(request: ModelRequest) -> dict[str, Any]:
+    """Assign the request to the server that it names first, and finish with what came of it."""
+    if request.subtasks:
+        return {"Status": "FINISH", "Result": request.subtasks[-1].output}
+    name = request.request.partition(".")[0]
+    return {"Status": "ASSIGN", "ControlText": name, "Current Sub-Task": request.request}
+
+
+@pytest.fixture(scope="session")
+def calls() -> dict[str, dict[str, Any]]:
+    """Give the arguments that an agent calls a tool with, by the tool's name."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def supervisor(workspace: Path, calls: dict[str, dict[str, Any]]) -> Iterator[Supervisor]:
+    """Run all five; an agent calls the tool that its request names once."""
+    commands: dict[str, dict[str, Any]] = {server.name: {"command": program_of(server)} for server in SERVERS}
+    commands["everything"]["args"] = ["stdio"]
+    commands["filesystem"]["args"] = [str(workspace)]
+    commands["memory"]["env"] = {"MEMORY_FILE_PATH": str(workspace / "memory.jsonl")}
+    commands["git"]["args"] = ["--repository", str(workspace)]
+    commands["time"]["args"] = ["--local-timezone", "UTC"]
+
+    def app(request: ModelRequest) -> dict[str, Any]:
+        if request.call > 1:
+            return {"Status": "FAIL"}
+        return {"Status": "FINISH", "Function": request.request, "Args": calls[request.request]}
+
+    settings = Settings.load(
+        mcpServers=commands,
+        policy=[*({"verdict": "deny", "tool": tool} for tool in DENIED), {"verdict": "allow", "tool": "*"}],
+        supervision={"intensity": 20},
+    )
+    models = {"host": FunctionModel(host), "app": FunctionModel(app)}
+    with Supervisor.start(settings, models=models) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def outdated() -> str:
+    """Give the path of a program that does not go with its SDK."""
+    return program_of(OUTDATED)
