@@ -15,7 +15,7 @@ from callboard.config._private import make_private, open_private
 from callboard.config._prompts import load_prompts
 from callboard.config._providers import COMPATIBLE, Provider
 from callboard.config._redactor import REFERENCE, Redactor
-from callboard.config._secrets import MASK, in_url, masked
+from callboard.config._secrets import MASK, in_url, like_a_key, masked
 from callboard.config._sections import (
     BlackboardSettings,
     Documents,
@@ -75,6 +75,7 @@ __all__ = [
     "in_force",
     "in_url",
     "keys_of",
+    "like_a_key",
     "load_prompts",
     "load_yaml",
     "log_line",

@@ -109,6 +109,9 @@ class EventName(Term):
     """An agent waits for a person's answer; ``picture`` is the file that shows what is meant, if there is one."""
     QUESTION_ANSWERED = "question.answered"
     """A question was answered, its deadline passed, or it was withdrawn with its work."""
+    QUESTION_DECLINED = "question.declined"
+    """An MCP `server` wanted to ask a person something while it ran the call of `tool`, and got no answer; `reason`
+    says why."""
     MESSAGE_STALE = "message.stale"
     """A message came too late and was dropped."""
     TARGET_ABANDONED = "target.abandoned"

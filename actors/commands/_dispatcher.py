@@ -58,7 +58,7 @@ class Dispatcher:
         lease.deed, deed.effect = deed, effect
         start = time.perf_counter()
         value, error, in_doubt, broke = None, "", False, False
-        limit = self._clock.timeout(command.timeout)
+        limit = deed.limit = self._clock.timeout(command.timeout)
         try:
             async with limit:
                 with deed.committing():

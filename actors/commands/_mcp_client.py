@@ -9,6 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands._canonical import by_schema
+from callboard.actors.commands._mcp_calls import RunningCalls
 from callboard.actors.commands._mcp_connection import About, ConnectionLostError, McpConnection, Tell
 from callboard.actors.commands._mcp_content import answer_of
 from callboard.actors.commands._mcp_program import program_needed
@@ -70,6 +71,7 @@ class McpSession:
         self._server = server
         self._settings = settings
         self._tell = tell
+        self._calls = RunningCalls(name, tell, asks=settings.system.ask_question)
         self._connection: McpConnection | None = None
         self._tools: tuple[Tool, ...] = ()
         self._closed = False
@@ -86,7 +88,7 @@ class McpSession:
             SettingsError: If the server can't be started or reached in time.
         """
         check_needs((f"mcpServers.{self.name}", need) for need in program_needed(self._server))
-        self._connection = McpConnection(self.name, self._server, self._settings, self._tell)
+        self._connection = self._new_connection()
         try:
             await self._connection.open()
         except Exception as error:
@@ -96,6 +98,9 @@ class McpSession:
             raise SettingsError(msg) from error
         self._tools = self._connection.tools
         self.about = self._connection.about
+
+    def _new_connection(self) -> McpConnection:
+        return McpConnection(self.name, self._server, self._settings, self._tell, self._calls.elicit)
 
     async def close(self) -> None:
         """Disconnect for good; a program that was started is ended."""
@@ -130,7 +135,8 @@ class McpSession:
         """
         connection = await self.connected()
         try:
-            answer = answer_of(await connection.call(tool, arguments, _progress_of(deed)))
+            with self._calls.run(tool, deed):
+                answer = answer_of(await connection.call(tool, arguments, _progress_of(deed)))
         except asyncio.CancelledError:  # it took too long, or its task was stopped: the server may hang
             self._checking = asyncio.ensure_future(connection.check())
             raise
@@ -154,7 +160,7 @@ class McpSession:
             if not self._connection.connected:
                 self._count()
                 await self._connection.close()
-                self._connection = McpConnection(self.name, self._server, self._settings, self._tell)
+                self._connection = self._new_connection()
                 try:
                     await self._connection.open()
                 except Exception as error:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from mcp.client._transport import TransportStreams
+    from mcp.client.session import ElicitationFnT
     from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import CallToolResult, Tool
     from pydantic import JsonValue
@@ -55,13 +56,14 @@ class About(NamedTuple):
 class McpConnection:
     """A client of one server. Its task opens and closes it; any task on the same loop may call tools."""
 
-    def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell) -> None:
+    def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell, elicit: ElicitationFnT) -> None:
         self.tools: tuple[Tool, ...] = ()
         self.about = About()
         self._name = name
         self._server = server
         self._settings = settings
         self._tell = tell
+        self._elicit = elicit
         self._program: ProgramLog | None = None
         self._request = "initialize"
         """What the server is to answer while the connection is made."""
@@ -160,7 +162,7 @@ class McpConnection:
         try:
             async with AsyncExitStack() as stack:
                 transport = _listened(await self._transport(stack), self._lose)
-                self._client = await stack.enter_async_context(Client(transport))
+                self._client = await stack.enter_async_context(Client(transport, elicitation_callback=self._elicit))
                 self._request = LISTING
                 self.tools = tuple([tool async for tool in _listed(self._client)])
                 info = self._client.server_info

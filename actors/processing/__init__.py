@@ -3,6 +3,7 @@
 from callboard.actors.processing._action_list import SOMEBODY
 from callboard.actors.processing._agents import AGENTS, MACHINES, ON_TARGET, pipeline
 from callboard.actors.processing._answers import decision_of
+from callboard.actors.processing._asking import CallAsks, CallAsksNoMore
 from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._middleware import PhaseCall, retried, timed
 from callboard.actors.processing._phases import Acted, Context, Meter, Services, Strategies
@@ -20,6 +21,8 @@ __all__ = [
     "SOMEBODY",
     "Acted",
     "AgentSpec",
+    "CallAsks",
+    "CallAsksNoMore",
     "CallRecord",
     "Context",
     "Meter",

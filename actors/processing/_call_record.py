@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.journal import Row
-from callboard.messages import EventName, Foreseen, Note, Noted
+from callboard.messages import EventName, Foreseen, Note, Noted, Question
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
-    from callboard.messages import Command
+    from callboard.messages import AskedQuestion, Command
 
 
 class CallRecord:
@@ -25,6 +25,7 @@ class CallRecord:
         self._run = run
         self._command = command
         self.session = run.assign.session or run.assign.task_id
+        self._asked = 0
 
     def foresee(self, path: str, before: str, after: str, answer: JsonValue) -> None:
         """Note what the call is about to write, so that a crash leaves no doubt."""
@@ -55,3 +56,33 @@ class CallRecord:
         """Keep a file beside the journal."""
         command = self._command
         return self._context.services.journal.artifacts.keep(command.task_id, command.call_id, content, suffix)
+
+    async def ask(self, questions: tuple[AskedQuestion, ...]) -> tuple[str, ...] | None:
+        """Ask a person while the call waits; no clock of the call, the step or the task runs meanwhile."""
+        context, assign, services = self._context, self._run.assign, self._context.services
+        redactor = services.secrets.redactor(assign.task_id)
+        self._asked += 1
+        question = Question(
+            id=f"{self._command.call_id}/ask-{self._asked}",
+            task_id=assign.task_id,
+            run_id=assign.run_id,
+            token=assign.token,
+            address=assign.address,
+            questions=tuple(redactor.redact(question) for question in questions),
+            deadline=services.clock.now() + services.settings.limits.question_seconds,
+        )
+        deed = context.lease.deed
+        limits = [each for each in (context.meter.limit, deed.limit if deed is not None else None) if each is not None]
+        for limit in limits:
+            limit.hold()
+        try:
+            answer = await services.people.ask(question)
+        finally:
+            for limit in limits:
+                limit.release()
+        if answer is None:
+            return None
+        if any(redactor.text(text) != text for text in answer.texts):
+            msg = "what was answered holds a secret of the task or the settings"
+            raise ValueError(msg)
+        return answer.texts

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from callboard.actors.commands import stopped
 from callboard.actors.journal import Row
+from callboard.actors.processing._asking import PeopleLine
 from callboard.actors.processing._shared import SharedNotes
 from callboard.messages import AgentKind, Held, LeaseVoidError, Usage
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal import Journal
     from callboard.actors.models import Model
     from callboard.actors.processing._spec import AgentSpec
-    from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Lanes, Lease
+    from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Lanes, Lease, TimeLimit
     from callboard.actors.states import AgentStateManager, OnTheWay, Run, Unfinished
     from callboard.config import Settings
     from callboard.messages import (
@@ -51,6 +52,7 @@ class Services:
     agents: Mapping[str, AgentSpec]
     """The kinds of agents that there are, by name."""
     shared: SharedNotes = field(default_factory=SharedNotes)
+    people: PeopleLine = field(default_factory=PeopleLine)
 
 
 @dataclass
@@ -67,6 +69,8 @@ class Meter:
     """Whether a FINISH was sent back, because nothing had been done."""
     seen: Observation | None = None
     """What the step saw at its beginning."""
+    limit: TimeLimit | None = None
+    """The step's time limit; it stands still while a call asks a person."""
     doubt: CommandResult | None = None
     """What is known of a command that a crash broke off, until it is known whether it was done."""
 

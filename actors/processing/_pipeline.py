@@ -82,7 +82,7 @@ class Pipeline:
         budget = budgets.step(assign.task_id, assign.run_id)
         if run.grants:
             budget.grant(assign.run_id, run.grants)
-        limit = self.context.services.clock.timeout(seconds)
+        limit = meter.limit = self.context.services.clock.timeout(seconds)
         try:
             if steps:
                 budget.reserve(steps=steps, **self._new_rounds(run))

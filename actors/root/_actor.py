@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pykka
 
 from callboard.actors.agent import Backstage
-from callboard.actors.processing import pipeline
+from callboard.actors.processing import CallAsks, CallAsksNoMore, pipeline
 from callboard.actors.root._children import Children
 from callboard.actors.root._clocks import Stopwatches
 from callboard.actors.root._crashes import Crashes
@@ -104,6 +104,7 @@ class Root(ScheduledActor):
             agents=services.agents,
         )
         self._services = services
+        services.people.post = self._post
         tasks, outbox, clocks = (
             TaskBook(),
             Outbox(journal, clock, services.secrets.redact),
@@ -172,6 +173,10 @@ class Root(ScheduledActor):
                 return self._answer(self._stops.pause(message))
             case Question() | ApprovalRequest():
                 return self._ask_person(message)
+            case CallAsks():
+                return self._ask_for_call(message)
+            case CallAsksNoMore(question=over):
+                return self._parts.people.withdraw_calls(over.task_id, over.id)
             case Answer() | ApprovalAnswer():
                 self._parts.people.answer(message)
                 return self._answer(None)
@@ -460,6 +465,14 @@ class Root(ScheduledActor):
         record = self._running(ask.task_id, ask.run_id, ask.token, type(ask).__name__)
         if record is not None and record.stopping is None and not self._desk.has(ask.id):
             self._parts.people.ask(ask)
+
+    def _ask_for_call(self, asks: CallAsks) -> None:
+        question = asks.question
+        record = self._running(question.task_id, question.run_id, question.token, "CallAsks")
+        if record is None or record.stopping is not None or record.suspended:
+            asks.reply(None)
+        else:
+            self._parts.people.ask(question, asks.reply)
 
     def _status(self) -> SupervisorStatus:
         return SupervisorStatus(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,6 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pydantic import JsonValue
 
     from callboard.actors.root._children import Children
@@ -28,12 +27,15 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import Alarm, Clock
 
 Ask = Question | ApprovalRequest
+Reply = Callable[[Answer | None], None]
 
 
 @dataclass(frozen=True)
 class _Open:
     ask: Ask
     alarm: Alarm | None
+    reply: Reply | None
+    """Takes the answer to a running call's question; its agent is told nothing, and the journal keeps nothing."""
 
 
 class Desk:
@@ -54,9 +56,9 @@ class Desk:
         self._post = post
         self._open: dict[str, _Open] = {}
 
-    def ask(self, ask: Ask) -> None:
+    def ask(self, ask: Ask, reply: Reply | None = None) -> None:
         """Put something on the desk, with an alarm for its deadline, and tell of it."""
-        self.put(ask)
+        self.put(ask, reply)
         name = EventName.QUESTION_ASKED if isinstance(ask, Question) else EventName.APPROVAL_REQUESTED
         hidden = {"observation", "token", "picture", "before"}
         content = ask.model_dump(mode="json", exclude=hidden, exclude_defaults=True)
@@ -64,14 +66,14 @@ class Desk:
         told = {} if picture is None else {"picture": self._recorder.picture_path(picture)}
         self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, request=content, **told)
 
-    def put(self, ask: Ask) -> None:
+    def put(self, ask: Ask, reply: Reply | None = None) -> None:
         """Put something on the desk, with an alarm for its deadline."""
         alarm = None
         if ask.deadline is not None:
             then = ask.at_deadline if isinstance(ask, ApprovalRequest) else AtDeadline.FAIL
             expired = RequestExpired(id=ask.id, task_id=ask.task_id, at_deadline=then)
             alarm = self._clock.after(ask.deadline - self._clock.now(), lambda: self._post(expired))
-        self._open[ask.id] = _Open(ask, alarm)
+        self._open[ask.id] = _Open(ask, alarm, reply)
 
     def has(self, request_id: str) -> bool:
         """Say whether something waits for a person."""
@@ -110,14 +112,28 @@ class Desk:
     def withdraw(self, task_id: str, run_id: str = "*") -> tuple[Ask, ...]:
         """Take away all of a task, or of one run of it, and return what was asked."""
         asks = [entry.ask for entry in self._open.values() if entry.ask.task_id == task_id]
-        gone = tuple(self._close(ask.id) for ask in asks if run_id in {"*", ask.run_id})
-        for ask in gone:
-            self._tell_answered(ask, {"id": ask.id, "withdrawn": True})
-        return gone
+        return tuple(self._withdraw(ask.id) for ask in asks if run_id in {"*", ask.run_id})
+
+    def withdraw_calls(self, task_id: str, request_id: str = "*") -> tuple[Ask, ...]:
+        """Take away what running calls of a task ask, or one such question, and return what was asked."""
+        open_ = [entry.ask for entry in self._open.values() if entry.reply is not None and entry.ask.task_id == task_id]
+        return tuple(self._withdraw(ask.id) for ask in open_ if request_id in {"*", ask.id})
+
+    def _withdraw(self, request_id: str) -> Ask:
+        reply = self._open[request_id].reply
+        ask = self._close(request_id)
+        if reply is not None:
+            reply(None)
+        self._tell_answered(ask, {"id": ask.id, "withdrawn": True})
+        return ask
 
     def _settle(self, answer: Answer | ApprovalAnswer | RequestExpired, content: dict[str, JsonValue]) -> Ask:
+        reply = self._open[answer.id].reply
         ask = self._close(answer.id)
-        self._outbox.keep(ask.task_id, ask.run_id, answer, self._children.sender(ask.address, answer))
+        if reply is None:
+            self._outbox.keep(ask.task_id, ask.run_id, answer, self._children.sender(ask.address, answer))
+        else:
+            reply(answer if isinstance(answer, Answer) else None)
         self._tell_answered(ask, content)
         return ask
 

@@ -9,7 +9,7 @@ from callboard.messages import ApprovalAnswer, ApprovalRequest
 if TYPE_CHECKING:
     from callboard.actors.commands import Approved
     from callboard.actors.root._clocks import Stopwatches
-    from callboard.actors.root._desk import Ask, Desk
+    from callboard.actors.root._desk import Ask, Desk, Reply
     from callboard.messages import Answer, RequestExpired
 
 
@@ -24,9 +24,9 @@ class People:
         self._clocks = clocks
         self._approved = approved
 
-    def ask(self, ask: Ask) -> None:
-        """Ask a person; the clocks of the task and of the run stand still."""
-        self._desk.ask(ask)
+    def ask(self, ask: Ask, reply: Reply | None = None) -> None:
+        """Ask a person; the clocks of the task and of the run stand still. `reply` is a running call's."""
+        self._desk.ask(ask, reply)
         self._stand_still(ask)
 
     def restore(self, ask: Ask) -> None:
@@ -66,6 +66,11 @@ class People:
     def withdraw(self, task_id: str, run_id: str = "*") -> None:
         """Take away what a run that is stopped or over asked; the task's clock goes on."""
         for ask in self._desk.withdraw(task_id, run_id):
+            self._go_on(ask)
+
+    def withdraw_calls(self, task_id: str, request_id: str = "*") -> None:
+        """Take away what running calls ask: they are over, or the supervisor stops."""
+        for ask in self._desk.withdraw_calls(task_id, request_id):
             self._go_on(ask)
 
     def _go_on(self, ask: Ask) -> None:

@@ -106,6 +106,7 @@ class Stops:
     def suspend(self, record: TaskRecord) -> None:
         """Leave a task to whoever opens the journal next: no action begins any more, and what runs may end."""
         record.suspended = True
+        self._parts.people.withdraw_calls(record.task.id)
         for run in record.runs.values():
             if run.token:
                 self._parts.leases.suspend(run.token)

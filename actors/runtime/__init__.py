@@ -2,7 +2,7 @@
 
 from callboard.actors.runtime._budget import BudgetNode, Budgets
 from callboard.actors.runtime._call import MOST_PICTURE_BYTES, MOST_PICTURES, PNG, Call, CallKeeper, current_call
-from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, VirtualClock
+from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, TimeLimit, VirtualClock
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
 from callboard.actors.runtime._lease import Deed, Lease, Leases, committing, foresee, post_note
@@ -42,6 +42,7 @@ __all__ = [
     "Scheduler",
     "Subscriber",
     "SystemClock",
+    "TimeLimit",
     "VirtualClock",
     "Watchdog",
     "committing",

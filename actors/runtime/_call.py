@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.runtime._lease import Deed
+    from callboard.messages import AskedQuestion
 
 LONGEST = 4_000
 """The most characters of a note of a call."""
@@ -50,6 +51,14 @@ class CallKeeper(Protocol):
 
     def artifact(self, content: bytes, suffix: str) -> Path:
         """Keep a file."""
+        ...
+
+    async def ask(self, questions: tuple[AskedQuestion, ...]) -> tuple[str, ...] | None:
+        """Ask a person, on the event loop; the call's time stands still. None: there will be no answer.
+
+        Raises:
+            ValueError: If an answer holds a secret, which the tool must not get in this way.
+        """
         ...
 
 

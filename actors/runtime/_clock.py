@@ -44,6 +44,12 @@ class TimeLimit(Protocol):
         """Say whether it was this limit that cancelled."""
         ...
 
+    def hold(self) -> None:
+        """Stand still, while a person is asked; without effect before the beginning and after the end."""
+
+    def release(self) -> None:
+        """Go on with the time that was left."""
+
     async def __aenter__(self) -> object:
         """Begin."""
         ...
@@ -125,7 +131,7 @@ class SystemClock(Clock):
 
     def timeout(self, seconds: Seconds) -> TimeLimit:
         """Limit on the loop's own clock: no other thread has to wake up for it."""
-        return asyncio.timeout(seconds)
+        return _LoopTimeout(seconds)
 
     def start(self) -> None:
         """Start the thread."""
@@ -196,6 +202,40 @@ class VirtualClock(Clock):
             alarm.callback()
 
 
+class _LoopTimeout:
+    """A limit on the loop's clock."""
+
+    def __init__(self, seconds: Seconds) -> None:
+        self._limit = asyncio.timeout(seconds)
+        self._running = False
+        self._left: float | None = None
+
+    def expired(self) -> bool:
+        return self._limit.expired()
+
+    def hold(self) -> None:
+        due = self._limit.when()
+        if self._running and due is not None and not self.expired():
+            self._left = due - asyncio.get_running_loop().time()
+            self._limit.reschedule(None)
+
+    def release(self) -> None:
+        if self._running and self._left is not None:
+            self._limit.reschedule(asyncio.get_running_loop().time() + self._left)
+            self._left = None
+
+    async def __aenter__(self) -> Self:
+        await self._limit.__aenter__()
+        self._running = True
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._running = False
+        await self._limit.__aexit__(kind, error, traceback)
+
+
 class _VirtualTimeout:
     """A limit without a deadline of its own; the clock's alarm makes it due."""
 
@@ -207,6 +247,15 @@ class _VirtualTimeout:
 
     def expired(self) -> bool:
         return self._limit.expired()
+
+    def hold(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._seconds = max(0.0, self._alarm.due - self._clock.elapsed())
+
+    def release(self) -> None:
+        if self._alarm is not None and self._alarm.cancelled:
+            self._alarm = self._clock.after(self._seconds, functools.partial(self._ring, asyncio.get_running_loop()))
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()

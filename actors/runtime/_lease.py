@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.runtime._call import CallKeeper
+    from callboard.actors.runtime._clock import TimeLimit
     from callboard.messages import Command, CommandResult, Effect, Observation, Usage
 
 
@@ -104,6 +105,8 @@ class Deed:
         self._on_late = on_late
         self.deadline = float("inf") if command is None else time.monotonic() + command.timeout
         """When the call is given up, in seconds of `time.monotonic`."""
+        self.limit: TimeLimit | None = None
+        """What gives it up then; it stands still while a person is asked."""
         self.quiet_until = 0.0
         """Before that no progress is told."""
         self.artifacts: list[str] = []

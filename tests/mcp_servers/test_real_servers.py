@@ -127,6 +127,14 @@ def test_a_call_in_which_its_server_is_killed_is_in_doubt(supervisor, calls, unt
     assert ended.data["error"] == "the MCP server everything went away during the call: whether it was done is in doubt"
 
 
+def test_a_form_of_a_server_is_filled_in_by_a_person(supervisor, calls, until):
+    calls["everything.trigger-elicitation-request"] = {}
+    handle = supervisor.submit(Task(request="everything.trigger-elicitation-request", target="everything"))
+    asked = until(handle, EventName.QUESTION_ASKED).data["request"]
+    handle.answer(asked["id"], "decline")
+    assert "declined" in handle.result(PATIENCE).output
+
+
 def test_a_picture_that_a_server_answers_is_kept(supervisor, calls):
     calls["everything.get-tiny-image"] = {}
     result = supervisor.submit(Task(request="everything.get-tiny-image", target="everything")).result(PATIENCE)

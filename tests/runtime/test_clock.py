@@ -183,3 +183,40 @@ def test_a_callback_that_does_not_return_is_reported_by_stop():
     assert not clock.stop(0.01)
     let_go.set()
     assert clock.stop(PATIENCE)
+
+
+@pytest.mark.parametrize("make", [lambda: SystemClock("test"), VirtualClock])
+async def test_a_limit_that_is_held_does_not_run_out(make):
+    clock = make()
+    async with clock.timeout(0.01) as limit:
+        limit.hold()
+        if isinstance(clock, VirtualClock):
+            clock.advance(1000)
+        await asyncio.sleep(0.05)
+        assert not limit.expired()
+        limit.release()
+        if isinstance(clock, VirtualClock):
+            clock.advance(0.001)
+            await asyncio.sleep(0)
+            assert not limit.expired()
+    limit.hold()
+    limit.release()
+    assert not limit.expired()
+
+
+@pytest.mark.parametrize("make", [lambda: SystemClock("test"), VirtualClock])
+async def test_a_limit_that_was_released_runs_out(make):
+    clock = make()
+    limit = clock.timeout(0.01)
+
+    async def wait():
+        async with limit:
+            limit.hold()
+            limit.release()
+            if isinstance(clock, VirtualClock):
+                clock.advance(0.02)
+            await asyncio.sleep(PATIENCE)
+
+    with pytest.raises(TimeoutError):
+        await wait()
+    assert limit.expired()

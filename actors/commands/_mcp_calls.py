@@ -1,0 +1,98 @@
+"""The calls that an MCP server runs now: what it asks of a person is asked for the call that it belongs to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mcp_types import ElicitResult
+
+from callboard.actors.commands._mcp_elicitation import DeclinedError, fill_in
+from callboard.messages import EventName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mcp.client.session import ClientRequestContext
+    from mcp_types import ElicitRequestParams
+
+    from callboard.actors.runtime import CallKeeper, Deed
+
+
+@dataclass(eq=False)
+class _Running:
+    tool: str
+    deed: Deed | None
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    asking: set[asyncio.Task[ElicitResult]] = field(default_factory=set)
+
+
+_current: ContextVar[_Running | None] = ContextVar("callboard_mcp_call", default=None)
+
+
+class RunningCalls:
+    """The running calls of one server. Runs on the event loop."""
+
+    def __init__(self, server: str, tell: Callable[..., None], *, asks: bool) -> None:
+        """Make them; `asks` says whether people are asked at all."""
+        self._server = server
+        self._tell = tell
+        self._asks = asks
+        self._running: list[_Running] = []
+
+    @contextlib.contextmanager
+    def run(self, tool: str, deed: Deed | None) -> Iterator[None]:
+        """Count a call as running; at its end what it asks is taken back."""
+        call = _Running(tool, deed)
+        self._running.append(call)
+        before = _current.set(call)
+        try:
+            yield
+        finally:
+            _current.reset(before)
+            self._running.remove(call)
+            for asking in call.asking:
+                asking.cancel()
+
+    async def elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 - the client's interface
+        """Ask a person what the server wants to know; what can't be asked is declined, with an event."""
+        call = _current.get() or (self._running[0] if len(self._running) == 1 else None)
+        try:
+            return await self._asked(call, params)
+        except DeclinedError as error:
+            deed = call.deed if call is not None else None
+            task_id = deed.command.task_id if deed is not None and deed.command is not None else ""
+            about = {"server": self._server, "tool": call.tool if call is not None else "", "reason": str(error)}
+            self._tell(EventName.QUESTION_DECLINED, task_id=task_id, **about)
+            return ElicitResult(action="decline")
+
+    async def _asked(self, call: _Running | None, params: ElicitRequestParams) -> ElicitResult:
+        if not self._asks:
+            msg = "system.ask_question is off: nobody will answer"
+            raise DeclinedError(msg)
+        if call is None:
+            msg = f"{len(self._running) or 'no'} calls are running, and nothing tells which one it belongs to"
+            raise DeclinedError(msg)
+        if call.deed is None or call.deed.keeper is None:
+            msg = "the call is not an agent's"
+            raise DeclinedError(msg)
+        asking = asyncio.ensure_future(self._fill_in(call, params, call.deed.keeper))
+        call.asking.add(asking)
+        try:
+            return await asking
+        except asyncio.CancelledError:
+            if call in self._running:  # the server takes its question back, or the connection ends
+                asking.cancel()
+                raise
+            return ElicitResult(action="cancel")
+        except ValueError as error:
+            raise DeclinedError(str(error)) from error
+        finally:
+            call.asking.discard(asking)
+
+    async def _fill_in(self, call: _Running, params: ElicitRequestParams, keeper: CallKeeper) -> ElicitResult:
+        async with call.turn:  # people are asked one thing at a time
+            return await fill_in(self._server, call.tool, params, keeper.ask)

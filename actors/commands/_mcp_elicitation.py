@@ -1,0 +1,150 @@
+"""Forms that an MCP server wants a person to fill in while it runs a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mcp_types import ElicitRequestFormParams, ElicitResult
+
+from callboard.actors.commands._tools import schema_problem
+from callboard.config import like_a_key
+from callboard.messages import AskedQuestion, encodable
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from mcp_types import ElicitRequestParams
+    from pydantic import JsonValue
+
+    Ask = Callable[[tuple[AskedQuestion, ...]], Awaitable[tuple[str, ...] | None]]
+
+ANSWER, DECLINE, CANCEL = "answer", "decline", "cancel"
+YES, NO = "yes", "no"
+LEAVE_OUT = "leave out"
+"""The choice of a field that need not be filled in; a free text is left empty instead."""
+TRIES = 3
+"""How often a person is asked again for what does not fit the form."""
+MOST_FIELDS = 20
+MOST_CHOICES = 50
+_LONGEST = 1_000
+
+
+class DeclinedError(Exception):
+    """A person is not asked, or the answer not sent on; the text says why."""
+
+
+@dataclass(frozen=True)
+class _Field:
+    name: str
+    schema: Mapping[str, Any]
+    required: bool
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        if self.schema.get("type") == "boolean":
+            offered = [YES, NO]
+        else:
+            titled = self.schema.get("oneOf") or ()
+            offered = [str(value) for value in self.schema.get("enum") or [each.get("const") for each in titled]]
+        return (*offered, LEAVE_OUT) if offered and not self.required else tuple(offered)
+
+    def question(self, problem: str) -> AskedQuestion:
+        title = str(self.schema.get("title") or self.name)
+        about = self.schema.get("description")
+        text = f"{title}: {about}" if about else title
+        if self.schema.get("type") == "array":
+            text = f"{text} (several are separated by commas)"
+        hint = "" if self.required or self.choices else " (may be left empty)"
+        return AskedQuestion(text=_short(f"{problem}{text}{hint}"), choices=self.choices)
+
+    def value(self, text: str) -> JsonValue:
+        """Read an answer.
+
+        Raises:
+            ValueError: If it is no number where one is wanted.
+        """
+        match self.schema.get("type"):
+            case "boolean":
+                return text == YES
+            case "integer":
+                return int(text)
+            case "number":
+                return float(text)
+            case "array":
+                return [part.strip() for part in text.split(",") if part.strip()]
+            case _:
+                return text
+
+
+async def fill_in(server: str, tool: str, params: ElicitRequestParams, ask: Ask) -> ElicitResult:
+    """Ask a person whether to fill in a form, and then for its fields.
+
+    Raises:
+        DeclinedError: If the form may not, or can't, be shown to anybody, or what was answered may not be sent on.
+    """
+    if not isinstance(params, ElicitRequestFormParams):
+        msg = "it wants a person to open an address, which no agent passes on"
+        raise DeclinedError(msg)
+    fields = _fields(params.requested_schema)
+    first = (
+        f"The MCP server {server!r} asks while it runs {tool}: {_short(params.message)!r}. "
+        "What you answer goes to that server: give no password and no key."
+    )
+    said = await ask((AskedQuestion(text=encodable(first), choices=(ANSWER, DECLINE, CANCEL)),))
+    if said is None or said[0] != ANSWER:
+        return ElicitResult(action="decline" if said is not None and said[0] == DECLINE else "cancel")
+    if not fields:
+        return ElicitResult(action="accept", content={})
+    problem: str | None = ""
+    for _ in range(TRIES):
+        shown = f"This did not fit: {problem}. " if problem else ""
+        said = await ask(tuple(field.question(shown if not place else "") for place, field in enumerate(fields)))
+        if said is None:
+            return ElicitResult(action="cancel")
+        try:
+            given = zip(fields, said, strict=True)
+            content: dict[str, Any] = {
+                field.name: field.value(text) for field, text in given if field.required or text not in {"", LEAVE_OUT}
+            }
+        except ValueError as error:
+            problem = str(error)
+            continue
+        problem = schema_problem(params.requested_schema, content)
+        if problem is None:
+            return ElicitResult(action="accept", content=content)
+    return ElicitResult(action="cancel")
+
+
+def _fields(schema: Mapping[str, Any]) -> list[_Field]:
+    """Read the fields of a form.
+
+    Raises:
+        DeclinedError: If it asks for a secret, is too large, or is no form.
+    """
+    try:
+        required = set(schema.get("required") or ())
+        fields = [_Field(str(name), part, name in required) for name, part in schema.get("properties", {}).items()]
+        if any(len(field.choices) > MOST_CHOICES for field in fields) or len(fields) > MOST_FIELDS:
+            msg = f"its form has more than {MOST_FIELDS} fields, or {MOST_CHOICES} choices in one"
+            raise DeclinedError(msg)
+        for field in fields:
+            field.question("")
+    except (AttributeError, TypeError, ValueError) as error:
+        msg = "its form has not the form that the protocol says"
+        raise DeclinedError(msg) from error
+    for field in fields:
+        words = (field.name, str(field.schema.get("title", "")))
+        if field.schema.get("format") == "password" or any(map(_like_a_secret, words)):
+            msg = f"it asks for what looks like a secret: {_short(field.name)!r}"
+            raise DeclinedError(msg)
+    return fields
+
+
+def _like_a_secret(words: str) -> bool:
+    folded = "_".join(words.replace("-", " ").split())
+    return like_a_key(folded)
+
+
+def _short(text: str) -> str:
+    return encodable(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")

@@ -1,0 +1,58 @@
+"""Questions of a running tool call: the agent stays in its state while a person is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.messages import Answer, Question
+
+
+@dataclass(frozen=True)
+class CallAsks:
+    """Tell the switchboard: a running call asks a person."""
+
+    question: Question
+    reply: Callable[[Answer | None], None]
+    """Gets the answer, on any thread; None if there will be none."""
+
+
+@dataclass(frozen=True)
+class CallAsksNoMore:
+    """Tell the switchboard: the call that asked is over."""
+
+    question: Question
+
+
+class PeopleLine:
+    """How running calls reach people; whoever has the desk sets `post`."""
+
+    def __init__(self) -> None:
+        self.post: Callable[[object], None] | None = None
+
+    async def ask(self, question: Question) -> Answer | None:
+        """Ask, and wait for the answer; None if the deadline passed, or the work or the supervisor ends."""
+        if self.post is None:
+            return None
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[Answer | None] = loop.create_future()
+
+        def settle(answer: Answer | None) -> None:
+            if not answered.done():
+                answered.set_result(answer)
+
+        def reply(answer: Answer | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits any more
+                loop.call_soon_threadsafe(settle, answer)
+
+        self.post(CallAsks(question, reply))
+        try:
+            return await answered
+        finally:
+            if answered.cancelled():
+                self.post(CallAsksNoMore(question))
