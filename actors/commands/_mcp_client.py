@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import math
 import time
 from collections import deque
@@ -36,11 +37,14 @@ if TYPE_CHECKING:
     from mcp_types import Tool
     from pydantic import JsonValue
 
+    from callboard.actors.commands._mcp_content import Answer
     from callboard.actors.commands._policy import Asked
     from callboard.actors.runtime import Deed
     from callboard.config import McpServer, Settings
 
 
+COMPARED = 1000
+"""Of how many different calls the latest answer is known."""
 _PLAIN = McpTool()
 
 
@@ -80,6 +84,10 @@ class McpSession:
         """Asks the server whether it is there, after a call that was given up."""
         self._anew: deque[float] = deque()
         """When it was started anew, within the period."""
+        self._answers: dict[bytes, bytes] = {}
+        """The latest answers, by the call; digests of both."""
+        self.changes = 0
+        """How often a call was answered otherwise than the same call before it."""
 
     async def open(self) -> None:
         """Connect and list the tools.
@@ -140,9 +148,21 @@ class McpSession:
         except asyncio.CancelledError:  # it took too long, or its task was stopped: the server may hang
             self._checking = asyncio.ensure_future(connection.check())
             raise
+        self._compare((tool, arguments), answer)
         if deed is not None:
             deed.pictures += answer.pictures
         return answer.value
+
+    def _compare(self, call: object, answer: Answer) -> None:
+        """Notice that a call is answered otherwise than before: something has changed behind the server."""
+        asked, said = (hashlib.sha256(repr(each).encode()) for each in (call, answer.value))
+        for picture in answer.pictures:
+            said.update(picture)
+        before = self._answers.pop(asked.digest(), said.digest())
+        self.changes += before != said.digest()
+        self._answers[asked.digest()] = said.digest()
+        if len(self._answers) > COMPARED:
+            del self._answers[next(iter(self._answers))]
 
     async def connected(self) -> McpConnection:
         """Give a connection that holds, as far as is known; one that was lost is made again.

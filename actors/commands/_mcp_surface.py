@@ -19,11 +19,11 @@ _LONGEST_TITLE = 100
 class McpSurface(Server):
     """Offers one target, whose observation is what the server says of itself; nothing else of it can be seen.
 
-    Its tools are bound by the toolbox. A call changes nothing that an observation shows, so the fingerprint stays what
-    it was, and after a crash it tells nothing of whether a call was done.
+    Its tools are bound by the toolbox. Its fingerprint changes when a call is answered otherwise than the same call
+    before it, so that an agent which waits for something is not taken for one that makes no progress. After a crash it
+    tells nothing of whether a call was done.
     """
 
-    settles = False
     blocks = False
 
     def __init__(self, session: McpSession) -> None:
@@ -44,11 +44,8 @@ class McpSurface(Server):
             address=f"app/mcp/{session.name}",
             server=self.name,
         )
-        self._observation = Observation(
-            window={"title": title, "server": session.name},
-            text=shown,
-            fingerprint=hashlib.sha256(said.encode()).hexdigest(),
-        )
+        self._said = hashlib.sha256(said.encode()).hexdigest()
+        self._observation = Observation(window={"title": title, "server": session.name}, text=shown)
 
     def targets(self) -> Any:  # noqa: ANN401 - a coroutine
         """Offer the server, if it is there or can be started anew.
@@ -62,10 +59,14 @@ class McpSurface(Server):
         await self._session.connected()
         return (self._target,)
 
-    def observe(self, target: Target) -> Observation:  # type: ignore[override]  # noqa: ARG002 - each look is the same
+    def observe(self, target: Target) -> Observation:  # type: ignore[override]  # each look is the same
         """Give what the server says of itself."""
-        return self._observation
+        return self._observation.model_copy(update={"fingerprint": self.fingerprint(target)})
 
     def fingerprint(self, target: Target) -> str:  # noqa: ARG002 - the interface
-        """Give the fingerprint of all its observations."""
-        return self._observation.fingerprint
+        """Give the fingerprint of what the server says of itself, and of the changes that its answers have shown."""
+        return f"{self._said}-{self._session.changes}"
+
+    def busy(self, target: Target) -> bool:  # noqa: ARG002 - the interface
+        """Say that no look has to wait: nothing could be seen of what the server does."""
+        return False

@@ -21,6 +21,7 @@ from support import PATIENCE
 NOTES = '''
 """A third-party MCP server, as an operator would configure it."""
 
+import itertools
 import json
 import os
 import signal
@@ -69,6 +70,15 @@ def refuse_in_text() -> str:
 def words() -> str:
     """Say something in words."""
     return "just words"
+
+
+turns = itertools.count(1)
+
+
+@server.tool()
+def turn() -> int:
+    """Answer otherwise each time."""
+    return next(turns)
 
 
 @server.tool()

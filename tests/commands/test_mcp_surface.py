@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import asynccontextmanager
 
 import pytest
 
 from callboard import Outcome, Task
-from callboard.actors.commands import McpSession, McpSurface
+from callboard.actors.commands import McpSession, McpSurface, _mcp_client
 from callboard.actors.commands._mcp_connection import About
 from callboard.actors.commands._mcp_surface import LONGEST_INSTRUCTIONS
 from callboard.config import McpServer, Settings
@@ -46,6 +47,16 @@ def test_a_host_agent_assigns_to_a_server_and_its_tools_are_called(start, shelf)
     assert result.outcome is Outcome.FINISHED
     assert [(done.address, done.output) for done in result.subtasks] == [("app/mcp/notes", {"result": 5})]
     assert offered[0] == [("memo:one", "memo:one", "app/memo/one"), ("notes", "A shelf of notes", "app/mcp/notes")]
+
+
+@asynccontextmanager
+async def opened(server):
+    session = McpSession("notes", McpServer.model_validate(server), Settings.load())
+    await session.open()
+    try:
+        yield session
+    finally:
+        await session.close()
 
 
 def tools_on(supervisor, seen, *targets):
@@ -98,6 +109,51 @@ def test_an_agent_on_a_server_sees_what_it_says_of_itself(start, shelf):
     assert seen[0].text == "Put notes by key."
     assert seen[0].window == {"title": "A shelf of notes", "server": "notes"}
     assert len({each.fingerprint for each in seen}) == 1
+
+
+@pytest.mark.parametrize(("tool", "outcome"), [("turn", Outcome.FINISHED), ("words", Outcome.FAILED)])
+def test_who_waits_for_another_answer_is_no_loop(start, shelf, tool, outcome):
+    seen = []
+
+    def app(request):
+        seen.append(request.observation.fingerprint)
+        return call(f"notes.{tool}") if request.call < 7 else {"Status": "FINISH"}
+
+    supervisor = start(app=app, mcpServers={"notes": shelf}, policy=ALLOWED)
+    result = supervisor.submit(lone("notes")).result(PATIENCE)
+    assert result.outcome is outcome, result.causes
+    if outcome is Outcome.FINISHED:
+        assert len(set(seen)) == 6  # the first answer has none before it
+    else:
+        assert "no progress" in result.causes[0].reason
+        assert len(set(seen)) == 1
+
+
+def test_other_answers_do_not_outlast_the_limits(start, shelf):
+    supervisor = start(
+        app=lambda _: call("notes.turn"), mcpServers={"notes": shelf}, policy=ALLOWED, limits={"steps": 9}
+    )
+    result = supervisor.submit(lone("notes")).result(PATIENCE)
+    assert result.outcome is Outcome.OUT_OF_BUDGET, result.causes
+    assert result.usage.steps == 9
+
+
+async def test_only_another_answer_to_the_same_call_is_a_change(shelf):
+    async with opened(shelf) as session:
+        for key in ("a", "b", "a"):
+            await session.call("put", {"key": key})
+        assert session.changes == 0
+        await session.call("turn", {})
+        await session.call("turn", {})
+        assert session.changes == 1
+
+
+async def test_of_many_calls_the_oldest_answers_are_forgotten(shelf, monkeypatch):
+    monkeypatch.setattr(_mcp_client, "COMPARED", 2)
+    async with opened(shelf) as session:
+        for key in "abc":
+            await session.call("put", {"key": key})
+        assert len(session._answers) == 2
 
 
 def test_further_kinds_of_agents_may_work_on_a_server(start, shelf):
