@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from callboard.actors.commands._mcp_output import ProgramLog
 from callboard.actors.commands._mcp_transport import BoundedTransport, Program, not_sent, over_stdio
-from callboard.actors.commands._mcp_trouble import LISTING, unreadable, why
+from callboard.actors.commands._mcp_trouble import LISTING, TOO_LONG, unreadable, why
 from callboard.actors.commands._tools import ToolFailure
 from callboard.config import output_redactor
 from callboard.messages import EventName
@@ -135,7 +135,9 @@ class McpConnection:
             if error.code != CONNECTION_CLOSED or not (self._lost or error.message == "Connection closed"):
                 raise  # servers of others use this number for whatever they like
             self._lose()
-            msg = f"the MCP server {self._name} went away during the call"
+            long = self._program is not None and self._program.too_long
+            how = f"sent {TOO_LONG}, which ended the connection" if long else "went away during the call"
+            msg = f"the MCP server {self._name} {how}"
             raise ConnectionLostError(msg) from error
         except ValidationError as error:
             raise ToolFailure(unreadable("tools/call", error)) from error

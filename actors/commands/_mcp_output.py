@@ -32,6 +32,8 @@ class ProgramLog:
         """The last lines of standard error."""
         self.stray = ""
         """The first line of standard output that is no message of the protocol."""
+        self.too_long = False
+        """Whether it wrote a line to standard output that is longer than what is taken."""
         self.exit_code: int | None = None
         """The code with which it ended by itself; negative for a signal. None if it did not."""
 

@@ -103,12 +103,21 @@ async def _hear(
     if process.stdout is None:
         return
     async with heard:
-        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError, ValueError):
-            while line := await process.stdout.readline():  # a ValueError: too long
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
+            while line := await _line_of(process.stdout, log):
                 message = _parsed(line) if len(line) < _LONG else await asyncio.to_thread(_parsed, line)
                 if isinstance(message, Exception):
                     log.strayed(line)
                 await heard.send(message)
+
+
+async def _line_of(stream: asyncio.StreamReader, log: ProgramLog) -> bytes:
+    """Read a line; one that is too long is noted, and taken for the end."""
+    try:
+        return await stream.readline()
+    except ValueError:
+        log.too_long = True
+        return b""
 
 
 def _parsed(line: bytes) -> SessionMessage | Exception:

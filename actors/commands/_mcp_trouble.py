@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from callboard.actors.commands._mcp_output import ProgramLog
 
 LISTING = "tools/list"
+TOO_LONG = "a message that is longer than `max_bytes`"
 _OTHER = "it may be made for another version of the protocol"
 
 
@@ -42,13 +43,16 @@ def why(error: BaseException, request: str, program: ProgramLog | None) -> str:
 
 
 def _refused(error: MCPError, request: str, program: ProgramLog | None) -> str:
+    if (
+        error.code == CONNECTION_CLOSED and error.message == "Connection closed"
+    ):  # servers of others use the number, too
+        return f"{_ended(program)} before it answered `{request}`"
     unknown = f"it does not know the request `{request}`"
     known = {
-        CONNECTION_CLOSED: f"{_ended(program)} before it answered `{request}`",
         METHOD_NOT_FOUND: f"{unknown}: it has no tools" if request == LISTING else f"{unknown}, {_OTHER}",
         UNSUPPORTED_PROTOCOL_VERSION: "it speaks no version of the protocol that this client does",
     }
-    return known.get(error.code) or reason_of(error)
+    return known.get(error.code) or f"it answered `{request}` with an error: {error.message}"
 
 
 def unreadable(request: str, error: ValidationError) -> str:
@@ -61,6 +65,8 @@ def unreadable(request: str, error: ValidationError) -> str:
 def _ended(program: ProgramLog | None) -> str:
     if program is None:
         return "it closed the connection"
+    if program.too_long:
+        return f"it sent {TOO_LONG}"
     if program.exit_code is None:
         return "it closed its output"
     if program.exit_code < 0:

@@ -203,6 +203,8 @@ async def test_a_message_that_is_too_long_ends_the_connection(server, dispatch, 
         ResultStatus.SUCCESS,
     ]
     assert flood.in_doubt
+    over_stdio = "command" in server
+    assert ("sent a message that is longer than `max_bytes`, which ended the connection" in flood.error) is over_stdio
 
 
 async def test_a_server_that_hangs_is_started_anew_by_the_next_use(over_stdio, dispatch, command, monkeypatch, is_gone):

@@ -93,12 +93,23 @@ OTHER = "has not the form of the protocol, it may be made for another version of
             f"{INITIALIZE}\n    return {{'result': {{'tools': [{{'title': 'x'}}]}}}}",
             f"its answer to `tools/list` {OTHER} (tools.0.inputSchema: Field required)",
         ),
+        (
+            "return {'error': {'code': -32000, 'message': 'the licence has expired'}}",
+            "it answered `initialize` with an error: the licence has expired",
+        ),
     ],
-    ids=["no MCP", "no tools", "old", "other answer", "other tools"],
+    ids=["no MCP", "no tools", "old", "other answer", "other tools", "refused"],
 )
 async def test_a_server_of_another_protocol_is_told_in_plain_words(body, expected):
     told = await refused(ANSWERS.format(body=body))
     assert told == expected
+
+
+async def test_a_message_that_is_too_long_is_told_as_such():
+    told = await refused(
+        "import sys; sys.stdout.write('x' * 9_000); sys.stdout.flush(); sys.stdin.read()", max_bytes=1000
+    )
+    assert told == "it sent a message that is longer than `max_bytes` before it answered `initialize`"
 
 
 async def test_the_last_words_hold_no_secret_of_the_settings():
