@@ -42,7 +42,7 @@ CHECK_SECONDS = 5.0
 
 
 class ConnectionLostError(ToolFailure):
-    """The server went away while it was called: nobody knows whether it did what it was asked."""
+    """The server went away while it was called, or can't be understood: whether it did what it was asked is unknown."""
 
 
 class About(NamedTuple):
@@ -140,7 +140,7 @@ class McpConnection:
             msg = f"the MCP server {self._name} {how}"
             raise ConnectionLostError(msg) from error
         except ValidationError as error:
-            raise ToolFailure(unreadable("tools/call", error)) from error
+            raise ConnectionLostError(unreadable("tools/call", error)) from error
         finally:
             not_sent.reset(before)
 

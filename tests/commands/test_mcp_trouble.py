@@ -8,7 +8,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED
 
-from callboard.actors.commands import McpSession, ToolFailure
+from callboard.actors.commands import McpSession
 from callboard.actors.commands._mcp_output import ProgramLog
 from callboard.actors.commands._mcp_trouble import why
 from callboard.config import McpServer, Settings
@@ -119,21 +119,27 @@ async def test_the_last_words_hold_no_secret_of_the_settings():
     assert "xyzzy" not in told
 
 
-async def test_an_answer_to_a_call_in_another_form_fails_in_plain_words():
-    tools = "{'result': {'tools': [{'name': 'do', 'inputSchema': {'type': 'object'}}]}}"
+@pytest.mark.parametrize(
+    ("annotations", "in_doubt", "told"),
+    [("{}", True, ": whether it was done is in doubt"), ("{'readOnlyHint': True}", False, "; it only reads")],
+)
+async def test_an_answer_in_another_form_leaves_a_doubt(dispatch, command, annotations, in_doubt, told):
+    tool = f"{{'name': 'do', 'inputSchema': {{'type': 'object'}}, 'annotations': {annotations}}}"
     body = (
-        f"{INITIALIZE}\n    if request['method'] == 'tools/list': return {tools}\n    "
+        f"{INITIALIZE}\n    if request['method'] == 'tools/list': return {{'result': {{'tools': [{tool}]}}}}\n    "
         "return {'result': {'content': [{'type': 'smell'}]}} if request['method'] == 'tools/call' else "
         "{'error': {'code': -32601, 'message': 'no'}}"
     )
-    given = {"command": sys.executable, "args": ["-I", "-S", "-c", ANSWERS.format(body=body)]}
+    given = {"command": sys.executable, "args": ["-I", "-S", "-c", ANSWERS.format(body=body)], "trusted": True}
     session = McpSession("odd", McpServer.model_validate(given), Settings.load())
     await session.open()
     try:
-        with pytest.raises(ToolFailure, match="its answer to `tools/call` has not the form of the protocol, "):
-            await session.call("do", {})
+        (result,) = await dispatch(session, command("odd.do"))
     finally:
         await session.close()
+    assert result.error.startswith("its answer to `tools/call` has not the form of the protocol, ")
+    assert result.error.endswith(told)
+    assert (result.in_doubt, result.changed) == (in_doubt, in_doubt)
 
 
 def test_a_server_over_http_that_hangs_up_says_so():
