@@ -75,9 +75,11 @@ class CallRecord:
         limits = [each for each in (context.meter.limit, deed.limit if deed is not None else None) if each is not None]
         for limit in limits:
             limit.hold()
+        context.lease.asking = True
         try:
             answer = await services.people.ask(question)
         finally:
+            context.lease.asking = False
             for limit in limits:
                 limit.release()
         if answer is None:

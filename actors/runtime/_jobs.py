@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class _Job:
-    token: int
+    lease: Lease
     task: asyncio.Task[None] | None = None
     cancelled: bool = False
     returned: bool = False
@@ -34,6 +34,11 @@ class _Job:
     hung: bool = False
     """Whether it was told to be."""
     calls: dict[concurrent.futures.Future[Any], Lane] = field(default_factory=dict)
+
+    @property
+    def token(self) -> int:
+        """The lease's."""
+        return self.lease.token
 
     def stop(self) -> None:
         """Cancel the coroutine, if it has begun; on the loop's thread."""
@@ -77,7 +82,7 @@ class Jobs:
         A job that is cancelled and ends by that says nothing. One that outlives its cancel has its word all the same;
         whoever hears it knows by its number that it is late.
         """
-        job = _Job(lease.token, started=self._clock.elapsed())
+        job = _Job(lease, started=self._clock.elapsed())
         with self._lock:
             self._running.setdefault(job.token, set()).add(job)
         self._loop.call(lambda: self._begin(job, work, done))
@@ -171,12 +176,17 @@ class Jobs:
         watch.on_stuck()
 
     def overdue(self, seconds: float) -> list[int]:
-        """Give the leases under which a job has run for longer than so many seconds; each job is told once."""
+        """Give the leases under which a job has run for longer than so many seconds; each job is told once.
+
+        Of one that waits for a person the seconds begin again after that.
+        """
         now = self._clock.elapsed()
         with self._lock:
-            late = [
-                job for jobs in self._running.values() for job in jobs if not job.hung and now - job.started > seconds
-            ]
+            running = [job for jobs in self._running.values() for job in jobs]
+            for job in running:
+                if job.lease.asking:
+                    job.started = now
+            late = [job for job in running if not job.hung and now - job.started > seconds]
             for job in late:
                 job.hung = True
         return [job.token for job in late]

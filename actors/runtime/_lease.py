@@ -59,6 +59,8 @@ class Lease:
         """Whether the task is paused: asked before each action."""
         self.suspended = False
         """Whether the supervisor stops: no step begins, and none fails, because the stop may be the cause."""
+        self.asking = False
+        """Whether a running call waits for a person: its job does not hang, however long it takes."""
         self._valid = True
         self.spent: Spent | None = None
         """What the step that runs under it has used and done so far; a cancel must not lose it."""

@@ -339,6 +339,20 @@ def test_a_job_that_runs_for_too_long_is_told_of_once(jobs, lease, word, clock):
     assert jobs.overdue(0) == []
 
 
+def test_a_job_that_waits_for_a_person_is_overdue_only_later(jobs, lease, word, clock):
+    jobs.start(lease, Waiting(), word)
+    lease.asking = True
+    clock.advance(100)
+    assert jobs.overdue(10) == []
+    lease.asking = False
+    clock.advance(10)
+    assert jobs.overdue(10) == []
+    clock.advance(1)
+    assert jobs.overdue(10) == [lease.token]
+    jobs.cancel(lease.token)
+    assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
+
+
 def suspended(jobs):
     """Wait until the coroutines that run have come to where they wait."""
     turn = threading.Event()
