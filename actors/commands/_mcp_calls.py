@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
     from callboard.actors.runtime import CallKeeper, Deed
 
+MOST_FORMS = 10
+"""More forms in one call are declined: while a person is asked, its time stands still."""
+
 
 @dataclass(eq=False)
 class _Running:
     tool: str
     deed: Deed | None
+    forms: int = 0
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     asking: set[asyncio.Task[ElicitResult]] = field(default_factory=set)
 
@@ -78,6 +82,10 @@ class RunningCalls:
             raise DeclinedError(msg)
         if call.deed is None or call.deed.keeper is None:
             msg = "the call is not an agent's"
+            raise DeclinedError(msg)
+        call.forms += 1
+        if call.forms > MOST_FORMS:
+            msg = f"the call has asked {MOST_FORMS} times"
             raise DeclinedError(msg)
         asking = asyncio.ensure_future(self._fill_in(call, params, call.deed.keeper))
         call.asking.add(asking)

@@ -14,7 +14,7 @@ import pytest
 from mcp_types import ElicitRequestFormParams, ElicitRequestURLParams
 
 from callboard import EventName, Outcome
-from callboard.actors.commands._mcp_calls import RunningCalls
+from callboard.actors.commands._mcp_calls import MOST_FORMS, RunningCalls
 from callboard.actors.commands._mcp_elicitation import (
     ANSWER,
     CANCEL,
@@ -272,6 +272,17 @@ async def test_a_question_of_one_of_two_calls_is_declined():
             assert (await calls.elicit(None, PARAMS)).action == "decline"
     why = "2 calls are running, and nothing tells which one it belongs to"
     assert events == [(EventName.QUESTION_DECLINED, why)]
+
+
+async def test_a_call_that_asks_without_end_is_declined():
+    events = []
+    calls = RunningCalls("desk", lambda name, **data: events.append(data["reason"]), asks=True)
+    with calls.run("one", running("one", Keeper())):
+        for _ in range(MOST_FORMS):
+            await calls.elicit(None, PARAMS)
+        assert events == []  # a person declined
+        assert (await calls.elicit(None, PARAMS)).action == "decline"
+    assert events == ["the call has asked 10 times"]
 
 
 async def test_a_question_without_a_call_is_declined():
