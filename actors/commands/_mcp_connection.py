@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from callboard.actors.commands._mcp_output import ProgramLog
 from callboard.actors.commands._mcp_transport import BoundedTransport, Program, not_sent, over_stdio
-from callboard.actors.commands._mcp_trouble import LISTING, TOO_LONG, unreadable, why
+from callboard.actors.commands._mcp_trouble import CUT_OFF, LISTING, TOO_LONG, unreadable, why
 from callboard.actors.commands._tools import ToolFailure
 from callboard.config import output_redactor
 from callboard.messages import EventName
@@ -132,6 +132,9 @@ class McpConnection:
                 self._lose()
                 msg = f"the MCP server {self._name} can't be reached, nothing was sent: {self._why(failed[0])}"
                 raise ConnectionError(msg) from error
+            if error.code == CONNECTION_CLOSED and error.message == CUT_OFF:
+                msg = f"the MCP server {self._name} ended its answer before it was whole"
+                raise ConnectionLostError(msg) from error
             if error.code != CONNECTION_CLOSED or not (self._lost or error.message == "Connection closed"):
                 raise  # servers of others use this number for whatever they like
             self._lose()
@@ -189,7 +192,7 @@ class McpConnection:
         server = self._server
         if server.url is not None:
             headers = {name: secret.get_secret_value() for name, secret in server.headers.items()}
-            timeout = httpx2.Timeout(30.0, read=300.0)
+            timeout = httpx2.Timeout(30.0, read=None)  # a call has a limit of its own, and may wait for a person
             bounded = BoundedTransport(server.max_bytes)
             made = httpx2.AsyncClient(headers=headers, timeout=timeout, transport=bounded)
             http = await stack.enter_async_context(made)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from callboard.actors.commands._mcp_output import ProgramLog
 
 LISTING = "tools/list"
+CUT_OFF = "SSE stream ended without a response"
+"""How the client says that a server over HTTP did not answer to the end."""
 TOO_LONG = "a message that is longer than `max_bytes`"
 _OTHER = "it may be made for another version of the protocol"
 
