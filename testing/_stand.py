@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.root import TaskHandle
+    from callboard.actors.runtime import Clock
     from callboard.messages import Event, Observation, Target
 
 SECONDS = 60.0
@@ -124,7 +125,13 @@ def opened(server: Server) -> Iterator[Alone]:
 
 
 @contextlib.contextmanager
-def supervised(case: SurfaceCase, *calls: SurfaceCall, journal: Path | None = None, **given: Any) -> Iterator[Worker]:  # noqa: ANN401 - sections of the settings
+def supervised(
+    case: SurfaceCase,
+    *calls: SurfaceCall,
+    journal: Path | None = None,
+    clock: Clock | None = None,
+    **given: Any,  # noqa: ANN401 - sections of the settings
+) -> Iterator[Worker]:
     """Start a supervisor in which one agent makes some calls on the case's target, one a step, and then finishes."""
     server = case.server()
     answers = [call.answer for call in calls]
@@ -144,9 +151,9 @@ def supervised(case: SurfaceCase, *calls: SurfaceCall, journal: Path | None = No
         if event.name is EventName.COMMAND_LATE:
             late.set()
 
-    with Supervisor.start(settings, models=models, servers=[server]) as supervisor:
+    with Supervisor.start(settings, models=models, servers=[server], clock=clock) as supervisor:
         supervisor.subscribe(heard)
-        yield Worker(supervisor, case.target, seen, late)
+        yield Worker(supervisor, server, case.target, seen, late)
 
 
 @dataclass(frozen=True)
@@ -154,6 +161,7 @@ class Worker:
     """A supervisor whose agent works on a case's target."""
 
     supervisor: Supervisor
+    server: Server
     target: str
     seen: list[Observation]
     """What the agent's model was shown, in order."""

@@ -7,6 +7,7 @@ import time
 import unittest
 from typing import TYPE_CHECKING, TypeVar
 
+from callboard.actors.runtime import VirtualClock
 from callboard.messages import (
     EventName,
     JournalError,
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 PASSWORD = "correct horse battery staple"  # noqa: S105 - what must be seen nowhere
-_SHORT = 0.2
-"""The time limit of a call that takes too long, in seconds."""
+_LONGEST = 86_400.0
+"""The longest time limit of a call that is tried, in seconds of a clock that the suite moves."""
 _NO_ROWS = {"deed", "event"}
 """Places at which no crash is tried: events follow from other rows, and are kept with them."""
 _RETURN = 1.0
@@ -131,9 +132,12 @@ class SurfaceSuite:
     def test_a_call_that_takes_too_long_is_in_doubt(self, tmp_path: Path) -> None:
         """Its time limit ends the wait, nobody claims to know whether it was done, and it does nothing later."""
         case = self.make(tmp_path)
-        slow, _, release, done = _slow(case)
-        with supervised(case, slow, limits={"command_seconds": _SHORT}) as worker:
+        slow, started, release, done = _slow(case)
+        clock = VirtualClock()
+        with supervised(case, slow, clock=clock, limits={"step_seconds": 2 * _LONGEST}) as worker:
             handle = worker.submit()
+            _wait(started, "`started` never says that `slow` runs")
+            clock.advance(_limit(worker, slow))
             handle.result(SECONDS)
             ended = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED]
             assert ended, f"`slow` was not called: {handle.result(SECONDS).causes}"
@@ -272,6 +276,14 @@ def _wait(until: Callable[[], bool], otherwise: str) -> None:
     while not until():
         assert time.monotonic() < end, otherwise
         time.sleep(0.01)
+
+
+def _limit(worker: Worker, slow: SurfaceCall) -> float:
+    """Give the time limit of a call: the settings', or its tool's own."""
+    limits = [tool.seconds for tool in worker.server.tools() if tool.name == slow.tool and tool.seconds is not None]
+    limit = max([worker.supervisor.settings.limits.command_seconds, *limits])
+    assert limit <= _LONGEST, f"{slow.tool} may take {limit:g} s, which is more than a day: no time-out at all"
+    return limit
 
 
 def _after(release: Callable[[], object], worker: Worker) -> None:

@@ -239,6 +239,15 @@ class Uncommitted(Pad):
         self.world.stamps.append("late")
 
 
+class Patient(Pad):
+    """A good surface that sets the time limit of a tool itself."""
+
+    @tool(effect=Effect.ONCE, seconds=7200)
+    def stamp_slowly(self) -> None:
+        """Stamp the pad in an hour, for which it has two."""
+        super().stamp_slowly()
+
+
 class Guessing(Pad):
     settles = True
 
@@ -384,6 +393,10 @@ def test_what_is_wrong_in_one_point_fails_in_that_point(tmp_path, kind, point, w
     monkeypatch.setattr("callboard.testing._left._SECONDS", 0.5)
     with pytest.raises(AssertionError, match=why.replace("(", r"\(").replace(")", r"\)")):
         getattr(surface_suite(case_of(kind))(), point)(tmp_path)
+
+
+def test_a_time_limit_of_the_tool_s_own_is_waited_for(tmp_path):
+    surface_suite(case_of(Patient))().test_a_call_that_takes_too_long_is_in_doubt(tmp_path)
 
 
 def test_each_point_has_a_surface_that_is_wrong_in_it():
