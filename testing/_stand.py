@@ -8,9 +8,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.commands import ServerLife
 from callboard.actors.models import FunctionModel
-from callboard.actors.runtime import EventLoop, Lanes
 from callboard.actors.servers import Server, observed
 from callboard.config import Settings
 from callboard.messages import AgentKind, EventName, Look, Task
@@ -50,10 +48,12 @@ class SurfaceCase:
     Make all of it anew for each test: one test may leave another surface behind than it found.
     """
 
-    server: Callable[[], Server]
-    """Makes a server on what is there, as each process does that works on it."""
     target: str
     """The id of a target that is there."""
+    server: Callable[[], Server] | None = None
+    """Makes a server on what is there, as each process does that works on it; None where the settings name it."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Sections of the settings: ``{"mcp_servers": {...}}``."""
     change: Callable[[], object] | None = None
     """Changes what the target shows, as a person or another program would."""
     control: str = ""
@@ -70,6 +70,8 @@ class SurfaceCase:
     """Says whether `slow` runs."""
     release: Callable[[], object] | None = None
     """Lets `slow` come to its end, as if its hour were over."""
+    stopped: Callable[[], bool] | None = None
+    """Says whether `slow` was stopped, where another program does it: that takes a moment after a cancel."""
     secret: SurfaceCall | None = None
     """A call that puts ``${secret:password}`` into `control`."""
     same: Sequence[SurfaceCall] = ()
@@ -81,15 +83,15 @@ class SurfaceCase:
 class Alone:
     """A server that is open, with nobody who works on it. Its methods are called as a supervisor calls them."""
 
-    def __init__(self, server: Server, lanes: Lanes, loop: EventLoop) -> None:
-        self.server = server
-        self._lanes = lanes
-        self._loop = loop
+    def __init__(self, supervisor: Supervisor, case: SurfaceCase) -> None:
+        self._supervisor = supervisor
+        self.server = server_of(supervisor, case)
 
     def ask(self, method: Callable[..., Any], *arguments: object, target: Target | None = None) -> Any:  # noqa: ANN401 - whatever it gives
         """Call a method where it may block, and wait for it."""
-        work = self._lanes.run(self.server.lane(target), functools.partial(method, *arguments))
-        return self._loop.submit(work).result(SECONDS)
+        supervisor = self._supervisor
+        work = supervisor._lanes.run(self.server.lane(target), functools.partial(method, *arguments))
+        return supervisor._loop.submit(work).result(SECONDS)
 
     def targets(self) -> tuple[Target, ...]:
         """List the targets."""
@@ -98,9 +100,7 @@ class Alone:
 
     def target(self, wanted: str) -> Target:
         """Give one of the targets."""
-        known = {target.id: target for target in self.targets()}
-        assert wanted in known, f"the case names the target {wanted!r}; there are: {', '.join(known) or 'none'}"
-        return known[wanted]
+        return next(target for target in self.targets() if target.id == wanted)
 
     def look(self, target: Target, look: Look = Look()) -> Observation:
         """Look at a target."""
@@ -108,20 +108,34 @@ class Alone:
         return seen
 
 
+def server_of(supervisor: Supervisor, case: SurfaceCase) -> Server:
+    """Give the server that offers the case's target."""
+    known = {target.id: target for target in supervisor._lookup.listed()}
+    assert case.target in known, f"the case names the target {case.target!r}; there are: {', '.join(known) or 'none'}"
+    return supervisor._toolbox.server(known[case.target])
+
+
 @contextlib.contextmanager
-def opened(server: Server) -> Iterator[Alone]:
-    """Open a server, and close it."""
-    loop, lanes = EventLoop("callboard-suite"), Lanes()
-    loop.start()
-    life = ServerLife([server], lanes, loop, None)
-    try:
-        life.open(SECONDS)
-        yield Alone(server, lanes, loop)
-    finally:
-        left = life.close(SECONDS)
-        lanes.close(SECONDS)
-        loop.stop(SECONDS)
-        assert not left, f"{left[0]} did not close: `close` raised, or took longer than {SECONDS:g} s"
+def opened(case: SurfaceCase) -> Iterator[Alone]:
+    """Open a case's server, and close it."""
+    with _started(case, {}) as supervisor:
+        yield Alone(supervisor, case)
+
+
+@contextlib.contextmanager
+def _started(
+    case: SurfaceCase,
+    models: dict[str, FunctionModel],
+    clock: Clock | None = None,
+    **given: Any,  # noqa: ANN401 - sections of the settings
+) -> Iterator[Supervisor]:
+    """Start a supervisor on a case's surface, and see that it stops."""
+    settings = Settings.load(**{"policy": [{"verdict": "allow"}], **case.settings, **given})
+    servers = [] if case.server is None else [case.server()]
+    with Supervisor.start(settings, models=models, servers=servers, clock=clock) as supervisor:
+        yield supervisor
+        left = supervisor.stop()
+        assert not left, f"after the supervisor's stop there is still {', '.join(left)}"
 
 
 @contextlib.contextmanager
@@ -133,7 +147,6 @@ def supervised(
     **given: Any,  # noqa: ANN401 - sections of the settings
 ) -> Iterator[Worker]:
     """Start a supervisor in which one agent makes some calls on the case's target, one a step, and then finishes."""
-    server = case.server()
     answers = [call.answer for call in calls]
     seen: list[Observation] = []
 
@@ -144,16 +157,15 @@ def supervised(
 
     model = FunctionModel(decide)
     models = dict.fromkeys((AgentKind.APP.value, AgentKind.MOBILE.value, AgentKind.LINUX.value), model)
-    settings = Settings.load(journal={"path": journal}, policy=[{"verdict": "allow"}], **given)
     late = threading.Event()
 
     def heard(event: Event) -> None:
         if event.name is EventName.COMMAND_LATE:
             late.set()
 
-    with Supervisor.start(settings, models=models, servers=[server], clock=clock) as supervisor:
+    with _started(case, models, clock, journal={"path": journal}, **given) as supervisor:
         supervisor.subscribe(heard)
-        yield Worker(supervisor, server, case.target, seen, late)
+        yield Worker(supervisor, server_of(supervisor, case), case.target, seen, late)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class SurfaceSuite:
     def test_targets_are_stable(self, tmp_path: Path) -> None:
         """Two lists made one after the other are equal, ids and addresses are unique, and the server is named."""
         case = self.make(tmp_path)
-        with opened(case.server()) as alone:
+        with opened(case) as alone:
             first, second = alone.targets(), alone.targets()
             assert first == second, "`targets` lists something else each time it is asked, though nothing happened"
             ids = [target.id for target in first]
@@ -72,7 +72,7 @@ class SurfaceSuite:
     def test_an_observation_is_bounded(self, tmp_path: Path) -> None:
         """It keeps within the budget of its look, and has a picture only where one is wanted."""
         case = self.make(tmp_path)
-        with opened(case.server()) as alone:
+        with opened(case) as alone:
             target, budget = alone.target(case.target), LookBudget()
             seen = alone.look(target)
             sizes = {
@@ -89,7 +89,7 @@ class SurfaceSuite:
     def test_the_fingerprint_is_equal_while_nothing_changes(self, tmp_path: Path) -> None:
         """It is that of an observation made at the same moment, twice; and another one after a change."""
         case = self.make(tmp_path)
-        with opened(case.server()) as alone:
+        with opened(case) as alone:
             target = alone.target(case.target)
             seen, marks = alone.look(target), [_mark(alone, case) for _ in range(2)]
             assert marks[0] == marks[1], "`fingerprint` differs though nothing has changed"
@@ -103,7 +103,7 @@ class SurfaceSuite:
         """`resolve` finds a control in a later look, and refuses another one in its place."""
         case = self.make(tmp_path)
         replace = _needs(case.replace, "replace")
-        with opened(case.server()) as alone:
+        with opened(case) as alone:
             target = alone.target(case.target)
             control = next((each for each in alone.look(target).controls if each.id == case.control), None)
             assert control is not None, f"the case names the control {case.control!r}, which is not observed"
@@ -126,7 +126,7 @@ class SurfaceSuite:
             result = handle.result(SECONDS)
             print(f"a cancel returned after {time.perf_counter() - begin:.3f} s")  # noqa: T201 - a test's report
             assert result.outcome is Outcome.CANCELLED, f"a task that was cancelled ended as {result.outcome}"
-            _after(release, worker)
+            _after(release, worker, case.stopped)
             assert done() == 0, "what was cancelled took effect later: change things inside of `committing()`"
 
     def test_a_call_that_takes_too_long_is_in_doubt(self, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ class SurfaceSuite:
             assert ended, f"`slow` was not called: {handle.result(SECONDS).causes}"
             assert ended[0]["status"] == ResultStatus.FAILURE.value, "a call that took too long is told as a success"
             assert "in doubt" in str(ended[0]["error"]), f"its error does not tell the doubt: {ended[0]['error']}"
-            _after(release, worker)
+            _after(release, worker, case.stopped)
             assert done() == 0, "what took too long took effect later: change things inside of `committing()`"
 
     def test_after_a_crash_at_any_row_it_is_done_once(self, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ class SurfaceSuite:
         case = self.make(tmp_path)
         if len(case.same) < 2:  # noqa: PLR2004 - one can't differ from another
             _needs(None, "same")
-        with opened(case.server()) as alone:
+        with opened(case) as alone:
             server, target = alone.server, alone.target(case.target)
             named = []
             for call in case.same:
@@ -226,7 +226,7 @@ class SurfaceSuite:
         """No process, thread, open file or port is left, also of what was started to look and to act."""
         with Left() as left:
             case = self.make(tmp_path)
-            with opened(case.server()) as alone:
+            with opened(case) as alone:
                 alone.look(alone.target(case.target))
             if case.once is not None:
                 with supervised(case, case.once) as worker:
@@ -286,8 +286,12 @@ def _limit(worker: Worker, slow: SurfaceCall) -> float:
     return limit
 
 
-def _after(release: Callable[[], object], worker: Worker) -> None:
+def _after(release: Callable[[], object], worker: Worker, stopped: Callable[[], bool] | None) -> None:
     """Let the call come to its end, and wait until it has returned; one that was stopped at once never does."""
+    if stopped is not None:
+        begin = time.perf_counter()
+        _wait(stopped, "`slow` is not stopped when it is cancelled")
+        print(f"it was stopped after {time.perf_counter() - begin:.3f} s more")  # noqa: T201 - a test's report
     release()
     worker.late.wait(_RETURN)
 

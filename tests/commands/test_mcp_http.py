@@ -8,12 +8,10 @@ import threading
 from contextlib import contextmanager
 
 import httpx2
-import pytest
 
 from callboard.actors.commands import McpSession, _mcp_connection
 from callboard.actors.commands._mcp_transport import LEAVES_SECONDS, BoundedTransport
 from callboard.config import McpServer, Settings
-from callboard.messages import SettingsError
 
 RESULTS = {
     "initialize": {
@@ -80,9 +78,7 @@ async def test_an_answer_that_ends_before_it_is_whole_leaves_a_doubt(dispatch, c
             (result,) = await dispatch(session, command("odd.do"))
         finally:
             await session.close()
-    assert result.error == (
-        "the MCP server odd ended its answer before it was whole: whether it was done is in doubt"
-    )
+    assert result.error == ("the MCP server odd ended its answer before it was whole: whether it was done is in doubt")
     assert result.in_doubt
 
 

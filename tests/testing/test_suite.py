@@ -195,6 +195,73 @@ def documents(folder):
 TestDocuments = surface_suite(documents)
 
 
+MCP = """
+import sys
+from pathlib import Path
+import anyio
+from mcp.server import MCPServer
+
+server, here = MCPServer("stamps"), Path(sys.argv[1])
+
+
+@server.tool()
+def stamp() -> str:
+    \"\"\"Stamp.\"\"\"
+    with (here / "stamps").open("a") as file:
+        file.write("x")
+    return "stamped"
+
+
+@server.tool()
+async def stamp_slowly() -> str:
+    \"\"\"Stamp in an hour.\"\"\"
+    (here / "started").touch()
+    try:
+        while not (here / "go").exists():
+            await anyio.sleep(0.01)
+    except anyio.get_cancelled_exc_class():
+        (here / "stopped").touch()
+        raise
+    return stamp()
+
+
+@server.tool()
+def fill(text: str) -> str:
+    \"\"\"Fill.\"\"\"
+    return f"it is {text} now"
+
+
+server.run()
+"""
+
+
+def mcp_server(folder):
+    program = folder / "server.py"
+    program.write_text(MCP, encoding="utf-8")
+    servers = {"stamps": {"command": sys.executable, "args": [str(program), str(folder)]}}
+    stamps = folder / "stamps"
+    return SurfaceCase(
+        target="stamps",
+        settings={"mcp_servers": servers},
+        once=SurfaceCall("stamps.stamp"),
+        done=lambda: len(stamps.read_text()) if stamps.exists() else 0,
+        slow=SurfaceCall("stamps.stamp_slowly"),
+        started=(folder / "started").exists,
+        release=(folder / "go").touch,
+        stopped=(folder / "stopped").exists,
+        secret=SurfaceCall("stamps.fill", {"text": "${secret:password}"}),
+    )
+
+
+class TestMcpServer(surface_suite(mcp_server)):
+    @pytest.mark.slow
+    def test_after_a_crash_at_any_row_it_is_done_once(self, tmp_path):
+        super().test_after_a_crash_at_any_row_it_is_done_once(tmp_path)
+
+    def test_after_a_crash_a_person_is_asked_whether_it_was_done(self, tmp_path):
+        assert self._broken_off(tmp_path / "crash", "command_result", 1) == 1
+
+
 class Shuffled(Pad):
     count = itertools.count()
 
@@ -364,7 +431,7 @@ WRONG = [
     (Orphaned, "test_close_leaves_nothing", "(sleep)"),
     (Filed, "test_close_leaves_nothing", "the open file /dev/null"),
     (Listening, "test_close_leaves_nothing", "the port "),
-    (Unclosed, "test_close_leaves_nothing", "the server pads did not close"),
+    (Unclosed, "test_close_leaves_nothing", "after the supervisor's stop there is still the server pads"),
     (Borrowing, "test_what_was_borrowed_is_given_back", "'a stamp' is not given back as it was borrowed: 'mine'"),
 ]
 
