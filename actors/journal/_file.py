@@ -246,7 +246,7 @@ class JournalFile:
         if isinstance(row.message, Task) and self._ids(_USED, row.message.id, row.message.key):
             problem = f"task {row.message.id!r} can't be written down: its id or its key was used before"
             raise ValueError(problem)
-        return values_of(row, self._apart.put_away(row, later))
+        return values_of(row, lambda row: self._apart.put_away(row, later))
 
     def _note(self, row: Row) -> None:
         """Keep the table of tasks, and the number of the last event, in step with the rows."""

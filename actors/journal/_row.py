@@ -10,7 +10,7 @@ from callboard.messages import Event, JournalDamagedError, Message
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from callboard.actors.journal._apart import Apart
@@ -49,16 +49,17 @@ class Row(NamedTuple):
     """The number of the run's job that said it; 0 for what no job said."""
 
 
-def values_of(row: Row, message: Message) -> Bound:
-    """Give what is bound to `INSERT`, with a message that has put away what is kept apart.
+def values_of(row: Row, put_away: Callable[[Row], Message]) -> Bound:
+    """Give what is bound to `INSERT`; `put_away` gives the row's message without what is kept apart.
 
     Raises:
         ValueError: If the message has no tag, or can't be written so that it can be read again: JSON knows no half of
             a surrogate pair, and our reader no more than 200 levels.
     """
+    message = row.message
     kind = _KINDS.get(type(message)) or _kind_of(type(message))
     try:
-        body = message.model_dump_json()
+        body = put_away(row).model_dump_json()
         check_depth(body)
         if not (row.task_id.isascii() and row.run_id.isascii()):
             f"{row.task_id}{row.run_id}".encode()
