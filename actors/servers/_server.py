@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp.server.mcpserver import MCPServer
@@ -397,28 +398,37 @@ def collect(owner: object) -> tuple[ServerTool, ...]:
     """Build tools from the marked methods of a server or of a part of one, sorted by name."""
     found: list[ServerTool] = []
     for attribute in sorted(dir(type(owner))):
-        mark = getattr(getattr(type(owner), attribute), _MARK, None)
+        function = getattr(type(owner), attribute)
+        mark = getattr(function, _MARK, None)
         if isinstance(mark, _Mark):
-            annotations = ToolAnnotations(
-                read_only_hint=mark.effect is Effect.READ,
-                idempotent_hint=mark.effect in {Effect.READ, Effect.IDEMPOTENT},
-                destructive_hint=bool(mark.hazards & {Hazard.DELETES, Hazard.OVERWRITES}),
-                open_world_hint=False,
-            )
             method = getattr(owner, attribute)
-            summary = (inspect.getdoc(method) or "").partition("\n\n")[0]
-            made = Tool.from_function(method, description=summary, annotations=annotations)
-            found.append(
-                ServerTool(
-                    made,
-                    mark.type,
-                    mark.effect,
-                    mark.agents,
-                    mark.roots,
-                    mark.hazards,
-                    mark.controls,
-                    mark.offered,
-                    mark.seconds,
-                )
-            )
+            entry = _BUILT.get(function) or _built(method, mark)
+            if function.__doc__:  # else it is that of a class that it is inherited from
+                _BUILT[function] = replace(entry, tool=entry.tool.model_copy(update={"fn": None}))
+            found.append(replace(entry, tool=entry.tool.model_copy(update={"fn": method})))
     return tuple(found)
+
+
+_BUILT: weakref.WeakKeyDictionary[Callable[..., Any], ServerTool] = weakref.WeakKeyDictionary()
+"""Tools by the functions that they are made of, bound to no server: a schema takes some milliseconds to make."""
+
+
+def _built(method: Callable[..., Any], mark: _Mark) -> ServerTool:
+    annotations = ToolAnnotations(
+        read_only_hint=mark.effect is Effect.READ,
+        idempotent_hint=mark.effect in {Effect.READ, Effect.IDEMPOTENT},
+        destructive_hint=bool(mark.hazards & {Hazard.DELETES, Hazard.OVERWRITES}),
+        open_world_hint=False,
+    )
+    summary = (inspect.getdoc(method) or "").partition("\n\n")[0]
+    return ServerTool(
+        Tool.from_function(method, description=summary, annotations=annotations),
+        mark.type,
+        mark.effect,
+        mark.agents,
+        mark.roots,
+        mark.hazards,
+        mark.controls,
+        mark.offered,
+        mark.seconds,
+    )

@@ -185,3 +185,32 @@ def test_an_id_beats_another_targets_address():
 @pytest.mark.parametrize("schema", [{"format": "password"}, {"anyOf": [{"format": "password"}, {"type": "null"}]}])
 def test_what_a_schema_declares_as_secret(schema):
     assert declared_secret({"properties": {"a": schema, "b": {"type": "string"}, "c": True}}) == {"a"}
+
+
+class Numbered(Office):
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+
+    @tool(effect=Effect.READ)
+    def tell(self) -> int:
+        """Tell the number."""
+        return self.number
+
+
+class Renumbered(Numbered):
+    @tool(effect=Effect.READ)
+    def tell(self, plus: int) -> int:
+        """Tell another number."""
+        return self.number + plus
+
+
+def test_servers_of_one_class_share_a_schema_and_call_their_own_method():
+    tools = [next(each.tool for each in Numbered(number).tools() if each.name == "tell") for number in (1, 2)]
+    assert [each.fn() for each in tools] == [1, 2]
+    assert tools[0].parameters is tools[1].parameters
+
+
+def test_a_subclass_has_the_schema_of_its_own_method():
+    (own,) = (each.tool for each in Renumbered(1).tools() if each.name == "tell")
+    assert (own.fn(2), own.description, list(own.parameters["properties"])) == (3, "Tell another number.", ["plus"])
