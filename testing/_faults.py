@@ -50,7 +50,11 @@ class Faults:
         self._what["before", kind, nth] = do
 
     def after(self, kind: str, do: Callable[[], object], *, nth: int = 1) -> None:
-        """Call a function after the nth row of a kind is safe, or the nth deed is done; it must not raise."""
+        """Call a function after the nth row of a kind is safe, or the nth deed is done.
+
+        What it raises after a row ends the journal as a crash does: the row is kept, and nothing follows. After a deed
+        it must not raise.
+        """
         self._what["after", kind, nth] = do
 
     def __enter__(self) -> Self:

@@ -163,7 +163,7 @@ def supervised(
         if event.name is EventName.COMMAND_LATE:
             late.set()
 
-    with _started(case, models, clock, journal={"path": journal}, **given) as supervisor:
+    with _started(case, models, clock, journal={"path": journal, "durability": "process"}, **given) as supervisor:
         supervisor.subscribe(heard)
         yield Worker(supervisor, server_of(supervisor, case), case.target, seen, late)
 

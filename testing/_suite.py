@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, TypeVar
 from callboard.actors.runtime import VirtualClock
 from callboard.messages import (
     EventName,
-    JournalError,
     Look,
     LookBudget,
     Outcome,
     ResultStatus,
     Secret,
 )
-from callboard.testing._faults import Faults, disk_full
+from callboard.testing._crashes import Crashes
 from callboard.testing._left import Left
 from callboard.testing._stand import SECONDS, SurfaceCall, SurfaceCase, opened, supervised
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from callboard.actors.root import TaskHandle
     from callboard.messages import Box
     from callboard.testing._stand import Alone, Worker
 
@@ -33,8 +31,6 @@ _T = TypeVar("_T")
 PASSWORD = "correct horse battery staple"  # noqa: S105 - what must be seen nowhere
 _LONGEST = 86_400.0
 """The longest time limit of a call that is tried, in seconds of a clock that the suite moves."""
-_NO_ROWS = {"deed", "event"}
-"""Places at which no crash is tried: events follow from other rows, and are kept with them."""
 _RETURN = 1.0
 """How long a call is waited for that was released, in seconds."""
 
@@ -147,45 +143,17 @@ class SurfaceSuite:
             assert done() == 0, "what took too long took effect later: change things inside of `committing()`"
 
     def test_after_a_crash_at_any_row_it_is_done_once(self, tmp_path: Path) -> None:
-        """Wherever the journal breaks off, the next process does what was not done, and repeats nothing."""
-        rows = self._rows(tmp_path / "whole")
-        asked = 0
-        for number, (kind, nth) in enumerate(rows):
-            asked += self._broken_off(tmp_path / f"{number}", kind, nth)
-        print(f"{len(rows)} crashes: a person had to be asked {asked} times")  # noqa: T201 - a test's report
+        """Wherever the journal breaks off, the next process does what was not done, and repeats nothing.
 
-    def _rows(self, folder: Path) -> list[tuple[str, int]]:
-        """Work once without a crash, and give the rows that the journal got."""
-        folder.mkdir()
-        case = self.make(folder)
-        once, done = _needs(case.once, "once"), _needs(case.done, "done")
-        with Faults() as faults, supervised(case, once, journal=folder / "journal.db") as worker:
-            result = worker.submit().result(SECONDS)
-            assert result.ok, f"`once` does not work: {[cause.reason for cause in result.causes]}"
-            assert done() == 1, f"`once` ran once, and `done` counts {done()}"
-        passed = [(kind, nth) for (when, kind), nth in faults.passed.items() if when == "before"]
-        return [(kind, nth) for kind, most in passed if kind not in _NO_ROWS for nth in range(1, most + 1)]
-
-    def _broken_off(self, folder: Path, kind: str, nth: int) -> int:
-        """Crash before a row, and go on in another process. Returns how often a person had to be asked."""
-        folder.mkdir()
-        case = self.make(folder)
-        once, done, journal = _needs(case.once, "once"), _needs(case.done, "done"), folder / "journal.db"
-        with Faults() as faults:
-            faults.before(kind, disk_full, nth=nth)
-            try:
-                with supervised(case, once, journal=journal) as worker:
-                    worker.submit().result(SECONDS)
-            except JournalError:
-                pass  # that is the crash
-        where = f"after a crash before row {kind} {nth}"
-        with supervised(case, once, journal=journal) as worker:
-            handle = worker.submit()  # the same task: if it was taken, it goes on
-            asked = _answered(handle, done)
-            result = handle.result(SECONDS)
-            assert result.ok, f"{where} the work ended as {result.outcome}: {result.causes}"
-        assert done() == 1, f"{where} it was done {done()} times: `probe` and `expected` must look, and not guess"
-        return asked
+        `probe` may say that it can't tell, and then a person is asked; but what it says has to be true.
+        """
+        case = self.make(tmp_path)
+        once = _needs(case.once, "once")
+        _needs(case.done, "done")
+        crashes = Crashes(self.make, once, lambda each: _needs(each.done, "done")())
+        places = crashes.places(tmp_path / "whole")
+        asked = sum(crashes.tried(tmp_path / f"{number}", each) for number, each in enumerate(places))
+        print(f"{len(places)} crashes: a person had to be asked {asked} times")  # noqa: T201 - a test's report
 
     def test_a_secret_is_shown_nowhere(self, tmp_path: Path) -> None:
         """What was put into a control is in no text, picture or file of the journal that follows."""
@@ -294,17 +262,6 @@ def _after(release: Callable[[], object], worker: Worker, stopped: Callable[[], 
         print(f"it was stopped after {time.perf_counter() - begin:.3f} s more")  # noqa: T201 - a test's report
     release()
     worker.late.wait(_RETURN)
-
-
-def _answered(handle: TaskHandle, done: Callable[[], int]) -> int:
-    """Answer truly what a person is asked, until the work is over. Returns how often that was."""
-    asked = 0
-    for event in handle.events():
-        if event.name is EventName.QUESTION_ASKED:
-            for question in handle.questions():
-                asked += 1
-                handle.answer(question.id, "it was done" if done() else "it was not done")
-    return asked
 
 
 def _is_black(picture: bytes, box: Box) -> bool:

@@ -1,0 +1,100 @@
+"""Crashes of an agent's work on a surface at each place where they make a difference, within one process."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
+from callboard.messages import CallboardError, EventName, Probe
+from callboard.testing._faults import Faults, disk_full
+from callboard.testing._stand import SECONDS, supervised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from callboard.actors.root import TaskHandle
+    from callboard.testing._stand import SurfaceCall, SurfaceCase
+
+Place = tuple[str, str, int]
+"""``before`` or ``after``, the kind of a row, and which of them."""
+_NO_ROWS = {"deed", "event"}
+"""Places at which no crash is tried: events follow from other rows, and are kept with them."""
+_FROM, _TO = "decided", "command_result"
+"""Between these rows the call runs. Elsewhere it makes no difference on which side of a row the crash comes."""
+
+
+class Crashes:
+    """One call, broken off at every row of the journal, each time on a surface of its own."""
+
+    def __init__(
+        self, make: Callable[[Path], SurfaceCase], once: SurfaceCall, done: Callable[[SurfaceCase], int]
+    ) -> None:
+        """Make it: `make` the cases, of which `once` is the call, and `done` counts how often it took effect."""
+        self._make, self._once, self._done = make, once, done
+
+    def places(self, folder: Path) -> list[tuple[Place, ...]]:
+        """Work once without a crash, and give the crashes to try: one each, and one while another is recovered from.
+
+        Those come first that most often go wrong: while the call runs.
+        """
+        case = self._case(folder)
+        with Faults() as faults, supervised(case, self._once, journal=folder / "journal.db") as worker:
+            result = worker.submit().result(SECONDS)
+            assert result.ok, f"`once` does not work: {[cause.reason for cause in result.causes]}"
+            assert self._done(case) == 1, f"`once` ran once, and `done` counts {self._done(case)}"
+        rows = [kind for (when, kind), _ in faults.passed.items() if when == "after" and kind not in _NO_ROWS]
+        acting = rows[rows.index(_FROM) : rows.index(_TO)]
+        kinds = [("after", kind) for kind in acting] + [("before", kind) for kind in dict.fromkeys([_TO, *rows])]
+        ones = [((*kind, nth),) for kind in kinds for nth in range(1, faults.passed[kind] + 1)]
+        return [*ones, (("before", _TO, 1), ("before", _TO, 1))]
+
+    def tried(self, folder: Path, places: Sequence[Place]) -> bool:
+        """Crash at some places, one life after the other, and then go on. Returns whether a person had to be asked."""
+        case, journal = self._case(folder), folder / "journal.db"
+        for when, kind, nth in places:
+            with Faults() as faults:
+                (faults.before if when == "before" else faults.after)(kind, disk_full, nth=nth)
+                with (
+                    contextlib.suppress(CallboardError, OSError),  # that is the crash
+                    supervised(case, self._once, journal=journal) as worker,
+                ):
+                    _answer(worker.submit(), done=self._done(case) > 0)
+        where = "after a crash " + " and one ".join(f"{when} row {kind} {nth}" for when, kind, nth in places)
+        was, begin = self._done(case), time.time()
+        with supervised(case, self._once, journal=journal) as worker:
+            handle = worker.submit()  # the same task: if it was taken, it goes on
+            asked = _answer(handle, done=was > 0)
+            result = handle.result(SECONDS)
+            said = [
+                Probe(event.data["probe"])
+                for event in handle.events()
+                if event.name is EventName.COMMAND_IN_DOUBT and event.at >= begin
+            ]
+            assert result.ok, f"{where} the work ended as {result.outcome}: {result.causes}"
+        if said and said[0] is not Probe.UNKNOWN:
+            truth = Probe.DONE if was else Probe.NOT_DONE
+            assert said[0] is truth, (
+                f"{where} it was {truth.value}, and `probe` said {said[0].value}: "
+                "`probe` and `expected` must look, and not guess; what can't be told is `unknown`"
+            )
+        done = self._done(case)
+        assert done == 1, f"{where} it was done {done} times: mark what must not be repeated as `Effect.ONCE`"
+        return asked
+
+    def _case(self, folder: Path) -> SurfaceCase:
+        folder.mkdir()
+        return self._make(folder)
+
+
+def _answer(handle: TaskHandle, *, done: bool) -> bool:
+    """Answer truly what a person is asked, until the work is over. Returns whether somebody was asked."""
+    asked = False
+    for event in handle.events():
+        if event.name is EventName.QUESTION_ASKED:
+            for question in handle.questions():
+                asked = True
+                handle.answer(question.id, "it was done" if done else "it was not done")
+    handle.result(SECONDS)
+    return asked
