@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from callboard.testing._stand import Alone, Worker
 
 _T = TypeVar("_T")
-PASSWORD = "correct horse battery staple"  # noqa: S105 - what must be seen nowhere
+PASSWORDS = ("correct horse battery staple", "dpssfdu ipstf cbuufsz tubqmf")
+"""Two secrets that must be seen nowhere, of one length."""
 _LONGEST = 86_400.0
 """The longest time limit of a call that is tried, in seconds of a clock that the suite moves."""
 _RETURN = 1.0
@@ -156,12 +157,26 @@ class SurfaceSuite:
         print(f"{len(places)} crashes: a person had to be asked {asked} times")  # noqa: T201 - a test's report
 
     def test_a_secret_is_shown_nowhere(self, tmp_path: Path) -> None:
-        """What was put into a control is in no text, picture or file of the journal that follows."""
-        case = self.make(tmp_path)
-        call, journal = _needs(case.secret, "secret"), tmp_path / "secret" / "journal.db"
-        secret = Secret.model_validate({"value": PASSWORD, "parameters": list(call.arguments)})
+        """What was put into a control is in no text, picture or file of the journal that follows.
+
+        It is tried with two secrets of one length: what is shown must not tell which one it was, so that a box in the
+        wrong place, or a text that is computed from the secret, is noticed too.
+        """
+        one, other = (self._secret_put_in(tmp_path / str(number), secret) for number, secret in enumerate(PASSWORDS))
+        differ = sorted(name for name in one if one[name] != other[name])
+        assert not differ, (
+            f"what is shown tells which secret was put in: {', '.join(differ)}. Give the control a `box` around all "
+            "that is drawn of it, and compute nothing that is shown from its text"
+        )
+
+    def _secret_put_in(self, folder: Path, secret: str) -> dict[str, str]:
+        """Put a secret in, look for it, and give what the model is shown then."""
+        folder.mkdir()
+        case = self.make(folder)
+        call, journal = _needs(case.secret, "secret"), folder / "secret" / "journal.db"
+        granted = Secret.model_validate({"value": secret, "parameters": list(call.arguments)})
         with supervised(case, call, journal=journal) as worker:
-            result = worker.submit(secrets={"password": secret}).result(SECONDS)
+            result = worker.submit(secrets={"password": granted}).result(SECONDS)
             assert len(worker.seen) > 1, f"the secret could not be put in: {result.causes}"
             shown = worker.seen[1]  # the second step sees what the first one left
         control = next((each for each in shown.controls if each.id == case.control), None)
@@ -171,8 +186,10 @@ class SurfaceSuite:
             assert control.box is not None, f"{case.control!r} has no `box`"
             assert _is_black(shown.picture, control.box), f"the picture shows {case.control!r}, which holds a secret"
         files = [path for path in journal.parent.rglob("*") if path.is_file()]
-        holding = [path.name for path in files if PASSWORD.encode() in path.read_bytes()]
+        holding = [path.name for path in files if secret.encode() in path.read_bytes()]
         assert not holding, f"the secret stands in {holding[0]}"
+        parts = shown.model_dump(include={"annotated", "controls", "picture", "text"})  # a window's facts tell the time
+        return {name: repr(part).replace(str(folder), "") for name, part in parts.items()}
 
     def test_a_thing_has_one_name_for_rules(self, tmp_path: Path) -> None:
         """Calls that touch the same thing name the same resources, each as ``<kind>:<name>``."""

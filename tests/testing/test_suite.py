@@ -355,6 +355,24 @@ class Boxless(Pad):
         )
 
 
+class Misplaced(Pad):
+    """A surface that draws its field elsewhere than it says."""
+
+    def picture(self):
+        image = Image.new("RGB", (200, 100), "white")
+        image.paste(sum(self.world.text.encode()), (120, 60, 180, 90))
+        file = io.BytesIO()
+        image.save(file, "PNG")
+        return file.getvalue()
+
+
+class Counting(Pad):
+    """A surface that tells something about what is in its field."""
+
+    def observe(self, target, look):
+        return super().observe(target, look).model_copy(update={"text": f"{self.world.text.count('e')} times an e"})
+
+
 class Leaking(Pad):
     """A surface that writes what it was given where others look."""
 
@@ -442,6 +460,8 @@ WRONG = [
     (Sure, "test_after_a_crash_at_any_row_it_is_done_once", "after a crash after row .* it was not_done"),
     (Repeating, "test_after_a_crash_at_any_row_it_is_done_once", "it was done 2 times"),
     (Boxless, "test_a_secret_is_shown_nowhere", "no picture could be shown any more: .* field, which holds a secret"),
+    (Misplaced, "test_a_secret_is_shown_nowhere", "tells which secret was put in: annotated, picture"),
+    (Counting, "test_a_secret_is_shown_nowhere", "tells which secret was put in: text"),
     (Leaking, "test_a_secret_is_shown_nowhere", "the secret stands in"),
     (Synonyms, "test_a_thing_has_one_name_for_rules", "several names for rules"),
     (Unkind, "test_a_thing_has_one_name_for_rules", "`resource_kinds` lacks"),
