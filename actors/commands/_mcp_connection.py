@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from callboard.actors.commands._mcp_output import ProgramLog
 from callboard.actors.commands._mcp_transport import BoundedTransport, Program, not_sent, over_stdio
-from callboard.actors.commands._mcp_trouble import CUT_OFF, LISTING, TOO_LONG, unreadable, why
+from callboard.actors.commands._mcp_trouble import CUT_OFF, LISTING, TOO_LONG, foreign, unreadable, why
 from callboard.actors.commands._tools import ToolFailure
 from callboard.config import output_redactor
 from callboard.messages import EventName
@@ -65,6 +65,7 @@ class McpConnection:
         self._tell = tell
         self._elicit = elicit
         self._program: ProgramLog | None = None
+        self._http: BoundedTransport | None = None
         self._request = "initialize"
         """What the server is to answer while the connection is made."""
         self._ready: asyncio.Future[None] | None = None
@@ -95,7 +96,8 @@ class McpConnection:
 
     def _why(self, error: BaseException) -> str:
         """Say why there is no connection, without the values of the settings' secrets."""
-        return output_redactor(self._settings).text(why(error, self._request, self._program))
+        status = f"; its HTTP status is {self._http.refusal}" if self._http is not None and self._http.refusal else ""
+        return output_redactor(self._settings).text(why(error, self._request, self._program) + status)
 
     @property
     def connected(self) -> bool:
@@ -128,24 +130,33 @@ class McpConnection:
         try:
             return await self._client.call_tool(tool, dict(arguments), progress_callback=progress)
         except MCPError as error:
-            if failed:
-                self._lose()
-                msg = f"the MCP server {self._name} can't be reached, nothing was sent: {self._why(failed[0])}"
-                raise ConnectionError(msg) from error
-            if error.code == CONNECTION_CLOSED and error.message == CUT_OFF:
-                msg = f"the MCP server {self._name} ended its answer before it was whole"
-                raise ConnectionLostError(msg) from error
-            if error.code != CONNECTION_CLOSED or not (self._lost or error.message == "Connection closed"):
-                raise  # servers of others use this number for whatever they like
-            self._lose()
-            long = self._program is not None and self._program.too_long
-            how = f"sent {TOO_LONG}, which ended the connection" if long else "went away during the call"
-            msg = f"the MCP server {self._name} {how}"
-            raise ConnectionLostError(msg) from error
+            failure = self._failure(error, failed)
+            if failure is None:
+                raise
+            raise failure from error
         except ValidationError as error:
             raise ConnectionLostError(unreadable("tools/call", error)) from error
         finally:
             not_sent.reset(before)
+
+    def _failure(self, error: MCPError, failed: list[Exception]) -> Exception | None:
+        """Say what an error that the client made itself means for a call; None for a server's own error."""
+        server = f"the MCP server {self._name}"
+        if failed:
+            self._lose()
+            return ConnectionError(f"{server} can't be reached, nothing was sent: {self._why(failed[0])}")
+        if foreign(error):
+            return ConnectionLostError(f"its answer to `tools/call` {foreign(error)}")
+        if error.code != CONNECTION_CLOSED:  # servers of others use this number, too, for whatever they like
+            return None
+        if error.message == CUT_OFF:
+            return ConnectionLostError(f"{server} ended its answer before it was whole")
+        if not (self._lost or error.message == "Connection closed"):
+            return None
+        self._lose()
+        long = self._program is not None and self._program.too_long
+        how = f"sent {TOO_LONG}, which ended the connection" if long else "went away during the call"
+        return ConnectionLostError(f"{server} {how}")
 
     async def check(self) -> None:
         """Ask the server whether it is there, after a call that took too long; one that does not answer is gone."""
@@ -193,8 +204,8 @@ class McpConnection:
         if server.url is not None:
             headers = {name: secret.get_secret_value() for name, secret in server.headers.items()}
             timeout = httpx2.Timeout(30.0, read=None)  # a call has a limit of its own, and may wait for a person
-            bounded = BoundedTransport(server.max_bytes)
-            made = httpx2.AsyncClient(headers=headers, timeout=timeout, transport=bounded)
+            self._http = BoundedTransport(server.max_bytes)
+            made = httpx2.AsyncClient(headers=headers, timeout=timeout, transport=self._http)
             http = await stack.enter_async_context(made)
             return streamable_http_client(server.url, http_client=http, max_sse_event_size=server.max_bytes)
         env = {name: secret.get_secret_value() for name, secret in server.env.items()}

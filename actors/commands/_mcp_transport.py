@@ -194,6 +194,8 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
     def __init__(self, max_bytes: int) -> None:
         self._inner = httpx2.AsyncHTTPTransport()
         self._max_bytes = max_bytes
+        self.refusal = ""
+        """The status of the last answer to a message, if it was an error."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request.
@@ -211,6 +213,8 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             if failed is not None:
                 failed.append(error)
             raise
+        if request.method == "POST":
+            self.refusal = f"{response.status_code} {response.reason_phrase}" if response.is_error else ""
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
             msg = "it sent a compressed answer, which was not asked for"

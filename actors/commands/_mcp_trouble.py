@@ -49,12 +49,26 @@ def _refused(error: MCPError, request: str, program: ProgramLog | None) -> str:
         error.code == CONNECTION_CLOSED and error.message == "Connection closed"
     ):  # servers of others use the number, too
         return f"{_ended(program)} before it answered `{request}`"
+    if foreign(error):
+        return f"its answer to `{request}` {foreign(error)}: there may be no MCP server at this address"
     unknown = f"it does not know the request `{request}`"
     known = {
         METHOD_NOT_FOUND: f"{unknown}: it has no tools" if request == LISTING else f"{unknown}, {_OTHER}",
         UNSUPPORTED_PROTOCOL_VERSION: "it speaks no version of the protocol that this client does",
     }
     return known.get(error.code) or f"it answered `{request}` with an error: {error.message}"
+
+
+def foreign(error: MCPError) -> str:
+    """Say in which way an answer over HTTP is none; empty if it is one."""
+    what, _, kind = error.message.partition(": ")
+    if what == "Unexpected content type":
+        return f"is no message of the protocol, but {kind or 'nothing'}"
+    return (
+        "is no message of the protocol"
+        if what in {"Failed to parse JSON response", "Failed to parse SSE message"}
+        else ""
+    )
 
 
 def unreadable(request: str, error: ValidationError) -> str:

@@ -82,6 +82,48 @@ async def test_an_answer_that_ends_before_it_is_whole_leaves_a_doubt(dispatch, c
     assert result.in_doubt
 
 
+@pytest.mark.parametrize(
+    ("status", "kind", "told"),
+    [
+        (200, "text/html", "its answer to `initialize` is no message of the protocol, but text/html: there may be no"),
+        (
+            200,
+            "application/json",
+            "its answer to `initialize` is no message of the protocol: there may be no MCP server",
+        ),
+        (401, "text/html", "; its HTTP status is 401 Unauthorized"),
+        (404, "text/html", "; its HTTP status is 404 Not Found"),
+        (500, "text/html", "; its HTTP status is 500 Internal Server Error"),
+    ],
+)
+async def test_an_address_where_no_server_is_says_so(status, kind, told):
+    class Page(Odd):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["content-length"]))
+            self.say(status, kind, b"<html>hello</html>")
+
+    with served(Page) as url, pytest.raises(SettingsError) as refused:
+        await session_of(url).open()
+    assert told in str(refused.value)
+    assert "pydantic" not in str(refused.value)
+
+
+async def test_an_answer_that_is_no_message_leaves_a_doubt(dispatch, command):
+    class Page(Odd):
+        def say(self, status, kind, body):
+            super().say(status, "application/json" if "event" in kind else kind, body)
+
+    with served(Page) as url:
+        session = session_of(url)
+        await session.open()
+        try:
+            (result,) = await dispatch(session, command("odd.do"))
+        finally:
+            await session.close()
+    told = "its answer to `tools/call` is no message of the protocol: whether it was done is in doubt"
+    assert (result.error, result.in_doubt) == (told, True)
+
+
 async def test_no_silence_ends_a_call_but_its_own_time_limit(over_http, monkeypatch):
     made = []
 
