@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pinned import OUTDATED, SERVERS, Pinned
 
 from callboard import FunctionModel, ModelRequest, Settings, Supervisor
 
+KILLED_IN_CALL = Path(__file__).with_name("killed_in_call.py")
 DENIED = ("*.get-env", "*.write_file", "*.delete_entities", "*.git_commit", "*.convert_time")
 
 
@@ -49,14 +51,19 @@ def calls() -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def supervisor(workspace: Path, calls: dict[str, dict[str, Any]]) -> Iterator[Supervisor]:
-    """Run all five; an agent calls the tool that its request names once."""
-    commands: dict[str, dict[str, Any]] = {server.name: {"command": program_of(server)} for server in SERVERS}
-    commands["everything"]["args"] = ["stdio"]
-    commands["filesystem"]["args"] = [str(workspace)]
-    commands["memory"]["env"] = {"MEMORY_FILE_PATH": str(workspace / "memory.jsonl")}
-    commands["git"]["args"] = ["--repository", str(workspace)]
-    commands["time"]["args"] = ["--local-timezone", "UTC"]
+def commands(workspace: Path) -> dict[str, dict[str, Any]]:
+    """Give the settings of all five."""
+    found: dict[str, dict[str, Any]] = {server.name: {"command": program_of(server)} for server in SERVERS}
+    found["everything"]["args"] = ["stdio"]
+    found["filesystem"]["args"] = [str(workspace)]
+    found["memory"]["env"] = {"MEMORY_FILE_PATH": str(workspace / "memory.jsonl")}
+    found["git"]["args"] = ["--repository", str(workspace)]
+    found["time"]["args"] = ["--local-timezone", "UTC"]
+    return found
+
+
+def run(commands: dict[str, dict[str, Any]], calls: dict[str, dict[str, Any]]) -> Supervisor:
+    """Run servers; an agent calls the tool that its request names once."""
 
     def app(request: ModelRequest) -> dict[str, Any]:
         if request.call > 1:
@@ -68,8 +75,28 @@ def supervisor(workspace: Path, calls: dict[str, dict[str, Any]]) -> Iterator[Su
         policy=[*({"verdict": "deny", "tool": tool} for tool in DENIED), {"verdict": "allow", "tool": "*"}],
         supervision={"intensity": 20},
     )
-    models = {"host": FunctionModel(host), "app": FunctionModel(app)}
-    with Supervisor.start(settings, models=models) as running:
+    return Supervisor.start(settings, models={"host": FunctionModel(host), "app": FunctionModel(app)})
+
+
+@pytest.fixture(scope="session")
+def supervisor(commands: dict[str, dict[str, Any]], calls: dict[str, dict[str, Any]]) -> Iterator[Supervisor]:
+    """Run all five."""
+    with run(commands, calls) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def killing(
+    commands: dict[str, dict[str, Any]], calls: dict[str, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Supervisor]:
+    """Run all five, each of which is killed in its first call."""
+    marks = tmp_path_factory.mktemp("killed")
+    before = {
+        name: [str(KILLED_IN_CALL), str(marks / name), given["command"], *given.get("args", ())]
+        for name, given in commands.items()
+    }
+    killed = {name: {**given, "command": sys.executable, "args": before[name]} for name, given in commands.items()}
+    with run(killed, calls) as running:
         yield running
 
 

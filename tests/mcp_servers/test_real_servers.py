@@ -115,6 +115,17 @@ def test_a_server_that_was_killed_is_started_by_its_next_use(supervisor, given, 
     assert process_of(name) not in {None, killed}
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_server_that_is_killed_in_a_call_leaves_a_doubt(killing, given, name):
+    tool = given[name][0]
+    handle = killing.submit(Task(request=tool, target=name))
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
+    (ended,) = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED]
+    assert ended["error"] == f"the MCP server {name} went away during the call: whether it was done is in doubt"
+    again = killing.submit(Task(request=tool, target=name)).result(PATIENCE)
+    assert again.outcome is Outcome.FINISHED, again.causes
+
+
 def test_a_call_in_which_its_server_is_killed_is_in_doubt(supervisor, calls, until):
     calls["everything.trigger-long-running-operation"] = {"duration": 600, "steps": 6000}
     handle = supervisor.submit(Task(request="everything.trigger-long-running-operation", target="everything"))
