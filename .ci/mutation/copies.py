@@ -29,7 +29,7 @@ _CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 CACHE = Path(os.environ.get("CALLBOARD_CI_CACHE") or _CACHES / "callboard" / "ci") / "mutate"
 
 PYTEST = ["-p", "no:cacheprovider", "--hypothesis-profile=gate", "-q", "--tb=short", "-m", "not slow and not local_llm"]
-NOT_RUN = ("tests/benchmarks/", "tests/local_llm/")
+NOT_RUN = ("tests/benchmarks/", "tests/local_llm/", "tests/mcp_servers/")
 
 NOTHING_COLLECTED = 5
 """Pytest's exit status if no test was left."""

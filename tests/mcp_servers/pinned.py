@@ -1,7 +1,8 @@
 """Third-party MCP servers that tests drive, each pinned and in a folder of its own.
 
 ``python tests/mcp_servers/pinned.py`` installs those that are missing; it needs npm, and uv or pip. Their dependencies
-are not those of callboard: one has an older SDK, one an SDK that it does not go with.
+are not those of callboard: one has an older SDK, one an SDK that it does not go with. No package runs a program of its
+own while it is installed.
 """
 
 from __future__ import annotations
@@ -69,16 +70,17 @@ class Pinned:
 
     def _npm(self) -> list[list[str]]:
         quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
-        return [["npm", "install", "--prefix", str(self.folder), *quiet, *self.requirements]]
+        return [["npm", "install", "--ignore-scripts", "--prefix", str(self.folder), *quiet, *self.requirements]]
 
     def _python(self) -> list[list[str]]:
         python = str(self.folder / "bin" / "python")
-        uv = shutil.which("uv")
+        uv, wheels = shutil.which("uv"), ["--only-binary", ":all:"]
         if uv:
             make = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(self.folder)]
-            return [make, [uv, "pip", "install", "--quiet", "--python", python, *self.requirements]]
+            return [make, [uv, "pip", "install", "--quiet", "--python", python, *wheels, *self.requirements]]
         make = [sys.executable, "-m", "venv", str(self.folder)]
-        return [make, [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *self.requirements]]
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        return [make, [*pip, *wheels, *self.requirements]]
 
 
 def _official(name: str) -> Pinned:
