@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ConfigDict, JsonValue, TypeAdapter
+from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from callboard.actors.commands._mcp_connection import ConnectionLostError
 from callboard.actors.commands._secrets import Secrets, UnknownSecretError
@@ -112,14 +112,18 @@ def _checked(value: object) -> JsonValue:
     """Take a tool's answer, if it can be written down and read again.
 
     Raises:
-        ToolFailure: If it can't; what the tool did stays done.
+        ValueError: If it can't; what the tool did stays done.
     """
-    answer: JsonValue = encodable(_JSON.validate_python(value))
     try:
+        answer: JsonValue = encodable(_JSON.validate_python(value))
         _JSON.validate_json(_JSON.dump_json(answer))
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]["msg"]
+        msg = f"it answered with what can't be written down: {problem}"
+        raise ValueError(msg) from error
     except ValueError as error:
         msg = f"it answered with what can't be written down: {error}"
-        raise ToolFailure(msg) from error
+        raise ValueError(msg) from error
     return answer
 
 
