@@ -68,7 +68,7 @@ class Crashes:
             asked = _answer(handle, done=was > 0)
             result = handle.result(SECONDS)
             said = [
-                Probe(event.data["probe"])
+                Probe(str(event.data["probe"]))
                 for event in handle.events()
                 if event.name is EventName.COMMAND_IN_DOUBT and event.at >= begin
             ]
