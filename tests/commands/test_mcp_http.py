@@ -8,10 +8,12 @@ import threading
 from contextlib import contextmanager
 
 import httpx2
+import pytest
 
 from callboard.actors.commands import McpSession, _mcp_connection
 from callboard.actors.commands._mcp_transport import LEAVES_SECONDS, BoundedTransport
 from callboard.config import McpServer, Settings
+from callboard.messages import SettingsError
 
 RESULTS = {
     "initialize": {
