@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.commands import McpSession, Secrets
+from callboard.actors.commands import McpSession, Secrets, doors
 from callboard.actors.servers import Server, check_needs, named_surfaces
 from callboard.config import keys_of
 from callboard.messages import CommandType, SettingsError, each_text
@@ -109,7 +109,7 @@ def _surface(surface: NamedSurface, settings: Settings) -> ServerTold:
     own = {name: getattr(type(server), name) is not getattr(Server, name) for name in ("effect", "hazards")}
     return ServerTold(
         name=server.name,
-        tools=tuple(_of_server(tool, limit) for tool in server.tools()),
+        tools=tuple(_of_server(tool, limit) for tool in (*server.tools(), *doors(server))),
         resource_kinds=tuple(server.resource_kinds),
         by_call=tuple(name for name, defined in own.items() if defined),
     )

@@ -177,6 +177,31 @@ def test_opening_waits_for_an_approval_as_it_starts_a_program(start, until):
     assert len(desktop.opened) == 1
 
 
+def test_what_waits_for_its_turn_is_not_opened_after_a_cancel(start, until):
+    class Slow(Desktop):
+        typing, go = threading.Event(), threading.Event()
+
+        @tool(effect=Effect.ONCE)
+        def type_slowly(self, text: str) -> None:
+            """Type, as long as it takes."""
+            self.typing.set()
+            self.go.wait(HELD)
+
+    desktop = Slow()
+    opens = [call("open_in_desk", application="editor"), FINISH]
+    supervisor = start(host=opens, app=[call("type_slowly", text="x"), FINISH], servers=[desktop], **NO_APPROVAL)
+    types = supervisor.submit(Task(request="type", target="mail"))
+    assert desktop.typing.wait(PATIENCE)
+    waits = supervisor.submit(Task(request="open", id="t"))
+    until(waits, EventName.POLICY_DECIDED)
+    waits.cancel("no more")
+    assert waits.result(PATIENCE).outcome is Outcome.CANCELLED
+    desktop.go.set()
+    assert types.result(PATIENCE).ok
+    supervisor.stop()
+    assert desktop.opened == []
+
+
 def picture(size=(300, 200)):
     file = io.BytesIO()
     Image.new("RGB", size, "white").save(file, "PNG")

@@ -3,6 +3,7 @@
 from callboard.actors.commands._approved import IDENTITY, Approved
 from callboard.actors.commands._canonical import text_of
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
+from callboard.actors.commands._doors import doors
 from callboard.actors.commands._life import ServerLife
 from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._mcp_client import McpSession, RemoteTool, open_sessions
@@ -34,6 +35,7 @@ __all__ = [
     "Toolbox",
     "Tools",
     "UnknownSecretError",
+    "doors",
     "find_target",
     "matches",
     "open_sessions",

@@ -103,6 +103,7 @@ class Door(LocalTool):
 
     async def _run(self, function: Any, target: Target, deed: Deed) -> Any:  # noqa: ANN401 - one of the two methods
         def call() -> Any:  # noqa: ANN401 - what that gives
+            deed.check()  # it may have waited for its turn
             try:
                 return function()
             finally:

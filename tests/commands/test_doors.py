@@ -1,0 +1,55 @@
+"""The tools that open and close targets: of which servers they are, and what they ask for."""
+
+from __future__ import annotations
+
+import pytest
+
+from callboard import Server, tool
+from callboard.actors.commands import doors
+from callboard.messages import AgentKind, Effect, Hazard
+
+
+class Plain(Server):
+    name = "plain"
+
+    def targets(self):
+        return ()
+
+    def observe(self, target, look):
+        raise NotImplementedError
+
+
+class Opens(Plain):
+    def start(self, target, arguments):
+        raise NotImplementedError
+
+
+class Both(Opens):
+    name = "both"
+
+    async def stop(self, target):
+        raise NotImplementedError
+
+
+class Media(Plain):
+    @tool(effect=Effect.ONCE)
+    def start(self) -> None:
+        """Start the music."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [(Plain, []), (Opens, ["open_in_plain"]), (Both, ["open_in_both", "close_in_both"]), (Media, [])],
+)
+def test_a_server_has_doors_for_the_methods_that_it_has(kind, names):
+    found = doors(kind())
+    assert [door.name for door in found] == names
+    for door in found:
+        assert (door.agents, door.effect, door.hazards) == ({AgentKind.HOST}, Effect.ONCE, {Hazard.LAUNCHES})
+        assert door.tool.description
+
+
+def test_what_is_opened_may_be_given_what_it_takes():
+    (door,) = doors(Opens())
+    properties = door.tool.parameters["properties"]
+    assert (sorted(properties), door.tool.parameters["required"]) == (["application", "arguments"], ["application"])
