@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from callboard.config import McpServer, Settings
 
 
+LISTED_SECONDS = 10.0
+"""How long a list of targets waits for a server that went away and is being started anew."""
 COMPARED = 1000
 """Of how many different calls the latest answer is known."""
 _PLAIN = McpTool()
@@ -82,6 +84,9 @@ class McpSession:
         self._turn = asyncio.Lock()
         self._checking: asyncio.Future[None] | None = None
         """Asks the server whether it is there, after a call that was given up."""
+        self._starting: asyncio.Future[McpConnection] | None = None
+        """Starts the server anew for those that list it."""
+        self._starting_since = 0.0
         self._anew: deque[float] = deque()
         """When it was started anew, within the period."""
         self._answers: dict[bytes, bytes] = {}
@@ -115,6 +120,9 @@ class McpSession:
         self._closed = True
         if self._checking is not None:
             self._checking.cancel()
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.wait([self._starting])
         if self._connection is not None:
             await self._connection.close()
 
@@ -163,6 +171,25 @@ class McpSession:
         self._answers[asked.digest()] = said.digest()
         if len(self._answers) > COMPARED:
             del self._answers[next(iter(self._answers))]
+
+    async def check(self) -> None:
+        """Make sure that it is there. One that was lost is started anew, which goes on when nobody waits any more.
+
+        Who lists targets has nothing to do with this server, and must not wait for it as long as a call may.
+
+        Raises:
+            ConnectionError: If it is not there, or not yet again.
+        """
+        now = asyncio.get_running_loop().time()
+        if self._starting is None or self._starting.done():
+            self._starting, self._starting_since = asyncio.ensure_future(self.connected()), now
+            self._starting.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait
+        left = max(0.0, self._starting_since + LISTED_SECONDS - now)
+        done, _ = await asyncio.wait([self._starting], timeout=left)
+        if not done:
+            msg = f"the MCP server {self.name} went away, and is still being started anew"
+            raise ConnectionError(msg)
+        self._starting.result()
 
     async def connected(self) -> McpConnection:
         """Give a connection that holds, as far as is known; one that was lost is made again.

@@ -56,7 +56,7 @@ class McpSurface(Server):
         return self._targets()
 
     async def _targets(self) -> tuple[Target, ...]:
-        await self._session.connected()
+        await self._session.check()
         return (self._target,)
 
     def observe(self, target: Target) -> Observation:  # type: ignore[override]  # each look is the same

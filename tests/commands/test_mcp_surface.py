@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from contextlib import asynccontextmanager
 
 import pytest
@@ -172,7 +173,8 @@ def test_a_server_that_was_left_out_is_no_target(start):
     assert [target.id for target in supervisor.targets()] == ["memo:one"]
 
 
-def test_a_server_that_was_killed_is_a_target_as_long_as_it_can_be_started(start, over_stdio, tmp_path):
+def test_a_server_that_was_killed_is_a_target_as_long_as_it_can_be_started(start, over_stdio, tmp_path, monkeypatch):
+    monkeypatch.setattr(_mcp_client, "LISTED_SECONDS", PATIENCE)
     pid = tmp_path / "pid"
     notes = {**over_stdio, "surface": True, "env": {"NOTES_PID": str(pid)}}
     supervisor = start(mcpServers={"notes": notes}, app=[call("notes.pid", "FINISH")], policy=ALLOWED, supervision=ONCE)
@@ -190,6 +192,35 @@ def test_a_server_that_was_killed_is_a_target_as_long_as_it_can_be_started(start
 
 
 ONCE = {"intensity": 1, "period": 3600}
+HANGS = """
+import os, pathlib, runpy, sys
+if pathlib.Path(sys.argv[1]).exists():
+    sys.stdin.read(1_000_000)
+else:
+    runpy.run_path(sys.argv[2], run_name="__main__")
+"""
+
+
+def test_work_elsewhere_does_not_wait_for_a_server_that_hangs(start, notes, tmp_path, monkeypatch):
+    monkeypatch.setattr(_mcp_client, "LISTED_SECONDS", 0.0)
+    again, pid = tmp_path / "again", tmp_path / "pid"
+    shelf = {"command": sys.executable, "args": ["-c", HANGS, str(again), str(notes)], "env": {"NOTES_PID": str(pid)}}
+    told = []
+
+    def host(request):
+        told.append(request.observation.notes)
+        return {"Status": "FINISH"}
+
+    supervisor = start(host=host, mcpServers={"notes": {**shelf, "start_seconds": 3600}})
+    (session,) = supervisor._sessions
+    again.touch()
+    os.kill(int(pid.read_text(encoding="utf-8")), signal.SIGKILL)
+    supervisor._loop.submit(session._connection._over.wait()).result(PATIENCE)
+    for _ in range(2):
+        assert supervisor.submit(Task(request="write a letter")).result(PATIENCE).ok
+    assert [target.id for target in supervisor.targets()] == ["memo:one"]
+    assert not session._starting.done()
+    assert all("notes went away, and is still being started anew" in str(each) for each in told)
 
 
 def test_what_a_server_says_of_itself_is_bounded():
