@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from callboard.actors.models import FunctionModel
 from callboard.actors.servers import Server, observed
@@ -106,6 +108,21 @@ class Alone:
         """Look at a target."""
         seen: Observation = self.ask(observed, self.server, target, look, target=target)
         return seen
+
+    @contextlib.contextmanager
+    def pictured(self) -> Iterator[list[Look]]:
+        """Give a list that gets the looks for which the server observes with a picture."""
+        observe: Callable[..., Any] = self.server.observe
+        takes_look = "look" in inspect.signature(observe).parameters
+        found: list[Look] = []
+
+        def noted(target: Target, look: Look = Look()) -> Any:  # noqa: ANN401 - an observation, or a coroutine
+            if look.picture:
+                found.append(look)
+            return observe(target, look) if takes_look else observe(target)
+
+        with mock.patch.object(self.server, "observe", noted):
+            yield found
 
 
 def server_of(supervisor: Supervisor, case: SurfaceCase) -> Server:

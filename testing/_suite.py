@@ -32,6 +32,7 @@ PASSWORDS = ("correct horse battery staple", "dpssfdu ipstf cbuufsz tubqmf")
 """Two secrets that must be seen nowhere, of one length."""
 _LONGEST = 86_400.0
 """The longest time limit of a call that is tried, in seconds of a clock that the suite moves."""
+_PNG = b"\x89PNG\r\n"
 _RETURN = 1.0
 """How long a call is waited for that was released, in seconds."""
 
@@ -55,7 +56,10 @@ class SurfaceSuite:
     make: Callable[[Path], SurfaceCase]
 
     def test_targets_are_stable(self, tmp_path: Path) -> None:
-        """Two lists made one after the other are equal, ids and addresses are unique, and the server is named."""
+        """Two lists are equal, also of two servers, ids are unique, and the server is named.
+
+        A task that a crash broke off goes on with the target of the same id, at a server that was made anew.
+        """
         case = self.make(tmp_path)
         with opened(case) as alone:
             first, second = alone.targets(), alone.targets()
@@ -65,6 +69,12 @@ class SurfaceSuite:
             strangers = [target.id for target in first if target.server != alone.server.name]
             assert not strangers, f"`Target.server` of {strangers[0]} is not {alone.server.name!r}, the server's name"
             alone.target(case.target)
+        with opened(case.server()) as alone:
+            later = {(target.id, target.address) for target in alone.targets()}
+        assert later == {(target.id, target.address) for target in first}, (
+            "a server that is made anew lists other targets, though nothing happened: "
+            "make ids and addresses of what the targets are"
+        )
 
     def test_an_observation_is_bounded(self, tmp_path: Path) -> None:
         """It keeps within the budget of its look, and has a picture only where one is wanted."""
@@ -81,14 +91,37 @@ class SurfaceSuite:
             assert not over, f"an observation is over its budget, `look.budget` (what it has, what it may have): {over}"
             without = alone.look(target, Look(picture=False, shown=False))
             assert without.picture is None, "a look with `picture=False` has a picture; there is one before each action"
-            assert seen.picture is None or alone.server.pictures, "it has pictures: say `pictures = True`"
+            assert without.annotated is None, (
+                "a look with `picture=False` has a picture; there is one before each action"
+            )
+            if alone.server.pictures:
+                assert (seen.picture or b"").startswith(_PNG), (
+                    "`pictures` is true, and an observation has no PNG picture"
+                )
+            else:
+                assert seen.picture is None, "it has pictures: say `pictures = True`"
+            small = alone.look(target, Look(picture=False, shown=False, budget=LookBudget(controls=1, text=1)))
+            cut = len(small.controls) < len(without.controls) or len(small.text) < len(without.text)
+            assert small.notes or not cut, "what `look.budget` has no room for is left out without a note"
 
     def test_the_fingerprint_is_equal_while_nothing_changes(self, tmp_path: Path) -> None:
-        """It is that of an observation made at the same moment, twice; and another one after a change."""
+        """It is that of an observation made at the same moment, twice; and another one after a change.
+
+        It is cheap, so it takes no picture; what it takes is printed beside what a look takes.
+        """
         case = self.make(tmp_path)
         with opened(case) as alone:
             target = alone.target(case.target)
-            seen, marks = alone.look(target), [_mark(alone, case) for _ in range(2)]
+            begin = time.perf_counter()
+            seen = alone.look(target)
+            took = time.perf_counter() - begin
+            with alone.pictured() as pictured:
+                marks = [_mark(alone, case) for _ in range(2)]
+            each = (time.perf_counter() - begin - took) / 2
+            print(f"a fingerprint took {each:.4f} s, a look {took:.4f} s")  # noqa: T201 - a test's report
+            assert not pictured, (
+                "`fingerprint` looks with a picture; it is taken before each action, and until all is quiet"
+            )
             assert marks[0] == marks[1], "`fingerprint` differs though nothing has changed"
             expected = seen.fingerprint or marks[0]
             assert marks[0] == expected, "`fingerprint` is not that of an observation made at the same moment"

@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from callboard import Server, tool
 from callboard.actors.servers import DocumentServer
-from callboard.messages import Box, Control, Effect, Observation, Probe, Target, TargetKind
+from callboard.messages import Box, Control, Effect, Look, Observation, Probe, Target, TargetKind
 from callboard.surface import ToolError, committing, current_call
 from callboard.testing import MemoryServer, SurfaceCall, SurfaceCase, SurfaceSuite, surface_suite
 from callboard.testing._crashes import Crashes
@@ -272,6 +272,43 @@ class Shuffled(Pad):
         return (pad, pad.model_copy(update={"id": f"pad-{next(self.count)}", "address": "app/pads/other"}))
 
 
+class Renumbered(Pad):
+    """A surface whose targets are named by a counter, which begins anew with each server."""
+
+    count = itertools.count()
+
+    def __init__(self, world):
+        super().__init__(world)
+        self.number = next(self.count)
+
+    def targets(self):
+        (pad,) = super().targets()
+        return (pad, pad.model_copy(update={"id": f"pad-{self.number}", "address": "app/pads/other"}))
+
+
+class Cut(Pad):
+    """A surface that leaves out what is too much, and says nothing of it."""
+
+    def observe(self, target, look):
+        return super().observe(target, look).model_copy(update={"text": "ab"[: look.budget.text]})
+
+
+class Unpictured(Pad):
+    def picture(self):
+        return None
+
+
+class Costly(Pad):
+    """A surface that takes its fingerprint from a look with a picture."""
+
+    def observe(self, target, look):
+        mark = repr((self.world.text, self.world.kind, self.world.stamps))
+        return Observation(picture=self.picture() if look.picture else None, fingerprint=mark)
+
+    def fingerprint(self, target):
+        return self.observe(target, Look()).fingerprint
+
+
 class Endless(Pad):
     def observe(self, target, look):
         return super().observe(target, look).model_copy(update={"text": "x" * 300_000})
@@ -451,6 +488,10 @@ class Borrowing(Pad):
 TO_END = threading.Event()
 WRONG = [
     (Shuffled, "test_targets_are_stable", "lists something else each time"),
+    (Renumbered, "test_targets_are_stable", "a server that is made anew lists other targets"),
+    (Cut, "test_an_observation_is_bounded", "left out without a note"),
+    (Unpictured, "test_an_observation_is_bounded", "has no PNG picture"),
+    (Costly, "test_the_fingerprint_is_equal_while_nothing_changes", "`fingerprint` looks with a picture"),
     (Endless, "test_an_observation_is_bounded", "over its budget"),
     (Dear, "test_an_observation_is_bounded", "`picture=False` has a picture"),
     (Ticking, "test_the_fingerprint_is_equal_while_nothing_changes", "differs though nothing has changed"),
