@@ -1,14 +1,17 @@
-"""What a piece of work left behind in this process and beside it: threads, processes, open files and ports."""
+"""What a piece of work left behind in this process and beside it: threads, processes, files and ports."""
 
 from __future__ import annotations
 
 import gc
 import os
+import tempfile
 import threading
 import time
 import uuid
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
+from unittest import mock
 
 _SECONDS = 5.0
 """How long what is ending may take."""
@@ -17,27 +20,31 @@ _MARK = "SURFACE_SUITE_LEFT"
 
 
 class Left:
-    """Compares what there is before and after a ``with`` block. Processes, files and ports only where there is /proc.
+    """Compares what there is before and after a ``with`` block. Processes, open files and ports only where /proc is.
 
     Processes are found by a variable that they inherit, so that one which left its parent and its session is found too.
     """
 
+    def __init__(self, temporary: Path) -> None:
+        """Make it; `temporary` is a folder that is made, for temporary files of the block."""
+        self._temporary = temporary
+
     def __enter__(self) -> Self:
         """Note what there is."""
+        self._temporary.mkdir()
+        self._places = ExitStack()
+        self._places.enter_context(mock.patch.object(tempfile, "tempdir", str(self._temporary)))
         self._mark = uuid.uuid4().hex
-        self._earlier = os.environ.get(_MARK)
-        os.environ[_MARK] = self._mark
+        given = {_MARK: self._mark, "TMPDIR": str(self._temporary)}
+        self._places.enter_context(mock.patch.dict(os.environ, given))
         self._threads = set(threading.enumerate())
         self._children = _children()
         self._files = _files()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Put the variable back."""
-        if self._earlier is None:
-            del os.environ[_MARK]
-        else:
-            os.environ[_MARK] = self._earlier
+        """Put the variables back."""
+        self._places.close()
 
     def found(self) -> list[str]:
         """Name what is left once all had some seconds to end."""
@@ -57,7 +64,8 @@ class Left:
             for fd, target in _files().items()
             if self._files.get(fd) != target
         ]
-        return [*threads, *processes, *files]
+        temporary = [f"the file {each}" for each in sorted(self._temporary.rglob("*")) if not each.is_dir()]
+        return [*threads, *processes, *files, *temporary]
 
 
 def _files() -> dict[str, str]:

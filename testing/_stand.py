@@ -185,6 +185,17 @@ def supervised(
         yield Worker(supervisor, server_of(supervisor, case), case.target, seen, late)
 
 
+def closes_unopened(server: Server) -> bool:
+    """Close a server that was not opened, and say whether that went well."""
+    loop, lanes = EventLoop("callboard-suite"), Lanes()
+    loop.start()
+    try:
+        return not ServerLife([server], lanes, loop, None).close(SECONDS)
+    finally:
+        lanes.close(SECONDS)
+        loop.stop(SECONDS)
+
+
 @dataclass(frozen=True)
 class Worker:
     """A supervisor whose agent works on a case's target."""

@@ -18,7 +18,7 @@ from callboard.messages import (
 )
 from callboard.testing._crashes import Crashes
 from callboard.testing._left import Left
-from callboard.testing._stand import SECONDS, SurfaceCall, SurfaceCase, opened, supervised
+from callboard.testing._stand import SECONDS, SurfaceCall, SurfaceCase, closes_unopened, opened, supervised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -241,14 +241,18 @@ class SurfaceSuite:
             assert kinds <= {*server.resource_kinds}, f"`resource_kinds` lacks some of {sorted(kinds)}"
 
     def test_close_leaves_nothing(self, tmp_path: Path) -> None:
-        """No process, thread, open file or port is left, also of what was started to look and to act."""
-        with Left() as left:
+        """No process, thread, file or port is left, also of what was started to look and to act.
+
+        It is also called after an `open` that failed, so it must not need what that would have made.
+        """
+        with Left(tmp_path / "temporary") as left:
             case = self.make(tmp_path)
             with opened(case) as alone:
                 alone.look(alone.target(case.target))
             if case.once is not None:
                 with supervised(case, case.once) as worker:
-                    worker.submit().result(SECONDS)
+                    _worked(worker)
+            assert closes_unopened(case.server()), "`close` raised where nothing was opened, as after a failed `open`"
             del case
         found = left.found()
         assert not found, f"after `close` there is still {', '.join(found)}"
@@ -259,7 +263,7 @@ class SurfaceSuite:
         lent, once = _needs(case.lent, "lent"), _needs(case.once, "once")
         before = lent()
         with supervised(case, once) as worker:
-            worker.submit().result(SECONDS)
+            _worked(worker)
         assert lent() == before, f"{lent()!r} is not given back as it was borrowed: {before!r}"
 
 
@@ -269,6 +273,17 @@ def _needs(given: _T | None, name: str) -> _T:
         msg = f"the case does not tell `{name}`"
         raise unittest.SkipTest(msg)
     return given
+
+
+def _worked(worker: Worker) -> None:
+    """Have the work done; what did nothing proves nothing."""
+    handle = worker.submit()
+    result = handle.result(SECONDS)
+    ended = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED]
+    failed = [each["error"] for each in ended if each["status"] != ResultStatus.SUCCESS.value]
+    assert result.ok, f"`once` does not work: {[cause.reason for cause in result.causes]}"
+    assert ended, "`once` was not called"
+    assert not failed, f"`once` does not work: {failed}"
 
 
 def _slow(case: SurfaceCase) -> tuple[SurfaceCall, Callable[[], bool], Callable[[], object], Callable[[], int]]:

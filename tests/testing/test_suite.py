@@ -10,8 +10,10 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -471,6 +473,31 @@ class Listening(Living):
         return socket.create_server(("127.0.0.1", 0))
 
 
+class Littering(Living):
+    def leaves(self):
+        number, path = tempfile.mkstemp()
+        os.close(number)
+        return Path(path)
+
+
+class Presuming(Pad):
+    """A surface that closes what it takes for open."""
+
+    def open(self, stage):
+        self.line = io.BytesIO()
+
+    def close(self):
+        self.line.close()
+
+
+class Refusing(Pad):
+    @tool(effect=Effect.ONCE)
+    def stamp(self) -> str:
+        """Do nothing, which changes no clipboard."""
+        msg = "the ink is dry"
+        raise ToolError(msg)
+
+
 class Unclosed(Pad):
     def close(self):
         msg = "stuck"
@@ -514,6 +541,9 @@ WRONG = [
     (Filed, "test_close_leaves_nothing", "the open file /dev/null"),
     (Listening, "test_close_leaves_nothing", "the port "),
     (Unclosed, "test_close_leaves_nothing", "after the supervisor's stop there is still the server pads"),
+    (Littering, "test_close_leaves_nothing", "the file "),
+    (Presuming, "test_close_leaves_nothing", "`close` raised where nothing was opened"),
+    (Refusing, "test_what_was_borrowed_is_given_back", "`once` does not work: .*the ink is dry"),
     (Borrowing, "test_what_was_borrowed_is_given_back", "'a stamp' is not given back as it was borrowed: 'mine'"),
 ]
 
@@ -531,6 +561,8 @@ def left():
         elif isinstance(each, threading.Thread):
             TO_END.set()
             each.join()
+        elif isinstance(each, Path):
+            each.unlink()
         else:
             each.close()
     Living.kept.clear()
