@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from callboard.actors.commands import ServerLife
 from callboard.actors.models import FunctionModel
+from callboard.actors.runtime import EventLoop, Lanes
 from callboard.actors.servers import Server, observed
 from callboard.config import Settings
 from callboard.messages import AgentKind, EventName, Look, Task
