@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, SecretStr, field_serializer, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, SecretStr, field_serializer, model_validator
 
 from callboard.config._options import Options
 from callboard.config._secrets import in_arguments, in_url, masked
@@ -14,6 +14,10 @@ from callboard.messages import AgentKind, Effect, Hazard, KindName
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+_LONGEST_NAME = 100
+"""The most characters of a server's name."""
 
 
 class SystemSettings(Section):
@@ -108,6 +112,20 @@ class McpTool(Section):
     """Whether agents have it; one that is not offered can't be called."""
     seconds: Span | None = None
     """The longest that one call of it may take; by default `limits.command_seconds`."""
+
+
+def _named(name: str) -> str:
+    """Refuse a server's name that can't be a part of an address, or that rules could not name."""
+    odd = sorted({letter for letter in name if letter in "/*?[]" or not letter.isprintable()})
+    if odd or not name.strip() or len(name) > _LONGEST_NAME:
+        why = f"has {', '.join(map(repr, odd))}" if odd else f"is empty or longer than {_LONGEST_NAME} characters"
+        msg = f"the name {why}; a server's name becomes a part of addresses, which rules match: choose another one"
+        raise ValueError(msg)
+    return name
+
+
+ServerName = Annotated[str, AfterValidator(_named)]
+"""What a server is called in the settings."""
 
 
 class McpServer(Section):

@@ -25,6 +25,7 @@ from callboard.config._sections import (
     McpServer,
     Models,
     Prompts,
+    ServerName,
     SurfacePlugin,
     SystemSettings,
 )
@@ -84,11 +85,11 @@ class Settings(BaseSettings):
     or `{value, tools, parameters, targets}` with patterns for where a model may name it."""
     documents: Documents = Documents()
     """The documents server."""
-    surfaces: dict[str, SurfacePlugin] = Field(default_factory=dict)
+    surfaces: dict[ServerName, SurfacePlugin] = Field(default_factory=dict)
     """Surfaces of plug-ins, by name. Nothing else that is installed is loaded."""
     agents: tuple[str, ...] = ()
     """Kinds of agents of plug-ins: the names of their entry points, or `DISTRIBUTION:NAME`."""
-    mcp_servers: dict[str, McpServer] = Field(default_factory=dict)
+    mcp_servers: dict[ServerName, McpServer] = Field(default_factory=dict)
     """Third-party MCP servers, by name; `mcpServers`, as the ecosystem spells it, is read too."""
     policy: Annotated[PolicySettings, BeforeValidator(as_rules)] = PolicySettings()
     """Rules for actions; a plain list is taken as `rules`."""

@@ -514,3 +514,26 @@ def test_a_further_kind_is_a_key_only_where_it_is_known(write):
 def test_a_mistyped_kind_is_refused_with_the_nearest_one(write):
     with pytest.raises(SettingsError, match=r"models\.hots: unknown key; did you mean 'host'\?"):
         Settings.load(write("models: {hots: 'scripted:a.yaml'}"), kinds=["operator"])
+
+
+@pytest.mark.parametrize("section", ["mcpServers", "surfaces"])
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("a/b", "has '/'"),
+        ("*", "has '*'"),
+        ("../x", "has '/'"),
+        ("a\x1b", "has '\\x1b'"),
+        (" ", "is empty"),
+        ("x" * 101, "longer"),
+    ],
+)
+def test_a_server_s_name_that_is_no_part_of_an_address_is_refused(section, name, why):
+    given = {"mcpServers": {name: {"command": "x"}}, "surfaces": {name: {}}}[section]
+    with pytest.raises(SettingsError, match="a server's name becomes a part of addresses") as refused:
+        Settings.load(**{section: given})
+    assert why in str(refused.value)
+
+
+def test_a_server_s_name_may_have_blanks():
+    assert [*Settings.load(mcpServers={"my notes": {"command": "x"}}).mcp_servers] == ["my notes"]
