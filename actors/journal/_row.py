@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from callboard.actors.journal._failures import told
@@ -105,13 +106,26 @@ def rows_of(path: Path, connection: sqlite3.Connection, apart: Apart, task_id: s
     """Read the rows of a task in order."""
     last = 0
     while True:
-        with told(path, "read"):
+        with told(path, "read"), _unchanged(connection):
             chunk = connection.execute(_READ if events else _READ_BUT_EVENTS, (task_id, last, _CHUNK)).fetchall()
-        for stored in chunk:
-            yield row_of(path, stored, apart)
+            rows = [row_of(path, stored, apart) for stored in chunk]
+        yield from rows
         if len(chunk) < _CHUNK:
             return
         last = chunk[-1][0]
+
+
+@contextlib.contextmanager
+def _unchanged(connection: sqlite3.Connection) -> Iterator[None]:
+    """See one state of the journal: another process may drop a task, and what its rows name, while it is read."""
+    if connection.in_transaction:  # ours, which writes
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def _unreadable(path: Path, stored: Stored, why: str) -> JournalDamagedError:
