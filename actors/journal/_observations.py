@@ -2,6 +2,9 @@
 
 The rows of a step name the same observation several times, and what a surface shows differs little from step to step:
 a few of hundreds of controls. In a message's place for it stands a mark with its name.
+
+A name is a digest of what is written, the name of the base included. So a name always means the same base: the tasks
+that have the name also have its base (retention counts on that), and a base is never itself written as changes.
 """
 
 from __future__ import annotations
@@ -123,16 +126,16 @@ class Observations:
         bare = self._pictures.put_away(seen, lambda name, size: pictures.append((name, size)))
         body = bare.model_dump_json()
         check_depth(body)
-        name = base64.urlsafe_b64encode(hashlib.sha256(body.encode()).digest()[:_BYTES]).decode()
-        base, body = self._compared(bare, name, body, run_id)
-        known = _Known(seen, name, base, body, tuple(pictures))
+        base, body = self._compared(bare, body, run_id)
+        known = _Known(seen, _name_of(base, body), base, body, tuple(pictures))
         self._latest.append(known)
         return known
 
-    def _compared(self, bare: Observation, name: str, body: str, run_id: str) -> tuple[str | None, str]:
+    def _compared(self, bare: Observation, body: str, run_id: str) -> tuple[str | None, str]:
         """Give what is written of an observation: itself, or what differs from the run's last one that is whole."""
         if len(body) < _SMALL:
             return None, body
+        name = _name_of(None, body)
         items = {part: [item.model_dump_json() for item in getattr(bare, part)] for part in _LISTS}
         whole = self._wholes.get(run_id)
         if whole is not None and whole.name != name:
@@ -159,6 +162,10 @@ class Observations:
         lists = {part: _expanded(changes[part], getattr(whole, part), _LITERALS[part]) for part in _LISTS}
         rest = Observation.model_validate_json(json.dumps(changes["rest"]))
         return self._pictures.bring_back(rest).model_copy(update=lists)
+
+
+def _name_of(base: str | None, body: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(f"{base or ''}{body}".encode()).digest()[:_BYTES]).decode()
 
 
 def _runs(items: Sequence[str], places: dict[str, int]) -> str:

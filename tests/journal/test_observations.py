@@ -104,6 +104,18 @@ def test_each_run_is_compared_with_its_own(opened, place, a_row):
     assert kept(journal) == [seen(), seen(c1="x"), seen(c1="y")]
 
 
+def test_no_observation_is_compared_with_one_kept_as_changes(opened, place, a_row):
+    def state(step):
+        return seen(**{f"c{n}": "x" for n in range(step)})
+
+    journal = opened()
+    for step in range(5):  # each task begins where the last one ended
+        write(journal, a_row, state(step), state(step + 1), task=f"t{step}", run=f"t{step}/1")
+    bases = {name: base for name, base, _ in stored(place)}
+    assert {bases[base] for base in bases.values() if base is not None} == {None}
+    assert [kept(journal, f"t{step}") for step in range(5)] == [[state(step), state(step + 1)] for step in range(5)]
+
+
 def test_lists_of_targets_are_compared_too(opened, place, a_row):
     def listed(count):
         return tuple(

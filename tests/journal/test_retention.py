@@ -9,7 +9,7 @@ import time
 import pytest
 
 from callboard.actors.journal import JournalReader
-from callboard.messages import Captured, Foreseen, InForce, JournalError, Observation, Recovered
+from callboard.messages import Captured, Control, Foreseen, InForce, JournalError, Observation, Recovered
 
 DAY = 86_400.0
 
@@ -73,6 +73,24 @@ def test_an_observation_stays_as_long_as_one_of_its_tasks(journal, place, a_row)
     with contextlib.closing(sqlite3.connect(place)) as reading:
         assert reading.execute("SELECT count(*) FROM observations").fetchone() == (1,)
         assert reading.execute("SELECT task FROM observed").fetchall() == [("young",)]
+
+
+def test_what_another_task_is_compared_with_stays_readable(journal, place, a_row):
+    def saw(task, *changed):
+        cells = (Control(id=f"{n}", name=f"Cell {n}", kind="cell", enabled=n not in changed) for n in range(50))
+        return a_row(Captured(observation=Observation(controls=tuple(cells))), task=task)._replace(run_id=f"{task}/1")
+
+    # "young" begins where "older" was left: with an observation that is kept as changes of one that only "older" has
+    rows = {"older": [saw("older"), saw("older", 1)], "young": [saw("young", 1), saw("young", 1, 2)]}
+    for written in rows.values():
+        for row in written:
+            journal.write([row])
+            journal.commit()
+    assert journal.prune(days=30, max_bytes=None) == 2
+    journal.close()
+    with JournalReader.open(place) as reader:
+        found = [row for row in reader.rows("young") if isinstance(row.message, Captured)]
+    assert [row.message for row in found] == [row.message for row in rows["young"]]
 
 
 def test_pictures_count_and_those_that_another_task_shares_stay(journal, place, a_row):
