@@ -215,8 +215,8 @@ class JournalFile:
             self.rollback()
             raise
         with told(self.path, "pruned"):
+            self._apart.observations.forget()  # first: the files that follow may fail to be deleted
             self._apart.pictures.sweep(retention.pictures())
-            self._apart.observations.forget()
             sweep(self.path, self._ids("SELECT id FROM tasks"))
             retention.give_back()
         return dropped
@@ -268,7 +268,8 @@ class JournalFile:
         try:
             with told(self.path, doing):
                 yield
-        except ValueError:  # a message that can't be written; nothing was
+        except ValueError:  # a message that can't be written; nothing was, and nothing is compared with it
+            self._apart.observations.forget()
             raise
         except BaseException:
             self._failed = True

@@ -185,6 +185,26 @@ def test_what_can_not_be_read_again_is_refused_and_nothing_is_written(opened, pl
     assert kept(journal) == [seen()]
 
 
+def test_what_was_refused_is_not_compared_with(opened, a_row):
+    journal, half = opened(), Observation(text="\ud800")
+    with pytest.raises(ValueError, match="surrogate"):
+        journal.write([a_row(Captured(observation=each)) for each in (seen(), half)])
+    write(journal, a_row, seen(c1="x"), run="")
+    assert kept(journal) == [seen(c1="x")]
+
+
+def test_what_was_dropped_is_not_compared_with(opened, place, a_row, a_task, a_result):
+    journal = opened()
+    journal.write([a_task("old"), a_row(Captured(observation=seen()), task="old"), a_result("old")])
+    journal.commit()
+    blocked = place.with_name(f"{place.name}.pictures") / "aa"
+    (blocked / "folder.png").mkdir(parents=True)  # no file: it can't be deleted as one
+    with pytest.raises(JournalError, match="pruned"):
+        journal.prune(days=1, max_bytes=None)
+    write(journal, a_row, seen(c1="x"), run="")
+    assert kept(journal) == [seen(c1="x")]
+
+
 class Literal:
     """Reads an item as it is written."""
 
