@@ -37,7 +37,7 @@ MARK = "\x00observation "
 _LATEST = 16
 """So many observations are known by their object, and so many runs by what they saw as a whole."""
 _LOADED = 64
-"""So many are kept once they are read."""
+"""So many are kept once they are read, without their pictures, which can be large."""
 _BYTES = 18
 """So much of a hash is a name."""
 _SMALL = 1_000
@@ -108,7 +108,9 @@ class Observations:
         """
 
         def bring(seen: Observation) -> Observation:
-            return self._load(seen.fingerprint.removeprefix(MARK)) if seen.fingerprint.startswith(MARK) else seen
+            if not seen.fingerprint.startswith(MARK):
+                return seen
+            return self._pictures.bring_back(self._load(seen.fingerprint.removeprefix(MARK)))
 
         return exchanged(message, Observation, bring)
 
@@ -157,11 +159,10 @@ class Observations:
             raise LookupError(msg)
         base, body = found
         if base is None:
-            return self._pictures.bring_back(Observation.model_validate_json(body))
+            return Observation.model_validate_json(body)
         changes, whole = json.loads(body), self._load(base)
         lists = {part: _expanded(changes[part], getattr(whole, part), _LITERALS[part]) for part in _LISTS}
-        rest = Observation.model_validate_json(json.dumps(changes["rest"]))
-        return self._pictures.bring_back(rest).model_copy(update=lists)
+        return Observation.model_validate_json(json.dumps(changes["rest"])).model_copy(update=lists)
 
 
 def _name_of(base: str | None, body: str) -> str:

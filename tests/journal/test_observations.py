@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from callboard.actors.journal import JournalReader
 from callboard.actors.journal._observations import MARK, _expanded, _runs
+from callboard.actors.journal._pictures import picture_path
 from callboard.messages import (
     Captured,
     Control,
@@ -139,6 +140,15 @@ def test_pictures_of_observations_come_back_and_are_kept_once(opened, place, a_r
     assert kept(journal) == [one, other, one]
     with contextlib.closing(sqlite3.connect(place)) as reading:
         assert reading.execute("SELECT count(*), sum(bytes) FROM pictures").fetchone() == (3, 5 + 8 + 14)
+
+
+def test_pictures_are_read_from_their_files_each_time(opened, place, a_row):
+    one = seen().model_copy(update={"picture": b"a picture"})
+    journal = opened()
+    write(journal, a_row, one)
+    assert kept(journal) == [one]
+    picture_path(place, b"a picture").unlink()  # none is held in memory: a journal may have thousands of them
+    assert kept(journal) == [seen()]
 
 
 def test_a_fingerprint_of_a_surface_that_looks_like_a_name_is_none(opened, a_row):
