@@ -63,13 +63,15 @@ class _Known:
     """Its pictures, with their sizes."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Whole:
-    """An observation with which later ones of its run are compared."""
+    """An observation with which later ones are compared."""
 
     name: str
     places: dict[str, dict[str, int]]
     """Of each list: where in it which item stands, as JSON."""
+    left: int
+    """So much may still be written of what differs from it, in characters: as much as it has itself."""
 
 
 class Observations:
@@ -134,23 +136,32 @@ class Observations:
         return known
 
     def _compared(self, bare: Observation, body: str, run_id: str) -> tuple[str | None, str]:
-        """Give what is written of an observation: itself, or what differs from the run's last one that is whole."""
+        """Give what is written of an observation: itself, or what differs from the run's last one that is whole.
+
+        A run that has none yet tries the latest of any run: often it begins where another has ended.
+        """
         if len(body) < _SMALL:
             return None, body
         name = _name_of(None, body)
         items = {part: [item.model_dump_json() for item in getattr(bare, part)] for part in _LISTS}
-        whole = self._wholes.get(run_id)
+        whole = self._wholes.get(run_id) or next(reversed(self._wholes.values()), None)
         if whole is not None and whole.name != name:
             rest = bare.model_copy(update=dict.fromkeys(_LISTS, ())).model_dump_json()
             lists = ",".join(f'"{part}":[{_runs(items[part], whole.places[part])}]' for part in _LISTS)
             changes = f'{{"rest":{rest},{lists}}}'
-            if len(changes) < len(body) // 2:
+            if len(changes) < min(len(body) // 2, whole.left):
+                whole.left -= len(changes)
+                self._compare_with(whole, run_id)
                 return whole.name, changes
         places = {part: {item: place for place, item in enumerate(items[part])} for part in _LISTS}
-        self._wholes[run_id] = _Whole(name, places)
+        self._compare_with(_Whole(name, places, len(body)), run_id)
+        return None, body
+
+    def _compare_with(self, whole: _Whole, run_id: str) -> None:
+        self._wholes.pop(run_id, None)  # the one that was used last stands last
+        self._wholes[run_id] = whole
         if len(self._wholes) > _LATEST:
             self._wholes.pop(next(iter(self._wholes)))
-        return None, body
 
     def _read(self, name: str) -> Observation:
         found = self._connection.execute(_READ, (name,)).fetchone()

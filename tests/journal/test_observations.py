@@ -96,13 +96,37 @@ def test_what_differs_much_is_kept_whole_and_compared_with_from_then_on(opened, 
     assert kept(journal) == [seen(), other, later]
 
 
+def test_what_drifts_away_is_compared_with_a_later_one(opened, place, a_row):
+    journal = opened()
+    steps = [seen(**{f"c{n}": "changed" for n in range(3 * step)}) for step in range(30)]
+    write(journal, a_row, *steps)
+    sizes = [(size, base) for _, base, size in stored(place)]
+    wholes = [size for size, base in sizes if base is None]
+    changes = [size for size, base in sizes if base is not None]
+    assert 1 < len(wholes) < 6
+    assert sum(changes) < sum(wholes)  # each whole allows as much again
+    assert kept(journal) == steps
+
+
 def test_each_run_is_compared_with_its_own(opened, place, a_row):
     journal = opened()
+    other = {f"c{n}": "other" for n in range(MANY)}
     write(journal, a_row, seen(), run="t/1")
-    write(journal, a_row, seen(c1="x"), run="t/2")
+    write(journal, a_row, seen(**other), run="t/2")
     write(journal, a_row, seen(c1="y"), run="t/1")
-    assert [base is None for _, base, _ in stored(place)] == [True, True, False]
-    assert kept(journal) == [seen(), seen(c1="x"), seen(c1="y")]
+    (first, base), (second, none), (_, last) = ((name, base) for name, base, _ in stored(place))
+    assert (base, none, last) == (None, None, first)
+    assert kept(journal) == [seen(), seen(**other), seen(c1="y")]
+    assert first != second
+
+
+def test_a_run_that_begins_is_compared_with_the_latest_of_another(opened, place, a_row):
+    journal = opened()
+    write(journal, a_row, seen(), task="a", run="a/1")
+    write(journal, a_row, seen(c1="x"), seen(c1="x", c2="x"), task="b", run="b/1")
+    (first, *others) = stored(place)
+    assert [base for _, base, _ in others] == [first[0], first[0]]
+    assert kept(journal, "b") == [seen(c1="x"), seen(c1="x", c2="x")]
 
 
 def test_no_observation_is_compared_with_one_kept_as_changes(opened, place, a_row):
@@ -201,6 +225,14 @@ def test_what_was_refused_is_not_compared_with(opened, a_row):
         journal.write([a_row(Captured(observation=each)) for each in (seen(), half)])
     write(journal, a_row, seen(c1="x"), run="")
     assert kept(journal) == [seen(c1="x")]
+
+
+def test_after_each_pruning_an_observation_is_kept_whole_again(opened, place, a_row):
+    journal = opened()
+    write(journal, a_row, seen())
+    assert journal.prune(days=30, max_bytes=None) == 0  # so that no later task needs what an old one saw for long
+    write(journal, a_row, seen(c1="x"))
+    assert [base for _, base, _ in stored(place)] == [None, None]
 
 
 def test_what_was_dropped_is_not_compared_with(opened, place, a_row, a_task, a_result):
