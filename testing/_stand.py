@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -15,7 +14,7 @@ from callboard.actors.models import FunctionModel
 from callboard.actors.runtime import EventLoop, Lanes
 from callboard.actors.servers import Server, observed
 from callboard.config import Settings
-from callboard.messages import AgentKind, EventName, Look, Task
+from callboard.messages import AgentKind, Look, Task
 from callboard.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -26,8 +25,10 @@ if TYPE_CHECKING:
 
     from callboard.actors.root import TaskHandle
     from callboard.actors.runtime import Clock
-    from callboard.messages import Event, Observation, Target
+    from callboard.messages import Observation, Target
 
+_WORK = "work"
+"""The request of the task that makes the calls; any other finishes at once."""
 SECONDS = 60.0
 """How long anything is waited for; a wait ends as soon as it can."""
 
@@ -73,7 +74,8 @@ class SurfaceCase:
     started: Callable[[], bool] | None = None
     """Says whether `slow` runs."""
     release: Callable[[], object] | None = None
-    """Lets `slow` come to its end, as if its hour were over."""
+    """Lets `slow` come to its end, as if its hour were over. Not needed where it ends with its call: a coroutine, or a
+    program that is killed."""
     stopped: Callable[[], bool] | None = None
     """Says whether `slow` was stopped, where another program does it: that takes a moment after a cancel."""
     secret: SurfaceCall | None = None
@@ -171,20 +173,13 @@ def supervised(
 
     def decide(request: Any) -> dict[str, Any]:  # noqa: ANN401 - a `ModelRequest`
         seen.append(request.observation)
-        done = len(request.memory)
+        done = len(request.memory) if request.request == _WORK else len(answers)
         return answers[done] if done < len(answers) else {"Status": "FINISH"}
 
     model = FunctionModel(decide)
     models = dict.fromkeys((AgentKind.APP.value, AgentKind.MOBILE.value, AgentKind.LINUX.value), model)
-    late = threading.Event()
-
-    def heard(event: Event) -> None:
-        if event.name is EventName.COMMAND_LATE:
-            late.set()
-
     with _started(case, models, clock, journal={"path": journal, "durability": "process"}, **given) as supervisor:
-        supervisor.subscribe(heard)
-        yield Worker(supervisor, server_of(supervisor, case), case.target, seen, late)
+        yield Worker(supervisor, server_of(supervisor, case), case.target, seen)
 
 
 def closes_unopened(server: Server) -> bool:
@@ -207,9 +202,14 @@ class Worker:
     target: str
     seen: list[Observation]
     """What the agent's model was shown, in order."""
-    late: threading.Event
-    """Whether a call has returned that nobody awaited any more."""
 
     def submit(self, **more: Any) -> TaskHandle:  # noqa: ANN401 - fields of a `Task`
         """Give it the work."""
-        return self.supervisor.submit(Task(id="surface", request="work", target=self.target, **more))
+        return self.supervisor.submit(Task(id="surface", request=_WORK, target=self.target, **more))
+
+    def is_free(self) -> bool:
+        """Say whether another task gets to the target: not before a call that was stopped has returned."""
+        try:
+            return self.supervisor.submit(Task(request="look", target=self.target)).result(SECONDS).ok
+        except TimeoutError:
+            return False

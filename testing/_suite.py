@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import time
 import unittest
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.actors.runtime import VirtualClock
 from callboard.messages import (
@@ -21,9 +22,10 @@ from callboard.testing._left import Left
 from callboard.testing._stand import SECONDS, SurfaceCall, SurfaceCase, closes_unopened, opened, supervised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from callboard.actors.root import TaskHandle
     from callboard.messages import Box
     from callboard.testing._stand import Alone, Worker
 
@@ -33,8 +35,7 @@ PASSWORDS = ("correct horse battery staple", "dpssfdu ipstf cbuufsz tubqmf")
 _LONGEST = 86_400.0
 """The longest time limit of a call that is tried, in seconds of a clock that the suite moves."""
 _PNG = b"\x89PNG\r\n"
-_RETURN = 1.0
-"""How long a call is waited for that was released, in seconds."""
+_HOUR = 3_600.0
 
 
 def surface_suite(make: Callable[[Path], SurfaceCase]) -> type[SurfaceSuite]:
@@ -146,35 +147,48 @@ class SurfaceSuite:
 
     def test_a_cancel_returns_at_once_and_nothing_happens_later(self, tmp_path: Path) -> None:
         """A call that would take an hour does not hold up a cancel, and has no effect when it comes to its end."""
-        case = self.make(tmp_path)
-        slow, started, release, done = _slow(case)
-        with supervised(case, slow) as worker:
-            handle = worker.submit()
-            _wait(started, "`started` never says that `slow` runs")
+        with self._slow(tmp_path, limits={"command_seconds": 2 * _HOUR}) as (_, handle):
             begin = time.perf_counter()
             handle.cancel("the suite")
             result = handle.result(SECONDS)
             print(f"a cancel returned after {time.perf_counter() - begin:.3f} s")  # noqa: T201 - a test's report
             assert result.outcome is Outcome.CANCELLED, f"a task that was cancelled ended as {result.outcome}"
-            _after(release, worker, case.stopped)
-            assert done() == 0, "what was cancelled took effect later: change things inside of `committing()`"
 
     def test_a_call_that_takes_too_long_is_in_doubt(self, tmp_path: Path) -> None:
         """Its time limit ends the wait, nobody claims to know whether it was done, and it does nothing later."""
-        case = self.make(tmp_path)
-        slow, started, release, done = _slow(case)
         clock = VirtualClock()
-        with supervised(case, slow, clock=clock, limits={"step_seconds": 2 * _LONGEST}) as worker:
-            handle = worker.submit()
-            _wait(started, "`started` never says that `slow` runs")
-            clock.advance(_limit(worker, slow))
+        with self._slow(tmp_path, clock=clock, limits={"step_seconds": 2 * _LONGEST}) as (limit, handle):
+            clock.advance(limit)
             handle.result(SECONDS)
             ended = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED]
-            assert ended, f"`slow` was not called: {handle.result(SECONDS).causes}"
             assert ended[0]["status"] == ResultStatus.FAILURE.value, "a call that took too long is told as a success"
             assert "in doubt" in str(ended[0]["error"]), f"its error does not tell the doubt: {ended[0]['error']}"
-            _after(release, worker, case.stopped)
-            assert done() == 0, "what took too long took effect later: change things inside of `committing()`"
+
+    @contextlib.contextmanager
+    def _slow(self, folder: Path, **given: Any) -> Iterator[tuple[float, TaskHandle]]:  # noqa: ANN401 - as `supervised`
+        """Begin the call that would take an hour, give its time limit, and see that nothing follows its stop."""
+        case = self.make(folder)
+        slow, started, done = (_needs(getattr(case, name), name) for name in ("slow", "started", "done"))
+        release = case.release or (lambda: None)
+        with Left(folder / "temporary") as left, supervised(case, slow, **given) as worker:
+            try:
+                handle = worker.submit()
+                _wait(lambda: started() or handle.done(), "`started` never says that `slow` runs")
+                assert started(), f"`slow` does not run: {handle.result(SECONDS).causes}"
+                yield _limit(worker, slow), handle
+                if case.stopped is not None:
+                    begin = time.perf_counter()
+                    _wait(case.stopped, "`slow` is not stopped when it is cancelled")
+                    print(f"it was stopped after {time.perf_counter() - begin:.3f} s more")  # noqa: T201 - a test's report
+            finally:
+                release()
+            assert worker.is_free(), (
+                f"{slow.tool} goes on after it was stopped: make it a coroutine or a program that ends with its call, "
+                "or tell with `release` how the hour of one that blocks a thread is ended"
+            )
+        assert done() == 0, "what was stopped took effect later: change things inside of `committing()`"
+        running = [each for each in left.found() if each.startswith("the process")]
+        assert not running, f"{', '.join(running)} runs on after its call was stopped"
 
     def test_after_a_crash_at_any_row_it_is_done_once(self, tmp_path: Path) -> None:
         """Wherever the journal breaks off, the next process does what was not done, and repeats nothing.
@@ -288,15 +302,6 @@ def _worked(worker: Worker) -> None:
     assert not failed, f"`once` does not work: {failed}"
 
 
-def _slow(case: SurfaceCase) -> tuple[SurfaceCall, Callable[[], bool], Callable[[], object], Callable[[], int]]:
-    return (
-        _needs(case.slow, "slow"),
-        _needs(case.started, "started"),
-        _needs(case.release, "release"),
-        _needs(case.done, "done"),
-    )
-
-
 def _mark(alone: Alone, case: SurfaceCase) -> str:
     target = alone.target(case.target)
     mark: str = alone.ask(alone.server.fingerprint, target, target=target)
@@ -319,16 +324,6 @@ def _limit(worker: Worker, slow: SurfaceCall) -> float:
     limit = max([worker.supervisor.settings.limits.command_seconds, *limits])
     assert limit <= _LONGEST, f"{slow.tool} may take {limit:g} s, which is more than a day: no time-out at all"
     return limit
-
-
-def _after(release: Callable[[], object], worker: Worker, stopped: Callable[[], bool] | None) -> None:
-    """Let the call come to its end, and wait until it has returned; one that was stopped at once never does."""
-    if stopped is not None:
-        begin = time.perf_counter()
-        _wait(stopped, "`slow` is not stopped when it is cancelled")
-        print(f"it was stopped after {time.perf_counter() - begin:.3f} s more")  # noqa: T201 - a test's report
-    release()
-    worker.late.wait(_RETURN)
 
 
 def _is_black(picture: bytes, box: Box) -> bool:

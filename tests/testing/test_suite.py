@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import inspect
 import io
 import itertools
@@ -347,6 +349,27 @@ class Uncommitted(Pad):
         self.world.stamps.append("late")
 
 
+class Leaving(Pad):
+    """A surface whose program outlives the call that has started it."""
+
+    @tool(effect=Effect.ONCE)
+    async def stamp_slowly(self) -> None:
+        """Stamp the pad in an hour, by a program."""
+        Living.kept.append(subprocess.Popen([SLEEP, "600"], start_new_session=True))  # noqa: ASYNC220 - it is not awaited
+        self.world.started.set()
+        await asyncio.Event().wait()
+
+
+class Obedient(Pad):
+    """A good surface, whose tool ends with its call."""
+
+    @tool(effect=Effect.ONCE)
+    async def stamp_slowly(self) -> None:
+        """Stamp the pad in an hour."""
+        self.world.started.set()
+        await asyncio.Event().wait()
+
+
 class Patient(Pad):
     """A good surface that sets the time limit of a tool itself."""
 
@@ -526,6 +549,8 @@ WRONG = [
     (Careless, "test_another_control_is_not_taken_for_the_same", "`resolve` takes another control"),
     (Uncommitted, "test_a_cancel_returns_at_once_and_nothing_happens_later", "took effect later"),
     (Uncommitted, "test_a_call_that_takes_too_long_is_in_doubt", "took effect later"),
+    (Leaving, "test_a_cancel_returns_at_once_and_nothing_happens_later", "(sleep) runs on"),
+    (Leaving, "test_a_call_that_takes_too_long_is_in_doubt", "(sleep) runs on"),
     (Guessing, "test_after_a_crash_at_any_row_it_is_done_once", "it was done, and `probe` said not_done"),
     (Sure, "test_after_a_crash_at_any_row_it_is_done_once", "after a crash after row .* it was not_done"),
     (Repeating, "test_after_a_crash_at_any_row_it_is_done_once", "it was done 2 times"),
@@ -578,6 +603,12 @@ def test_what_is_wrong_in_one_point_fails_in_that_point(tmp_path, kind, point, w
 
 def test_a_time_limit_of_the_tool_s_own_is_waited_for(tmp_path):
     surface_suite(case_of(Patient))().test_a_call_that_takes_too_long_is_in_doubt(tmp_path)
+
+
+@pytest.mark.parametrize("point", [each for each in POINTS if "cancel" in each or "too_long" in each])
+def test_a_call_that_ends_when_it_is_stopped_needs_no_release(tmp_path, point):
+    suite = surface_suite(lambda folder: dataclasses.replace(case_of(Obedient)(folder), release=None))()
+    getattr(suite, point)(tmp_path)
 
 
 def test_each_point_has_a_surface_that_is_wrong_in_it():
