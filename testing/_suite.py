@@ -6,7 +6,7 @@ import contextlib
 import io
 import time
 import unittest
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from callboard.actors.runtime import VirtualClock
 from callboard.messages import (
@@ -239,20 +239,28 @@ class SurfaceSuite:
         return {name: repr(part).replace(str(folder), "") for name, part in parts.items()}
 
     def test_a_thing_has_one_name_for_rules(self, tmp_path: Path) -> None:
-        """Calls that touch the same thing name the same resources, each as ``<kind>:<name>``."""
+        """Calls that touch the same thing name the same resources, each as ``<kind>:<name>``; asking changes nothing.
+
+        They are asked for as the policy does it, with checked arguments and defaults, and then all calls are denied.
+        """
         case = self.make(tmp_path)
         if len(case.same) < 2:  # noqa: PLR2004 - one can't differ from another
             _needs(None, "same")
-        with opened(case) as alone:
-            server, target = alone.server, alone.target(case.target)
-            named = []
-            for call in case.same:
-                arguments = {**call.arguments, **target.binds}
-                seen = alone.ask(server.canonical, target, call.tool, arguments, target=target)
-                named.append(sorted(alone.ask(server.resources, target, call.tool, seen, target=target)))
-            assert all(each == named[0] for each in named), f"one thing has several names for rules: {named}"
-            kinds = {each.partition(":")[0] for each in named[0]}
-            assert kinds <= {*server.resource_kinds}, f"`resource_kinds` lacks some of {sorted(kinds)}"
+        before = case.done() if case.done else 0
+        rules = {"rules": [{"verdict": "deny"}], "explain": True}
+        named, kinds = list[list[str]](), set[str]()
+        for call in case.same:
+            with supervised(case, call, policy=rules) as worker:
+                handle = worker.submit()
+                handle.result(SECONDS)
+                asked = [event.data for event in handle.events() if event.name is EventName.POLICY_DECIDED]
+                assert asked, f"no rule was asked about {call.tool}: {handle.result(SECONDS).causes}"
+                named.append(sorted(cast("dict[str, Any]", asked[0]["resources"])))
+                kinds.update(worker.server.resource_kinds)
+        assert all(each == named[0] for each in named), f"one thing has several names for rules: {named}"
+        unknown = {each.partition(":")[0] for each in named[0]} - kinds
+        assert not unknown, f"`resource_kinds` lacks some of {sorted(unknown)}"
+        assert case.done is None or case.done() == before, "asking what a call would touch has done something"
 
     def test_close_leaves_nothing(self, tmp_path: Path) -> None:
         """No process, thread, file or port is left, also of what was started to look and to act.

@@ -91,8 +91,8 @@ class Pad(Server):
             self.world.stamps.append(current_call().id)
 
     @tool(effect=Effect.IDEMPOTENT)
-    def fill(self, control_id: str, text: SecretStr) -> None:
-        """Fill the field."""
+    def fill(self, control_id: str, text: SecretStr, sheet: str = "first") -> None:
+        """Fill the field, on whichever sheet."""
         if control_id != "field":
             msg = f"there is no {control_id!r}"
             raise ToolError(msg)
@@ -120,7 +120,10 @@ def case_of(kind):
             started=world.started.is_set,
             release=world.go.set,
             secret=SurfaceCall("fill", {"control_id": "field", "text": "${secret:password}"}),
-            same=(SurfaceCall("fill", {"control_id": "field"}), SurfaceCall("fill", {"control_id": " field "})),
+            same=(
+                SurfaceCall("fill", {"control_id": "field", "text": "a"}),
+                SurfaceCall("fill", {"control_id": "field", "text": "a", "sheet": "FIRST"}),
+            ),
             lent=lambda: world.clipboard,
         )
 
@@ -449,7 +452,15 @@ class Leaking(Pad):
 
 class Synonyms(Pad):
     def resources(self, target, tool, arguments):
-        return (f"pad:{arguments['control_id']}",)
+        return (f"pad:{arguments['sheet']}",)
+
+
+class Hasty(Pad):
+    """A surface that does what it is asked about."""
+
+    def resources(self, target, tool, arguments):
+        self.world.stamps.append("asked")
+        return super().resources(target, tool, arguments)
 
 
 class Unkind(Pad):
@@ -559,6 +570,7 @@ WRONG = [
     (Counting, "test_a_secret_is_shown_nowhere", "tells which secret was put in: text"),
     (Leaking, "test_a_secret_is_shown_nowhere", "the secret stands in"),
     (Synonyms, "test_a_thing_has_one_name_for_rules", "several names for rules"),
+    (Hasty, "test_a_thing_has_one_name_for_rules", "asking what a call would touch has done something"),
     (Unkind, "test_a_thing_has_one_name_for_rules", "`resource_kinds` lacks"),
     (Threaded, "test_close_leaves_nothing", "the thread 'left'"),
     (Processed, "test_close_leaves_nothing", "(sleep)"),
