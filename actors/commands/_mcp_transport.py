@@ -78,9 +78,11 @@ async def over_stdio(program: Program, max_bytes: int, log: ProgramLog) -> Async
     try:
         yield read, write
     finally:
-        await _ended(_end(process, tasks, noise, log))
-        for stream in (read, write, heard, told):
-            stream.close()
+        try:
+            await _ended(_end(process, tasks, noise, log))
+        finally:  # it may be cancelled meanwhile
+            for stream in (read, write, heard, told):
+                stream.close()
 
 
 async def _ended(ending: Any) -> None:  # noqa: ANN401 - a coroutine
