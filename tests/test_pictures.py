@@ -70,6 +70,11 @@ class Form(Server):
         self.texts[control_id] = key.get_secret_value()
 
     @tool(effect=Effect.ONCE)
+    def type_keys(self, text: str) -> None:
+        """Type into the field that has the focus."""
+        self.texts["key"] += text
+
+    @tool(effect=Effect.ONCE)
     def click(self, control_id: str) -> None:
         """Click."""
         self.clicks += 1
@@ -151,6 +156,13 @@ def test_what_was_filled_with_a_secret_is_black_from_then_on(start, filled):
     assert black(before.picture) == set()
     assert black(after.picture) == black(after.annotated) == {"key"}
     assert [look.masked for look in form.looks if look.picture] == [(), ("key",)]
+
+
+def test_the_control_that_has_the_focus_is_black_once_a_secret_is_typed(start):
+    form = Form(key={"states": ("focused",)})
+    before, after = run(start, form, call("type_keys", text="${secret:pw}"), secrets=SECRET)
+    assert form.texts["key"] == PASSWORD
+    assert (black(before.picture), black(after.picture)) == (set(), {"key"})
 
 
 def test_what_one_subtask_filled_with_a_secret_is_black_for_the_next(start):

@@ -11,7 +11,7 @@ from callboard.actors.processing._check import Recheck
 from callboard.actors.processing._collect import in_time, mark
 from callboard.actors.processing._permit import ruling
 from callboard.actors.processing._phases import Acted
-from callboard.actors.processing._picture import holds_secret
+from callboard.actors.processing._picture import secret_controls
 from callboard.actors.servers import ToolError
 from callboard.config import Verdict
 from callboard.messages import (
@@ -178,8 +178,10 @@ class ActionList:
 
     async def _dispatch(self, action: Action, command: Command, intent: Intent | None) -> CommandResult:
         context, target = self.context, self.run.assign.target
-        if target is not None and action.control and holds_secret(action, self._tools.get(action.tool)):
-            context.services.secrets.cover(command.task_id, target.native.id, action.control.id)
+        if target is not None:
+            seen = self._recheck.latest or self.observation
+            for control in secret_controls(action, self._tools.get(action.tool), seen):
+                context.services.secrets.cover(command.task_id, target.native.id, control)
         context.meter.running = command
         if intent is not None:
             await context.keep(self.run, intent)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 SHOWN = Look()
 """A look that the agent decides on, at a surface without pictures."""
+_FOCUSED = "focused"
+"""One of `Control.states`: what is typed goes there."""
 PASSWORD = "password"  # noqa: S105 - a control's state
 """One of `Control.states`: nobody may see what is in the control."""
 
@@ -34,12 +36,18 @@ def purpose_of(context: Context, run: Run) -> Look:
     return Look(annotate=_named(run), masked=tuple(sorted({*_with_secrets(context, run)})))
 
 
-def holds_secret(action: Action, tool: BoundTool | None) -> bool:
-    """Say whether an action puts a secret into its control: it names one, or its tool declares an argument as one."""
-    if action.control is None:
-        return False
+def secret_controls(action: Action, tool: BoundTool | None, seen: Observation) -> Iterator[str]:
+    """Give the ids of the controls into which an action puts a secret: it names one, or its tool declares one.
+
+    Where it names no control, as keys that are typed, that is the one that has the focus.
+    """
     declared: frozenset[str] = frozenset() if tool is None else tool.place.declared
-    return bool(secrets_named(action.arguments) or declared & action.arguments.keys())
+    if not (secrets_named(action.arguments) or declared & action.arguments.keys()):
+        return
+    if action.control is not None:
+        yield action.control.id
+    else:
+        yield from (control.id for control in seen.controls if _FOCUSED in control.states)
 
 
 async def presentable(context: Context, run: Run, look: Look, seen: Observation) -> Observation:
@@ -173,9 +181,9 @@ def _with_secrets(context: Context, run: Run) -> Iterator[str]:
     target = run.assign.target
     yield from context.services.secrets.covered(run.assign.task_id, "" if target is None else target.native.id)
     tools = context.services.toolbox.actions(context.kind, target)
-    done = [action for record in run.records for action in record.decision.actions]
+    done = [(action, record.observation) for record in run.records for action in record.decision.actions]
     if run.unfinished is not None and run.unfinished.decided is not None:
-        done += run.unfinished.decided.actions
-    for action in done:
-        if action.control is not None and holds_secret(action, tools.get(action.tool)):
-            yield action.control.id
+        decided = run.unfinished.decided
+        done += [(action, decided.observation) for action in decided.actions]
+    for action, seen in done:
+        yield from secret_controls(action, tools.get(action.tool), seen)
