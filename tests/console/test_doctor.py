@@ -56,10 +56,14 @@ def test_without_settings_the_defaults_are_looked_at(call: Call, here: Path) -> 
     assert "works  settings the environment and the defaults\n" in result.stdout
 
 
-def test_names_of_others_never_drive_the_terminal(call: Call, here: Path) -> None:
-    servers = {"\x1b[2Ja\u202e": {"command": "no\x1b]0;such\x07"}}
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("notes", "MCP server notes: the program 'no\\x1b]0;such"), ("\x1b[2Ja\u202e", "mcpServers.\\x1b[2Ja\\u202e")],
+)
+def test_names_of_others_never_drive_the_terminal(call: Call, here: Path, name: str, told: str) -> None:
+    servers = {name: {"command": "no\x1b]0;such\x07"}}
     (here / "callboard.yaml").write_text(yaml.safe_dump({"mcpServers": servers}), encoding="utf-8")
     result = call("doctor")
     assert result.exit_code == 1
-    assert "MCP server \\x1b[2Ja\\u202e: the program" in result.stdout
+    assert told in result.stdout
     assert not set("\x1b\x07\u202e") & set(result.stdout)
