@@ -43,12 +43,15 @@ class Desktop(Server):
         )
         return (editor, *(self.window(name, owner) for name, owner in self.windows.items()))
 
+    kinds = ()
+
     def window(self, name, owner):
         return Target(
             id=name,
             name=name,
             kind=TargetKind.WINDOW,
             address=f"app/editor/{name}",
+            kinds=self.kinds,
             server=self.name,
             group="desk",
             owner=owner,
@@ -126,6 +129,18 @@ def test_an_application_that_is_assigned_to_is_opened_for_the_task(start, kind):
     assert result.ok, result.causes
     assert (desktop.opened, desktop.windows["untitled-1"]) == ([("editor", {})], "t")
     assert "app/editor/untitled-1" in {event.agent for event in handle.events()}
+
+
+def test_a_window_for_another_kind_is_closed_by_the_id_that_is_seen(start):
+    class Shells(Desktop):
+        kinds = ("app", "linux")
+
+    desktop = Shells()
+    opens = call("open_in_desk", application="editor", arguments={"file": "a.txt"})
+    result, seen, _ = run(start, desktop, opens, call("close_in_desk", window="linux:a.txt"), linux=[FINISH])
+    assert "linux:a.txt" in {target.id for target in seen[1].observation.targets}
+    assert {*desktop.windows} == {"mail"}
+    assert result.ok
 
 
 def failures(handle):

@@ -95,7 +95,10 @@ class Door(LocalTool):
         return None
 
     async def _target_called(self, name: str) -> Target:
-        known: dict[str, Target] = {target.id: target for target in await self._ask(self._server.targets)}
+        targets: tuple[Target, ...] = await self._ask(self._server.targets)
+        known = {target.id: target for target in targets}
+        for target in targets:  # HostAgents know those for further kinds of agents by other ids
+            known |= {f"{kind}:{target.id}": target for kind in target.kinds}
         if name not in known:
             msg = f"there is no {name!r}; there are: {', '.join(known) or 'none'}"
             raise ToolError(msg)
