@@ -12,8 +12,8 @@ from docx.oxml.ns import qn
 from docx.table import Table, _Cell, _Row
 from docx.text.paragraph import Paragraph
 
+from callboard.actors.servers._numbers import Number, Separator, is_ambiguous, parse_number, separator_of
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._numbers import Number, Separator, is_ambiguous, parse_number, separator_of
 from callboard.actors.servers.documents._tables import clean
 from callboard.actors.servers.documents._word_edit import set_text
 from callboard.actors.servers.documents._word_file import visible_text

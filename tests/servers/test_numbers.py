@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.servers.documents._numbers import Number, is_ambiguous, parse_number, separator_of
+from callboard.actors.servers._numbers import Number, is_ambiguous, parse_number, separator_of
 
 AMOUNTS = st.decimals(min_value=0, max_value=10**12, places=2, allow_nan=False, allow_infinity=False)
 
