@@ -33,7 +33,8 @@ class ScriptedModel(Model):
 
     An answer that is sent back ends the step: a script has no second thoughts.
 
-    The key ``host`` serves every HostAgent, since their addresses hold the task's id; all others are whole addresses.
+    The key ``host`` serves every HostAgent, since their addresses hold the task's id. An application's address, such as
+    ``app/mousepad/*``, serves the agents of each of its processes. All others are whole addresses.
     """
 
     def __init__(self, answers: Mapping[str, Sequence[Any]], source: str = "the script") -> None:
@@ -69,7 +70,7 @@ class ScriptedModel(Model):
             ScriptError: If there is none, or a reference leads nowhere. The text names the agent and the step.
         """
         who = f"{request.address}, step {request.step}"
-        key = _ANY_HOST if request.is_host and request.address not in self._answers else request.address
+        key = self._key(request)
         if key not in self._answers:
             known = ", ".join(self._answers) or "nobody"
             msg = f"{who}: {self._source} has no answers for this agent; it has some for {known}"
@@ -90,6 +91,12 @@ class ScriptedModel(Model):
         except LookupError as error:
             msg = f"{who}: {self._source}, answer {request.call} of {key}: {error.args[0]}"
             raise ScriptError(msg) from error
+
+    def _key(self, request: ModelRequest) -> str:
+        """Find the answers of an agent: its own, else those of all HostAgents or of its application's processes."""
+        application = f"{request.address.rpartition('/')[0]}/*"
+        any_such = _ANY_HOST if request.is_host else application
+        return any_such if request.address not in self._answers and any_such in self._answers else request.address
 
 
 def _checked(answers: object, source: str) -> dict[str, list[dict[str, Any]]]:
