@@ -18,6 +18,7 @@ from callboard.config._redactor import REFERENCE, Redactor
 from callboard.config._secrets import MASK, in_url, like_a_key, masked
 from callboard.config._sections import (
     BlackboardSettings,
+    Desktop,
     Documents,
     EventSettings,
     JournalSettings,
@@ -41,6 +42,7 @@ __all__ = [
     "BlackboardSettings",
     "Budget",
     "BudgetSettings",
+    "Desktop",
     "Documents",
     "EventLog",
     "EventSettings",

@@ -101,6 +101,29 @@ class Documents(Section):
         return self.workspace is not None
 
 
+class Desktop(Section):
+    """The Linux desktop: windows of running applications."""
+
+    display: str | None = Field(default=None, pattern=r"^(private|user|:\d+(\.\d+)?)$")
+    """`private`: a display of its own that nobody sees. `user`: that of the person who is logged in; or the name of a
+    display, such as `:1`. None: there is no desktop."""
+    size: str = Field(default="1280x800", pattern=r"^[1-9]\d{2,3}x[1-9]\d{2,3}$")
+    """The width and height of a private display, in pixels."""
+    grace: Span = 60.0
+    """How long a private desktop stays, with its windows, when the program is killed: the next one takes it over."""
+    folder: Path | None = None
+    """Where applications start. None: the program's working directory."""
+    applications: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Further applications: a command by name, in which `%f` stands for a file to open."""
+    installed: bool = True
+    """Whether the applications that are installed are offered, too."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is such a surface."""
+        return self.display is not None
+
+
 class McpTool(Section):
     """The operator's settings of one tool; they beat the server's annotations."""
 

@@ -18,6 +18,7 @@ from callboard.config._policy import PolicySettings, as_rules
 from callboard.config._providers import Provider
 from callboard.config._sections import (
     BlackboardSettings,
+    Desktop,
     Documents,
     EventSettings,
     JournalSettings,
@@ -85,6 +86,8 @@ class Settings(BaseSettings):
     or `{value, tools, parameters, targets}` with patterns for where a model may name it."""
     documents: Documents = Documents()
     """The documents server."""
+    desktop: Desktop = Desktop()
+    """The Linux desktop."""
     surfaces: dict[ServerName, SurfacePlugin] = Field(default_factory=dict)
     """Surfaces of plug-ins, by name. Nothing else that is installed is loaded."""
     agents: tuple[str, ...] = ()

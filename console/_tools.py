@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from callboard.actors.servers import SHIPPED
 from callboard.console._journals import print_json
 from callboard.console._mistakes import fail, warn
 from callboard.console._offers import offers
@@ -45,7 +46,7 @@ def list_tools(console: Console, settings: Settings, name: str | None, *, as_jso
 
 def _server_of(settings: Settings, name: str) -> str:
     """Name the one server that has to be asked for what is wanted; empty if each may have it."""
-    named = ("documents", *settings.surfaces, *settings.mcp_servers)
+    named = (*SHIPPED, *settings.surfaces, *settings.mcp_servers)
     return next((server for server in named if name == server or name.startswith(f"{server}.")), "")
 
 

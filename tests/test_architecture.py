@@ -345,6 +345,10 @@ def test_nobody_touches_the_actors_of_the_host_program():
     assert against == []
 
 
+PROGRAMS = {"callboard.actors.servers.desktop._holder"}
+"""Modules that run as processes of their own, so that signals are theirs."""
+
+
 def in_terminal(module: str) -> bool:
     return part_of(module) in {"console", "command line"}
 
@@ -355,6 +359,7 @@ def test_only_the_command_line_handles_signals_or_reads_standard_input():
         for module, tree in trees().items()
         for node in ast.walk(tree)
         if not in_terminal(module)
+        and module not in PROGRAMS
         and (
             (isinstance(node, ast.Name) and node.id == "input" and isinstance(node.ctx, ast.Load))
             or (isinstance(node, ast.Attribute) and ast.unparse(node) == "signal.signal")

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from callboard.actors.servers._need import Need
     from callboard.config import Settings
 
-SHIPPED: Mapping[str, str] = {"documents": "callboard.actors.servers.documents:DocumentServer"}
+SHIPPED: Mapping[str, str] = {
+    "documents": "callboard.actors.servers.documents:DocumentServer",
+    "desktop": "callboard.actors.servers.desktop:DesktopServer",
+}
 """The surfaces that ship: the section of the settings that has their options, and their class, imported on use."""
 
 

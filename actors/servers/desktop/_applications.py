@@ -1,0 +1,86 @@
+"""The applications that can be started on a desktop: those that are installed, and those that the settings name."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_ENTRY = "Desktop Entry"
+_FILE_CODES = re.compile("%[fFuU]")
+_CODES = re.compile("%[a-zA-Z]")
+_OFFICE = {"libreoffice", "soffice", "lowriter", "localc", "loimpress", "lodraw", "lomath", "lobase"}
+
+
+@dataclass(frozen=True)
+class Application:
+    """One application that can be started."""
+
+    id: str
+    """What it is called in addresses: the name of its desktop entry, or its name in the settings."""
+    title: str
+    command: tuple[str, ...]
+    opens: bool = False
+    """Whether it opens a file or an address that is given to it."""
+
+    def started_with(self, what: str) -> list[str]:
+        """Give the command that starts it, and opens a file or an address; empty for none."""
+        office = ("--norestore", "--nologo", "--nofirststartwizard") if Path(self.command[0]).name in _OFFICE else ()
+        return [*self.command, *office, *([what] if what else [])]
+
+
+def installed(environment: Mapping[str, str]) -> Iterator[Application]:
+    """Find the applications that are installed here and shown in menus.
+
+    Source: the Desktop Entry Specification of freedesktop.org, version 1.5.
+    """
+    seen = set()
+    for folder in _folders(environment):
+        for path in sorted(folder.glob("**/*.desktop")):
+            name = "-".join(path.relative_to(folder).parts).removesuffix(".desktop")
+            if name not in seen:
+                seen.add(name)
+                found = _read(name, path)
+                if found is not None:
+                    yield found
+
+
+def named(settings: Mapping[str, Sequence[str]]) -> Iterator[Application]:
+    """Give the applications of the settings: commands by name, in which ``%f`` stands for a file to open."""
+    for name, command in settings.items():
+        opens = any(_FILE_CODES.fullmatch(part) for part in command)
+        yield Application(name, name, tuple(part for part in command if not _FILE_CODES.fullmatch(part)), opens)
+
+
+def _folders(environment: Mapping[str, str]) -> list[Path]:
+    home = environment.get("XDG_DATA_HOME") or os.path.join(environment.get("HOME", "/"), ".local/share")  # noqa: PTH118 - a text
+    shared = environment.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"
+    return [Path(each) / "applications" for each in (home, *shared.split(":")) if each]
+
+
+def _read(name: str, path: Path) -> Application | None:
+    parser = configparser.RawConfigParser(strict=False, interpolation=None, delimiters=("=",), comment_prefixes=("#",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # keys are told apart by case
+    try:
+        parser.read(path, encoding="utf-8")
+        entry = parser[_ENTRY]
+        words = shlex.split(entry.get("Exec", ""))
+    except (OSError, KeyError, ValueError, configparser.Error):
+        return None
+    hidden = any(entry.get(key, "false").lower() == "true" for key in ("Hidden", "NoDisplay", "Terminal"))
+    if hidden or entry.get("Type") != "Application" or not words or shutil.which(words[0]) is None:
+        return None
+    tried = entry.get("TryExec")
+    if tried and shutil.which(tried) is None:
+        return None
+    opens = any(_FILE_CODES.fullmatch(word) for word in words)
+    command = tuple(word.replace("%%", "%") for word in words if not _CODES.fullmatch(word))
+    return Application(name, entry.get("Name", name), command, opens)

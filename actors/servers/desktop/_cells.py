@@ -1,0 +1,242 @@
+"""The cells of tables, by row and column: also of those that are not in sight, of which a sheet has 2^34."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.runtime import committing
+from callboard.actors.servers._numbers import parse_number, separator_of
+from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.desktop._calls import ATSPI, BUS, NOTHING, Ask, BusError, attribute, method, value
+from callboard.actors.servers.desktop._tree import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from callboard.actors.servers.desktop._calls import Answer
+    from callboard.actors.servers.desktop._hands import Hands
+    from callboard.actors.servers.desktop._programs import Program
+
+Value = str | int | float | None
+Wanted = tuple[int, int, str | int | float]
+"""A cell's row and column, and what it should hold."""
+MOST_CELLS = 5_000
+"""The most cells of one call."""
+_MOST_STEPS = 200
+_TAKEN_SECONDS = 3.0
+_READ_AS_SOMETHING_ELSE = re.compile(r"[+-]?[\d.,]+%?$|(true|false)$", re.IGNORECASE)
+"""Texts that Calc would take for a number, a date or a truth value."""
+
+
+def read_table(  # noqa: PLR0913 - each is a choice of its own
+    program: Program, path: str, first_row: int, rows: int, columns: int, *, numbers: bool
+) -> dict[str, Any]:
+    """Read some rows of a table, with `numbers` those texts as numbers that are numbers beyond doubt.
+
+    Raises:
+        ToolError: If it is no table, or the program does not answer.
+    """
+    height, width = (value(answer) for answer in program.ask([attribute(path, "Table", name) for name in _SIZE]))
+    if not isinstance(height, int) or not isinstance(width, int):
+        msg = "this control tells nothing of rows and columns"
+        raise ToolError(msg)
+    shown = range(first_row, min(height, first_row + rows, first_row + MOST_CELLS // max(1, min(width, columns))))
+    across = range(min(width, columns))
+    cells = _cells(program, path, [(row, column) for row in shown for column in across])
+    texts = iter(_texts(program, cells))
+    found = [[next(texts) for _ in across] for _ in shown]
+    return {
+        "rows": _with_numbers(found) if numbers else found,
+        "first_row": first_row,
+        "total_rows": height,
+        "total_columns": width,
+    }
+
+
+def _with_numbers(rows: Sequence[Sequence[str]]) -> list[list[Value]]:
+    """Turn texts into numbers; what stands before the decimals is learnt from the same column."""
+    separators = [separator_of(column) for column in zip(*rows, strict=True)]
+    read = [[parse_number(text, mark) for text, mark in zip(row, separators, strict=True)] for row in rows]
+    return [
+        [text if number is None or number.unit else number.value for text, number in zip(*pair, strict=True)]
+        for pair in zip(rows, read, strict=True)
+    ]
+
+
+def write_cells(hands: Hands, pid: int, path: str, cell: str, rows: Sequence[Sequence[Value]]) -> dict[str, Any]:
+    """Write values into a sheet, and see that it took them.
+
+    Numbers are set; texts and formulas are typed, because nothing else makes Calc read them.
+
+    Raises:
+        ToolError: If a cell shows something else afterwards, or there are too many.
+    """
+    top, left = _place(cell)
+    wanted = [
+        (top + down, left + right, each)
+        for down, row in enumerate(rows)
+        for right, each in enumerate(row)
+        if each is not None
+    ]
+    if len(wanted) > MOST_CELLS:
+        msg = f"{len(wanted)} cells are too many for one call; at most {MOST_CELLS:,} can be written"
+        raise ToolError(msg)
+    program = hands.program(pid)
+    cells = _cells(program, path, [(row, column) for row, column, _ in wanted])
+    if NOTHING in cells:
+        msg = f"the sheet ends before the last cell of {cell}"
+        raise ToolError(msg)
+    numbers = [(cell, float(each)) for cell, (*_, each) in zip(cells, wanted, strict=True) if not isinstance(each, str)]
+    with committing():
+        program.ask([_set(cell, number) for cell, number in numbers])
+    for place, (row, column, each) in zip(cells, wanted, strict=True):
+        if isinstance(each, str):
+            _enter(hands, pid, place, (row, column, each))
+    _verify(hands, pid, cells, wanted)
+    return (
+        {"cells": f"{_name(*wanted[0][:2])}:{_name(*wanted[-1][:2])}", "written": len(wanted)}
+        if wanted
+        else {"written": 0}
+    )
+
+
+def select_cells(hands: Hands, pid: int, path: str, cells: str) -> dict[str, Any]:
+    """Select a range of a sheet, with the keys that do it.
+
+    Raises:
+        ToolError: If the sheet does not select it, or it is too large for that.
+    """
+    first, _, last = cells.partition(":")
+    start, end = _place(first), _place(last or first)
+    steps = [("Down", end[0] - start[0]), ("Right", end[1] - start[1])]
+    if not all(0 <= count <= _MOST_STEPS for _, count in steps):
+        msg = f"{cells} does not lead to the right and down, or over more than {_MOST_STEPS} rows and columns"
+        raise ToolError(msg)
+    program = hands.program(pid)
+    corners = _cells(program, path, [start, end])
+    _put_cursor(hands, pid, corners[0], first)
+    for key, count in steps:
+        for _ in range(count):
+            hands.keys(pid, f"shift+{key}")
+    if not hands.until(
+        lambda: all(hands.has(pid, each, State.FOCUSED, State.SELECTED) for each in corners), _TAKEN_SECONDS
+    ):
+        msg = f"the sheet does not select {cells}"
+        raise ToolError(msg)
+    return {"selected": cells}
+
+
+def _enter(hands: Hands, pid: int, cell: str, wanted: tuple[int, int, str]) -> None:
+    """Type a text into a cell; with an apostrophe before it where Calc takes it for something else otherwise.
+
+    What it shows is waited for: keys and calls reach a program in two ways, and the next call could overtake them.
+    """
+    *place, text = wanted
+    forms = [text] if text.startswith("=") else [text, f"'{text}"]
+    if _READ_AS_SOMETHING_ELSE.match(text):
+        forms.reverse()
+    for form in forms[:-1]:
+        _type(hands, pid, cell, form, _name(*place))
+        if hands.until(lambda: not _wrong(hands.program(pid), [cell], [wanted]), _TAKEN_SECONDS / 3):
+            return
+    _type(hands, pid, cell, forms[-1], _name(*place))
+    _verify(hands, pid, [cell], [wanted])
+
+
+def _type(hands: Hands, pid: int, cell: str, text: str, name: str) -> None:
+    """Put the cursor into a cell, and type."""
+    _put_cursor(hands, pid, cell, name)
+    hands.type(pid, text)
+    hands.keys(pid, "Delete")  # what Calc has completed by itself is selected, and would be entered too
+    hands.keys(pid, "Return")
+
+
+def _put_cursor(hands: Hands, pid: int, cell: str, name: str) -> None:
+    program = hands.program(pid)
+    hands.focus(pid)
+    with committing():
+        program.act(method(cell, "Component", "GrabFocus"))
+    if not hands.until(lambda: hands.has(pid, cell, State.FOCUSED, State.SELECTED), _TAKEN_SECONDS):
+        msg = f"the cursor does not go to cell {name}"
+        raise ToolError(msg)
+
+
+def _verify(hands: Hands, pid: int, cells: Sequence[str], wanted: Sequence[Wanted]) -> None:
+    """Wait until cells show what was written.
+
+    Raises:
+        ToolError: If they do not.
+    """
+    program = hands.program(pid)
+    if not hands.until(lambda: not _wrong(program, cells, wanted), _TAKEN_SECONDS):
+        msg = f"the sheet did not take all: {'; '.join(_wrong(program, cells, wanted)[:5])}"
+        raise ToolError(msg)
+
+
+def _wrong(program: Program, cells: Sequence[str], wanted: Sequence[Wanted]) -> list[str]:
+    texts = _texts(program, cells)
+    numbers = program.ask([attribute(cell, "Value", "CurrentValue") for cell in cells])
+    found = []
+    for (row, column, each), text, number in zip(wanted, texts, numbers, strict=True):
+        if isinstance(each, str):
+            right = bool(text) if each.startswith("=") else text == each
+        else:
+            right = value(number) == float(each)
+        if not right:
+            found.append(f"{_name(row, column)} shows {text!r}, not {each!r}")
+    return found
+
+
+def _cells(program: Program, path: str, places: Sequence[tuple[int, int]]) -> list[str]:
+    asks = [method(path, "Table", "GetAccessibleAt", "ii", row, column) for row, column in places]
+    return [NOTHING if isinstance(answer, BusError) else str(answer[0][1]) for answer in program.ask(asks)]
+
+
+def _texts(program: Program, cells: Sequence[str]) -> list[str]:
+    """Read what stands in cells: their own text, else that of the paragraphs in them, else their names."""
+    own = program.ask([method(cell, "Text", "GetText", "ii", 0, -1) for cell in cells])
+    names = program.ask([attribute(cell, "Accessible", "Name") for cell in cells])
+    texts = [_said(answer) for answer in own]
+    if not any(texts) and program.draws_itself:
+        return _paragraphs(program, cells)
+    if program.draws_itself:  # there a cell's name is its address
+        return texts
+    return [text or str(value(name) or "") for text, name in zip(texts, names, strict=True)]
+
+
+def _paragraphs(program: Program, cells: Sequence[str]) -> list[str]:
+    listed = program.ask([method(cell, "Accessible", "GetChildren") for cell in cells])
+    below = [[] if isinstance(answer, BusError) else [path for _, path in answer[0]] for answer in listed]
+    asks = [method(path, "Text", "GetText", "ii", 0, -1) for paths in below for path in paths]
+    answers = iter(program.ask(asks))
+    return ["\n".join(_said(next(answers)) for _ in paths) for paths in below]
+
+
+def _said(answer: Answer | BusError) -> str:
+    return "" if isinstance(answer, BusError) else str(answer[0])
+
+
+def _set(cell: str, number: float) -> Ask:
+    return Ask(cell, f"{BUS}.Properties", "Set", "ssv", (f"{ATSPI}Value", "CurrentValue", ("d", number)))
+
+
+def _place(cell: str) -> tuple[int, int]:
+    """Give the row and column of a cell's name, from 0."""
+    letters, digits = re.fullmatch(r"([A-Za-z]+)(\d+)", cell).groups()  # type: ignore[union-attr]  # by the tool's schema
+    column = 0
+    for letter in letters.upper():
+        column = 26 * column + ord(letter) - ord("A") + 1
+    return int(digits) - 1, column - 1
+
+
+def _name(row: int, column: int) -> str:
+    """Give the name of a cell: B2 for row 1 and column 1."""
+    letters, column = "", column + 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return f"{letters}{row + 1}"
+
+
+_SIZE = ("NRows", "NColumns")

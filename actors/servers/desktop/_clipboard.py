@@ -1,0 +1,213 @@
+"""The clipboard, borrowed: what was in it before a copy or a paste is in it again afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import select
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from Xlib import X, Xatom, display
+from Xlib.protocol import event, request
+
+from callboard.actors.servers._server import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_BYTES = 200_000
+"""The most bytes of one form of a content: more does not fit into one request."""
+_TEXT = "UTF8_STRING"
+_TEXTS = (_TEXT, "text/plain;charset=utf-8", "TEXT", "STRING")
+_NO_CONTENT = frozenset({"TARGETS", "MULTIPLE", "TIMESTAMP", "SAVE_TARGETS", "DELETE"})
+_ANSWER_SECONDS = 2.0
+_LONGEST_SECONDS = 60.0
+_POLL_SECONDS = 0.02
+
+
+class Clipboard:
+    """The clipboard of a display.
+
+    A thread of its own has the connection: it answers the programs that ask for what is in the clipboard while that is
+    ours. All methods may be called on any other thread.
+
+    Args:
+        name: The display's name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._display = display.Display(name)
+        self._display.set_error_handler(lambda *_: None)
+        self._window = self._display.screen().root.create_window(0, 0, 1, 1, 0, X.CopyFromParent)
+        self._selection = self._atom("CLIPBOARD")
+        self._property = self._atom("CALLBOARD_CLIPBOARD")
+        self._content: dict[int, bytes] = {}
+        self._served = threading.Event()
+        self._notified: Any = None
+        self._borrowed = threading.Lock()
+        self._jobs = queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]()
+        self._woken, self._wake = os.pipe()
+        self._thread = threading.Thread(target=self._serve, name="callboard-clipboard", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Give the clipboard up, and end the thread."""
+        self._jobs.put(None)
+        os.write(self._wake, b".")
+        self._thread.join()
+        self._display.close()
+        os.close(self._wake)
+        os.close(self._woken)
+
+    @contextlib.contextmanager
+    def borrowed(self) -> Iterator[None]:
+        """Give back at the end what was in the clipboard at the beginning.
+
+        Raises:
+            ToolError: If it is too large for that; nothing has happened then.
+        """
+        with self._borrowed:
+            before = self._on_thread(self._everything)
+            try:
+                yield
+            finally:
+                self._on_thread(lambda: self._own(before))
+
+    def offer(self, text: str) -> None:
+        """Put a text into the clipboard.
+
+        Raises:
+            ToolError: If it is too long.
+        """
+        data = text.encode()
+        if len(data) > MOST_BYTES:
+            msg = f"a text of {len(data):,} bytes is too long for the clipboard; {MOST_BYTES:,} are possible"
+            raise ToolError(msg)
+        self._on_thread(lambda: self._own(dict.fromkeys(_TEXTS, data)))
+
+    def clear(self) -> None:
+        """Take out what is in the clipboard."""
+        self._on_thread(lambda: self._own({}))
+
+    def was_taken(self) -> bool:
+        """Wait until a program has asked for what was offered; False if none does."""
+        return self._served.wait(_ANSWER_SECONDS)
+
+    def is_empty(self) -> bool:
+        """Return whether no program has put something into the clipboard."""
+        return bool(self._on_thread(lambda: not self._owned()))
+
+    def text(self) -> str:
+        """Read the text in the clipboard; empty if there is none."""
+        return str(self._on_thread(lambda: (self._read(_TEXT) or b"").decode(errors="replace")))
+
+    # On the thread
+
+    def _on_thread(self, job: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the job gives
+        done: Future[Any] = Future()
+        self._jobs.put((job, done))
+        os.write(self._wake, b".")
+        return done.result(_LONGEST_SECONDS)
+
+    def _serve(self) -> None:
+        while True:
+            self._handle_events()  # also those that were read with the answers of requests
+            select.select([self._display.fileno(), self._woken], [], [])
+            while select.select([self._woken], [], [], 0)[0]:
+                os.read(self._woken, 1)
+                entry = self._jobs.get()
+                if entry is None:
+                    return
+                job, done = entry
+                try:
+                    done.set_result(job())
+                except BaseException as problem:  # noqa: BLE001 - it belongs to the caller
+                    done.set_exception(problem)
+
+    def _owned(self) -> bool:
+        return bool(self._display.get_selection_owner(self._selection))
+
+    def _everything(self) -> dict[str, bytes]:
+        """Read all forms of the content."""
+        listed = self._read("TARGETS") if self._owned() else None
+        names = [str(self._display.get_atom_name(atom)) for atom in memoryview(listed).cast("I")] if listed else []
+        found = {name: self._read(name) for name in dict.fromkeys(names) if name not in _NO_CONTENT}
+        return {name: data for name, data in found.items() if data is not None}
+
+    def _read(self, form: str) -> bytes | None:
+        """Ask the owner for one form of the content; None if it has none.
+
+        Raises:
+            ToolError: If it is larger than what could be given back.
+        """
+        self._notified = None
+        self._window.convert_selection(self._selection, self._atom(form), self._property, X.CurrentTime)
+        self._display.flush()
+        end = time.monotonic() + _ANSWER_SECONDS
+        while self._notified is None and time.monotonic() < end:
+            self._handle_events()
+            select.select([self._display.fileno()], [], [], _POLL_SECONDS)
+        if self._notified is None or not self._notified.property:
+            return None
+        got = self._window.get_full_property(self._property, X.AnyPropertyType)
+        self._window.delete_property(self._property)
+        if got is None:
+            return None
+        data = _bytes(got.value)
+        if got.property_type == self._atom("INCR") or len(data) > MOST_BYTES:
+            msg = f"the clipboard holds more ({form}) than could be given back: use set_text or type_text instead"
+            raise ToolError(msg)
+        return data
+
+    def _own(self, content: Mapping[str, bytes]) -> None:
+        """Own the clipboard with some forms of a content; without any, leave it without an owner."""
+        self._served.clear()
+        self._content = {self._atom(name): data for name, data in content.items()}
+        self._window.set_selection_owner(self._selection, X.CurrentTime)
+        if not content:  # only an owner may do that
+            request.SetSelectionOwner(
+                display=self._display.display,
+                onerror=None,
+                window=X.NONE,
+                selection=self._selection,
+                time=X.CurrentTime,
+            )
+        self._display.sync()
+
+    def _handle_events(self) -> None:
+        while self._display.pending_events():
+            found = self._display.next_event()
+            if found.type == X.SelectionRequest:
+                self._hand_over(found)
+            elif found.type == X.SelectionNotify:
+                self._notified = found
+
+    def _hand_over(self, asked: Any) -> None:  # noqa: ANN401 - python-xlib has no types
+        place = asked.property or asked.target
+        if asked.target == self._atom("TARGETS"):
+            asked.requestor.change_property(place, Xatom.ATOM, 32, [self._atom("TARGETS"), *self._content])
+        elif asked.target in self._content:
+            asked.requestor.change_property(place, asked.target, 8, self._content[asked.target])
+        else:
+            place = X.NONE
+        told = event.SelectionNotify(
+            time=asked.time, requestor=asked.requestor, selection=asked.selection, target=asked.target, property=place
+        )
+        asked.requestor.send_event(told)
+        self._display.flush()
+        if place and asked.target in self._content:
+            self._served.set()
+
+    def _atom(self, name: str) -> int:
+        return int(self._display.intern_atom(name))
+
+
+def _bytes(found: Any) -> bytes:  # noqa: ANN401 - text, bytes or an array of numbers
+    if isinstance(found, bytes):
+        return found
+    return found.encode() if isinstance(found, str) else bytes(found.tobytes())

@@ -1,0 +1,327 @@
+"""A desktop that is open: its display, its programs, and what can be started there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.actors.runtime import committing
+from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.desktop._applications import Application, installed, named
+from callboard.actors.servers.desktop._clipboard import Clipboard
+from callboard.actors.servers.desktop._hands import gone
+from callboard.actors.servers.desktop._input import Keyboard, Pointer
+from callboard.actors.servers.desktop._processes import command_name, environment_of, is_alive
+from callboard.actors.servers.desktop._programs import Program, Programs
+from callboard.actors.servers.desktop._screen import Screen, XWindow, around
+from callboard.actors.servers.desktop._session import Session
+from callboard.actors.servers.desktop._sight import Ids, Sight, sight
+from callboard.actors.servers.desktop._tree import Node, Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from callboard.messages import Box, LookBudget
+
+POLL_SECONDS = 0.05
+OPEN_SECONDS = 60.0
+"""How long an application may take to show its first window."""
+HAND_OVER_SECONDS = 2.0
+"""How long a program that hands its work over to one that runs already may take for that."""
+CLOSE_SECONDS = 5.0
+"""How long an application may take to close."""
+_CALL, _OWNER, _NAME = "CALLBOARD_CALL", "CALLBOARD_OWNER", "CALLBOARD_APPLICATION"
+_QUIET_LOOKS = 2
+_NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
+
+
+@dataclass(frozen=True)
+class Running:
+    """A process that has windows on the desktop."""
+
+    pid: int
+    application: str
+    titles: tuple[str, ...]
+    owner: str = ""
+    """The session of the task that started it; empty for what was there or was started by a person."""
+
+
+class Desk:
+    """A desktop.
+
+    Args:
+        display: ``private``, ``user``, or the name of a display.
+        record: Where it is noted that there is a private desktop.
+        grace: How many seconds a private desktop stays when this program is killed.
+        size: The width and height of a private desktop.
+        folder: Where programs start.
+        applications: Commands of further applications, by name.
+        shown: Whether the applications that are installed are offered, too.
+
+    Raises:
+        ConnectionError: If the desktop can't be used; the text says why.
+        RuntimeError: If a private one can't be started.
+    """
+
+    def __init__(  # noqa: PLR0913 - the section of the settings
+        self,
+        display: str,
+        record: Path,
+        *,
+        grace: float,
+        size: str,
+        folder: Path,
+        applications: Mapping[str, Sequence[str]],
+        shown: bool,
+    ) -> None:
+        self.folder = folder
+        self._closers: list[Callable[[], None]] = []
+        self.session: Session | None = None
+        try:
+            if display == "private":
+                self.session = Session(record, grace=grace, size=size, folder=folder)
+                self._closers.append(self.session.end)
+                self._environment = self.session.environment
+            else:
+                self._environment = _users_environment(display)
+            self.screen = Screen(self._environment["DISPLAY"])
+            self._closers.append(self.screen.close)
+            self.programs = Programs(self._environment["DBUS_SESSION_BUS_ADDRESS"])
+            self._closers.append(self.programs.close)
+        except BaseException:
+            self.close()
+            raise
+        self.keyboard = Keyboard(self.screen)
+        self._closers.append(self.keyboard.give_back)
+        self.pointer = Pointer(self.screen)
+        self.clipboard = Clipboard(self._environment["DISPLAY"])
+        self._closers.append(self.clipboard.close)
+        found = [*named(applications), *(installed(self._environment) if shown else ())]
+        self.applications = {each.id: each for each in reversed(found)}
+        """What can be started, by id; what the settings name goes before what is installed."""
+        self._ids: dict[int, Ids] = {}
+        self._trees: dict[int, Tree] = {}
+        self._lock = threading.Lock()
+        self._children: list[subprocess.Popen[bytes]] = []
+        """Programs on the user's display, which stay there when this one ends."""
+
+    def close(self) -> None:
+        """Close all connections; a private desktop ends, with everything on it."""
+        while self._closers:
+            self._closers.pop()()
+
+    # What runs
+
+    def running(self) -> list[Running]:
+        """Give the processes that have windows, in the order of their start."""
+        found = []
+        for pid, titles in sorted(self.screen.processes().items()):
+            marks = environment_of(pid)
+            name = marks.get(_NAME) or command_name(pid)
+            if name and pid != os.getpid() and is_alive(pid):
+                owner = marks.get(_OWNER, "")
+                found.append(Running(pid, _NOT_IN_NAMES.sub("-", name), tuple(titles), owner))
+        return found
+
+    def start(self, application: Application, what: str, *, call: str, owner: str) -> Running:
+        """Start an application, and wait for its first window.
+
+        Args:
+            application: What is started.
+            what: A file or an address that it opens; empty for none.
+            call: The id of the call, which its processes carry: so it is found after a crash.
+            owner: The session of the task.
+
+        Raises:
+            ToolError: If it can't be started, or shows no window.
+        """
+        call = call or uuid.uuid4().hex  # a server of its own has no calls with ids
+        marks = {_CALL: call, _OWNER: owner, _NAME: application.id}
+        before = {running.pid: len(running.titles) for running in self.running()}
+        command = application.started_with(what)
+        with committing():
+            self._launch(command, marks)
+        begin = time.monotonic()
+        end = begin + OPEN_SECONDS
+        while time.monotonic() < end:
+            with committing():  # raises once the task is stopped
+                pass
+            for running in self.running():
+                taken_over = len(running.titles) > before.get(running.pid, len(running.titles))
+                if self._carries(running.pid, call) or (taken_over and self.session is None):
+                    self._await_quiet(running.pid, end)
+                    return running
+            if time.monotonic() > begin + HAND_OVER_SECONDS and not self.started_by(call):
+                msg = f"{application.title} has ended without a window"
+                raise ToolError(msg)
+            time.sleep(POLL_SECONDS)
+        msg = f"{application.title} showed no window within {OPEN_SECONDS:g} s"
+        raise ToolError(msg)
+
+    def started_by(self, call: str) -> bool:
+        """Return whether a process is there that a call has started."""
+        return any(self._carries(int(each.name), call) for each in Path("/proc").glob("[0-9]*"))
+
+    def _carries(self, pid: int, call: str) -> bool:
+        return bool(call) and environment_of(pid).get(_CALL) == call
+
+    def _launch(self, command: list[str], marks: dict[str, str]) -> None:
+        """Start a program. On a private desktop each has a home and a session bus of its own.
+
+        Otherwise a second window of a program would belong to the process of the first, and so to another task.
+        """
+        if self.session is not None:
+            self.session.start(command, {**marks, "AT_SPI_BUS_ADDRESS": self.programs.address})
+            return
+        quiet = subprocess.DEVNULL
+        environment = {**self._environment, **marks}
+        try:
+            child = subprocess.Popen(  # noqa: S603 - an application that the settings or a desktop entry names
+                command,
+                env=environment,
+                cwd=self.folder,
+                stdin=quiet,
+                stdout=quiet,
+                stderr=quiet,
+                start_new_session=True,
+            )
+        except OSError as error:
+            msg = f"{command[0]} can't be started: {error.strerror}"
+            raise ToolError(msg) from error
+        self._children = [each for each in (*self._children, child) if each.poll() is None]
+
+    def stop(self, pid: int) -> None:
+        """Close the windows of a process; a private desktop's is ended if it does not go.
+
+        Raises:
+            ToolError: If it stays, for example because it asks whether to save.
+        """
+        for window in self.screen.of_process(pid):
+            if not window.popup:
+                with committing():
+                    self.screen.close_window(window.id)
+        if self.wait(lambda: pid not in self.screen.processes(), CLOSE_SECONDS):
+            return
+        if self.session is None:
+            msg = "the window is still open: it may ask whether to save"
+            raise ToolError(msg)
+        with committing(), contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        self.wait(lambda: not is_alive(pid), CLOSE_SECONDS)
+
+    def wait(self, until: Callable[[], bool], seconds: float) -> bool:
+        """Wait until something is so; False if it is not so in time.
+
+        Raises:
+            LeaseVoidError: If the call that waits was stopped.
+        """
+        end = time.monotonic() + seconds
+        while not until():
+            if time.monotonic() > end:
+                return False
+            with committing():
+                pass
+            time.sleep(POLL_SECONDS)
+        return True
+
+    # What is seen
+
+    def program(self, pid: int) -> Program | None:
+        """Give a process as the accessibility bus knows it; None where it does not."""
+        return self.programs.by_process().get(pid)
+
+    def tree(self, pid: int) -> Tree | None:
+        """Take a snapshot of what a process shows; None where the accessibility bus does not know it."""
+        program = self.program(pid)
+        if program is None:
+            return None
+        places = {window.title: window.content for window in self.screen.of_process(pid)} if program.relative else {}
+        tree = Tree(program, places)
+        with self._lock:
+            self._trees[pid] = tree
+        return tree
+
+    def sight(self, pid: int, area: Box | None, budget: LookBudget) -> Sight:
+        """See what an agent is shown of a process.
+
+        Raises:
+            ToolError: If it has ended, or does not answer.
+        """
+        tree = self.tree(pid)
+        if tree is None:
+            if pid not in self.screen.processes():
+                raise ToolError(gone(pid))
+            note = "This program tells nothing of what is in its windows; only its picture shows it."
+            titles = repr(self.screen.processes().get(pid))
+            return Sight((), titles, busy=False, notes=(note,))
+        return sight(tree.nodes, self.ids(pid), area, budget)
+
+    def ids(self, pid: int) -> Ids:
+        """Give the names of a process's objects."""
+        with self._lock:
+            return self._ids.setdefault(pid, Ids())
+
+    def area(self, pid: int) -> tuple[list[XWindow], Box | None]:
+        """Give the windows of a process, and the part of the screen that they take."""
+        windows = self.screen.of_process(pid)
+        return windows, around(windows, self.screen.size)
+
+    def node(self, pid: int, control_id: str) -> Node:
+        """Find a control as it is now.
+
+        Raises:
+            ToolError: If it is not there.
+        """
+        tree = self.tree(pid)
+        path = self.ids(pid).path(control_id)
+        node = next((each for each in tree.nodes if each.path == path), None) if tree is not None and path else None
+        if node is None:
+            msg = f"there is no control {control_id!r} any more: look again"
+            raise ToolError(msg)
+        return node
+
+    def _await_quiet(self, pid: int, end: float) -> None:
+        """Wait until a new window has been laid out: two looks in a row are equal."""
+        marks: list[str] = []
+        while time.monotonic() < end:
+            with contextlib.suppress(ToolError):
+                area = self.area(pid)[1]
+                tree = self.tree(pid)
+                mark = repr([(node.path, node.box) for node in tree.nodes]) if tree is not None else ""
+                marks.append(f"{area}{mark}")
+            if len(marks) >= _QUIET_LOOKS and len(set(marks[-_QUIET_LOOKS:])) == 1:
+                return
+            with committing():
+                pass
+            time.sleep(2 * POLL_SECONDS)
+
+
+def _users_environment(display: str) -> dict[str, str]:
+    environment = dict(os.environ)
+    if display == "user":
+        if environment.get("WAYLAND_DISPLAY") or environment.get("XDG_SESSION_TYPE") == "wayland":
+            msg = (
+                "this is a Wayland session, in which a program can't see or use the windows of others: "
+                "log in to an X11 session, or set desktop.display to private"
+            )
+            raise ConnectionError(msg)
+        if not environment.get("DISPLAY"):
+            msg = (
+                "there is no display: DISPLAY is not set; set desktop.display to private on a machine without a screen"
+            )
+            raise ConnectionError(msg)
+    else:
+        environment["DISPLAY"] = display
+    if not environment.get("DBUS_SESSION_BUS_ADDRESS"):
+        msg = "there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set"
+        raise ConnectionError(msg)
+    return environment

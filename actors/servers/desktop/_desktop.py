@@ -1,0 +1,269 @@
+"""The desktop server: windows of running applications, on the user's display or on a private one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from callboard.actors.runtime import current_call
+from callboard.actors.servers._need import Need
+from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect, tool
+from callboard.actors.servers.desktop._hands import Hands
+from callboard.actors.servers.desktop._keyboard_tools import KeyboardTools
+from callboard.actors.servers.desktop._sight import within
+from callboard.actors.servers.desktop._table_tools import TableTools
+from callboard.actors.servers.desktop._widget_tools import WidgetTools
+from callboard.messages import AgentKind, Box, Control, Effect, Look, Observation, Probe, Target, TargetKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from callboard.actors.servers._stage import Stage
+    from callboard.actors.servers.desktop._desk import Desk, Running
+    from callboard.messages import Foreseen, Intent
+
+_PACKAGES = "pip install 'callboard[desktop]'"
+_PROGRAMS = "apt-get install xvfb dbus at-spi2-core openbox fonts-dejavu-core"
+_BUS_LAUNCHERS = ("/usr/libexec/at-spi-bus-launcher", "/usr/lib/at-spi2-core/at-spi-bus-launcher")
+
+
+class DesktopServer(Server):
+    """Windows on a Linux desktop with X11. Each process that has windows is a target.
+
+    Args:
+        display: ``private`` for a display of its own that nobody sees, ``user`` for that of the person who is logged
+            in, or the name of a display, such as ``:1``.
+        size: The width and height of a private display.
+        grace: How many seconds a private desktop stays, with its windows, when this program is killed.
+        folder: Where applications start, and look for files first. By default this program's working directory.
+        applications: Further applications: a command by name, in which ``%f`` stands for a file to open.
+        installed: Whether the applications that are installed are offered.
+    """
+
+    name = "desktop"
+    pictures = True
+    resource_kinds = ("application",)
+
+    def __init__(  # noqa: PLR0913 - the section of the settings
+        self,
+        display: str = "private",
+        *,
+        size: str = "1280x800",
+        grace: float = 60.0,
+        folder: Path | None = None,
+        applications: Mapping[str, Sequence[str]] | None = None,
+        installed: bool = True,
+    ) -> None:
+        self._display = display
+        self._size = size
+        self._grace = grace
+        self._folder = folder or Path.cwd()
+        self._applications = applications or {}
+        self._installed = installed
+        self._desk: Desk | None = None
+        self._hands: Hands | None = None
+        self._keyboard = KeyboardTools(self._acting)
+        self._parts = (self._keyboard, WidgetTools(self._acting), TableTools(self._acting))
+
+    @classmethod
+    def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
+        """Need the extra's packages and, for a private display, the programs that make one."""
+        packages = [Need.package(name, _PACKAGES) for name in ("jeepney", "Xlib", "PIL")]
+        if options.get("display", "private") != "private":
+            met = options["display"] != "user" or bool(os.environ.get("DISPLAY"))
+            return [*packages, Need(what="a display (DISPLAY)", met=met)]
+        launcher = any(os.access(path, os.X_OK) for path in _BUS_LAUNCHERS)
+        programs = [Need.program(name, _PROGRAMS) for name in ("Xvfb", "dbus-daemon", "dbus-run-session", "openbox")]
+        return [
+            *packages,
+            *programs,
+            Need(what="the accessibility bus (at-spi2-core)", met=launcher, command=_PROGRAMS),
+        ]
+
+    def open(self, stage: Stage) -> None:
+        """Start the private desktop, or take over the one that an earlier process has left; or connect to the user's.
+
+        Raises:
+            ConnectionError: If the display can't be used; the text says why.
+            RuntimeError: If a private one can't be started.
+        """
+        from callboard.actors.servers.desktop._desk import Desk  # noqa: PLC0415 - an extra
+
+        self._desk = Desk(
+            self._display,
+            stage.folder / "session.json",
+            grace=self._grace if stage.lasting else 0.0,
+            size=self._size,
+            folder=self._folder,
+            applications=self._applications,
+            shown=self._installed,
+        )
+        self._hands = Hands(self._desk)
+
+    def close(self) -> None:
+        """End the private desktop with everything on it, or let go of the user's."""
+        desk, self._desk = self._desk, None
+        if desk is not None:
+            desk.close()
+
+    def tools(self) -> tuple[ServerTool, ...]:
+        """Give the tools of HostAgents, of AppAgents and of operators."""
+        return tuple(entry for part in (self, *self._parts) for entry in collect(part))
+
+    def targets(self) -> tuple[Target, ...]:
+        """List the processes with windows, and the applications that can be started."""
+        desk = self._opened()
+        return (*map(self._window, desk.running()), *(self._application(name) for name in desk.applications))
+
+    def start(self, target: Target, arguments: Mapping[str, JsonValue]) -> Target:
+        """Start an application, and give its process as a target of this task.
+
+        Raises:
+            ToolError: If it can't be started, or shows no window.
+        """
+        desk, call = self._opened(), current_call()
+        application = desk.applications.get(target.id)
+        if application is None:
+            msg = f"there is no application {target.id!r}"
+            raise ToolError(msg)
+        return self._window(desk.start(application, str(arguments.get("path", "")), call=call.id, owner=call.session))
+
+    def stop(self, target: Target) -> None:
+        """Close a process's windows.
+
+        Raises:
+            ToolError: If it stays, for example because it asks whether to save.
+        """
+        self._opened().stop(_process(target))
+
+    @tool(effect=Effect.IDEMPOTENT, agents=(AgentKind.HOST,))
+    def focus_window(self, window: Annotated[str, Field(description="The window's id, as listed.")]) -> str:
+        """Bring a window to the front, and give it the focus."""
+        target = next((each for each in self.targets() if each.id == window), None)
+        if target is None or target.kind is not TargetKind.WINDOW:
+            msg = f"there is no window {window!r}"
+            raise ToolError(msg)
+        self._acting().focus(_process(target))
+        return target.name
+
+    def desktop(self, look: Look) -> Observation:
+        """Look at the whole screen."""
+        desk = self._opened()
+        windows = [window for window in desk.screen.windows() if window.pid]
+        width, height = desk.screen.size
+        known = {running.pid: self._window(running).id for running in desk.running()}
+        shown = {known[window.pid]: window for window in windows if window.pid in known}
+        area = Box(x=0, y=0, width=width, height=height)
+        controls = [
+            Control(id=id_, name=window.title, kind="window", box=within(window.box, area))
+            for id_, window in shown.items()
+        ]
+        picture = desk.screen.picture(windows, area) if look.picture else None
+        facts: dict[str, JsonValue] = {"screen": f"{width}x{height}", "folder": str(desk.folder)}
+        return Observation(
+            controls=tuple(controls), window=facts, picture=picture, fingerprint=repr(sorted(known.items()))
+        )
+
+    def observe(self, target: Target, look: Look) -> Observation:
+        """Look at a process's windows: their controls, and a picture of them whatever covers them.
+
+        Raises:
+            ToolError: If the process has ended, or does not answer.
+        """
+        desk, pid = self._opened(), _process(target)
+        windows, area = desk.area(pid)
+        seen = desk.sight(pid, area, look.budget)
+        titles: list[JsonValue] = [window.title for window in windows if not window.popup]
+        facts: dict[str, JsonValue] = {"titles": titles, "folder": str(desk.folder)}
+        if seen.dialog:
+            facts["dialog"] = seen.dialog
+        if not titles:
+            facts["hidden"] = "its windows are minimized: focus one of them"
+        return Observation(
+            controls=seen.controls,
+            window=facts,
+            picture=desk.screen.picture(windows, area) if look.picture and area is not None else None,
+            fingerprint=seen.fingerprint,
+            notes=seen.notes,
+        )
+
+    def fingerprint(self, target: Target) -> str:
+        """Ask the process for what is in its windows, without a picture."""
+        desk, pid = self._opened(), _process(target)
+        return desk.sight(pid, None, Look().budget).fingerprint
+
+    def busy(self, target: Target) -> bool | None:
+        """Return whether a window says that it is busy; None if it does not."""
+        desk, pid = self._opened(), _process(target)
+        return desk.sight(pid, None, Look().budget).busy or None
+
+    def resources(
+        self,
+        target: Target | None,
+        tool: str,  # noqa: ARG002 - the target says it
+        arguments: Mapping[str, JsonValue],
+    ) -> tuple[str, ...]:
+        """Name the application that a call works in, as ``application:<name>``."""
+        if target is not None:
+            return (f"application:{target.address.split('/')[1]}",)
+        wanted = arguments.get("application") or arguments.get("window")
+        found = next((each for each in self.targets() if each.id == wanted), None)
+        return (f"application:{found.address.split('/')[1]}",) if found is not None else (UNKNOWN,)
+
+    def probe(
+        self,
+        target: Target | None,
+        intent: Intent,
+        foreseen: Sequence[Foreseen],
+        fingerprint: str,
+    ) -> Probe:
+        """Look for what the action has noted before it was done: the text of a field, or the program it starts."""
+        found = None
+        if target is not None and target.binds:
+            found = self._keyboard.probe(_process(target), intent)
+        return found or super().probe(target, intent, foreseen, fingerprint)
+
+    def _opened(self) -> Desk:
+        if self._desk is None:
+            msg = "the desktop is not open"
+            raise ToolError(msg)
+        return self._desk
+
+    def _acting(self) -> Hands:
+        self._opened()
+        assert self._hands is not None  # noqa: S101 - made with the desk
+        return self._hands
+
+    def _window(self, running: Running) -> Target:
+        return Target(
+            id=f"{running.application}-{running.pid}",
+            name=", ".join(filter(None, running.titles)) or running.application,
+            kind=TargetKind.WINDOW,
+            address=f"app/{running.application}/{running.pid}",
+            server=self.name,
+            binds={"process": running.pid},
+            group=self.name,
+            owner=running.owner,
+        )
+
+    def _application(self, name: str) -> Target:
+        application = self._opened().applications[name]
+        path = {"type": "string", "description": "A file to open, as an absolute path, or an address."}
+        return Target(
+            id=name,
+            name=application.title,
+            kind=TargetKind.APPLICATION,
+            address=f"app/{name}/*",
+            server=self.name,
+            group=self.name,
+            takes={"type": "object", "properties": {"path": path} if application.opens else {}},
+        )
+
+
+def _process(target: Target) -> int:
+    return int(str(target.binds["process"]))

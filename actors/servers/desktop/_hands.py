@@ -1,0 +1,258 @@
+"""Acting in the windows of a process: what all tools of a desktop do it with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from callboard.actors.runtime import committing
+from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.desktop._calls import BusError, attribute, method, states, value
+from callboard.actors.servers.desktop._processes import is_alive
+from callboard.actors.servers.desktop._tree import State
+from callboard.messages import LookBudget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from callboard.actors.servers.desktop._desk import Desk
+    from callboard.actors.servers.desktop._programs import Program
+    from callboard.actors.servers.desktop._tree import Node
+
+Answer = dict[str, Any]
+Process = Annotated[int, Field(description="The process.")]
+ControlId = Annotated[str, Field(description="The control.")]
+Button = Literal["left", "middle", "right"]
+Modifiers = list[Literal["shift", "ctrl", "alt", "super"]]
+PRESSES = ("click", "press", "activate", "jump", "open", "toggle", "do default", "select")
+"""The names of actions that do what a click does; else it is the first one."""
+READY_SECONDS = 5.0
+"""How long a control that does not react to input is waited for."""
+SHOWN_SECONDS = 2.0
+"""How long the effect of an action is waited for."""
+
+
+class Hands:
+    """The hands of the agents on a desktop: accessibility first, and the pointer and the keyboard where there is none.
+
+    What an action is done to is waited for, and so is what comes of it: that a program takes an action proves nothing.
+
+    Args:
+        desk: The desktop.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    # Finding
+
+    def program(self, pid: int) -> Program:
+        """Give a process as the accessibility bus knows it.
+
+        Raises:
+            ToolError: If it does not know it, or it has ended.
+        """
+        program = self.desk.program(pid)
+        if program is None:
+            raise ToolError(gone(pid) if pid not in self.desk.screen.processes() else _SILENT)
+        return program
+
+    def ready(self, pid: int, control_id: str) -> Node:
+        """Find a control once it reacts to input.
+
+        Raises:
+            ToolError: If it is not there, or stays grey.
+        """
+        self.program(pid)
+        node = self.desk.node(pid, control_id)
+        if not self.until(lambda: self.is_sensitive(pid, node.path), READY_SECONDS):
+            msg = f"{node.role} {node.name!r} does not react to input: it is grey"
+            raise ToolError(msg)
+        return node
+
+    def states(self, pid: int, path: str) -> int:
+        """Give the states of an object now."""
+        return states(self.program(pid).ask([method(path, "Accessible", "GetState")])[0])
+
+    def has(self, pid: int, path: str, *wanted: State) -> bool:
+        """Return whether an object is in one of some states now."""
+        found = self.states(pid, path)
+        return any(found >> state & 1 for state in wanted)
+
+    def is_sensitive(self, pid: int, path: str) -> bool:
+        """Return whether an object reacts to input now."""
+        return self.has(pid, path, State.SENSITIVE, State.ENABLED)
+
+    def children(self, pid: int, path: str) -> list[tuple[str, str]]:
+        """Give the objects in one, with their names."""
+        program = self.program(pid)
+        answer = program.ask([method(path, "Accessible", "GetChildren")])[0]
+        paths = [] if isinstance(answer, BusError) else [str(child) for _, child in answer[0]]
+        names = program.ask([attribute(each, "Accessible", "Name") for each in paths])
+        return [(each, str(value(name) or "")) for each, name in zip(paths, names, strict=True)]
+
+    # Waiting
+
+    def until(self, is_so: Callable[[], bool], seconds: float) -> bool:
+        """Wait until something is so; False if it is not so in time."""
+        return self.desk.wait(is_so, seconds)
+
+    def mark(self, pid: int) -> str:
+        """Give what tells whether anything has changed in the windows of a process."""
+        return self.desk.sight(pid, None, LookBudget()).fingerprint
+
+    def changed(self, pid: int, before: str) -> Answer:
+        """Wait for something to change to see, and say whether it did; a program that ended has changed, too."""
+        try:
+            return {"changed": self.until(lambda: self.mark(pid) != before, SHOWN_SECONDS)}
+        except ToolError:
+            if is_alive(pid):
+                raise
+            return {"changed": True, "ended": True}
+
+    # Doing
+
+    def focus(self, pid: int, node: Node | None = None) -> None:
+        """Give a process's window the focus: that of a control, or the uppermost one.
+
+        Raises:
+            ToolError: If it does not get it.
+        """
+        windows = [window for window in self.desk.screen.of_process(pid) if not window.popup]
+        if not windows:
+            hidden = pid in self.desk.screen.processes()
+            raise ToolError("its windows are minimized: focus one of them first" if hidden else gone(pid))
+        chosen = windows[-1]
+        if node is not None:
+            chosen = next((each for each in reversed(windows) if each.title == node.window.name), chosen)
+        if self.desk.screen.active() != pid or chosen is not windows[-1]:
+            with committing():
+                self.desk.screen.activate(chosen.id)
+
+    def grab(self, pid: int, node: Node) -> None:
+        """Give a control the keyboard; by a click if it does not take it otherwise."""
+        self.focus(pid, node)
+        if self.has(pid, node.path, State.FOCUSED):
+            return
+        with committing():
+            self.program(pid).act(method(node.path, "Component", "GrabFocus"))
+        if not self.until(lambda: self.has(pid, node.path, State.FOCUSED), 1.0):
+            self.click(pid, self.middle(node), node=node)
+
+    def act(self, pid: int, path: str, names: Sequence[str]) -> bool:
+        """Have an object do one of its own actions; False if it has none. Call it inside of `committing`."""
+        program = self.program(pid)
+        answer = program.ask([method(path, "Action", "GetActions")])[0]
+        if isinstance(answer, BusError) or not answer[0]:
+            return False
+        known = [str(action[0]).lower() for action in answer[0]]
+        index = next((known.index(name) for name in names if name in known), 0)
+        program.act(method(path, "Action", "DoAction", "i", index))
+        return True
+
+    def switch(self, pid: int, node: Node, is_so: Callable[[], bool], names: Sequence[str]) -> None:
+        """Bring a control to be as it should: by its own action first, then by the pointer.
+
+        Raises:
+            ToolError: If it stays as it is.
+        """
+
+        def by_itself() -> None:
+            with committing():
+                self.act(pid, node.path, names)
+
+        def by_pointer() -> None:
+            self.click(pid, self.middle(node), node=node)
+
+        for attempt in (by_itself, by_pointer) if names else (by_pointer,):
+            if is_so():
+                return
+            attempt()
+            if self.until(is_so, SHOWN_SECONDS):
+                return
+        msg = f"{node.role} {node.name!r} stays as it is"
+        raise ToolError(msg)
+
+    def click(  # noqa: PLR0913 - each is a choice of its own, with a default
+        self,
+        pid: int,
+        point: tuple[int, int],
+        button: str = "left",
+        count: int = 1,
+        modifiers: Collection[str] = (),
+        *,
+        node: Node | None = None,
+    ) -> None:
+        """Click at a point of the screen that a window of the process shows.
+
+        Raises:
+            ToolError: If another program's window is there.
+        """
+        self.focus(pid, node)
+        with committing():
+            self.must_show(pid, point)
+            self.desk.keyboard.hold(modifiers, lambda: self.desk.pointer.click(*point, button, count))
+
+    def keys(self, pid: int, keys: str) -> None:
+        """Press one combination of keys, if the process has the focus."""
+        symbols = self.desk.keyboard.symbols(keys)
+        with committing():
+            self._must_have_focus(pid)
+            self.desk.keyboard.press(symbols)
+
+    def type(self, pid: int, text: str) -> int:
+        """Type a text as long as the process has the focus, and give how many characters were typed.
+
+        Raises:
+            ToolError: If another window takes the focus; the text says how far it came.
+        """
+        typed = 0
+
+        def check() -> None:
+            nonlocal typed
+            try:
+                with committing():
+                    self._must_have_focus(pid)
+            except ToolError as error:
+                msg = f"{error}; {typed} of {len(text)} characters were typed"
+                raise ToolError(msg) from error
+            typed += 1
+
+        return self.desk.keyboard.type(text, check)
+
+    def middle(self, node: Node) -> tuple[int, int]:
+        """Give the point of the screen in the middle of a control.
+
+        Raises:
+            ToolError: If it is not in sight.
+        """
+        if node.box is None:
+            msg = f"{node.role} {node.name!r} is not in sight: scroll, or open what it is in"
+            raise ToolError(msg)
+        return node.box.x + node.box.width // 2, node.box.y + node.box.height // 2
+
+    def must_show(self, pid: int, *points: tuple[int, int]) -> None:
+        """Refuse points at which the process's window is not the uppermost one."""
+        for x, y in points:
+            found = self.desk.screen.process_at(x, y)
+            if found != pid:
+                msg = f"at ({x}, {y}) there is a window of another program (process {found}); nothing was done"
+                raise ToolError(msg)
+
+    def _must_have_focus(self, pid: int) -> None:
+        if self.desk.screen.active() != pid:
+            msg = "another window has taken the focus"
+            raise ToolError(msg)
+        held = "" if self.desk.session is not None else self.desk.keyboard.held()
+        if held:
+            msg = f"somebody holds {held} down"
+            raise ToolError(msg)
+
+
+_SILENT = "this program tells nothing of what is in its windows: only an operator, who sees pixels, can work there"
+
+
+def gone(pid: int) -> str:
+    """Say that a process is not there any more."""
+    return f"the program has ended (process {pid}); its windows are closed"

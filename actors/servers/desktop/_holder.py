@@ -1,0 +1,296 @@
+"""Hold a private desktop: a display, a session bus, a window manager, and all that is started on them.
+
+A program of its own, which needs the standard library alone: it outlives a crash of the program that started it for a
+grace period, so that the next one finds the same windows. Whatever is started on the desktop becomes its descendant,
+also what detaches itself, and ends with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import pwd
+import secrets
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_DEATH_SIGNAL, _SUBREAPER = 1, 36
+_POLITE_SECONDS = 1.0
+"""How long programs may take to end by themselves before they are killed."""
+_START_SECONDS = 20.0
+_LIBC = ctypes.CDLL(None)
+_COOKIE = b"MIT-MAGIC-COOKIE-1"
+
+
+class Ended(Exception):  # noqa: N818 - no error
+    """The desktop is over."""
+
+
+class Holder:
+    """The private desktop.
+
+    Args:
+        record: The file that tells where it is.
+        grace: How many seconds it waits for another program when it has lost the last one.
+        size: The width and height of the screen.
+        folder: Where programs start.
+    """
+
+    def __init__(self, record: Path, grace: float, size: str, folder: str) -> None:
+        self._record = record
+        self._grace = grace
+        self._size = size
+        self._folder = folder
+        self._runtime = Path(tempfile.mkdtemp(prefix="callboard-desktop-"))
+        self._environment = _environment(self._runtime)
+        self._essential: list[subprocess.Popen[bytes]] = []
+        """The display first, then the session bus."""
+        self._listener = socket.socket(socket.AF_UNIX)
+
+    def start(self) -> None:
+        """Start the desktop, and tell in the record where it is.
+
+        Raises:
+            OSError: If a program is missing.
+            RuntimeError: If one does not start.
+        """
+        run = self._runtime / "run"
+        for folder in (run, self._runtime / "home", self._runtime / "tmp"):
+            folder.mkdir(mode=0o700)
+        self._environment["DISPLAY"] = self._start_display()
+        self._environment["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={run}/bus"
+        self._essential.append(self._run(["dbus-daemon", "--session", "--nofork", f"--address=unix:path={run}/bus"]))
+        self._run(["openbox", "--sm-disable"])
+        self._listener.bind(f"{run}/callboard")
+        self._listener.listen()
+        if not _until((run / "bus").exists, _START_SECONDS):
+            msg = "dbus-daemon does not start"
+            raise RuntimeError(msg)
+        told = self._record.with_suffix(".new")
+        told.write_text(json.dumps({"pid": os.getpid(), "socket": f"{run}/callboard"}), encoding="utf-8")
+        told.replace(self._record)
+
+    def serve(self) -> None:
+        """Serve programs until one ends the desktop, or none is there any more."""
+        clients: dict[socket.socket, bytes] = {}
+        end = time.monotonic() + _START_SECONDS
+        while clients or time.monotonic() < end:
+            wait = 1.0 if clients else min(1.0, max(0.0, end - time.monotonic()))
+            for ready in select.select([self._listener, *clients], [], [], wait)[0]:
+                if ready is self._listener:
+                    clients[self._listener.accept()[0]] = b""
+                elif not self._answers(ready, clients):
+                    ready.close()
+                    del clients[ready]
+                    end = time.monotonic() + self._grace
+            _reap()
+            if any(each.poll() is not None for each in self._essential):
+                raise Ended  # without the display or the bus there is no desktop
+
+    def _answers(self, client: socket.socket, clients: dict[socket.socket, bytes]) -> bool:
+        """Answer what a client asks; False when it is gone."""
+        try:
+            data = client.recv(1 << 16)
+            if not data:
+                return False
+            *lines, clients[client] = (clients[client] + data).split(b"\n")
+            for line in lines:
+                client.sendall(json.dumps(self._answer(json.loads(line))).encode() + b"\n")
+        except OSError:
+            return False
+        return True
+
+    def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if asked["do"] == "end":
+            raise Ended
+        if asked["do"] == "start":
+            try:
+                program = self._start(asked["command"], asked["environment"])
+            except OSError as error:
+                return {"error": f"{asked['command'][0]}: {error.strerror}"}
+            return {"pid": program.pid}
+        return {"environment": self._environment, "runtime": str(self._runtime), "pid": os.getpid()}
+
+    def _start(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        """Start a program with a home and a session bus of its own, and the desktop's accessibility bus."""
+        if shutil.which(command[0]) is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        home = tempfile.mkdtemp(dir=self._runtime / "home")
+        return self._run(["dbus-run-session", "--", *command], {**environment, "HOME": home})
+
+    def _run(
+        self, command: list[str], environment: dict[str, str] | None = None, fds: tuple[int, ...] = ()
+    ) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 - what the program that started this one asks for
+            command,
+            env={**self._environment, **(environment or {})},
+            cwd=self._folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=fds,
+            start_new_session=True,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has one thread
+        )
+
+    def _start_display(self) -> str:
+        """Start the X server, open to this user alone: others on this machine can neither look nor type."""
+        cookie, authority = secrets.token_bytes(16), self._runtime / "run" / "authority"
+        authority.touch(mode=0o600)
+        entry = (b"", b"", _COOKIE, cookie)  # for any display
+        authority.write_bytes(
+            struct.pack(">H", 0xFFFF) + b"".join(struct.pack(">H", len(each)) + each for each in entry)
+        )
+        read, write = os.pipe()
+        command = ["Xvfb", "-displayfd", str(write), "-screen", "0", f"{self._size}x24", "-nolisten", "tcp", "-noreset"]
+        self._essential.append(self._run([*command, "-auth", str(authority)], fds=(write,)))
+        os.close(write)
+        with os.fdopen(read) as answer:
+            if not select.select([answer], [], [], _START_SECONDS)[0] or not (number := answer.readline().strip()):
+                msg = "Xvfb does not start"
+                raise RuntimeError(msg)
+        _admit(number, cookie)
+        return f":{number}"
+
+    def end(self) -> None:
+        """End everything that was started, the display last, and remove the files."""
+        self._record.unlink(missing_ok=True)
+        self._signal(signal.SIGTERM)
+        _until(lambda: not self._others(), _POLITE_SECONDS)
+        while self._others():
+            self._signal(signal.SIGKILL)
+            time.sleep(0.01)
+        for display in self._essential[:1]:
+            display.terminate()  # it removes its socket and its lock then
+            try:
+                display.wait(_START_SECONDS)
+            except subprocess.TimeoutExpired:
+                display.kill()
+                display.wait()
+        shutil.rmtree(self._runtime, ignore_errors=True)
+
+    def _signal(self, number: signal.Signals) -> None:
+        for pid in self._others():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def _others(self) -> list[int]:
+        """Give all descendants but the display. Those whose parent has ended are children of this process."""
+        _reap()
+        parents = _parents()
+        below = {os.getpid()}
+        while more := {pid for pid, parent in parents if parent in below} - below:
+            below |= more
+        return sorted(below - {os.getpid(), *(each.pid for each in self._essential[:1])})
+
+
+def _reap() -> None:
+    """Let go of children that have ended."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _environment(runtime: Path) -> dict[str, str]:
+    """Give programs an environment of their own: nothing of the user's but the path and the language."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "TZ") if name in os.environ}
+    return {
+        "LANG": "C.UTF-8",
+        **kept,
+        "HOME": str(runtime / "home"),
+        "XDG_RUNTIME_DIR": str(runtime / "run"),
+        "TMPDIR": str(runtime / "tmp"),
+        "XDG_SESSION_TYPE": "x11",
+        "GDK_BACKEND": "x11",
+        "GTK_MODULES": "gail:atk-bridge",
+        "QT_ACCESSIBILITY": "1",
+        "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1",
+        "QT_QPA_PLATFORM": "xcb",
+        "SAL_USE_VCLPLUGIN": "gtk3",
+    }
+
+
+def _admit(number: str, cookie: bytes) -> None:
+    """Let this user's programs connect to the display without the cookie, and nobody else's."""
+    user = b"localuser\0" + pwd.getpwuid(os.getuid()).pw_name.encode()
+    with socket.socket(socket.AF_UNIX) as display:
+        display.settimeout(_START_SECONDS)
+        display.connect(f"/tmp/.X11-unix/X{number}")  # noqa: S108 - where X servers listen
+        display.sendall(struct.pack("<BxHHHHxx", ord("l"), 11, 0, len(_COOKIE), len(cookie)))
+        display.sendall(_padded(_COOKIE) + _padded(cookie))
+        answer = display.recv(1 << 16)
+        if not answer or answer[0] != 1:
+            msg = "Xvfb refuses its own cookie"
+            raise RuntimeError(msg)
+        change_hosts, insert, interpreted, get_input_focus = 109, 0, 5, 43
+        request = struct.pack("<BBHBxH", change_hosts, insert, 2 + len(_padded(user)) // 4, interpreted, len(user))
+        display.sendall(request + _padded(user) + struct.pack("<BxH", get_input_focus, 1))
+        display.recv(32)  # the answer to the second request: the first one is done
+
+
+def _padded(text: bytes) -> bytes:
+    return text + b"\0" * (-len(text) % 4)
+
+
+def _parents() -> list[tuple[int, int]]:
+    """Give all processes of the machine with their parents."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, IndexError, ValueError):
+                fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+                found.append((int(entry.name), int(fields[1])))
+    return found
+
+
+def _die_with_parent() -> None:
+    _LIBC.prctl(_DEATH_SIGNAL, signal.SIGKILL)
+
+
+def _until(done: Callable[[], object], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _stop(*_: object) -> None:
+    raise Ended
+
+
+def main(record: str, grace: str, size: str, folder: str) -> None:
+    """Hold a desktop until it is over; ``ready`` is written when it can be used."""
+    signal.signal(signal.SIGTERM, _stop)
+    for ignored in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)
+    _LIBC.prctl(_SUBREAPER, 1)
+    holder = Holder(Path(record), float(grace), size, folder)
+    try:
+        holder.start()
+        os.write(1, b"ready\n")
+        holder.serve()
+    except Ended:
+        pass
+    finally:
+        holder.end()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

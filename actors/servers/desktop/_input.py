@@ -1,0 +1,242 @@
+"""Pointer and keyboard, as if a person used them, by the XTest extension."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Literal
+
+from Xlib import XK, X
+from Xlib.ext import xtest
+
+from callboard.actors.servers._server import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from callboard.actors.servers.desktop._screen import Screen
+
+Button = Literal["left", "middle", "right"]
+_BUTTONS: dict[str, int] = {"left": 1, "middle": 2, "right": 3, "up": 4, "down": 5, "back": 6, "forth": 7}
+_MODIFIERS = {
+    "shift": "Shift_L",
+    "ctrl": "Control_L",
+    "control": "Control_L",
+    "alt": "Alt_L",
+    "super": "Super_L",
+    "meta": "Super_L",
+    "win": "Super_L",
+}
+_NAMES = {
+    "enter": "Return",
+    "esc": "Escape",
+    "del": "Delete",
+    "ins": "Insert",
+    "pageup": "Prior",
+    "pagedown": "Next",
+    "backspace": "BackSpace",
+    "space": "space",
+    "spacebar": "space",
+}
+_CONTROLS = {"\n": "Return", "\t": "Tab", "\r": "Return", "\b": "BackSpace"}
+_REMAPPED_SECONDS = 0.1
+"""How long programs are given to notice that a key stands for another character."""
+_STEP_SECONDS = 0.002
+"""Between two characters: some programs lose keys that come faster."""
+_DRAG_STEPS = 10
+_DRAG_SECONDS = 0.01
+_DOUBLE_SECONDS = 0.05
+_UNICODE = 0x01000000
+"""What is added to a code point beyond Latin 1 to make the number of its key symbol."""
+
+
+class Keyboard:
+    """The keyboard of a display. Characters that no key gives are put on keys that have none.
+
+    Args:
+        screen: The display's screen.
+    """
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._display = screen.display
+        first = self._display.display.info.min_keycode
+        count = self._display.display.info.max_keycode - first + 1
+        rows = self._display.get_keyboard_mapping(first, count)
+        self._keys: dict[int, tuple[int, bool]] = {}
+        for keycode, row in enumerate(rows, first):
+            for level in (1, 0):
+                if len(row) > level and row[level]:
+                    self._keys[row[level]] = (keycode, bool(level))
+        self._spare = [keycode for keycode, row in enumerate(rows, first) if not any(row) and keycode != first]
+        self._lent: dict[int, int] = {}
+
+    def symbols(self, keys: str) -> list[int]:
+        """Read a combination of keys such as ``ctrl+shift+s`` or ``Return``.
+
+        Raises:
+            ToolError: If there is no such key.
+        """
+        *modifiers, last = keys.replace(" ", "").split("+") if keys.strip() not in {"+", ""} else [keys]
+        if not last and modifiers:  # "ctrl++"
+            modifiers, last = modifiers[:-1], "+"
+        return [self._modifier(each) for each in modifiers] + [self._symbol(last)]
+
+    def press(self, symbols: Sequence[int]) -> None:
+        """Press keys in order, and release them in the opposite one."""
+        codes = [self._key(symbol) for symbol in symbols]
+        shift = self._keys[XK.string_to_keysym("Shift_L")][0]
+        down = [code for code, _ in codes]
+        if codes[-1][1] and shift not in down:
+            down.insert(0, shift)
+        with self._screen.lock:
+            for code in down:
+                xtest.fake_input(self._display, X.KeyPress, code)
+            for code in reversed(down):
+                xtest.fake_input(self._display, X.KeyRelease, code)
+            self._display.sync()
+
+    def hold(self, modifiers: Iterable[str], what: Callable[[], None]) -> None:
+        """Do something while modifier keys are down."""
+        codes = [self._key(self._modifier(each))[0] for each in modifiers]
+        try:
+            for code in codes:
+                xtest.fake_input(self._display, X.KeyPress, code)
+            what()
+        finally:
+            for code in reversed(codes):
+                xtest.fake_input(self._display, X.KeyRelease, code)
+            self._display.sync()
+
+    def type(self, text: str, check: Callable[[], None]) -> int:
+        """Type a text; `check` is called before each character, and raises where it must not be typed.
+
+        Returns:
+            How many characters were typed.
+        """
+        symbols = [self._of_character(each) for each in text]
+        done = 0
+        while done < len(symbols):
+            part = self._that_fit(symbols[done:])
+            self._lend(part)
+            for symbol in part:
+                check()
+                self.press([symbol])
+                done += 1
+                time.sleep(_STEP_SECONDS)
+        return done
+
+    def give_back(self) -> None:
+        """Take the characters off the keys that had none."""
+        if self._lent:
+            time.sleep(_REMAPPED_SECONDS)  # the last of them may be on their way
+            with self._screen.lock:
+                for keycode in self._lent.values():
+                    self._display.change_keyboard_mapping(keycode, [(X.NoSymbol, X.NoSymbol)])
+                self._display.sync()
+            self._lent.clear()
+
+    def held(self) -> str:
+        """Name a modifier key that somebody holds down at the moment; empty if none is."""
+        mask = self._screen.root.query_pointer().mask
+        held = {"Shift": X.ShiftMask, "Ctrl": X.ControlMask, "Alt": X.Mod1Mask, "Super": X.Mod4Mask}
+        return next((name for name, bit in held.items() if mask & bit), "")
+
+    def _that_fit(self, symbols: list[int]) -> list[int]:
+        """Give as many symbols as there are keys for."""
+        needed: set[int] = set()
+        for place, symbol in enumerate(symbols):
+            if symbol not in self._keys:
+                needed.add(symbol)
+            if len(needed) > len(self._spare):
+                return symbols[:place]
+        return symbols
+
+    def _lend(self, symbols: Sequence[int]) -> None:
+        """Put characters on keys that have none."""
+        wanted = [symbol for symbol in dict.fromkeys(symbols) if symbol not in self._keys and symbol not in self._lent]
+        if not wanted:
+            return
+        if len(self._lent) + len(wanted) > len(self._spare):
+            self.give_back()
+            wanted = [symbol for symbol in dict.fromkeys(symbols) if symbol not in self._keys]
+        free = [keycode for keycode in self._spare if keycode not in self._lent.values()]
+        with self._screen.lock:
+            for symbol, keycode in zip(wanted, free, strict=False):
+                self._display.change_keyboard_mapping(keycode, [(symbol, symbol)])
+                self._lent[symbol] = keycode
+            self._display.sync()
+        time.sleep(_REMAPPED_SECONDS)
+
+    def _key(self, symbol: int) -> tuple[int, bool]:
+        """Give the key of a symbol, and whether Shift is held for it."""
+        if symbol in self._keys:
+            return self._keys[symbol]
+        self._lend([symbol])
+        return self._lent[symbol], False
+
+    def _modifier(self, name: str) -> int:
+        known = _MODIFIERS.get(name.lower())
+        if known is None:
+            msg = f"{name!r} is no modifier key; there are: {', '.join(_MODIFIERS)}"
+            raise ToolError(msg)
+        return int(XK.string_to_keysym(known))
+
+    def _symbol(self, name: str) -> int:
+        if len(name) == 1:
+            return self._of_character(name)
+        for each in (_NAMES.get(name.lower(), name), name.capitalize(), name.upper()):
+            symbol = int(XK.string_to_keysym(each))
+            if symbol:
+                return symbol
+        if name.lower() in _MODIFIERS:
+            return self._modifier(name)
+        msg = f"there is no key {name!r}; write keys as in Return, Escape, Tab, F5, Down, ctrl+s or shift+Tab"
+        raise ToolError(msg)
+
+    def _of_character(self, character: str) -> int:
+        if character in _CONTROLS:
+            return int(XK.string_to_keysym(_CONTROLS[character]))
+        code = ord(character)
+        if not character.isprintable():
+            msg = f"the character U+{code:04X} can't be typed"
+            raise ToolError(msg)
+        return code if code < 0x100 else _UNICODE + code  # noqa: PLR2004 - Latin 1
+
+
+class Pointer:
+    """The pointer of a display."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._display = screen.display
+
+    def move(self, x: int, y: int) -> None:
+        """Move it to a point of the screen."""
+        with self._screen.lock:
+            xtest.fake_input(self._display, X.MotionNotify, x=x, y=y)
+            self._display.sync()
+
+    def click(self, x: int, y: int, button: str = "left", count: int = 1) -> None:
+        """Click at a point of the screen; also the wheel's steps are buttons: ``up``, ``down``, ``back``, ``forth``."""
+        self.move(x, y)
+        for number in range(count):
+            if number:
+                time.sleep(_DOUBLE_SECONDS)
+            self._button(X.ButtonPress, button)
+            self._button(X.ButtonRelease, button)
+
+    def drag(self, start: tuple[int, int], end: tuple[int, int], button: str = "left") -> None:
+        """Press a button at one point, move in steps, and release it at another."""
+        self.move(*start)
+        self._button(X.ButtonPress, button)
+        try:
+            for step in range(1, _DRAG_STEPS + 1):
+                time.sleep(_DRAG_SECONDS)
+                self.move(*(a + (b - a) * step // _DRAG_STEPS for a, b in zip(start, end, strict=True)))
+        finally:
+            self._button(X.ButtonRelease, button)
+
+    def _button(self, what: int, button: str) -> None:
+        with self._screen.lock:
+            xtest.fake_input(self._display, what, _BUTTONS[button])
+            self._display.sync()

@@ -1,0 +1,144 @@
+"""The tools of the keyboard and the clipboard."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from callboard.actors.runtime import current_call
+from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.desktop._calls import BusError, attribute, method, value
+from callboard.actors.servers.desktop._hands import SHOWN_SECONDS, Answer, Process
+from callboard.actors.servers.desktop._tree import State
+from callboard.messages import AgentKind, Effect, Probe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.servers.desktop._hands import Hands
+    from callboard.actors.servers.desktop._tree import Node
+    from callboard.messages import Intent
+
+Focused = Annotated[str, Field(description="The control to type into; empty: the one that has the focus.")]
+BOTH = (AgentKind.APP,)
+
+
+class KeyboardTools:
+    """What agents do with the keyboard. Keys go to the window that has the focus, and that is checked for each.
+
+    Args:
+        hands: Gives what does it, once the desktop is open.
+    """
+
+    def __init__(self, hands: Callable[[], Hands]) -> None:
+        self._hands = hands
+        self._typed: dict[str, int] = {}
+        """How many characters of a call were typed before a crash, as `probe` has seen."""
+
+    @tool(effect=Effect.ONCE, agents=BOTH)
+    def type_text(self, process: Process, text: str, *, control_id: Focused = "") -> Answer:
+        """Type a text on the keyboard, where the cursor is. A line break is Return, a tab is Tab."""
+        hands, call = self._hands(), current_call()
+        node = self._focused(process, control_id)
+        done = self._typed.pop(call.id, 0)
+        place = self._place(process, node) if node is not None else None
+        if place is not None and node is not None:
+            caret, length = place
+            call.note(json.dumps({"field": node.path, "at": caret - done, "length": length - done}))
+        typed = done + hands.type(process, text[done:])
+        if place is not None and node is not None:  # a call would overtake the keys: they reach the program another way
+            hands.until(lambda: self._length(process, node.path) >= place[1] - done + typed, SHOWN_SECONDS)
+        return {"typed": typed}
+
+    @tool(effect=Effect.ONCE, agents=BOTH)
+    def press_keys(
+        self,
+        process: Process,
+        keys: Annotated[str, Field(description="One key or combination: Return, Escape, Tab, F2, Down, ctrl+s.")],
+        *,
+        control_id: Focused = "",
+    ) -> Answer:
+        """Press one key or combination on the keyboard."""
+        hands = self._hands()
+        hands.desk.keyboard.symbols(keys)
+        self._focused(process, control_id)
+        before = hands.mark(process)
+        hands.keys(process, keys)
+        return hands.changed(process, before)
+
+    @tool(effect=Effect.ONCE)
+    def copy(self, process: Process, *, control_id: Focused = "") -> Answer:
+        """Copy what is selected, and give its text. The clipboard has its former content afterwards."""
+        hands = self._hands()
+        self._focused(process, control_id)
+        clipboard = hands.desk.clipboard
+        with clipboard.borrowed():
+            clipboard.clear()
+            hands.keys(process, "ctrl+c")
+            if not hands.until(lambda: not clipboard.is_empty(), SHOWN_SECONDS):
+                msg = "nothing was copied: nothing is selected, or it can't be copied"
+                raise ToolError(msg)
+            return {"text": clipboard.text()}
+
+    @tool(effect=Effect.ONCE)
+    def paste(self, process: Process, text: str, *, control_id: Focused = "") -> Answer:
+        """Paste a text where the cursor is. The clipboard has its former content afterwards."""
+        hands = self._hands()
+        self._focused(process, control_id)
+        before, clipboard = hands.mark(process), hands.desk.clipboard
+        with clipboard.borrowed():
+            clipboard.offer(text)
+            hands.keys(process, "ctrl+v")
+            if not clipboard.was_taken():
+                msg = "the program did not take the text from the clipboard"
+                raise ToolError(msg)
+        return hands.changed(process, before)
+
+    def probe(self, process: int, intent: Intent) -> Probe | None:
+        """Look whether a text was typed that a crash broke off; None where nothing tells.
+
+        If a part of it was, the call is done once more, and types the rest.
+        """
+        text = intent.arguments.get("text")
+        if intent.tool != "type_text" or not isinstance(text, str) or not intent.noted:
+            return None
+        noted = json.loads(intent.noted[-1])
+        path, start = str(noted["field"]), int(noted["at"])
+        typed = self._length(process, path) - int(noted["length"])
+        answer = self._hands().program(process).ask([method(path, "Text", "GetText", "ii", start, start + typed)])[0]
+        if isinstance(answer, BusError) or not 0 <= typed <= len(text) or answer[0] != text[:typed]:
+            return Probe.UNKNOWN
+        if typed == len(text):
+            return Probe.DONE
+        self._typed[intent.call_id] = typed
+        return Probe.NOT_DONE
+
+    def _focused(self, process: int, control_id: str) -> Node | None:
+        """Give the window the focus, and the control if one is named; find the control that has it."""
+        hands = self._hands()
+        if control_id:
+            node = hands.ready(process, control_id)
+            hands.grab(process, node)
+            return node
+        hands.focus(process)
+        tree = hands.desk.tree(process)
+        nodes = tree.nodes if tree is not None else []
+        return next((each for each in nodes if each.has(State.FOCUSED) and each.text is not None), None)
+
+    def _place(self, process: int, node: Node) -> tuple[int, int] | None:
+        """Give where the cursor is, and how long the text is.
+
+        None where that tells nothing: a selected text is replaced, and that of a password's field is not told.
+        """
+        program = self._hands().program(process)
+        selected = program.ask([method(node.path, "Text", "GetNSelections")])[0]
+        caret = value(program.ask([attribute(node.path, "Text", "CaretOffset")])[0])
+        if isinstance(selected, BusError) or selected[0] or not isinstance(caret, int) or caret < 0:
+            return None
+        return None if node.role == "password text" else (caret, self._length(process, node.path))
+
+    def _length(self, process: int, path: str) -> int:
+        found = value(self._hands().program(process).ask([attribute(path, "Text", "CharacterCount")])[0])
+        return found if isinstance(found, int) else 0

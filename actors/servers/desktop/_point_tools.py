@@ -1,0 +1,101 @@
+"""The tools of operators, who see pixels alone: points count from the left upper corner of the process's picture."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from callboard.actors.runtime import committing
+from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.desktop._hands import Answer, Button, Modifiers, Process, gone
+from callboard.messages import Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.servers.desktop._hands import Hands
+
+OPERATOR = ("operator",)
+X = Annotated[int, Field(ge=0, description="Pixels from the left.")]
+Y = Annotated[int, Field(ge=0, description="Pixels from the top.")]
+Steps = Annotated[int, Field(ge=-100, le=100)]
+
+
+class PointTools:
+    """What operators do at points of a picture.
+
+    Args:
+        hands: Gives what does it, once the desktop is open.
+    """
+
+    def __init__(self, hands: Callable[[], Hands]) -> None:
+        self._hands = hands
+
+    @tool(effect=Effect.ONCE, agents=OPERATOR)
+    def click_at(  # noqa: PLR0913 - each is a choice of its own, with a default
+        self,
+        process: Process,
+        x: X,
+        y: Y,
+        *,
+        button: Button = "left",
+        count: Annotated[int, Field(ge=1, le=3, description="2 for a double click.")] = 1,
+        modifiers: Modifiers | None = None,
+    ) -> Answer:
+        """Click at a point."""
+        hands = self._hands()
+        before = hands.mark(process)
+        hands.click(process, self._at(process, x, y), button, count, modifiers or ())
+        return hands.changed(process, before)
+
+    @tool(effect=Effect.IDEMPOTENT, agents=OPERATOR)
+    def move_to(self, process: Process, x: X, y: Y) -> Answer:
+        """Move the pointer to a point."""
+        hands, point = self._hands(), self._at(process, x, y)
+        hands.focus(process)
+        with committing():
+            hands.must_show(process, point)
+            hands.desk.pointer.move(*point)
+        return {}
+
+    @tool(effect=Effect.ONCE, agents=OPERATOR)
+    def drag_at(  # noqa: PLR0913 - two points
+        self, process: Process, x: X, y: Y, to_x: X, to_y: Y, *, button: Button = "left"
+    ) -> Answer:
+        """Press a button at a point, and release it at another."""
+        hands = self._hands()
+        before, points = hands.mark(process), (self._at(process, x, y), self._at(process, to_x, to_y))
+        hands.focus(process)
+        with committing():
+            hands.must_show(process, *points)
+            hands.desk.pointer.drag(*points, button)
+        return hands.changed(process, before)
+
+    @tool(effect=Effect.IDEMPOTENT, agents=OPERATOR)
+    def scroll_at(self, process: Process, x: X, y: Y, *, dx: Steps = 0, dy: Steps = 0) -> Answer:
+        """Turn the wheel at a point: down where `dy` is positive, to the right where `dx` is."""
+        hands, point = self._hands(), self._at(process, x, y)
+        before = hands.mark(process)
+        for button, count in (("down" if dy > 0 else "up", abs(dy)), ("forth" if dx > 0 else "back", abs(dx))):
+            if count:
+                hands.click(process, point, button, count)
+        return hands.changed(process, before)
+
+    @tool(effect=Effect.READ, agents=OPERATOR)
+    def wait(self, process: Process, seconds: Annotated[float, Field(gt=0, le=55)]) -> Answer:
+        """Wait."""
+        hands, end = self._hands(), time.monotonic() + seconds
+        hands.until(lambda: time.monotonic() >= end or process not in hands.desk.screen.processes(), seconds)
+        return {}
+
+    def _at(self, process: int, x: int, y: int) -> tuple[int, int]:
+        """Give the place on the screen of a point of the picture."""
+        area = self._hands().desk.area(process)[1]
+        if area is None:
+            raise ToolError(gone(process))
+        if not (0 <= x < area.width and 0 <= y < area.height):
+            msg = f"({x}, {y}) is out of the picture, which has {area.width} by {area.height} pixels"
+            raise ToolError(msg)
+        return area.x + x, area.y + y

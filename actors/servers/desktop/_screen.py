@@ -1,0 +1,276 @@
+"""The X display: whose windows are where, which one has the focus, and pictures of them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import threading
+import time
+from collections.abc import Iterator  # noqa: TC003 - contextlib asks for it
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+from Xlib import X, display, error
+from Xlib.ext import composite, res
+from Xlib.protocol import event, rq
+
+from callboard.actors.servers._server import ToolError
+from callboard.messages import Box
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_FOCUS_SECONDS = 5.0
+_POLL_SECONDS = 0.02
+_FROM_PAGER = 2
+"""The source of a request to a window manager that says that a person wants it."""
+_GONE = (error.BadWindow, error.BadDrawable, error.BadMatch)
+
+
+@dataclass(frozen=True)
+class XWindow:
+    """One window on the screen, with its frame."""
+
+    id: int
+    """The window that the program made."""
+    frame: int
+    """The window that stands on the screen's root: its frame, or itself."""
+    pid: int
+    """The process that made it; 0 if that is not known."""
+    title: str
+    box: Box
+    """Where it is on the screen, with its frame."""
+    content: tuple[int, int]
+    """Where its content begins on the screen."""
+    popup: bool
+    """Whether it is a menu, a tooltip or a list, which the window manager leaves alone."""
+
+
+class Screen:
+    """One screen of an X display.
+
+    Args:
+        name: The display's name, such as ``:0``.
+
+    Raises:
+        ConnectionError: If it can't be opened, or lacks an extension; the text says why.
+    """
+
+    def __init__(self, name: str) -> None:
+        try:
+            self.display = display.Display(name)
+        except (error.DisplayError, OSError) as problem:
+            msg = f"the display {name} can't be opened: {problem}"
+            raise ConnectionError(msg) from problem
+        self.lock = threading.RLock()
+        """Held while several requests belong together."""
+        self.display.set_error_handler(lambda *_: None)  # of windows that are gone; else it writes to stderr
+        missing = [each for each in ("XTEST", "Composite", "X-Resource") if not self.display.has_extension(each)]
+        self.root = self.display.screen().root
+        if missing or self.display.screen().root_depth < 24:  # noqa: PLR2004 - a byte a colour
+            self.display.close()
+            lack = f"lacks {', '.join(missing)}" if missing else "has fewer than 24 bits of colour"
+            msg = f"the display {name} can't be used: it {lack}"
+            raise ConnectionError(msg)
+        composite.query_version(self.display)
+        composite.redirect_subwindows(self.root, composite.RedirectAutomatic)  # so that covered windows have pictures
+        self.display.sync()
+        self._atoms: dict[str, int] = {}
+
+    def close(self) -> None:
+        """Close the connection to the display."""
+        with self.lock, contextlib.suppress(error.ConnectionClosedError):
+            self.display.close()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Its width and height in pixels."""
+        with self._asking():
+            geometry = self.root.get_geometry()
+            return geometry.width, geometry.height
+
+    def windows(self) -> list[XWindow]:
+        """Give all windows that are to be seen, the lowest first.
+
+        Raises:
+            ToolError: If the display is gone.
+        """
+        with self._asking():
+            clients = {self._frame_of(client): client for client in self._clients()}
+            found = []
+            for frame in self.root.query_tree().children:
+                with contextlib.suppress(*_GONE):
+                    window = self._window(frame, clients)
+                    if window is not None:
+                        found.append(window)
+            return found
+
+    def of_process(self, pid: int) -> list[XWindow]:
+        """Give the windows of one process, the lowest first."""
+        return [window for window in self.windows() if window.pid == pid]
+
+    def processes(self) -> dict[int, list[str]]:
+        """Give the processes that have windows, also iconified ones, with their titles."""
+        with self._asking():
+            found: dict[int, list[str]] = {}
+            for client in self._clients():
+                with contextlib.suppress(*_GONE):
+                    pid = self._pid(client)
+                    if pid:
+                        found.setdefault(pid, []).append(self._title(client))
+            return found
+
+    def active(self) -> int:
+        """Give the process whose window has the focus; 0 if there is none."""
+        with self._asking():
+            window = self._active_window()
+            with contextlib.suppress(*_GONE):
+                return self._pid(window) if window else 0
+            return 0
+
+    def activate(self, window: int) -> None:
+        """Ask the window manager to raise a window and to give it the focus, and wait until its process has that.
+
+        Raises:
+            ToolError: If it does not get it.
+        """
+        with self._asking():
+            pid = self._pid(window)
+            if self._active_window() == window:
+                return
+            data = (32, [_FROM_PAGER, X.CurrentTime, 0, 0, 0])
+            message = event.ClientMessage(
+                window=self._object(window), client_type=self._atom("_NET_ACTIVE_WINDOW"), data=data
+            )
+            self.root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
+            self.display.flush()
+        end = time.monotonic() + _FOCUS_SECONDS
+        while self.active() != pid:
+            if time.monotonic() > end:
+                msg = f"the window does not get the focus within {_FOCUS_SECONDS:g} s; another one keeps it"
+                raise ToolError(msg)
+            time.sleep(_POLL_SECONDS)
+
+    def close_window(self, window: int) -> None:
+        """Ask a window to close, as the button in its frame does."""
+        with self._asking():
+            data = (32, [X.CurrentTime, _FROM_PAGER, 0, 0, 0])
+            message = event.ClientMessage(
+                window=self._object(window), client_type=self._atom("_NET_CLOSE_WINDOW"), data=data
+            )
+            self.root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
+            self.display.flush()
+
+    def process_at(self, x: int, y: int) -> int:
+        """Give the process whose window is uppermost at a point of the screen; 0 if there is none."""
+        for window in reversed(self.windows()):
+            box = window.box
+            if box.x <= x < box.x + box.width and box.y <= y < box.y + box.height:
+                return window.pid
+        return 0
+
+    def picture(self, windows: Iterable[XWindow], area: Box) -> bytes:
+        """Draw some windows as they look by themselves, whatever covers them, as a PNG.
+
+        Args:
+            windows: The windows, the lowest first.
+            area: What of the screen the picture shows.
+
+        Raises:
+            ToolError: If the display is gone.
+        """
+        image = Image.new("RGB", (area.width, area.height))
+        with self._asking():
+            for window in windows:
+                with contextlib.suppress(*_GONE):
+                    drawn = self._drawn(window)
+                    image.paste(drawn, (window.box.x - area.x, window.box.y - area.y))
+        out = io.BytesIO()
+        image.save(out, "PNG", compress_level=1)
+        return out.getvalue()
+
+    def _drawn(self, window: XWindow) -> Image.Image:
+        pixmap = composite.name_window_pixmap(self._object(window.frame))
+        try:
+            geometry = pixmap.get_geometry()
+            raw = pixmap.get_image(0, 0, geometry.width, geometry.height, X.ZPixmap, 0xFFFFFFFF)
+        finally:
+            pixmap.free()
+        return Image.frombytes("RGB", (geometry.width, geometry.height), raw.data, "raw", "BGRX")
+
+    def _window(self, frame: Any, clients: dict[int, int]) -> XWindow | None:  # noqa: ANN401 - python-xlib has no types
+        attributes = frame.get_attributes()
+        if attributes.map_state != X.IsViewable or attributes.win_class != X.InputOutput:
+            return None
+        geometry = frame.get_geometry()
+        box = Box(x=geometry.x, y=geometry.y, width=geometry.width, height=geometry.height)
+        client = clients.get(frame.id, frame.id)
+        origin = self._object(client).translate_coords(self.root, 0, 0)
+        popup = frame.id not in clients
+        # `translate_coords` tells where the root's corner is in the window
+        content = (-origin.x, -origin.y)
+        return XWindow(client, frame.id, self._pid(client), self._title(client), box, content, popup)
+
+    def _frame_of(self, client: int) -> int:
+        """Give the window around a client that stands on the root."""
+        here = self._object(client)
+        with contextlib.suppress(*_GONE):
+            while (parent := here.query_tree().parent) not in {0, self.root}:
+                here = parent
+        return int(here.id)
+
+    def _clients(self) -> list[int]:
+        return self._property(self.root, "_NET_CLIENT_LIST_STACKING") or self._property(self.root, "_NET_CLIENT_LIST")
+
+    def _active_window(self) -> int:
+        return next(iter(self._property(self.root, "_NET_ACTIVE_WINDOW")), 0)
+
+    def _property(self, window: Any, name: str) -> list[int]:  # noqa: ANN401 - as above
+        found = window.get_full_property(self._atom(name), X.AnyPropertyType)
+        return [int(each) for each in found.value] if found is not None else []
+
+    def _title(self, window: int) -> str:
+        for name in ("_NET_WM_NAME", "WM_NAME"):
+            found = self._object(window).get_full_property(self._atom(name), X.AnyPropertyType)
+            if found is not None and found.value:
+                text = found.value
+                return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+        return ""
+
+    def _pid(self, window: int) -> int:
+        """Ask the server, not the window: what a program says of its process may be that of another machine."""
+        answer = self.display.res_query_client_ids([{"client": window, "mask": res.LocalClientPIDMask}])
+        return next((int(each.value[0]) for each in answer.ids if each.value), 0)
+
+    def _object(self, window: int) -> Any:  # noqa: ANN401 - as above
+        return self.display.create_resource_object("window", window)
+
+    def _atom(self, name: str) -> int:
+        if name not in self._atoms:
+            self._atoms[name] = self.display.intern_atom(name)
+        return self._atoms[name]
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[None]:
+        try:
+            with self.lock:
+                yield
+                while self.display.pending_events():  # news of the keyboard's mapping, which nobody reads
+                    self.display.next_event()
+        except (error.ConnectionClosedError, rq.BadDataError) as problem:
+            msg = f"the display is gone: {problem}"
+            raise ToolError(msg) from problem
+
+
+def around(windows: Iterable[XWindow], screen: tuple[int, int]) -> Box | None:
+    """Give the part of the screen that some windows take; None if there are none."""
+    boxes = [window.box for window in windows]
+    if not boxes:
+        return None
+    left, top = max(0, min(box.x for box in boxes)), max(0, min(box.y for box in boxes))
+    right = min(screen[0], max(box.x + box.width for box in boxes))
+    bottom = min(screen[1], max(box.y + box.height for box in boxes))
+    if right <= left or bottom <= top:
+        return None
+    return Box(x=left, y=top, width=right - left, height=bottom - top)

@@ -1,0 +1,212 @@
+"""What an agent is shown of a program: its windows as controls, text and facts."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from callboard.actors.servers.desktop._tree import CELLS, TABLES, TEXTS, VALUES, Node, State
+from callboard.messages import Box, Control, LookBudget
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pydantic import JsonValue
+
+_ACTED_ON = frozenset(
+    {
+        "push button",
+        "button",
+        "push button menu",
+        "toggle button",
+        "switch",
+        "check box",
+        "radio button",
+        "menu",
+        "menu item",
+        "check menu item",
+        "radio menu item",
+        "tearoff menu item",
+        "combo box",
+        "page tab",
+        "list item",
+        "list box",
+        "tree item",
+        "link",
+        "icon",
+        "color chooser",
+        "document spreadsheet",
+        "document text",
+        "document web",
+        "document frame",
+        "calendar",
+    }
+)
+CONTROLS = _ACTED_ON | CELLS | TABLES | TEXTS | VALUES
+"""The roles that are shown as controls, whether or not they have a name."""
+_READ = frozenset({"label", "image", "status bar", "alert", "notification", "info bar", "tool tip", "list", "section"})
+"""The roles that are shown if they have a name."""
+_WINDOWS = frozenset({"frame", "dialog", "window", "alert", "file chooser", "color chooser", "font chooser"})
+_WHOLES = frozenset(
+    {"push button", "toggle button", "list item", "tree item", "table cell", "check box", "radio button"}
+)
+"""The roles whose labels and pictures are a part of them."""
+_STATES = {
+    State.CHECKED: "checked",
+    State.PRESSED: "pressed",
+    State.SELECTED: "selected",
+    State.EXPANDED: "expanded",
+    State.EXPANDABLE: "expandable",
+    State.INDETERMINATE: "indeterminate",
+    State.FOCUSED: "focused",
+    State.BUSY: "busy",
+}
+_FOCUSED = "focused"
+PASSWORD = "password"  # noqa: S105 - a control's state
+_MOST_NUMBER = 1_000_000
+
+
+class Ids:
+    """Short names for a program's objects: the numbers of their paths where they have such, else numbers in order.
+
+    The same object keeps its name as long as it is there, also for another process that looks at it.
+    """
+
+    def __init__(self) -> None:
+        self._by_path: dict[str, str] = {}
+        self._paths: dict[str, str] = {}
+
+    def of(self, path: str) -> str:
+        """Give the name of an object."""
+        if path not in self._by_path:
+            last = path.rpartition("/")[2]
+            name = last if last.isdigit() and int(last) < _MOST_NUMBER else ""
+            if not name or name in self._paths:
+                name = f"n{len(self._paths) + 1}"
+            self._by_path[path], self._paths[name] = name, path
+        return self._by_path[path]
+
+    def path(self, name: str) -> str | None:
+        """Give the path of the object with a name; None if none was seen."""
+        return self._paths.get(name)
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What is shown of a program."""
+
+    controls: tuple[Control, ...]
+    fingerprint: str
+    busy: bool
+    dialog: str = ""
+    """The title of a modal dialog, whose controls alone are shown; empty if none is open."""
+    notes: tuple[str, ...] = field(default=())
+
+
+def sight(nodes: Sequence[Node], ids: Ids, area: Box | None, budget: LookBudget) -> Sight:
+    """Choose what is shown of the objects of a snapshot.
+
+    Args:
+        nodes: The objects, parents before children.
+        ids: The program's names for them.
+        area: The part of the screen that the picture shows: boxes count from its corner.
+        budget: How many controls there may be, and how much text.
+    """
+    controls, notes, room, busy, dialog = list[Control](), list[str](), budget.text, False, ""
+    marks = hashlib.sha256()
+    names = {label for node in nodes for label in node.labels}
+    for node in _in_reach(nodes):
+        if node.depth == 0:
+            busy = busy or node.has(State.BUSY)
+            marks.update(repr((node.path, node.name, node.role)).encode())
+            if node.has(State.MODAL):
+                dialog = node.name or node.role
+        elif node in names or not _is_shown(node):
+            continue
+        else:
+            control = _control(node, ids, area)
+            marks.update(repr(_mark(control)).encode())
+            room -= len(control.name) + sum(len(each) for each in control.detail.values() if isinstance(each, str))
+            if len(controls) < budget.controls and room >= 0:
+                controls.append(control)
+            elif not notes:
+                notes.append("There are more controls than fit; scroll, or close what is not needed.")
+    return Sight(tuple(controls), marks.hexdigest(), busy, dialog, tuple(notes))
+
+
+def _in_reach(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Give the objects of the windows that react: while a modal dialog is open, the others do not."""
+    modal = any(node.depth == 0 and node.has(State.MODAL) for node in nodes)
+    reached: dict[Node, bool] = {}
+    for node in nodes:
+        if node.parent is None:
+            reached[node] = not modal or node.has(State.MODAL) or node.role not in _WINDOWS
+        else:
+            reached[node] = reached[node.parent]
+        if reached[node]:
+            yield node
+
+
+def _is_shown(node: Node) -> bool:
+    if any(each.role in _WHOLES for each in node.above()) and node.role in (_READ | CELLS):
+        return False  # a part of what is shown already
+    if node.role in _READ or node.box is None:
+        return bool(node.name or node.text)
+    return node.role in CONTROLS and bool(node.role != "paragraph" or node.text)
+
+
+def _control(node: Node, ids: Ids, area: Box | None) -> Control:
+    states = [name for state, name in _STATES.items() if node.has(state)]
+    if node.role == "password text":
+        states.append(PASSWORD)
+    return Control(
+        id=ids.of(node.path),
+        name=node.name or _label(node),
+        kind=node.role,
+        enabled=node.enabled,
+        box=within(node.box, area),
+        states=tuple(states),
+        detail=_detail(node, ids),
+    )
+
+
+def _label(node: Node) -> str:
+    """Name an object without a name by a label in it: a button with a picture and a word."""
+    if node.role not in _WHOLES:
+        return ""
+    below = list(node.children)
+    while below and not any(child.name for child in below):
+        below = [grandchild for child in below for grandchild in child.children]
+    return next((child.name for child in below if child.name), "")
+
+
+def _detail(node: Node, ids: Ids) -> dict[str, JsonValue]:
+    detail: dict[str, JsonValue] = {}
+    if node.text is not None and node.role != "password text":
+        detail["text"] = node.text
+    if node.value is not None:
+        detail["value"] = node.value
+    if node.size is not None:
+        detail["rows"], detail["columns"] = node.size
+    if node.role == "menu item" and node.parent is not None and node.parent.role == "menu":
+        detail["menu"] = ids.of(node.parent.path)
+    return detail
+
+
+def _mark(control: Control) -> tuple[object, ...]:
+    """Give what counts as a change: not where a control is, nor the focus, which any other window may take."""
+    states = tuple(state for state in control.states if state != _FOCUSED)
+    return control.id, control.name, control.kind, control.enabled, states, sorted(control.detail.items())
+
+
+def within(box: Box | None, area: Box | None) -> Box | None:
+    """Give the part of a box that is in the picture, in the picture's pixels; None if none is."""
+    if box is None or area is None:
+        return None
+    left, top = max(box.x - area.x, 0), max(box.y - area.y, 0)
+    right = min(box.x + box.width - area.x, area.width)
+    bottom = min(box.y + box.height - area.y, area.height)
+    if right <= left or bottom <= top:
+        return None
+    return Box(x=left, y=top, width=right - left, height=bottom - top)

@@ -1,0 +1,312 @@
+"""A snapshot of a program's windows, as its accessibility tree shows them."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from callboard.actors.servers.desktop._calls import NOTHING, BusError, attribute, method, states, value
+from callboard.messages import Box
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from callboard.actors.servers.desktop._calls import Answer, Ask
+    from callboard.actors.servers.desktop._programs import Program
+
+MOST_NODES = 5_000
+"""The most objects of one snapshot."""
+LONGEST_TEXT = 2_000
+"""The most characters of one object's text in a snapshot."""
+_DEEPEST = 60
+_ROWS, _COLUMNS = 80, 8
+"""The rows and columns of a large table among which those in sight are looked for."""
+_LABELLED = frozenset({"text", "entry", "password text", "combo box", "spin button", "slider", "list box", "table"})
+_CHOICES = frozenset({"combo box"})
+_LABELLED_BY = 2
+"""The number of this relation in AT-SPI's `AtspiRelationType`."""
+_SCREEN, _WINDOW = 0, 1
+_CELLS = 400
+"""The most cells of a table that are listed one by one; larger tables show those that are in sight."""
+TABLES = frozenset({"table", "tree table", "tree"})
+CELLS = frozenset({"table cell", "column header", "row header", "table column header", "table row header"})
+TEXTS = frozenset(
+    {"text", "entry", "password text", "paragraph", "heading", "terminal", "editbar", "static", "spin button"}
+)
+VALUES = frozenset({"spin button", "slider", "scroll bar", "progress bar", "dial", "level bar"})
+
+
+class State(IntEnum):
+    """The states of an object that are asked for, by their numbers in AT-SPI's `AtspiStateType`."""
+
+    ACTIVE = 1
+    BUSY = 3
+    CHECKED = 4
+    DEFUNCT = 6
+    EDITABLE = 7
+    ENABLED = 8
+    EXPANDABLE = 9
+    EXPANDED = 10
+    FOCUSED = 12
+    MODAL = 16
+    PRESSED = 20
+    SELECTED = 23
+    SENSITIVE = 24
+    SHOWING = 25
+    VISIBLE = 30
+    MANAGES_DESCENDANTS = 31
+    INDETERMINATE = 32
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """One object of the tree that is to be seen."""
+
+    path: str
+    parent: Node | None
+    depth: int
+    role: str = ""
+    states: int = 0
+    name: str = ""
+    box: Box | None = None
+    """Where it is on the screen; None where it is drawn nowhere."""
+    text: str | None = None
+    """What stands in it, where it holds a text of its own."""
+    value: float | None = None
+    """Its number, where it has one."""
+    size: tuple[int, int] | None = None
+    """A table's rows and columns."""
+    shift: tuple[int, int] = (0, 0)
+    """How far its box, and those of all in it, are from where the program says that they are."""
+    children: list[Node] = field(default_factory=list)
+    labels: list[Node] = field(default_factory=list)
+    """The labels that have given it its name."""
+
+    def has(self, state: State) -> bool:
+        """Return whether the object is in a state."""
+        return bool(self.states >> state & 1)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it reacts to input."""
+        return self.has(State.SENSITIVE) or self.has(State.ENABLED)
+
+    @property
+    def window(self) -> Node:
+        """The window that it is in."""
+        return next((each for each in self.above() if each.parent is None), self)
+
+    def above(self) -> Iterator[Node]:
+        """Give its parent, the parent of that, and so on."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+
+class Tree:
+    """Everything that is to be seen in a program's windows, asked for level by level, each level in a few batches.
+
+    Args:
+        program: The program.
+        origins: For toolkits that tell places within their windows alone (GTK 4): where the content of a window
+            begins on the screen, by the window's title.
+
+    Raises:
+        ToolError: If the program has ended, or does not answer.
+    """
+
+    def __init__(self, program: Program, origins: Mapping[str, tuple[int, int]] | None = None) -> None:
+        self._program = program
+        self._origins = origins or {}
+        self.nodes: list[Node] = []
+        """All objects that are to be seen, parents before children."""
+        self.complete = True
+        """False if there were more than fit."""
+        level = [Node(path, None, 0) for path in self._listed(program.root)]
+        while level and level[0].depth < _DEEPEST:
+            level = self._below(self._described(self._seen(level)))
+        self._read()
+
+    def windows(self) -> list[Node]:
+        """Give its windows, dialogs included."""
+        return [node for node in self.nodes if node.depth == 0]
+
+    def _listed(self, path: str) -> list[str]:
+        return [str(child) for _, child in self._program.one(method(path, "Accessible", "GetChildren"))[0]]
+
+    def _seen(self, level: list[Node]) -> list[Node]:
+        """Ask a level for roles and states, and give those that are to be seen."""
+        kept = []
+        for node, (role, found) in self._answers(level, _role_and_states):
+            if isinstance(role, BusError):
+                continue  # it went away meanwhile
+            node.role, node.states = str(role[0]), states(found)
+            seen = node.has(State.SHOWING) or (self._program.relative and node.has(State.VISIBLE))
+            if seen and not node.has(State.DEFUNCT) and not self._is_second_menu_bar(node):
+                kept.append(node)
+        room = MOST_NODES - len(self.nodes)
+        self.complete = self.complete and len(kept) <= room
+        return kept[:room]
+
+    def _described(self, level: list[Node]) -> list[Node]:
+        """Ask a level for names and places."""
+        system = _WINDOW if self._program.relative else _SCREEN
+
+        def name_and_place(path: str) -> tuple[Ask, ...]:
+            return attribute(path, "Accessible", "Name"), method(path, "Component", "GetExtents", "u", system)
+
+        for node, (name, extents) in self._answers(level, name_and_place):
+            node.name = str(value(name) or "")
+            if not isinstance(extents, BusError):
+                self._place(node, *map(int, extents[0]))
+            if node.parent is not None:
+                node.parent.children.append(node)
+        for node, sizes in self._answers([each for each in level if each.role in TABLES], _rows_and_columns):
+            rows, columns = map(value, sizes)
+            node.size = (rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
+        self.nodes += level
+        return level
+
+    def _place(self, node: Node, x: int, y: int, width: int, height: int) -> None:
+        parent = node.parent
+        node.shift = parent.shift if parent is not None else (0, 0)
+        told = Box(x=x, y=y, width=max(width, 0), height=max(height, 0))
+        if self._program.relative and parent is None:
+            node.shift = self._origins.get(node.name, (0, 0))
+        elif parent is not None and parent.box is not None and self._program.draws_itself:
+            # LibreOffice counts from the frame's corner, and forgets the menu bar that GTK has put above its content.
+            # The GTK widgets that it has put into that content again are where they say that they are.
+            if node.role == "root pane":
+                node.shift = (parent.box.x - x, parent.box.y - y)
+            elif (told.x, told.y, told.width) == (parent.box.x, parent.box.y, parent.box.width):
+                node.shift = (0, 0)
+        if told.width and told.height and min(x, y) > -(1 << 30):  # a menu item off its menu is at INT_MIN
+            node.box = told.model_copy(update={"x": x + node.shift[0], "y": y + node.shift[1]})
+
+    def _is_second_menu_bar(self, node: Node) -> bool:
+        """Return whether it is LibreOffice's own menu bar, which is never shown: GTK's is."""
+        return (
+            self._program.draws_itself
+            and node.role == "menu bar"
+            and any(each.role == "root pane" for each in node.above())
+        )
+
+    def _below(self, level: list[Node]) -> list[Node]:
+        """List the children of a level, as far as they can be seen."""
+        found = []
+        for node, (children,) in self._answers([each for each in level if _opens(each)], _children):
+            if not isinstance(children, BusError):
+                found += [Node(path, node, node.depth + 1) for _, path in children[0]]
+        for node in level:
+            if node.role in TABLES and node.size is not None and node.box is not None and not _opens(node):
+                found += self._cells_in_sight(node)
+        return found
+
+    def _cells_in_sight(self, table: Node) -> list[Node]:
+        """List the cells of a large table that may be in sight: those of the rows around its middle."""
+        if table.parent is not None and table.parent.role == "document spreadsheet":
+            return []  # hundreds of empty cells; they are read and written by their addresses
+        place = (table.box.x + table.box.width // 2, table.box.y + table.box.height // 2)  # type: ignore[union-attr]
+        middle = self._program.ask([method(table.path, "Component", "GetAccessibleAtPoint", "iiu", *place, _SCREEN)])[0]
+        rows, columns = table.size or (0, 0)
+        first = 0
+        if not isinstance(middle, BusError):
+            index = self._program.ask([method(middle[0][1], "Accessible", "GetIndexInParent")])[0]
+            if not isinstance(index, BusError) and columns:
+                first = max(0, int(index[0]) // columns - _ROWS // 2)
+        wanted = [
+            method(table.path, "Table", "GetAccessibleAt", "ii", row, column)
+            for row in range(first, min(rows, first + _ROWS))
+            for column in range(min(columns, _COLUMNS))
+        ]
+        cells = [answer[0][1] for answer in self._program.ask(wanted) if not isinstance(answer, BusError)]
+        return [Node(path, table, table.depth + 1) for path in cells if path != NOTHING]
+
+    def _read(self) -> None:
+        """Read texts and numbers; what stands in a password's field is not asked for."""
+        texts = [each for each in self.nodes if each.role in TEXTS and each.role != "password text"]
+        counts = {node: value(count) for node, (count,) in self._answers(texts, _length)}
+        lengths = {node.path: min(int(str(count)), LONGEST_TEXT) for node, count in counts.items() if count is not None}
+
+        def text(path: str) -> tuple[Ask, ...]:
+            return (method(path, "Text", "GetText", "ii", 0, lengths[path]),)
+
+        for node, (answer,) in self._answers([each for each in texts if each.path in lengths], text):
+            node.text = None if isinstance(answer, BusError) else str(answer[0])
+        for node, (number,) in self._answers([each for each in self.nodes if each.role in VALUES], _number):
+            found = value(number)
+            node.value = float(found) if isinstance(found, (int, float)) else None
+        nameless = [each for each in self.nodes if each.role in _LABELLED and (not each.name or each.role in _CHOICES)]
+        labels = {node.path: node for node in self.nodes if node.role == "label"}
+        for node, (relations,) in self._answers(nameless, _relations):
+            if not isinstance(relations, BusError):
+                paths = [path for kind, targets in relations[0] if kind == _LABELLED_BY for _, path in targets]
+                node.labels = [labels[path] for path in paths if path in labels]
+            node.labels = node.labels or _beside(node, labels.values())
+            if node.labels:
+                node.text = node.text or node.name or None  # GTK calls a combo box by what is chosen in it
+                node.name = " ".join(filter(None, (label.name for label in node.labels)))
+
+    def _answers(
+        self, nodes: Sequence[Node], asks: Callable[[str], tuple[Ask, ...]]
+    ) -> Iterator[tuple[Node, list[Answer | BusError]]]:
+        """Ask each of some nodes the same, all of them at once."""
+        if not nodes:
+            return
+        asked = [asks(node.path) for node in nodes]
+        answers = iter(self._program.ask([ask for each in asked for ask in each]))
+        for node, each in zip(nodes, asked, strict=True):
+            yield node, list(itertools.islice(answers, len(each)))
+
+
+def _beside(node: Node, labels: Iterable[Node]) -> list[Node]:
+    """Give the label that a person would take for that of a field: the nearest one before it."""
+    box = node.box
+    if box is None:
+        return []
+    found = [
+        (box.x - label.box.x, label)
+        for label in labels
+        if label.box is not None
+        and label.window is node.window
+        and label.box.y < box.y + box.height
+        and box.y < label.box.y + label.box.height
+        and label.box.x < box.x
+    ]
+    return [min(found, key=operator.itemgetter(0))[1]] if found else []
+
+
+def _opens(node: Node) -> bool:
+    """Return whether all children of an object are listed. A sheet has two thousand million."""
+    if node.role in TABLES:
+        rows, columns = node.size or (0, 0)
+        return 0 < rows * columns <= _CELLS
+    return node.role != "menu" or node.has(State.SELECTED) or node.has(State.EXPANDED)
+
+
+def _role_and_states(path: str) -> tuple[Ask, ...]:
+    return method(path, "Accessible", "GetRoleName"), method(path, "Accessible", "GetState")
+
+
+def _rows_and_columns(path: str) -> tuple[Ask, ...]:
+    return attribute(path, "Table", "NRows"), attribute(path, "Table", "NColumns")
+
+
+def _children(path: str) -> tuple[Ask, ...]:
+    return (method(path, "Accessible", "GetChildren"),)
+
+
+def _length(path: str) -> tuple[Ask, ...]:
+    return (attribute(path, "Text", "CharacterCount"),)
+
+
+def _number(path: str) -> tuple[Ask, ...]:
+    return (attribute(path, "Value", "CurrentValue"),)
+
+
+def _relations(path: str) -> tuple[Ask, ...]:
+    return (method(path, "Accessible", "GetRelationSet"),)

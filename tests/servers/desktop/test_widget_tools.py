@@ -1,0 +1,178 @@
+"""Working with what stands in windows, in real programs."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from callboard.actors.servers import ToolError
+from support import PATIENCE
+
+
+@pytest.fixture
+def editor(start):
+    return start("editor")
+
+
+@pytest.fixture
+def form(start):
+    return start("form")
+
+
+def until(is_so):
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_text_is_saved_by_the_menu_and_the_dialog(editor, folder):
+    editor.do("type_text", text="Grüße aus 東京\nand a second line")
+    assert editor.do("choose_menu", path=["File", "Save As"])["changed"]
+    assert editor.look().window["dialog"] == "Save As"
+    editor.do("set_text", "Name:", text=str(folder / "saved.txt"))
+    assert editor.do("press", "Save")["changed"]
+    until(lambda: (folder / "saved.txt").is_file() and (folder / "saved.txt").stat().st_size > 0)
+    assert (folder / "saved.txt").read_text(encoding="utf-8") == "Grüße aus 東京\nand a second line"
+    assert "dialog" not in editor.look().window
+
+
+def test_a_button_that_is_grey_is_waited_for(editor):
+    editor.do("choose_menu", path=["File", "Save As"])
+    save = editor.control("Save", "push button")
+    assert not save.enabled
+    threading.Timer(0.3, lambda: editor.do("set_text", "Name:", text="late.txt")).start()
+    assert editor.do("press", save)["changed"]
+    until(lambda: "late.txt" in str(editor.look().window["titles"]))
+
+
+def test_only_the_dialog_that_takes_input_is_shown(editor):
+    assert "File" in {control.name for control in editor.look().controls}
+    editor.do("choose_menu", path=["Help", "About"])
+    seen = editor.look()
+    assert "File" not in {control.name for control in seen.controls}
+    editor.do("press_keys", keys="Escape")
+    editor.control("File")
+
+
+def test_a_menu_item_is_found_by_its_path_alone(editor):
+    with pytest.raises(ToolError, match=r"there is no menu item 'Sing'; there are: .*Save"):
+        editor.do("choose_menu", path=["File", "Sing"])
+    with pytest.raises(ToolError, match="there is no menu item 'Nowhere'"):
+        editor.do("choose_menu", path=["Nowhere", "Save"])
+
+
+def test_an_item_that_stays_grey_is_told(editor):
+    with pytest.raises(ToolError, match="'Undo' can't be chosen now: it is grey"):
+        editor.do("choose_menu", path=["Edit", "Undo"])
+
+
+def test_a_form_is_filled_in_and_sent(form, folder):
+    form.do("set_text", "Item", text="Lamp")
+    form.do("set_text", "Pin", text="1234")
+    assert form.do("select", "Colour", item="green")["chosen"] == "green"
+    form.do("press", "OK")
+    until(form.has_ended)
+    assert (folder / "form.txt").read_text(encoding="utf-8").strip() == "Lamp|1234|green"
+
+
+def test_a_password_is_neither_shown_nor_read(form):
+    form.do("set_text", "Pin", text="1234")
+    pin = form.control("Pin")
+    assert "password" in pin.states
+    assert pin.box is not None
+    assert "1234" not in repr(form.look())
+
+
+def test_an_entry_that_is_not_there_is_told_with_those_that_are(form):
+    with pytest.raises(ToolError, match=r"there is no entry 'black'; there are: .*red, green, blue"):
+        form.do("select", "Colour", item="black")
+
+
+def test_a_box_is_checked_and_a_button_waits_for_it(start, folder):
+    consent = start("consent")
+    assert not consent.control("OK").enabled
+    assert consent.do("check", "I agree", on=True) == {"on": True}
+    assert "checked" in consent.control("I agree").states
+    consent.do("check", "I agree", on=True)  # it is on already
+    assert "checked" in consent.control("I agree").states
+    consent.do("press", "OK")
+    until((folder / "agreed").exists)
+
+
+def test_a_modal_error_is_read_and_closed(start):
+    error = start("error")
+    assert "It went wrong" in {control.name for control in error.look().controls}
+    answer = error.do("press", "OK")
+    assert answer["changed"]
+    until(error.has_ended)
+    with pytest.raises(ToolError, match="has ended"):
+        error.look()
+
+
+def test_a_table_of_ten_thousand_rows_shows_those_in_sight(start):
+    window = start("list")
+    table = next(control for control in window.look().controls if control.kind.endswith("table"))
+    assert (table.detail["rows"], table.detail["columns"]) == (10_000, 2)
+    cells = [control.name for control in window.look().controls if control.kind == "table cell"]
+    assert {"1", "row1", "row2"} <= set(cells)
+    assert len(cells) < 200
+    read = window.do("read_table", table, first_row=9_998)
+    assert read["rows"] == [[9999, "row9999"], [10000, "row10000"]]
+    assert read["total_rows"] == 10_000
+
+
+def test_scrolling_shows_other_rows(start):
+    window = start("list")
+    table = next(control for control in window.look().controls if control.kind.endswith("table"))
+    window.do("scroll", table, direction="down", steps=50)
+    until(lambda: "row1" not in {control.name for control in window.look().controls})
+    cells = {control.name for control in window.look().controls if control.kind == "table cell"}
+    assert len(cells) > 2
+
+
+def test_a_row_is_selected_and_stays_it(start, folder):
+    window = start("list")
+    assert window.do("select", "row3") == {"selected": "row3"}
+    assert "selected" in window.control("row3").states
+    window.do("press", "OK")
+    until(window.has_ended)
+    assert (folder / "list.txt").read_text(encoding="utf-8").strip() == "3"
+
+
+def test_a_click_with_the_pointer_does_what_a_person_does(form):
+    form.do("click", "Item")
+    assert "focused" in form.control("Item").states
+    assert form.do("click", "Cancel", button="left", count=1)["changed"]
+    until(form.has_ended)
+
+
+def test_a_text_that_is_awaited_is_found_or_missed(start, editor):
+    assert editor.do("wait_for", text="mousepad")["seconds"] >= 0
+    with pytest.raises(ToolError, match=r"'Nowhere' is not to be seen after 0.2 s"):
+        editor.do("wait_for", text="Nowhere", seconds=0.2)
+    with pytest.raises(ToolError, match="'Mousepad' is still to be seen"):
+        editor.do("wait_for", text="Mousepad", gone=True, seconds=0.2)
+
+
+def test_a_program_that_is_stopped_for_a_while_is_waited_for(editor):
+    os.kill(editor.pid, signal.SIGSTOP)
+    threading.Timer(1.0, lambda: os.kill(editor.pid, signal.SIGCONT)).start()
+    editor.do("type_text", text="after the break")
+    assert editor.text() == "after the break"
+
+
+def test_a_program_that_dies_in_the_middle_is_told(editor):
+    editor.kill()
+    until(editor.has_ended)
+    with pytest.raises(ToolError, match="has ended"):
+        editor.do("press_keys", keys="a")
+    assert editor.target.id not in {target.id for target in editor.server.targets()}
+
+
+def test_a_control_that_is_gone_is_told(editor):
+    item = editor.control("File")
+    with pytest.raises(ToolError, match="there is no control 'n999' any more: look again"):
+        editor.do("press", item.model_copy(update={"id": "n999"}))
