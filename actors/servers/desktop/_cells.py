@@ -94,11 +94,10 @@ def write_cells(hands: Hands, pid: int, path: str, cell: str, rows: Sequence[Seq
         if isinstance(each, str):
             _enter(hands, pid, place, (row, column, each))
     _verify(hands, pid, cells, wanted)
-    return (
-        {"cells": f"{_name(*wanted[0][:2])}:{_name(*wanted[-1][:2])}", "written": len(wanted)}
-        if wanted
-        else {"written": 0}
-    )
+    across = max((len(row) for row in rows), default=0)
+    if not wanted:
+        return {"written": 0}
+    return {"cells": f"{_name(top, left)}:{_name(top + len(rows) - 1, left + across - 1)}", "written": len(wanted)}
 
 
 def select_cells(hands: Hands, pid: int, path: str, cells: str) -> dict[str, Any]:

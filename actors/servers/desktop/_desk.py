@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.desktop._applications import Application, installed, named
+from callboard.actors.servers.desktop._calls import method, states
 from callboard.actors.servers.desktop._clipboard import Clipboard
 from callboard.actors.servers.desktop._hands import gone
 from callboard.actors.servers.desktop._input import Keyboard, Pointer
@@ -25,7 +26,7 @@ from callboard.actors.servers.desktop._programs import Program, Programs
 from callboard.actors.servers.desktop._screen import Screen, XWindow, around
 from callboard.actors.servers.desktop._session import Session
 from callboard.actors.servers.desktop._sight import Ids, Sight, sight
-from callboard.actors.servers.desktop._tree import Node, Tree
+from callboard.actors.servers.desktop._tree import Node, State, Tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -262,8 +263,17 @@ class Desk:
                 raise ToolError(gone(pid))
             note = "This program tells nothing of what is in its windows; only its picture shows it."
             titles = repr(self.screen.processes().get(pid))
-            return Sight((), titles, busy=False, notes=(note,))
+            return Sight((), titles, notes=(note,))
         return sight(tree.nodes, self.ids(pid), area, budget)
+
+    def is_busy(self, pid: int) -> bool:
+        """Return whether a window of a process says that it is busy; asks for nothing else."""
+        program = self.program(pid)
+        if program is None:
+            return False
+        windows = program.one(method(program.root, "Accessible", "GetChildren"))[0]
+        found = program.ask([method(path, "Accessible", "GetState") for _, path in windows])
+        return any(states(each) >> State.BUSY & 1 for each in found)
 
     def ids(self, pid: int) -> Ids:
         """Give the names of a process's objects."""

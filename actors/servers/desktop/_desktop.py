@@ -199,8 +199,7 @@ class DesktopServer(Server):
 
     def busy(self, target: Target) -> bool | None:
         """Return whether a window says that it is busy; None if it does not."""
-        desk, pid = self._opened(), _process(target)
-        return desk.sight(pid, None, Look().budget).busy or None
+        return self._opened().is_busy(_process(target)) or None
 
     def resources(
         self,

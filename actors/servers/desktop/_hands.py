@@ -31,6 +31,8 @@ READY_SECONDS = 5.0
 """How long a control that does not react to input is waited for."""
 SHOWN_SECONDS = 2.0
 """How long the effect of an action is waited for."""
+CHANGED_SECONDS = 1.0
+"""How long any change is waited for, to tell whether there was one."""
 
 
 class Hands:
@@ -105,7 +107,7 @@ class Hands:
     def changed(self, pid: int, before: str) -> Answer:
         """Wait for something to change to see, and say whether it did; a program that ended has changed, too."""
         try:
-            return {"changed": self.until(lambda: self.mark(pid) != before, SHOWN_SECONDS)}
+            return {"changed": self.until(lambda: self.mark(pid) != before, CHANGED_SECONDS)}
         except ToolError:
             if is_alive(pid):
                 raise

@@ -76,9 +76,10 @@ class Keyboard:
         Raises:
             ToolError: If there is no such key.
         """
-        *modifiers, last = keys.replace(" ", "").split("+") if keys.strip() not in {"+", ""} else [keys]
-        if not last and modifiers:  # "ctrl++"
-            modifiers, last = modifiers[:-1], "+"
+        plus = keys == "+" or keys.endswith("++")
+        *modifiers, last = [each.strip() for each in (keys[:-2] if plus else keys).split("+")]
+        if plus:
+            modifiers, last = [*modifiers, last] if last else [], "+"
         return [self._modifier(each) for each in modifiers] + [self._symbol(last)]
 
     def press(self, symbols: Sequence[int]) -> None:

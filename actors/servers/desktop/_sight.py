@@ -98,7 +98,6 @@ class Sight:
 
     controls: tuple[Control, ...]
     fingerprint: str
-    busy: bool
     dialog: str = ""
     """The title of a modal dialog, whose controls alone are shown; empty if none is open."""
     notes: tuple[str, ...] = field(default=())
@@ -113,12 +112,11 @@ def sight(nodes: Sequence[Node], ids: Ids, area: Box | None, budget: LookBudget)
         area: The part of the screen that the picture shows: boxes count from its corner.
         budget: How many controls there may be, and how much text.
     """
-    controls, notes, room, busy, dialog = list[Control](), list[str](), budget.text, False, ""
+    controls, notes, room, dialog = list[Control](), list[str](), budget.text, ""
     marks = hashlib.sha256()
     names = {label for node in nodes for label in node.labels}
     for node in _in_reach(nodes):
         if node.depth == 0:
-            busy = busy or node.has(State.BUSY)
             marks.update(repr((node.path, node.name, node.role)).encode())
             if node.has(State.MODAL):
                 dialog = node.name or node.role
@@ -132,7 +130,7 @@ def sight(nodes: Sequence[Node], ids: Ids, area: Box | None, budget: LookBudget)
                 controls.append(control)
             elif not notes:
                 notes.append("There are more controls than fit; scroll, or close what is not needed.")
-    return Sight(tuple(controls), marks.hexdigest(), busy, dialog, tuple(notes))
+    return Sight(tuple(controls), marks.hexdigest(), dialog, tuple(notes))
 
 
 def _in_reach(nodes: Sequence[Node]) -> Iterator[Node]:

@@ -27,6 +27,7 @@ FORM = "zenity --forms --add-entry=Item --add-password=Pin --add-combo=Colour --
 LIST = f"zenity --list --title=Long --column=Number --column=Text $(seq {ROWS} | sed 's/.*/& row&/')"
 APPLICATIONS = {
     "editor": ["mousepad", "%f"],
+    "calc": ["soffice", "--calc"],
     "form": ["sh", "-c", f"{FORM} > form.txt"],
     "list": ["sh", "-c", f"{LIST} > list.txt"],
     "error": ["zenity", "--error", "--text=It went wrong"],
@@ -128,9 +129,7 @@ def server(folder: Path) -> Iterator[DesktopServer]:
         yield opened
 
 
-@pytest.fixture
-def start(server: DesktopServer) -> Iterator[Callable[..., Window]]:
-    """Start applications, and end them after the test."""
+def _launcher(server: DesktopServer) -> Iterator[Callable[..., Window]]:
     opened: list[Window] = []
 
     def start(application: str, **arguments: Any) -> Window:
@@ -141,3 +140,15 @@ def start(server: DesktopServer) -> Iterator[Callable[..., Window]]:
     yield start
     for window in opened:
         window.kill()
+
+
+@pytest.fixture
+def start(server: DesktopServer) -> Iterator[Callable[..., Window]]:
+    """Start applications, and end them after the test."""
+    yield from _launcher(server)
+
+
+@pytest.fixture(scope="module")
+def share(server: DesktopServer) -> Iterator[Callable[..., Window]]:
+    """Start applications that all tests of a file use, and end them after the last one."""
+    yield from _launcher(server)

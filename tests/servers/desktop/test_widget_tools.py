@@ -21,6 +21,13 @@ def form(start):
     return start("form")
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Have tools wait for what never comes for a moment only."""
+    for name in ("READY_SECONDS", "SHOWN_SECONDS"):
+        monkeypatch.setattr(f"callboard.actors.servers.desktop._widget_tools.{name}", 0.3)
+
+
 def until(is_so):
     end = time.monotonic() + PATIENCE
     while not is_so():
@@ -57,14 +64,14 @@ def test_only_the_dialog_that_takes_input_is_shown(editor):
     editor.control("File")
 
 
-def test_a_menu_item_is_found_by_its_path_alone(editor):
+def test_a_menu_item_is_found_by_its_path_alone(editor, impatient):
     with pytest.raises(ToolError, match=r"there is no menu item 'Sing'; there are: .*Save"):
         editor.do("choose_menu", path=["File", "Sing"])
     with pytest.raises(ToolError, match="there is no menu item 'Nowhere'"):
         editor.do("choose_menu", path=["Nowhere", "Save"])
 
 
-def test_an_item_that_stays_grey_is_told(editor):
+def test_an_item_that_stays_grey_is_told(editor, impatient):
     with pytest.raises(ToolError, match="'Undo' can't be chosen now: it is grey"):
         editor.do("choose_menu", path=["Edit", "Undo"])
 
@@ -86,7 +93,7 @@ def test_a_password_is_neither_shown_nor_read(form):
     assert "1234" not in repr(form.look())
 
 
-def test_an_entry_that_is_not_there_is_told_with_those_that_are(form):
+def test_an_entry_that_is_not_there_is_told_with_those_that_are(form, impatient):
     with pytest.raises(ToolError, match=r"there is no entry 'black'; there are: .*red, green, blue"):
         form.do("select", "Colour", item="black")
 

@@ -1,0 +1,157 @@
+"""The keyboard and the clipboard, in real programs."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from callboard.actors.servers import ToolError
+from callboard.messages import Intent, Probe
+
+TYPED = st.text(st.characters(codec="utf-8", exclude_categories=["C", "M", "Z"]), min_size=1, max_size=30)
+"""Characters that stand for themselves: none that join with the one before, and none that is not to be seen."""
+
+
+@pytest.fixture(scope="module")
+def shared(share):
+    return share("editor")
+
+
+@pytest.fixture
+def editor(shared):
+    shared.server._acting().focus(shared.pid)
+    shared.do("set_text", next(each for each in shared.look().controls if each.kind == "text"), text="")
+    return shared
+
+
+def intent(text, **noted):
+    note = json.dumps(noted)
+    return Intent(call_id="1.1.0", tool="type_text", arguments={"text": text}, noted=(note,))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10, deadline=None)
+@given(text=TYPED)
+def test_any_text_is_typed_as_it_is(editor, text):
+    before = editor.text()
+    editor.do("type_text", text=text)
+    assert editor.text() == before + text
+
+
+def test_more_foreign_characters_than_there_are_free_keys_are_typed(editor):
+    text = "".join(map(chr, range(0x4E00, 0x4E00 + 60)))
+    editor.do("type_text", text=text)
+    assert editor.text() == text
+    editor.desk.keyboard.give_back()
+    assert editor.desk.keyboard._lent == {}
+
+
+def test_a_line_break_and_a_tab_are_keys(editor):
+    editor.do("type_text", text="one\ttwo\nthree")
+    assert editor.text() == "one\ttwo\nthree"
+
+
+@pytest.mark.parametrize("text", ["\x07", "a\x00b", "\u200b"])
+def test_what_no_key_gives_is_refused_before_anything_is_typed(editor, text):
+    with pytest.raises(ToolError, match="can't be typed"):
+        editor.do("type_text", text=text)
+    assert editor.text() == ""
+
+
+def test_combinations_of_keys_do_what_they_do(editor):
+    editor.do("type_text", text="first second")
+    editor.do("press_keys", keys="ctrl+shift+Left")
+    editor.do("press_keys", keys="Delete")
+    assert editor.text() == "first "
+    assert editor.do("press_keys", keys="ctrl+z")["changed"]
+    assert editor.text() == "first second"
+
+
+@pytest.mark.parametrize("keys", ["Nokey", "hyper+a", "", "ctrl+"])
+def test_keys_that_there_are_not_are_told(editor, keys):
+    with pytest.raises(ToolError, match=r"no key|no modifier key"):
+        editor.do("press_keys", keys=keys)
+
+
+def test_nothing_is_typed_while_another_window_has_the_focus(editor, start, monkeypatch):
+    other = start("editor")
+    hands = editor.server._acting()
+    monkeypatch.setattr(hands, "focus", lambda *_: None)
+    with pytest.raises(ToolError, match="another window has taken the focus; 0 of 5 characters were typed"):
+        editor.do("type_text", text="wrong")
+    assert (editor.text(), other.text()) == ("", "")
+
+
+def test_typing_stops_where_the_focus_is_lost(editor, start, monkeypatch):
+    other = start("editor")
+    screen, calls = editor.desk.screen, []
+
+    def stolen():
+        calls.append(1)
+        return editor.pid if len(calls) <= 6 else other.pid
+
+    editor.server._acting().focus(editor.pid)
+    monkeypatch.setattr(screen, "active", stolen)
+    with pytest.raises(ToolError, match=r"\d of 10 characters were typed") as told:
+        editor.do("type_text", text="0123456789")
+    monkeypatch.undo()
+    typed = int(str(told.value).rpartition("; ")[2].split()[0])
+    assert editor.desk.wait(lambda: len(editor.text()) == typed, 5)
+    assert editor.text() == "0123456789"[:typed]
+    assert other.text() == ""
+
+
+def field(window):
+    path = window.desk.ids(window.pid).path
+    return path(next(each.id for each in window.look().controls if each.kind == "text"))
+
+
+@pytest.mark.parametrize(
+    ("there", "found"),
+    [
+        ("before:", Probe.NOT_DONE),
+        ("before:some", Probe.NOT_DONE),
+        ("before:some words", Probe.DONE),
+        ("before:sume words", Probe.UNKNOWN),
+        ("before", Probe.UNKNOWN),
+        ("before:some words and more", Probe.UNKNOWN),
+    ],
+)
+def test_what_was_typed_before_a_crash_is_read(editor, there, found):
+    editor.do("set_text", next(each for each in editor.look().controls if each.kind == "text"), text=there)
+    broken_off = intent("some words", field=field(editor), at=7, length=7)
+    assert editor.server.probe(editor.target, broken_off, (), "") is found
+
+
+def test_the_rest_of_a_text_is_typed_after_a_crash(editor):
+    editor.do("type_text", text="before:some")
+    assert editor.server.probe(editor.target, intent("some words", field=field(editor), at=7, length=7), (), "")
+    editor.server._keyboard._typed[""] = editor.server._keyboard._typed.pop("1.1.0")  # a call without an agent
+    assert editor.do("type_text", text="some words") == {"typed": 10}
+    assert editor.text() == "before:some words"
+
+
+def test_copy_and_paste_leave_the_clipboard_as_it_was(editor, start):
+    person = start("editor")
+    person.do("type_text", text="of a person")
+    person.do("press_keys", keys="ctrl+a")
+    person.do("press_keys", keys="ctrl+c")
+    assert person.desk.wait(lambda: person.desk.clipboard.text() == "of a person", 5)
+    assert editor.do("paste", text="päste 東京")["changed"]
+    assert editor.text() == "päste 東京"
+    editor.do("press_keys", keys="ctrl+a")
+    assert editor.do("copy") == {"text": "päste 東京"}
+    assert editor.desk.clipboard.text() == "of a person"
+    person.do("press_keys", keys="ctrl+End")
+    person.do("press_keys", keys="ctrl+v")
+    assert person.text() == "of a personof a person"
+
+
+def test_a_copy_of_nothing_is_told(editor):
+    with pytest.raises(ToolError, match="nothing was copied"):
+        editor.do("copy")
+
+
+def test_a_text_too_long_for_the_clipboard_is_refused(editor):
+    with pytest.raises(ToolError, match="is too long for the clipboard; 200,000 are possible"):
+        editor.do("paste", text="x" * 200_001)
