@@ -36,6 +36,7 @@ class Connection:
     """
 
     def __init__(self, address: str, *, hello: bool = True, timeout: float = 5.0) -> None:
+        self.address = address
         self._parser = Parser()
         self._serials = itertools.count(1)
         self._lock = threading.Lock()
@@ -95,10 +96,36 @@ class Connection:
         finally:
             self._lock.release()
 
+    def send(self, destination: str | None, ask: Ask, *, timeout: float = 5.0) -> int:
+        """Send one call, and give the number by which `answer` knows it. For a connection that one thread uses.
+
+        Raises:
+            BusClosedError: If the other side has gone away.
+            TimeoutError: If it takes nothing more.
+        """
+        return self._sent(destination, [ask], time.monotonic() + timeout)[0]
+
+    def answer(self, serial: int, *, timeout: float = 5.0) -> Answer:
+        """Wait for the answer of a call that was sent.
+
+        Raises:
+            BusError, BusClosedError, TimeoutError: As `call`.
+        """
+        answer = self._received([serial], time.monotonic() + timeout)[0]
+        if isinstance(answer, BusError):
+            raise answer
+        return answer
+
     def _exchange(self, destination: str | None, asks: Sequence[Ask], end: float) -> list[Answer | BusError]:
+        return self._received(self._sent(destination, asks, end), end)
+
+    def _sent(self, destination: str | None, asks: Sequence[Ask], end: float) -> list[int]:
         serials = [next(self._serials) for _ in asks]
         self._send(b"".join(map(self._serialised, itertools.repeat(destination), asks, serials)), end)
-        awaited, answers = set(serials), {}
+        return serials
+
+    def _received(self, serials: Sequence[int], end: float) -> list[Answer | BusError]:
+        awaited, answers = set(serials), dict[int, Answer | BusError]()
         while awaited:
             message = self._receive(end)
             serial = message.header.fields.get(HeaderFields.reply_serial)

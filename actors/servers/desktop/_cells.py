@@ -154,8 +154,7 @@ def _type(hands: Hands, pid: int, cell: str, text: str, name: str) -> None:
 def _put_cursor(hands: Hands, pid: int, cell: str, name: str) -> None:
     program = hands.program(pid)
     hands.focus(pid)
-    with committing():
-        program.act(method(cell, "Component", "GrabFocus"))
+    program.act(method(cell, "Component", "GrabFocus"))
     if not hands.until(lambda: hands.has(pid, cell, State.FOCUSED, State.SELECTED), _TAKEN_SECONDS):
         msg = f"the cursor does not go to cell {name}"
         raise ToolError(msg)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -46,6 +47,8 @@ class Hands:
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
+        self._turn = threading.Lock()
+        """Held while keys are pressed: a HostAgent that brings another window to the front waits for it."""
 
     # Finding
 
@@ -129,7 +132,7 @@ class Hands:
         if node is not None:
             chosen = next((each for each in reversed(windows) if each.title == node.window.name), chosen)
         if self.desk.screen.active() != pid or chosen is not windows[-1]:
-            with committing():
+            with self._turn, committing():
                 self.desk.screen.activate(chosen.id)
 
     def grab(self, pid: int, node: Node) -> None:
@@ -137,13 +140,12 @@ class Hands:
         self.focus(pid, node)
         if self.has(pid, node.path, State.FOCUSED):
             return
-        with committing():
-            self.program(pid).act(method(node.path, "Component", "GrabFocus"))
+        self.program(pid).act(method(node.path, "Component", "GrabFocus"))
         if not self.until(lambda: self.has(pid, node.path, State.FOCUSED), 1.0):
             self.click(pid, self.middle(node), node=node)
 
     def act(self, pid: int, path: str, names: Sequence[str]) -> bool:
-        """Have an object do one of its own actions; False if it has none. Call it inside of `committing`."""
+        """Have an object do one of its own actions; False if it has none."""
         program = self.program(pid)
         answer = program.ask([method(path, "Action", "GetActions")])[0]
         if isinstance(answer, BusError) or not answer[0]:
@@ -161,8 +163,7 @@ class Hands:
         """
 
         def by_itself() -> None:
-            with committing():
-                self.act(pid, node.path, names)
+            self.act(pid, node.path, names)
 
         def by_pointer() -> None:
             self.click(pid, self.middle(node), node=node)
@@ -192,14 +193,14 @@ class Hands:
             ToolError: If another program's window is there.
         """
         self.focus(pid, node)
-        with committing():
+        with self._turn, committing():
             self.must_show(pid, point)
             self.desk.keyboard.hold(modifiers, lambda: self.desk.pointer.click(*point, button, count))
 
     def keys(self, pid: int, keys: str) -> None:
         """Press one combination of keys, if the process has the focus."""
         symbols = self.desk.keyboard.symbols(keys)
-        with committing():
+        with self._turn, committing():
             self._must_have_focus(pid)
             self.desk.keyboard.press(symbols)
 
@@ -211,17 +212,20 @@ class Hands:
         """
         typed = 0
 
-        def check() -> None:
+        def press(symbol: int) -> None:
             nonlocal typed
-            try:
-                with committing():
-                    self._must_have_focus(pid)
-            except ToolError as error:
-                msg = f"{error}; {typed} of {len(text)} characters were typed"
-                raise ToolError(msg) from error
+            with committing():
+                self._must_have_focus(pid)
+                self.desk.keyboard.press([symbol])
             typed += 1
 
-        return self.desk.keyboard.type(text, check)
+        try:
+            with self._turn:
+                self.desk.keyboard.type(text, press)
+        except ToolError as error:
+            msg = f"{error}; {typed} of {len(text)} characters were typed" if typed < len(text) else str(error)
+            raise ToolError(msg) from error
+        return typed
 
     def middle(self, node: Node) -> tuple[int, int]:
         """Give the point of the screen in the middle of a control.

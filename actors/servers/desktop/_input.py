@@ -108,11 +108,15 @@ class Keyboard:
                 xtest.fake_input(self._display, X.KeyRelease, code)
             self._display.sync()
 
-    def type(self, text: str, check: Callable[[], None]) -> int:
-        """Type a text; `check` is called before each character, and raises where it must not be typed.
+    def type(self, text: str, press: Callable[[int], None]) -> None:
+        """Type a text.
 
-        Returns:
-            How many characters were typed.
+        Args:
+            text: The text.
+            press: Presses the key of one character; raises where it must not be pressed.
+
+        Raises:
+            ToolError: If a character can't be typed; then nothing was.
         """
         symbols = [self._of_character(each) for each in text]
         done = 0
@@ -120,11 +124,9 @@ class Keyboard:
             part = self._that_fit(symbols[done:])
             self._lend(part)
             for symbol in part:
-                check()
-                self.press([symbol])
-                done += 1
+                press(symbol)
                 time.sleep(_STEP_SECONDS)
-        return done
+            done += len(part)
 
     def give_back(self) -> None:
         """Take the characters off the keys that had none."""

@@ -6,6 +6,7 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING
 
+from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.desktop._bus import Connection
 from callboard.actors.servers.desktop._calls import BUS, Answer, Ask, BusClosedError, BusError, attribute, method, value
@@ -52,7 +53,10 @@ class Program:
         self.relative = self.toolkit.lower().startswith("gtk 4")
         """Whether it tells places within its windows alone."""
         self._address = self._private_address()
-        self._direct = self._connected()
+        self._direct: Connection | None = None
+        if self._address:
+            with contextlib.suppress(BusClosedError):
+                self._direct = Connection(self._address, hello=False)
         self._acting: list[Connection] = []
 
     def ask(self, asks: Sequence[Ask]) -> list[Answer | BusError]:
@@ -88,21 +92,26 @@ class Program:
     def act(self, ask: Ask) -> Answer | None:
         """Have it do something that may open a dialog, on a connection of its own; None if there is no answer yet.
 
-        GTK 3 runs the dialog within the call, and handles nothing else on that connection meanwhile.
+        GTK 3 runs the dialog within the call, and handles nothing else on that connection meanwhile. The lease of the
+        running tool is asked right before the call is sent, and not held while its answer is waited for.
 
         Raises:
+            LeaseVoidError: If the tool was stopped; nothing was done.
             ToolError: As `one`.
         """
         self._release()
-        connection = self._connected()
-        direct = connection is not None
         try:
-            if connection is None:
-                return self._bus.call(self._name, ask, timeout=_MODAL_SECONDS)
-            answer = connection.call(None, ask, timeout=_MODAL_SECONDS)
+            connection = Connection(self._address, hello=False) if self._address else Connection(self._bus.address)
+        except BusClosedError as error:
+            raise ToolError(self._gone()) from error
+        waits = False
+        try:
+            with committing():
+                serial = connection.send(None if self._address else self._name, ask)
+            return connection.answer(serial, timeout=_MODAL_SECONDS)
         except TimeoutError:
-            if connection is not None:
-                self._acting.append(connection)
+            waits = True
+            self._acting.append(connection)
             return None
         except BusError as error:
             msg = f"the program refuses {ask.method}: {error}"
@@ -110,9 +119,8 @@ class Program:
         except BusClosedError as error:
             raise ToolError(self._gone()) from error
         finally:
-            if direct and connection is not None and connection not in self._acting:
+            if not waits:
                 connection.close()
-        return answer
 
     def close(self) -> None:
         """Close the connections to it."""
@@ -124,14 +132,6 @@ class Program:
     def _private_address(self) -> str:
         answer = self._bus.calls(self._name, [method(self.root, "Application", "GetApplicationBusAddress")])[0]
         return "" if isinstance(answer, BusError) or not answer else str(answer[0])
-
-    def _connected(self) -> Connection | None:
-        if not self._address:
-            return None
-        try:
-            return Connection(self._address, hello=False)
-        except BusClosedError:
-            return None
 
     def _release(self) -> None:
         """Close the connections of earlier actions but the last few: their dialogs are closed, or will not be."""

@@ -51,8 +51,7 @@ class WidgetTools:
         """
         hands = self._hands()
         node, before = hands.ready(process, control_id), hands.mark(process)
-        with committing():
-            acted = hands.act(process, node.path, PRESSES)
+        acted = hands.act(process, node.path, PRESSES)
         if not acted:
             hands.click(process, hands.middle(node), node=node)
         return hands.changed(process, before)
@@ -164,8 +163,7 @@ class WidgetTools:
             return hands.has(process, node.path, State.SELECTED, State.CHECKED)
 
         if not is_selected() and node.parent is not None:
-            with committing():
-                _select(hands, process, node.parent.path, node.path)
+            _select(hands, process, node.parent.path, node.path)
             if not hands.until(is_selected, 0.5):
                 hands.switch(process, node, is_selected, ())
         return {"selected": node.name}
@@ -185,9 +183,8 @@ class WidgetTools:
             raise ToolError(msg)
         parent, path, name = next(entry for entry in reversed(entries) if _same(entry[2], item))
         before = hands.mark(process)
-        with committing():
-            if not hands.act(process, path, PRESSES):
-                _select(hands, process, parent, path)
+        if not hands.act(process, path, PRESSES):
+            _select(hands, process, parent, path)
         return {"chosen": name, **hands.changed(process, before)}
 
     @tool(effect=Effect.ONCE)
@@ -206,8 +203,7 @@ class WidgetTools:
         before = hands.mark(process)
         for depth, wanted in enumerate(path):
             if depth and _entry(hands, process, here, wanted) is None:  # a menu may be filled when it is opened
-                with committing():
-                    hands.act(process, here[0], PRESSES)
+                hands.act(process, here[0], PRESSES)
                 hands.until(lambda: _entry(hands, process, here, wanted) is not None, SHOWN_SECONDS)  # noqa: B023 - called now
             entry = _entry(hands, process, here, wanted)
             if entry is None:
@@ -218,8 +214,7 @@ class WidgetTools:
         if not hands.until(lambda: hands.is_sensitive(process, here[0]), READY_SECONDS):
             msg = f"the menu item {path[-1]!r} can't be chosen now: it is grey"
             raise ToolError(msg)
-        with committing():
-            acted = hands.act(process, here[0], PRESSES)
+        acted = hands.act(process, here[0], PRESSES)
         if not acted:
             msg = f"the menu item {path[-1]!r} does not act"
             raise ToolError(msg)
@@ -257,10 +252,11 @@ def _select(hands: Hands, process: int, parent: str, path: str) -> None:
     if not isinstance(index, int):
         index = program.one(method(path, "Accessible", "GetIndexInParent"))[0]
     row = program.ask([method(parent, "Table", "GetRowAtIndex", "i", index)])[0]
-    if isinstance(row, BusError):
-        program.ask([method(parent, "Selection", "SelectChild", "i", index)])
-    else:
-        program.ask([method(parent, "Table", "AddRowSelection", "i", row[0])])
+    with committing():
+        if isinstance(row, BusError):
+            program.ask([method(parent, "Selection", "SelectChild", "i", index)])
+        else:
+            program.ask([method(parent, "Table", "AddRowSelection", "i", row[0])])
 
 
 def _entry(hands: Hands, process: int, parents: Sequence[str], wanted: str) -> str | None:
