@@ -25,6 +25,7 @@ from callboard.messages._blackboard import (
 )
 from callboard.messages._command import (
     ESSENTIAL,
+    POINTING,
     Action,
     Command,
     CommandResult,
@@ -110,6 +111,7 @@ from callboard.messages._texts import each_text, encodable, reason_of, visible
 
 __all__ = [
     "ESSENTIAL",
+    "POINTING",
     "Action",
     "Address",
     "AgentCrashedError",

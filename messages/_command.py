@@ -81,6 +81,10 @@ class ResultStatus(Term):
     """There was nothing to do."""
 
 
+POINTING = frozenset({"click_at", "move_to", "drag_at", "scroll_at"})
+"""Tools whose arguments ``x`` and ``y``, and ``to_x`` and ``to_y``, are points of the target's picture."""
+
+
 class Action(Value):
     """One tool call as a model decided it; not yet checked, allowed or run."""
 
@@ -94,6 +98,13 @@ class Action(Value):
     program: bool = False
     """Whether a program decided on it, a script or a function: ``${secret:NAME}`` stands for a secret in all its
     arguments then. In a language model's it does so only where the secret was granted."""
+
+    @property
+    def points(self) -> tuple[tuple[int, int], ...]:
+        """The points of the target's picture that it is meant for, in pixels; empty unless its tool points."""
+        given = self.arguments if self.tool in POINTING else {}
+        pairs = ((given.get("x"), given.get("y")), (given.get("to_x"), given.get("to_y")))
+        return tuple((x, y) for x, y in pairs if isinstance(x, int) and isinstance(y, int))
 
 
 class Command(Message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, JsonValue, ValidationInfo, field_validator
@@ -11,6 +12,8 @@ from callboard.messages._blackboard import Shared
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+
+_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 class TargetKind(Term):
@@ -105,6 +108,10 @@ class Box(Value):
     width: int = Field(ge=0)
     height: int = Field(ge=0)
 
+    def holds(self, x: int, y: int) -> bool:
+        """Return whether a point lies in it."""
+        return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
+
 
 class Control(Value):
     """One thing on a surface that can be read or acted on."""
@@ -188,6 +195,26 @@ class Observation(Value):
     """Remarks of the system to the model: a failed action, a missing target, nobody to answer."""
     shared: tuple[Shared, ...] = ()
     """What the blackboard had for this agent: earlier requests, answered questions and notes of the conversation."""
+
+    @property
+    def picture_size(self) -> tuple[int, int] | None:
+        """The width and height of the picture in pixels; None without one, and for what is no PNG."""
+        head = (self.picture or b"")[:24]
+        if len(head) < 24 or not head.startswith(_PNG):  # noqa: PLR2004 - where a PNG's width and height end
+            return None
+        width, height = struct.unpack(">II", head[16:])
+        return width, height
+
+    def at(self, x: int, y: int) -> Control | None:
+        """Find the smallest visible control whose box holds a point of the picture; None where none is known."""
+        area, smallest = 0, None
+        for control in self.controls:
+            box = control.box
+            if box is None or not control.visible or not box.holds(x, y):
+                continue
+            if smallest is None or box.width * box.height <= area:  # of equal ones the last: it stands in the others
+                area, smallest = box.width * box.height, control
+        return smallest
 
     def control(self, ref: ControlRef) -> Control | None:
         """Find a control by id, and by name where the reference has one."""

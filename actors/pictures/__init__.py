@@ -1,8 +1,8 @@
-"""Pictures of surfaces: what must not be seen is blacked out, and labels say which control is which.
+"""Pictures of surfaces: what must not be seen is black, labels name the controls, and marks show points.
 
 Needs Pillow: ``pip install 'callboard[pictures]'``.
 """
 
-from callboard.actors.pictures._drawing import Drawn, PictureError, draw, require_pillow
+from callboard.actors.pictures._drawing import Drawn, PictureError, draw, fitting_size, require_pillow, scaled
 
-__all__ = ["Drawn", "PictureError", "draw", "require_pillow"]
+__all__ = ["Drawn", "PictureError", "draw", "fitting_size", "require_pillow", "scaled"]

@@ -1,4 +1,4 @@
-"""Draws into pictures: black over what must not be seen, and a label on each control."""
+"""Draws into pictures: black over what must not be seen, a label on each control, a mark at each point."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import io
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
+from callboard.actors.pictures._points import mark_points
 from callboard.actors.pictures._tags import place_tags
 from callboard.messages import Box, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from PIL.Image import Image
     from PIL.ImageDraw import ImageDraw
@@ -22,6 +23,8 @@ _SIZE = slice(16, 24)
 """Where a PNG has its width and height."""
 _SEEN = 1_568
 """Vision models scale a picture down until its longer side has about so many pixels."""
+_MOST_SEEN = 1_150_000
+"""And until it has no more than about so many pixels."""
 _TEXT = 12
 """The height of the labels' text once it is scaled so, in pixels."""
 _LONGEST = 24
@@ -51,7 +54,7 @@ class Drawn(NamedTuple):
     clean: bytes
     """Without what must not be seen; the same bytes where there was nothing of that."""
     annotated: bytes | None
-    """With labels too; None where there is nothing to label."""
+    """With labels and marks too; None where there is nothing to label or to mark."""
 
 
 def require_pillow(what: str) -> None:
@@ -67,13 +70,39 @@ def require_pillow(what: str) -> None:
         raise SettingsError(msg) from error
 
 
-def draw(picture: bytes, masked: Iterable[Box], marked: Mapping[str, Box]) -> Drawn:
-    """Black out some places of a picture, and label others. It takes some tenths of a second, on any thread.
+def fitting_size(size: tuple[int, int]) -> tuple[int, int]:
+    """Give the size that a picture of another size is scaled down to, so that no provider has to do so."""
+    width, height = size
+    factor = min(1.0, _SEEN / max(width, height, 1), (_MOST_SEEN / max(width * height, 1)) ** 0.5)
+    return max(1, int(width * factor)), max(1, int(height * factor))
+
+
+def scaled(picture: bytes, size: tuple[int, int]) -> bytes:
+    """Scale a PNG to a width and height. It takes some tenths of a second, on any thread.
+
+    Raises:
+        PictureError: As `draw` does.
+        SettingsError: If Pillow is not installed.
+    """
+    require_pillow("scaling a picture down to a size that models see as it is")
+    from PIL.Image import Resampling  # noqa: PLC0415 - an extra
+
+    return _png(_opened(picture).resize(size, Resampling.LANCZOS))
+
+
+def draw(
+    picture: bytes,
+    masked: Iterable[Box],
+    marked: Mapping[str, Box],
+    strokes: Iterable[Sequence[tuple[int, int]]] = (),
+) -> Drawn:
+    """Black out some places of a picture, and label or mark others. It takes some tenths of a second, on any thread.
 
     Args:
         picture: A PNG.
         masked: What is made black, in the picture's pixels; what lies outside of it is ignored.
         marked: The labels, and where what they are for is.
+        strokes: Points that are marked: one of a click, both of a drag.
 
     Raises:
         PictureError: If it is no PNG, is damaged, or has more than `LARGEST` pixels.
@@ -88,9 +117,12 @@ def draw(picture: bytes, masked: Iterable[Box], marked: Mapping[str, Box]) -> Dr
     clean = _png(image) if black else picture
     inside = ((label, _within(box, image.size)) for label, box in marked.items() if label)
     boxes = {label: box for label, box in inside if box is not None}
-    if not boxes:
+    points = [stroke for stroke in strokes if stroke]
+    if not boxes and not points:
         return Drawn(clean, None)
-    _label(canvas, boxes, image.size)
+    if boxes:
+        _label(canvas, boxes, image.size)
+    mark_points(canvas, points, _scale(image.size))
     return Drawn(clean, _png(image))
 
 
@@ -119,7 +151,7 @@ def _png(image: Image) -> bytes:
 def _label(canvas: ImageDraw, boxes: Mapping[str, Box], size: tuple[int, int]) -> None:
     from PIL import ImageFont  # noqa: PLC0415 - an extra
 
-    scale = max(1.0, max(size) / _SEEN)
+    scale = _scale(size)
     font = ImageFont.load_default(_TEXT * scale)
     line, pad = max(1, round(1.5 * scale)), max(1, round(scale))
     ascent, descent = font.getmetrics() if isinstance(font, ImageFont.FreeTypeFont) else (_TEXT, 0)
@@ -135,6 +167,11 @@ def _label(canvas: ImageDraw, boxes: Mapping[str, Box], size: tuple[int, int]) -
         colour, ink = colours[label]
         canvas.rectangle(_corners(tag), fill=colour)
         canvas.text((tag.x + pad, tag.y), texts[label], fill=ink, font=font)
+
+
+def _scale(size: tuple[int, int]) -> float:
+    """Give how much larger than usual things are drawn into a picture that models see scaled down."""
+    return max(1.0, max(size) / _SEEN)
 
 
 def _shown(label: str) -> str:

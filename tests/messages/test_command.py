@@ -76,3 +76,18 @@ def test_a_window_at_a_further_kinds_address_says_that_it_is_for_it():
     assert Target(kinds=("operator",), **fields).address == "operator/x/1"
     with pytest.raises(ValidationError, match="a window is worked on by app agents"):
         Target(**fields)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "points"),
+    [
+        ("click_at", {"x": 1, "y": 2, "count": 2}, ((1, 2),)),
+        ("drag_at", {"x": 1, "y": 2, "to_x": 3, "to_y": 4}, ((1, 2), (3, 4))),
+        ("scroll_at", {"x": 1, "y": 2, "dx": 0, "dy": 3}, ((1, 2),)),
+        ("type_text", {"text": "1"}, ()),
+        ("plot", {"x": 1, "y": 2}, ()),
+        ("click_at", {"x": 1}, ()),
+    ],
+)
+def test_an_action_points_if_its_tool_does(tool, arguments, points):
+    assert Action(tool=tool, arguments=arguments).points == points

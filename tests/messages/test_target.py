@@ -1,10 +1,11 @@
-"""Targets that are offered to several kinds of agents."""
+"""Targets that are offered to several kinds of agents, and what is at a point of their pictures."""
 
 from __future__ import annotations
 
 import pytest
 
-from callboard.messages import Target, TargetKind
+from callboard.messages import Box, Control, Observation, Target, TargetKind
+from support import PNG
 
 WINDOW = Target(
     id="w1",
@@ -44,3 +45,34 @@ def test_a_target_may_be_for_a_further_kind_alone():
 def test_a_derived_target_can_be_written_and_read():
     further = WINDOW.offers({"operator"})[0]
     assert Target.model_validate_json(further.model_dump_json()) == further
+
+
+def part(name, x, y, width, height, **more):
+    return Control(id=name, name=name, kind="part", box=Box(x=x, y=y, width=width, height=height), **more)
+
+
+def test_what_is_at_a_point_is_the_smallest_visible_control_there():
+    parts = (
+        part("window", 0, 0, 100, 100),
+        part("pane", 0, 0, 50, 50),
+        part("button", 10, 10, 20, 20),
+        part("its label", 10, 10, 20, 20),
+        part("hidden", 12, 12, 2, 2, visible=False),
+        Control(id="placeless", name="", kind="part"),
+    )
+    for given in (parts, parts[::-1]):
+        seen = Observation(controls=given)
+        assert seen.at(12, 12).id in {"button", "its label"}
+        assert [seen.at(*point).id for point in ((30, 30), (49, 0), (50, 0), (99, 99))] == [
+            "pane",
+            "pane",
+            "window",
+            "window",
+        ]
+    assert Observation(controls=parts).at(12, 12).id == "its label"
+    assert Observation(controls=parts).at(100, 0) is None
+
+
+@pytest.mark.parametrize(("picture", "size"), [(None, None), (b"", None), (b"GIF89a" * 9, None), (PNG, (1, 1))])
+def test_the_size_of_a_picture_is_read_from_its_head(picture, size):
+    assert Observation(picture=picture).picture_size == size
