@@ -16,7 +16,8 @@ import pykka
 import callboard.actors.app
 import callboard.actors.host
 import callboard.actors.linux
-import callboard.actors.mobile  # noqa: F401 - the shipped agents register themselves with their machines
+import callboard.actors.mobile
+import callboard.actors.operator  # noqa: F401 - the shipped agents register themselves with their machines
 from callboard.actors.commands import (
     Approved,
     Dispatcher,
@@ -274,8 +275,8 @@ class Supervisor:
 
         Args:
             settings: A settings file, `Settings`, or nothing: defaults and the environment.
-            models: Models by kind of agent (``host``, ``app``, ``mobile``, ``linux``, and those of `agents`); they
-                beat the settings. A function is taken as a `FunctionModel`.
+            models: Models by kind of agent (``host``, ``app``, ``mobile``, ``linux``, ``operator``, and those of
+                `agents`); they beat the settings. A function is taken as a `FunctionModel`.
             servers: Servers of the host program's own, beside those that the settings name.
             agents: Kinds of agents of the host program's own, beside those that ship and those that the
                 settings name.

@@ -46,6 +46,8 @@ class Models(Section):
     """The MobileAgents' model."""
     linux: str | None = None
     """The LinuxAgents' model."""
+    operator: str | None = None
+    """The operators' model; it has to see pictures."""
     record: Path | None = None
     """A file to which every call of a model is added: what it was shown, as a fingerprint and in short, and what it
     answered. `recorded:FILE` plays it back."""
@@ -75,6 +77,8 @@ class Prompts(Section):
     """The MobileAgents' prompt."""
     linux: Path | None = None
     """The LinuxAgents' prompt."""
+    operator: Path | None = None
+    """The operators' prompt."""
 
     def of(self, kind: str) -> Path | None:
         """Give the file of a kind of agent."""

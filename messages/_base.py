@@ -33,7 +33,7 @@ KindName = Annotated[str, StringConstraints(pattern=f"^{_KIND}$")]
 
 Address = Annotated[str, StringConstraints(pattern=f"^{_KIND}/.+$", max_length=500)]
 """Where an agent lives, ``<kind>/<target>``: ``host/<task>``, ``app/<root>/<process>``, ``mobile/<serial>``,
-``linux/<host>``, and whatever follows the name of another kind."""
+``linux/<host>``, ``operator/<root>/<process>``, and whatever follows the name of another kind."""
 
 Token = int
 """The number of one lease on a target. 0 stands for "not leased yet"."""
@@ -65,6 +65,8 @@ class AgentKind(Term):
     """Works on one Android device."""
     LINUX = "linux"
     """Works in one shell."""
+    OPERATOR = "operator"
+    """Works where there is a picture, and sees nothing else."""
 
 
 def agent_kind(address: str) -> str:

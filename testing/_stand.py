@@ -177,7 +177,7 @@ def supervised(
         return answers[done] if done < len(answers) else {"Status": "FINISH"}
 
     model = FunctionModel(decide)
-    models = dict.fromkeys((AgentKind.APP.value, AgentKind.MOBILE.value, AgentKind.LINUX.value), model)
+    models = {kind.value: model for kind in AgentKind if kind is not AgentKind.HOST}
     with _started(case, models, clock, journal={"path": journal, "durability": "process"}, **given) as supervisor:
         yield Worker(supervisor, server_of(supervisor, case), case.target, seen)
 

@@ -50,7 +50,7 @@ TESTING_MAY_IMPORT = {
 SURFACE_MAY_IMPORT = {"messages", "runtime", "servers"}
 """`callboard.surface` is what surfaces of others are written with; nothing of ours imports it."""
 
-AGENTS = {"agent", "host", "app", "mobile", "linux", "blackboard"}
+AGENTS = {"agent", "host", "app", "mobile", "linux", "operator", "blackboard"}
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def test_a_tests_name_has_at_most_seventy_characters():
 
 
 def test_no_agent_imports_another_agent():
-    kinds = {"host", "app", "mobile", "linux"}
+    kinds = {"host", "app", "mobile", "linux", "operator"}
     agents = {f"callboard.actors.{kind}" for kind in kinds}
     against = [str(found) for found in our_imports() if {found.importer, found.imported} <= agents]
     assert against == []

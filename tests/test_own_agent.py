@@ -47,7 +47,7 @@ def test_a_host_agent_sees_and_assigns_a_target_for_each_kind(own):
         seen.extend((target.id, target.address) for target in request.observation.targets)
         return {"Status": "ASSIGN", "ControlText": f"editor:{memo.id}", "Current Sub-Task": "greet"}
 
-    models = {"host": FunctionModel(host), "editor": FunctionModel(own.model)}
+    models = {"host": FunctionModel(host), "app": FunctionModel(host), "editor": FunctionModel(own.model)}
     with Supervisor.start(agents=[own.EDITOR], models=models, servers=[own.Memos(memo)]) as supervisor:
         result = supervisor.submit(Task(request="greet")).result(PATIENCE)
     assert seen == [("memo:one", "app/memo/one"), ("editor:memo:one", "editor/memo/one")]

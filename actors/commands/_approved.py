@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from callboard.messages import Action, Address, Observation, Target
@@ -16,8 +16,8 @@ IDENTITY = ("title", "process", "url")
 class Approved:
     """Approvals that are remembered, by task: the same tool, target and arguments. Thread-safe.
 
-    The target includes which window it was, and the control that was meant: another one that has its id by now is not
-    approved.
+    The target includes which window it was, and the control that was meant, or stood at the point that was: another one
+    that has its id, or its place, by now is not approved.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,10 @@ class Approved:
 
 def _key(agent: Address, target: Target | None, action: Action, seen: Observation | None) -> str:
     control = seen.control(action.control) if seen is not None and action.control is not None else None
-    meant = [control.id, control.name, control.kind] if control is not None else None
+    meant: Any = [control.id, control.name, control.kind] if control is not None else None
+    if action.points and seen is not None:  # the same point of another picture is another thing
+        there = [seen.at(x, y) for x, y in action.points]
+        meant = [each and [each.id, each.name, each.kind] for each in there] if all(there) else seen.fingerprint
     which = [seen.window.get(fact) for fact in IDENTITY] if seen is not None else None
     where = target.id if target is not None else None
     return json.dumps([agent, where, which, action.tool, action.arguments, meant], sort_keys=True)

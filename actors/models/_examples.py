@@ -169,11 +169,35 @@ _RUN_DONE = Example(
     },
 )
 
+_CLICK = Example(
+    'The subtask is "Switch the grid off", the picture shows an open menu View, with a tick beside its line Grid:',
+    {
+        "Observation": "The menu View is open; its line Grid, around x 64 and y 118, has a tick.",
+        "Thought": "The grid is on. A click on that line switches it off.",
+        "Decision": {
+            "Plan": ["Click on Grid"],
+            "Status": "CONTINUE",
+            "Actions": [{"action": "click_at", "x": 64, "y": 118}],
+        },
+        "Comment": "I click on Grid.",
+    },
+)
+_CLICKED = Example(
+    "The menu is closed, and the picture shows no grid any more:",
+    {
+        "Observation": "There is no grid any more.",
+        "Thought": "The subtask asks for no grid. Nothing is left to do.",
+        "Decision": {"Plan": [], "Status": "FINISH", "Result": None},
+        "Comment": "The grid is off.",
+    },
+)
+
 EXAMPLES: dict[str, tuple[Example, ...]] = {
     AgentKind.HOST: (_ASSIGN, _NEXT, _HOST_DONE),
     AgentKind.APP: (_READ, _READ_DONE, _WRITE, _MORE, _WRITE_DONE),
     AgentKind.MOBILE: (_TOUCH, _TOUCH_DONE),
     AgentKind.LINUX: (_RUN, _RUN_DONE),
+    AgentKind.OPERATOR: (_CLICK, _CLICKED),
 }
 """Two to five for each kind."""
 

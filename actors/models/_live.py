@@ -69,6 +69,10 @@ class LiveModel(Model):
         Raises:
             ModelError: If there is no answer: the provider refuses, can't be reached, or the model does.
         """
+        if request.is_operator and not self._pictures:
+            where = f"providers.{self.name.partition(':')[0]}.pictures"
+            msg = f"{self.name} is shown no pictures, and an operator sees nothing else: if it can see, set {where}"
+            raise ModelError(msg)
         told = self._told(request)
         schema = self._schema(told)
         prompt = self._prompt(told, schema)
@@ -264,9 +268,9 @@ class LiveModel(Model):
         """Say what is wrong with an answer that no schema kept from it; whether it is one at all is checked later."""
         try:
             response = read_response(request.kind, content)
+            found, most = len(response.decided_actions()), self._settings.actions
         except InvalidAnswerError:
             return ""
-        found, most = len(response.decided_actions()), self._settings.actions
         if found > most:
             what = "action is" if most == 1 else "actions are"
             return f"the answer has {found} actions, and at most {most} {what} taken at a time"

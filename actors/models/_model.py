@@ -96,6 +96,11 @@ class ModelRequest:
         """Whether a HostAgent asks; all other kinds work on a target."""
         return self.kind == AgentKind.HOST
 
+    @property
+    def is_operator(self) -> bool:
+        """Whether an operator asks: it sees a picture, and nothing of what is in it in words."""
+        return self.kind == AgentKind.OPERATOR
+
 
 class ModelAnswer(Value):
     """A model's answer, not yet checked, and what it took."""

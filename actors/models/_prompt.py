@@ -13,7 +13,7 @@ from callboard.actors.models._manual import not_now
 from callboard.actors.models._references import References
 from callboard.actors.models._schema import offered_tools, own_steps
 from callboard.actors.models._system import system_of
-from callboard.messages import Board, TargetKind
+from callboard.messages import AgentKind, Board, TargetKind, agent_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -77,14 +77,23 @@ def prompt_of(
             *_references(request, named),
         )
     )
-    picture = request.observation.annotated or request.observation.picture if pictures else None
-    shown: tuple[str | bytes, ...] = () if picture is None else ("The picture shows the same:", picture)
+    seen = request.observation
+    picture = (None if request.is_operator else seen.annotated) or seen.picture if pictures else None
+    shown: tuple[str | bytes, ...] = () if picture is None else (_pictured(request), picture)
     shown += tuple(_answered(request)) if pictures else ()
     after = "\n\n".join(ending(request, short=short))
     if actions is not None:
         after += f" Put at most {actions} action{'' if actions == 1 else 's'} into it."
     summarised, dropped = left.summarised + history.summarised, left.dropped + history.dropped
     return Prompt(system_of(request), (before, *shown, after), summarised, dropped)
+
+
+def _pictured(request: ModelRequest) -> str:
+    """Say what a picture is; who points at it has to know how large it is."""
+    size = request.observation.picture_size
+    if not request.is_operator or size is None:
+        return "The picture shows the same:"
+    return f"The picture has {size[0]} x {size[1]} pixels; x counts from its left edge, y from its upper one:"
 
 
 def _answered(request: ModelRequest) -> Iterator[str | bytes]:
@@ -150,6 +159,10 @@ def _seen(request: ModelRequest) -> Iterator[str]:
         lines.append(f"{request.target.kind.value} {written(request.target.name)}")
     if seen.window:
         lines.append(cut(written(seen.window), room // 4))
+    if request.is_operator:
+        lines.append("the picture below" if seen.picture is not None else "no picture: nothing can be pointed at now")
+        yield "## What you see now\n\n" + fenced("\n".join(lines))
+        return
     controls = [_control(label, control) for label, control in labelled(seen.controls).items()]
     if controls:
         lines += ["controls:", *_bounded(controls, room if not seen.text else room // 2)]
@@ -189,7 +202,12 @@ def _target(label: str, target: Target, started: Mapping[str, str]) -> str:
         TargetKind.WINDOW: f"open in {written(started.get(root, root))}",
         TargetKind.APPLICATION: "to make something new",
     }
-    return f"- {written(label)}: {what.get(target.kind, target.kind)}{_taken(target)}{at}"
+    how = ", by its picture alone: for what its other agent can't do" if _for_operator(target) else ""
+    return f"- {written(label)}: {what.get(target.kind, target.kind)}{how}{_taken(target)}{at}"
+
+
+def _for_operator(target: Target) -> bool:
+    return agent_kind(target.address) == AgentKind.OPERATOR
 
 
 def _taken(target: Target) -> str:

@@ -16,9 +16,11 @@ from pydantic import (
     Field,
     JsonValue,
     ValidationError,
+    field_validator,
     model_validator,
 )
 
+from callboard.actors.models._computer_use import as_function, tool_call
 from callboard.messages import Action, AgentKind, AskedQuestion, ControlRef, InvalidAnswerError
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def _names(*names: str) -> AliasChoices:
     return AliasChoices(*names)
 
 
-def _listed(value: object) -> object:
+def _list_of(value: object) -> list[object]:
     """Take one object where a list is meant, and nothing where there is none."""
     if value is None or value in ({}, ""):
         return []
@@ -146,15 +148,15 @@ class AgentResponse(_Response):
     observation: Words = Field(default="", validation_alias=_names("Observation", "observation"))
     thought: Words = Field(default="", validation_alias=_names("Thought", "thought"))
     comment: Words = Field(default="", validation_alias=_names("Comment", "comment", "Message", "message"))
-    plan: Annotated[list[Words], BeforeValidator(_listed)] = Field(
+    plan: Annotated[list[Words], BeforeValidator(_list_of)] = Field(
         default_factory=list, validation_alias=_names("Plan", "plan")
     )
     status: Words = Field(default="", validation_alias=_names("Status", "status"))
-    questions: Annotated[list[Annotated[QuestionResponse, BeforeValidator(_question)]], BeforeValidator(_listed)] = (
+    questions: Annotated[list[Annotated[QuestionResponse, BeforeValidator(_question)]], BeforeValidator(_list_of)] = (
         Field(default_factory=list, validation_alias=_names("Questions", "questions", "Question", "question"))
     )
     result: JsonValue = Field(default=None, validation_alias=_names("Result", "result"))
-    actions: Annotated[list[ActionResponse], BeforeValidator(_listed)] = Field(
+    actions: Annotated[list[ActionResponse], BeforeValidator(_list_of)] = Field(
         default_factory=list,
         validation_alias=_names("Actions", "actions", "ActionList", "action_list", "Action", "action"),
     )
@@ -201,7 +203,7 @@ class HostResponse(AgentResponse):
 class AppResponse(AgentResponse):
     """An AppAgent's answer."""
 
-    reannotate: Annotated[list[Words], BeforeValidator(_listed)] = Field(
+    reannotate: Annotated[list[Words], BeforeValidator(_list_of)] = Field(
         default_factory=list, validation_alias=_names("ControlReannotate", "control_reannotate", "reannotate")
     )
 
@@ -214,11 +216,30 @@ class LinuxResponse(AgentResponse):
     """A LinuxAgent's answer."""
 
 
+class OperatorResponse(AgentResponse):
+    """An operator's answer: each of its actions says what is done at which point of the picture."""
+
+    @field_validator("actions", mode="before")
+    @classmethod
+    def _as_functions(cls, value: object) -> list[object]:
+        return [as_function(said) for said in _list_of(value)]
+
+    def decided_actions(self) -> tuple[Action, ...]:
+        """Give the tool calls; what only looks again is none.
+
+        Raises:
+            InvalidAnswerError: If an action's arguments do not fit it.
+        """
+        calls = (tool_call(said.tool, said.arguments) for said in super().decided_actions())
+        return tuple(call for call in calls if call is not None)
+
+
 RESPONSES: dict[str, type[AgentResponse]] = {
     AgentKind.HOST: HostResponse,
     AgentKind.APP: AppResponse,
     AgentKind.MOBILE: MobileResponse,
     AgentKind.LINUX: LinuxResponse,
+    AgentKind.OPERATOR: OperatorResponse,
 }
 """The schema of each kind of agent that ships."""
 

@@ -7,8 +7,10 @@ how much a schema may hold, and how many values are enumerated in all of it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.models._computer_use import SCREENSHOT, argument_forms
 from callboard.actors.models._labels import labelled
 from callboard.actors.models._references import References, fitting
 from callboard.actors.models._strict import FREE, LooseError, few, object_of, or_null, or_one_of, plain, strict, values
@@ -106,8 +108,9 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
     """Give the statuses that make sense now: all that are legal, but those that could only be a guess.
 
     A HostAgent has to have a target to ASSIGN to, and can't FINISH with a subtask that did not. An AppAgent that did
-    nothing needs no second look, nor does one that sees no control; and it can't FINISH if it could have read first: it
-    has seen the names of the controls, and not what is in them. Where nobody answers questions, none can be asked.
+    nothing needs no second look, nor does one that sees no control, and an operator has an action for that; and it
+    can't FINISH if it could have read first: it has seen the names of the controls, and not what is in them. Where
+    nobody answers questions, none can be asked.
     """
     guesses = set() if request.attended and not _unheard(request) else {"PENDING"}
     if request.is_host:
@@ -117,7 +120,7 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
     if request.kind == AgentKind.APP and not _acted(request):
         reads = any(tool.effect is Effect.READ for tool in offered_tools(request))
         guesses |= {"SCREENSHOT", "FINISH"} if reads else {"SCREENSHOT"}
-    guesses |= set() if request.observation.controls else {"SCREENSHOT"}
+    guesses |= set() if request.observation.controls and not request.is_operator else {"SCREENSHOT"}
     return tuple(status for status in request.statuses if status not in guesses) or request.statuses
 
 
@@ -209,15 +212,30 @@ class _Forms:
             named = {"type": "string", "enum": [tool.name for tool in self._tools]}
             return object_of({"Function": named, "ControlText": or_null(self._control), "Args": FREE})
         forms = [self._action(tool) for tool in self._tools]
+        if self._request.is_operator:
+            forms.append(object_of({"action": {"type": "string", "enum": [SCREENSHOT]}}))
         return forms[0] if len(forms) == 1 else {"anyOf": forms}
 
     def _action(self, tool: ToolInfo) -> Schema:
+        form = argument_forms(tool.name) if self._request.is_operator else None
+        if form is not None:
+            return self._computer_use(tool, form)
         properties: Schema = {"Function": {"type": "string", "enum": [tool.name]}}
         if takes_control(tool) and self._request.observation.controls:
             control = self._control_of(tool)
             properties["ControlText"] = control if needs_control(tool) else or_null(control)
         properties["Args"] = self._arguments(tool)
         return object_of(properties)
+
+    def _computer_use(self, tool: ToolInfo, form: Schema) -> Schema:
+        """An operator's action: its arguments stand beside its name, as far as the target's tool takes them."""
+        own = tool.schema.get("properties", {})
+        given = {name: part for name, part in form["properties"].items() if name in own}
+        required = [name for name in form["required"] if name in given]
+        arguments = self._arguments(replace(tool, schema={**form, "properties": given, "required": required}))
+        named = {"action": {"type": "string", "enum": [tool.name]}}
+        made = object_of({**named, **arguments["properties"]})
+        return {**made, "required": ["action", *arguments["required"]]}
 
     def _control_of(self, tool: ToolInfo) -> Schema:
         """The controls that a tool acts on: those of its kinds."""

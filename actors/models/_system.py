@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from callboard.actors.models._computer_use import SCREENSHOT
 from callboard.actors.models._examples import examples
 from callboard.actors.models._fence import CLOSE, OPEN, written
 from callboard.actors.models._manual import manual
@@ -55,6 +56,11 @@ _PARTS = {
     "Questions": "what you must know, each with the possible answers, if those are few.",
 }
 
+_COMPUTER_USE = (
+    "what you do, in order. Each has an action (the tool), and beside it the tool's arguments, only those that you "
+    "need; null is the same as left out."
+)
+
 _RESULTS: dict[str, str] = {
     AgentKind.HOST: "what the request asked to be told, in words; null if it asked for a deed.",
     AgentKind.APP: "what you hand over: for data that you read, the reference to it (${steps.…}), never in words; to a "
@@ -74,7 +80,8 @@ def system_of(request: ModelRequest) -> str:
 
 def _tools(request: ModelRequest) -> Iterator[str]:
     if request.tools:
-        yield f"## Tools\n\nThere are these, and no others:\n\n{manual(request.tools)}"
+        look = f"\n- {SCREENSHOT}: Look again, and do nothing." if request.is_operator else ""
+        yield f"## Tools\n\nThere are these, and no others:\n\n{manual(request.tools)}{look}"
     if request.granted:
         lines = (f"- ${{secret:{name}}}: {'; '.join(places)}" for name, places in request.granted)
         yield (
@@ -95,6 +102,7 @@ def _status(kind: str, status: str) -> str:
 
 def _answer(request: ModelRequest) -> Iterator[str]:
     meanings = {**_PARTS, "Result": _RESULTS.get(request.kind, _RESULT)}
+    meanings |= {"Actions": _COMPUTER_USE} if request.is_operator else {}
     parts = parts_of(request)
     used = dict.fromkeys(key for keys in parts.values() for key in keys)
     belongs = {key: " or ".join(status for status, keys in parts.items() if key in keys) for key in used}

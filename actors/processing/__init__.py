@@ -1,7 +1,7 @@
 """Level 2, how: the four phases, their middleware, and each agent's strategies."""
 
 from callboard.actors.processing._action_list import SOMEBODY
-from callboard.actors.processing._agents import AGENTS, MACHINES, ON_TARGET, pipeline
+from callboard.actors.processing._agents import AGENTS, MACHINES, ON_PICTURE, ON_TARGET, pipeline
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._asking import CallAsks, CallAsksNoMore
 from callboard.actors.processing._call_record import CallRecord
@@ -17,6 +17,7 @@ __all__ = [
     "AGENTS",
     "GONE",
     "MACHINES",
+    "ON_PICTURE",
     "ON_TARGET",
     "SOMEBODY",
     "Acted",

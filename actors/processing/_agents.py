@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from callboard.actors.models import AppResponse, HostResponse, LinuxResponse, MobileResponse
+from callboard.actors.models import AppResponse, HostResponse, LinuxResponse, MobileResponse, OperatorResponse
 from callboard.actors.processing._act import act, act_as_host
 from callboard.actors.processing._collect import collect_controls
 from callboard.actors.processing._decide import ask_model, follow_plan
+from callboard.actors.processing._operate import ask_by_picture
 from callboard.actors.processing._phases import Context, Services, Strategies
 from callboard.actors.processing._pipeline import Pipeline
 from callboard.actors.processing._remember import remember
@@ -20,6 +22,7 @@ from callboard.actors.states import (
     HostAgentStateManager,
     LinuxAgentStateManager,
     MobileAgentStateManager,
+    OperatorAgentStateManager,
 )
 from callboard.messages import AgentKind
 
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
 ON_TARGET = Strategies(collect=collect_controls, decide=ask_model, act=act, remember=remember)
 """How an agent works on one target."""
+
+ON_PICTURE = replace(ON_TARGET, decide=ask_by_picture)
+"""How one does that sees the target's picture alone."""
 
 AGENTS: Mapping[str, AgentSpec] = {
     AgentKind.HOST: AgentSpec(
@@ -44,6 +50,9 @@ AGENTS: Mapping[str, AgentSpec] = {
     ),
     AgentKind.LINUX: AgentSpec(
         name=AgentKind.LINUX, machine=LinuxAgentStateManager, strategies=ON_TARGET, response=LinuxResponse
+    ),
+    AgentKind.OPERATOR: AgentSpec(
+        name=AgentKind.OPERATOR, machine=OperatorAgentStateManager, strategies=ON_PICTURE, response=OperatorResponse
     ),
 }
 """The kinds of agents that ship, by name; a supervisor may be given more."""

@@ -10,7 +10,7 @@ from callboard.config import REFERENCE
 from callboard.messages import Action, ControlRef, Decision, FailedSubtaskError, InvalidAnswerError, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -41,6 +41,7 @@ def decision_of(context: Context, run: Run, observation: Observation, answer: Mo
     wished = (_filled(action, references) for action in response.decided_actions())
     found = (_action(context, run, labels, action) for action in wished)
     actions = tuple(action.model_copy(update={"program": answer.program}) for action in found)
+    _check_points(actions, observation.picture_size)
     target = subtask = None
     if isinstance(response, HostResponse) and status == "ASSIGN":
         target = _target(response, observation)
@@ -86,6 +87,25 @@ def _status(response: AgentResponse, context: Context, run: Run, offered: tuple[
             raise FailedSubtaskError(msg + why)
         raise InvalidAnswerError(msg)
     return status
+
+
+def _check_points(actions: Sequence[Action], size: tuple[int, int] | None) -> None:
+    """Refuse an action that points at nothing of the picture.
+
+    Raises:
+        InvalidAnswerError: If one does, or there is no picture.
+    """
+    for action in actions:
+        if action.points and size is None:
+            msg = f"{action.tool}: there is no picture now, so that nothing can be pointed at"
+            raise InvalidAnswerError(msg)
+        for x, y in action.points:
+            if size is not None and not (0 <= x < size[0] and 0 <= y < size[1]):
+                msg = (
+                    f"{action.tool}: the point {x}, {y} is not in the picture, which has {size[0]} x {size[1]} pixels: "
+                    f"x is 0 to {size[0] - 1}, and y 0 to {size[1] - 1}"
+                )
+                raise InvalidAnswerError(msg)
 
 
 def _reannotated(response: AppResponse, labels: Labels) -> tuple[str, ...]:

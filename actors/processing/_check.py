@@ -34,7 +34,7 @@ class Recheck:
         self.latest = None
         control = None if action.control is None else self._observation.control(action.control)
         if control is None or self._context.is_host:
-            return ""
+            return await self._pointed(action) if action.points else ""
         what = f"{control.kind} {control.id} ({control.name})"
         try:
             self.latest = self._last = await snapshot(self._context, self._run, self._last)
@@ -44,6 +44,26 @@ class Recheck:
             return _problem(what, await on_lane(self._context, server, target, find))
         except ToolError as error:
             return f"{what} can't be seen any more: {error}"
+
+    async def _pointed(self, action: Action) -> str:
+        """Say why an action must not run that points: something else stands at a point than when it was decided on.
+
+        Where a surface does not tell the places of its controls, nobody knows.
+        """
+        try:
+            self.latest = self._last = await snapshot(self._context, self._run, self._last)
+        except ToolError as error:
+            return f"nothing can be seen any more: {error}"
+        if not any(control.box for control in self._last.controls):
+            return ""
+        for x, y in action.points:
+            if _who(self._observation.at(x, y)) != _who(self._last.at(x, y)):
+                return f"the picture changed: something else is at {x}, {y} by now; nothing was done"
+        return ""
+
+
+def _who(control: Control | None) -> tuple[str, ...]:
+    return () if control is None else (control.id, control.name, control.kind)
 
 
 def _problem(what: str, now: Control | None) -> str:

@@ -120,6 +120,11 @@ class Context:
         """Whether the agent is a HostAgent; all other kinds work on a target."""
         return self.kind == AgentKind.HOST
 
+    @property
+    def is_operator(self) -> bool:
+        """Whether the agent is an operator: its model sees the target's picture, and no list of controls."""
+        return self.kind == AgentKind.OPERATOR
+
     def tell(self, name: EventName, run: Run, **data: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
         """Emit an event about a step, with where it happened."""
         self.services.stream.emit(

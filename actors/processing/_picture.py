@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands import secrets_named
 from callboard.actors.pictures import Drawn, PictureError, draw, require_pillow
-from callboard.messages import Box, Look, Observation, SettingsError
+from callboard.messages import Action, Box, Look, Observation, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from callboard.actors.commands import BoundTool
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
-    from callboard.messages import Action, Control
+    from callboard.messages import Control
+
+    Strokes = Sequence[Sequence[tuple[int, int]]]
 
 SHOWN = Look()
 """A look that the agent decides on, at a surface without pictures."""
@@ -70,11 +72,13 @@ async def _pictured(context: Context, run: Run, look: Look, seen: Observation, r
     private |= {control.id for control in seen.controls if shown.get(control.id) != control}
     masked = [each for each in seen.controls if each.visible and (each.id in private or PASSWORD in each.states)]
     chosen = [each for each in redacted.controls if each.id in look.annotate] or redacted.controls
+    if context.is_operator:
+        chosen = ()  # its model sees the picture as it is, and people the points that are meant
     labels = {each.id: each.box for each in chosen if each.box is not None and each.visible}
     try:
         picture = _coverable(seen, redacted, masked, look)
         boxes = [each.box for each in masked if each.box is not None]
-        drawing = functools.partial(_drawn, picture, boxes, labels)
+        drawing = functools.partial(_drawn, picture, boxes, labels, _strokes(run))
         clean, annotated = await _off_loop(context, run, drawing)
         return redacted.model_copy(update={"picture": clean, "annotated": annotated})
     except PictureError as error:
@@ -87,14 +91,14 @@ def _off_loop(context: Context, run: Run, drawing: Callable[[], Drawn]) -> Await
     return context.services.lanes.run(f"pictures/{run.assign.address}", drawing)
 
 
-def _drawn(picture: bytes, masked: list[Box], labels: dict[str, Box]) -> Drawn:
+def _drawn(picture: bytes, masked: list[Box], labels: dict[str, Box], strokes: Strokes) -> Drawn:
     try:
         require_pillow("blacking out what must not be seen in a picture")
     except SettingsError as error:
         if masked:
             raise PictureError(str(error)) from error
         return Drawn(picture, None)
-    return draw(picture, masked, labels)
+    return draw(picture, masked, labels, strokes)
 
 
 def _coverable(seen: Observation, redacted: Observation, masked: list[Control], look: Look) -> bytes:
@@ -143,15 +147,24 @@ def _named(run: Run) -> tuple[str, ...]:
 
 def meant_of(run: Run) -> list[str]:
     """Give the ids of the controls that a person is asked about; empty where nobody is asked."""
+    return [action.control.id for action in _meant(run) if action.control is not None]
+
+
+def _strokes(run: Run) -> Strokes:
+    """Give the points that a person is asked about, those of each action together."""
+    return [action.points for action in _meant(run) if action.points]
+
+
+def _meant(run: Run) -> tuple[Action, ...]:
+    """Give the actions that a person is asked about."""
     if run.unfinished is not None:
         intent = run.unfinished.intent
-        return [intent.control.id] if intent is not None and intent.control is not None else []
-    actions: tuple[Action, ...] = ()
+        if intent is None:
+            return ()
+        return (Action(tool=intent.tool, arguments=intent.arguments, control=intent.control),)
     if run.status == "CONFIRM":
-        actions = run.held
-    elif run.status == "PENDING" and run.records:
-        actions = run.records[-1].decision.actions
-    return [action.control.id for action in actions if action.control is not None]
+        return run.held
+    return run.records[-1].decision.actions if run.status == "PENDING" and run.records else ()
 
 
 async def picture_before(context: Context, run: Run, now: Observation) -> bytes | None:
@@ -167,7 +180,8 @@ async def picture_before(context: Context, run: Run, now: Observation) -> bytes 
     meant = meant_of(run)
     chosen = {each.id: each.box for each in then.controls if each.id in meant and each.box is not None}
     try:
-        clean, annotated = await _off_loop(context, run, functools.partial(_drawn, then.picture, [], chosen))
+        drawing = functools.partial(_drawn, then.picture, [], chosen, _strokes(run))
+        clean, annotated = await _off_loop(context, run, drawing)
     except PictureError:  # it was taken while Pillow was not there to tell that it is damaged
         return None
     return annotated or clean

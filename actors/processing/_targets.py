@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.processing._collect import digest, on_lane
 from callboard.actors.processing._picture import presentable
 from callboard.actors.servers import Server
-from callboard.messages import Control, Look, Observation, encodable, reason_of
+from callboard.messages import Control, Look, Observation, agent_kind, encodable, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ async def collect_targets(context: Context, run: Run) -> Observation:
         except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
             notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
     task_id, secrets = run.assign.task_id, context.services.secrets
-    offers = (each for target in targets for each in target.offers(context.services.agents))
+    offers = (each for target in targets for each in _offers(context, target))
     targets = [target for target in offers if target.open_to(task_id, run.assign.session)]
     hidden = [target for target in targets if secrets.in_target(task_id, target)]
     if hidden:
@@ -39,6 +39,15 @@ async def collect_targets(context: Context, run: Run) -> Observation:
     offered = context.services.toolbox.offered(targets)
     seen = offered.model_copy(update={"fingerprint": fingerprint, "notes": (*notes, *run.notes)})
     return await _with_desktops(context, run, secrets.redact(task_id, seen))
+
+
+def _offers(context: Context, target: Target) -> tuple[Target, ...]:
+    """Give the targets that agents see of one, without kinds that have no model where another kind has one.
+
+    Where none has, assigning a subtask says which model is to be set.
+    """
+    found = target.offers(context.services.agents)
+    return tuple(each for each in found if agent_kind(each.address) in context.services.models) or found
 
 
 async def _with_desktops(context: Context, run: Run, seen: Observation) -> Observation:

@@ -54,6 +54,7 @@ from callboard.actors.states._mobile import (
     NoneMobileAgentState,
 )
 from callboard.actors.states._notes import NOBODY, said_by_people, see
+from callboard.actors.states._operator import OperatorAgentStateManager
 from callboard.actors.states._run import GO_ON, STOP, STOPPED, WAS_DONE, WAS_NOT_DONE, Applied, Run, memory_key, unique
 from callboard.actors.states._unfinished import OnTheWay, Unfinished
 
@@ -103,6 +104,7 @@ __all__ = [
     "NoneMobileAgentState",
     "NoneState",
     "OnTheWay",
+    "OperatorAgentStateManager",
     "PendingAppAgentState",
     "PendingHostAgentState",
     "PendingState",

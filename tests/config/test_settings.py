@@ -168,6 +168,7 @@ def test_a_model_is_found_by_kind_of_agent(write):
         AgentKind.APP: "scripted:a.yaml",
         AgentKind.MOBILE: None,
         AgentKind.LINUX: None,
+        AgentKind.OPERATOR: None,
     }
 
 
@@ -501,19 +502,19 @@ def test_every_default_span_of_time_is_finite(name):
 
 
 def test_a_further_kind_is_a_key_only_where_it_is_known(write):
-    path = write("models: {operator: 'scripted:a.yaml'}\nprompts: {operator: mine.md}")
-    loaded = Settings.load(path, kinds=["operator"])
-    assert loaded.models.of("operator") == "scripted:a.yaml"
-    assert loaded.prompts.of("operator") == Path("mine.md")
-    with pytest.raises(SettingsError, match=r"models\.operator: unknown key; known are host, app"):
+    path = write("models: {clerk: 'scripted:a.yaml'}\nprompts: {clerk: mine.md}")
+    loaded = Settings.load(path, kinds=["clerk"])
+    assert loaded.models.of("clerk") == "scripted:a.yaml"
+    assert loaded.prompts.of("clerk") == Path("mine.md")
+    with pytest.raises(SettingsError, match=r"models\.clerk: unknown key; known are host, app"):
         Settings.load(path)
-    with pytest.raises(SettingsError, match=r"models\.operator: unknown key; did you mean 'operater'\?"):
-        Settings.load(path, kinds=["operater"])
+    with pytest.raises(SettingsError, match=r"models\.clerk: unknown key; did you mean 'clerc'\?"):
+        Settings.load(path, kinds=["clerc"])
 
 
 def test_a_mistyped_kind_is_refused_with_the_nearest_one(write):
     with pytest.raises(SettingsError, match=r"models\.hots: unknown key; did you mean 'host'\?"):
-        Settings.load(write("models: {hots: 'scripted:a.yaml'}"), kinds=["operator"])
+        Settings.load(write("models: {hots: 'scripted:a.yaml'}"), kinds=["clerk"])
 
 
 @pytest.mark.parametrize("section", ["mcpServers", "surfaces"])

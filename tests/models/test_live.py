@@ -12,7 +12,7 @@ from callboard.actors.models import _live, named_models
 from callboard.actors.models._rate import RateLimit
 from callboard.messages import AgentKind, ModelError, Observation, SettingsError
 from callboard.testing import MemoryServer, VirtualClock
-from support import PATIENCE, Unread, action, full_answer
+from support import PATIENCE, PNG, Unread, action, full_answer
 
 
 @pytest.fixture(autouse=True)
@@ -500,3 +500,22 @@ async def test_what_a_server_does_not_count_is_estimated_and_has_no_list_price(p
     assert given.input_tokens > 300
     assert given.output_tokens > 10
     assert given.cost == cost
+
+
+async def test_an_operator_needs_a_model_that_sees(provider, asks):
+    providers = {"local": {"url": provider.url, "pictures": False}}
+    model = named_models(Settings(models={"operator": "local:small"}, providers=providers))[AgentKind.OPERATOR]
+    with pytest.raises(ModelError, match=r"local:small is shown no pictures, .* set providers\.local\.pictures"):
+        await model.answer(asks(kind=AgentKind.OPERATOR))
+    await model.close()
+    assert provider.requests == []
+
+
+async def test_an_operators_action_that_does_not_fit_is_an_answer_all_the_same(provider, asks):
+    answer = {"Status": "CONTINUE", "Actions": [{"action": "click_at", "x": 1}]}
+    provider.says(answer)
+    settings = Settings(models={"operator": "local:small"}, providers={"local": {"url": provider.url}})
+    model = named_models(settings)[AgentKind.OPERATOR]
+    given = await model.answer(asks(kind=AgentKind.OPERATOR, observation=Observation(picture=PNG)))
+    await model.close()
+    assert (given.cut, json.loads(given.content)) == ("", answer)

@@ -71,7 +71,7 @@ def test_a_script_is_named_from_the_folder_of_the_settings(script):
 
 
 def test_a_name_that_is_given_twice_is_one_model(script):
-    names = dict.fromkeys(("host", "app", "mobile", "linux"), f"scripted:{script}")
+    names = dict.fromkeys(map(str, AgentKind), f"scripted:{script}")
     models = named_models(Settings(models=Models(**names)))
     assert models.keys() == set(AgentKind)
     assert len({id(model) for model in models.values()}) == 1

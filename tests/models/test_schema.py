@@ -77,7 +77,8 @@ WORKING = [
 @pytest.mark.parametrize(("kind", "status"), WORKING)
 def test_the_status_is_one_of_those_that_the_table_offers(asks, kind, status):
     schema = answer_schema(asked(asks, kind, status))
-    assert list(decision_forms(schema)) == list(MACHINES[kind].offered(status))
+    looks = {"SCREENSHOT"} if kind == AgentKind.OPERATOR else set()  # an operator has an action for that
+    assert list(decision_forms(schema)) == [each for each in MACHINES[kind].offered(status) if each not in looks]
 
 
 @pytest.mark.parametrize(("kind", "status"), WORKING)

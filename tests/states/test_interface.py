@@ -10,6 +10,7 @@ from callboard.actors.app import AppAgent
 from callboard.actors.host import HostAgent
 from callboard.actors.linux import LinuxAgent
 from callboard.actors.mobile import MobileAgent
+from callboard.actors.operator import OperatorAgent
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import AppAgentStateManager, HostAgentStateManager, MobileAgentStateManager
 from callboard.messages import (
@@ -34,12 +35,14 @@ AGENTS = {
     AgentKind.APP: AppAgent,
     AgentKind.MOBILE: MobileAgent,
     AgentKind.LINUX: LinuxAgent,
+    AgentKind.OPERATOR: OperatorAgent,
 }
 ADDRESSES = {
     AgentKind.HOST: "host/t",
     AgentKind.APP: "app/memo/one",
     AgentKind.MOBILE: "mobile/emulator",
     AgentKind.LINUX: "linux/local",
+    AgentKind.OPERATOR: "operator/memo/one",
 }
 
 # What the state asks of level 2, whether the round and the subtask end there, and who has the next word.
@@ -66,6 +69,7 @@ EXPECTED = {
     (AgentKind.LINUX, "FAIL"): ("capture", True, True, SELF),
     (AgentKind.LINUX, "FINISH"): (None, True, True, HOST),
 }
+EXPECTED |= {(AgentKind.OPERATOR, status): found for (kind, status), found in EXPECTED.items() if kind == AgentKind.APP}
 EVERY_STATE = pytest.mark.parametrize(("kind", "status"), EXPECTED)
 
 

@@ -29,8 +29,14 @@ from callboard.messages import (
     StepFailed,
 )
 
-HOST, APP, MOBILE, LINUX = AgentKind.HOST, AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX
-ADDRESSES = {HOST: "host/t", APP: "app/memo/one", MOBILE: "mobile/emulator", LINUX: "linux/local"}
+HOST, APP, MOBILE, LINUX, OPERATOR = AgentKind
+ADDRESSES = {
+    HOST: "host/t",
+    APP: "app/memo/one",
+    MOBILE: "mobile/emulator",
+    LINUX: "linux/local",
+    OPERATOR: "operator/memo/one",
+}
 STATES = [(kind, status) for kind, machine in MACHINES.items() for status in machine.transitions]
 WORKING = [(kind, status) for kind, status in STATES if status in {"CONTINUE", "SCREENSHOT"}]
 ASKING = [(kind, status) for kind, status in STATES if status in {"PENDING", "CONFIRM"}]
@@ -73,8 +79,8 @@ ASSIGN = Assign(task_id="t", run_id="t/1", address="app/memo/one", request="writ
 CLAIMS = [
     *((kind, "FINISH") for kind in AgentKind),
     (HOST, "ASSIGN"),
-    *((kind, said) for kind in (HOST, APP) for said in ("CONFIRM", "PENDING")),
-    (APP, "SCREENSHOT"),
+    *((kind, said) for kind in (HOST, APP, OPERATOR) for said in ("CONFIRM", "PENDING")),
+    *((kind, "SCREENSHOT") for kind in (APP, OPERATOR)),
 ]
 
 
@@ -148,7 +154,7 @@ def test_in_continue_the_models_status_is_followed_with_its_outcome(kind, said, 
     assert ending(decide(kind, context)) == (said, By.MODEL, MEANT.get(said))
 
 
-@pytest.mark.parametrize(("kind", "status"), [pair for pair in WORKING if pair[0] in {HOST, APP}])
+@pytest.mark.parametrize(("kind", "status"), [pair for pair in WORKING if pair[0] in {HOST, APP, OPERATOR}])
 def test_what_the_policy_holds_leads_to_confirm_whatever_the_model_said(kind, status, run, make):
     for said in MACHINES[kind].offered(status):
         context = run(status, address=ADDRESSES[kind]).apply(make.step(said, held=1, by_policy="rule 1"))
@@ -235,7 +241,7 @@ def test_the_same_step_again_after_the_model_was_told_leads_to_fail(kind, status
     assert decide(kind, told.apply(make.step("CONTINUE", "success"))) == NO_PROGRESS
 
 
-@pytest.mark.parametrize("kind", [HOST, APP])
+@pytest.mark.parametrize("kind", [HOST, APP, OPERATOR])
 def test_the_same_approved_step_after_the_model_was_told_leads_to_fail(kind, run, make):
     told = run("CONFIRM", address=ADDRESSES[kind], limits={"repeats": 2}, answer=APPROVED)
     for _ in range(2):
@@ -261,7 +267,7 @@ def test_screenshot_stays_while_the_model_names_controls_up_to_the_limit(step, t
     assert ending(decide(APP, context.apply(make.step(said, reannotate=named)))) == expected
 
 
-@pytest.mark.parametrize("kind", [HOST, APP])
+@pytest.mark.parametrize("kind", [HOST, APP, OPERATOR])
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
@@ -285,7 +291,7 @@ def test_pending_goes_on_with_the_answer_or_its_absence(kind, message, expected,
         pytest.param(APP, DENIED, ("FINISH", By.TIMEOUT, Outcome.REJECTED), id="app-expired-deny"),
         *(
             pytest.param(kind, message, expected, id=f"{kind}-{name}")
-            for kind in (HOST, APP)
+            for kind in (HOST, APP, OPERATOR)
             for name, message, expected in (
                 ("asked", REQUEST, None),
                 ("approved-but-not-run-yet", APPROVED, None),
@@ -300,7 +306,7 @@ def test_confirm_waits_for_a_verdict(kind, message, expected, run):
     assert ending(decide(kind, context)) == expected
 
 
-@pytest.mark.parametrize("kind", [HOST, APP])
+@pytest.mark.parametrize("kind", [HOST, APP, OPERATOR])
 @pytest.mark.parametrize(("answer", "by"), [(APPROVED, By.USER), (UNATTENDED, By.SYSTEM), (ALLOWED, By.SYSTEM)])
 def test_confirm_goes_on_once_the_approved_actions_ran(kind, answer, by, run, make):
     context = run("CONFIRM", address=ADDRESSES[kind]).apply(answer).apply(make.step("CONFIRM", "success"))

@@ -1,0 +1,147 @@
+"""The actions of an operator: click, move, drag, scroll, type, press, wait, and one more look."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from callboard.messages import Action, InvalidAnswerError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SCREENSHOT = "screenshot"
+"""The action that is no tool call: the next step looks anyway."""
+_Button = Literal["left", "middle", "right"]
+
+
+class _Action(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _AtPoint(_Action):
+    x: int
+    y: int
+
+
+class ClickAt(_AtPoint):
+    """Click a point."""
+
+    action: Literal["click_at"]
+    button: _Button = "left"
+    count: int = Field(default=1, ge=1, le=3)
+    modifiers: list[str] = Field(default_factory=list)
+
+
+class MoveTo(_AtPoint):
+    """Move the pointer to a point."""
+
+    action: Literal["move_to"]
+
+
+class DragAt(_AtPoint):
+    """Drag from one point to another."""
+
+    action: Literal["drag_at"]
+    to_x: int
+    to_y: int
+    button: _Button = "left"
+
+
+class ScrollAt(_AtPoint):
+    """Turn the wheel at a point, in steps; down and right are positive."""
+
+    action: Literal["scroll_at"]
+    dx: int = 0
+    dy: int = 0
+
+
+class TypeText(_Action):
+    """Type into what has the focus."""
+
+    action: Literal["type_text"]
+    text: str
+
+
+class PressKeys(_Action):
+    """Press one key, or several together: ``Return``, ``ctrl+s``."""
+
+    action: Literal["press_keys"]
+    keys: str
+
+
+class Wait(_Action):
+    """Wait, in seconds."""
+
+    action: Literal["wait"]
+    seconds: float = Field(ge=0)
+
+
+class Screenshot(_Action):
+    """Look again, and do nothing."""
+
+    action: Literal["screenshot"]
+
+
+OperatorAction = Annotated[
+    ClickAt | MoveTo | DragAt | ScrollAt | TypeText | PressKeys | Wait | Screenshot, Field(discriminator="action")
+]
+"""One action. The tag is the name of the tool that does it, and the other fields are its arguments."""
+
+_ADAPTER: TypeAdapter[OperatorAction] = TypeAdapter(OperatorAction)
+_FORMS: dict[str, dict[str, Any]] = {
+    form["properties"]["action"]["const"]: form for form in _ADAPTER.json_schema()["$defs"].values()
+}
+_ALSO = {
+    "click": "click_at",
+    "move": "move_to",
+    "drag": "drag_at",
+    "scroll": "scroll_at",
+    "type": "type_text",
+    "key": "press_keys",
+}
+"""Other names that models have for an action."""
+
+
+def argument_forms(tool: str) -> dict[str, Any] | None:
+    """Give the JSON Schema of an action's arguments; None for a tool that is none of an operator's actions."""
+    form = _FORMS.get(tool)
+    if form is None:
+        return None
+    properties = {name: part for name, part in form["properties"].items() if name != "action"}
+    required = [name for name in form["required"] if name != "action"]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def as_function(said: object) -> object:
+    """Write an action of an answer, ``{"action": "click_at", "x": 1, "y": 2}``, as the call of a tool."""
+    if not isinstance(said, dict):
+        return said
+    named = [key for key in said if str(key).casefold() == "action"]
+    if len(named) != 1 or not isinstance(said[named[0]], str):
+        return said
+    given = {name: value for name, value in said.items() if name != named[0]}
+    return {"Function": said[named[0]], "Args": given["Args"] if given.keys() == {"Args"} else given}
+
+
+def tool_call(tool: str, arguments: Mapping[str, Any]) -> Action | None:
+    """Make the tool call of an action; None for `SCREENSHOT`. Other tools keep their arguments as they are.
+
+    Raises:
+        InvalidAnswerError: If arguments are missing, unknown or of the wrong type.
+    """
+    name = tool.strip().casefold()
+    name = _ALSO.get(name, name)
+    if name not in _FORMS:
+        return Action(tool=tool, arguments=dict(arguments))
+    given = {key: value for key, value in arguments.items() if value is not None}
+    try:
+        action = _ADAPTER.validate_python({**given, "action": name})
+    except ValidationError as error:
+        problems = (f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
+        msg = f"{name}: {'; '.join(problems)}"
+        raise InvalidAnswerError(msg) from error
+    if isinstance(action, Screenshot):
+        return None
+    return Action(tool=name, arguments=action.model_dump(exclude={"action"}, exclude_unset=True))

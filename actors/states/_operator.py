@@ -1,0 +1,17 @@
+"""The operator's machine: the AppAgent's, with a registry of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from callboard.actors.states._app import AppAgentStateManager
+
+if TYPE_CHECKING:
+    from callboard.actors.states._machine import Table
+
+
+class OperatorAgentStateManager(AppAgentStateManager):
+    """Works on a target by its picture alone. Its states are the AppAgent's, bound to this machine."""
+
+    initial = "CONTINUE"
+    transitions: ClassVar[Table] = AppAgentStateManager.transitions
