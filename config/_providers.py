@@ -61,6 +61,9 @@ class Provider(Section):
     output: Literal["auto", "native", "tool", "prompted"] = "auto"
     """How it is held to the form of an answer: by its own JSON Schema mode, by a tool's schema, or by the prompt alone;
     `auto` takes the first that the model has."""
+    computer_tool: Literal["computer_20250124", "computer_20251124", "computer_toolset_20260801"] | None = None
+    """The version of its own computer tool with which operators' models act; none: by the form that all models have.
+    For `anthropic` alone; each of its models knows one version."""
     pictures: bool | None = None
     """Whether its models are shown pictures; by default, unless the model is known not to see."""
     input_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)

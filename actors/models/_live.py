@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+from callboard.actors.models._computer_tool import ComputerTool
 from callboard.actors.models._fence import cut, tamed, written
 from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.actors.models._prompt import CHARACTERS, prompt_of
@@ -58,6 +59,8 @@ class LiveModel(Model):
         self._has_tool = self._settings.output == "auto" and bool(model.profile.get("supports_tools", True))
         sees = self._settings.pictures
         self._pictures = bool(model.profile.get("supports_image_input", True)) if sees is None else sees
+        version = self._settings.computer_tool
+        self._computer = None if version is None else ComputerTool(version)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Wait until the provider may be asked."""
@@ -73,11 +76,12 @@ class LiveModel(Model):
             where = f"providers.{self.name.partition(':')[0]}.pictures"
             msg = f"{self.name} is shown no pictures, and an operator sees nothing else: if it can see, set {where}"
             raise ModelError(msg)
-        told = self._told(request)
+        told, own = self._told(request), self._own(request)
         schema = self._schema(told)
         prompt = self._prompt(told, schema)
-        response = await self._asked(self._messages(prompt, schema), schema)
-        content = _content(response)
+        more = {} if own is None else own.settings(request, _ANSWER, schema)
+        response = await self._asked(self._messages(prompt, schema, own), schema, more)
+        content = _content(response) if own is None else own.content(response, _ANSWER) or _content(response)
         given, answered, cost = self._took(response, prompt, content)
         usage = Usage(input_tokens=given, output_tokens=answered, cost=cost or 0.0, unpriced_calls=int(cost is None))
         self._check_refusal(response, usage)
@@ -115,7 +119,13 @@ class LiveModel(Model):
         return Expected(tokens=given + answered, cost=self._connection.price(self._model.model_name, given, answered))
 
     def _told(self, request: ModelRequest) -> ModelRequest:
-        return shortened_request(request) if self._settings.short else request
+        own = self._own(request)
+        told = request if own is None else own.without(request)
+        return shortened_request(told) if self._settings.short else told
+
+    def _own(self, request: ModelRequest) -> ComputerTool | None:
+        """Give the provider's computer tool, for a request that is answered with it."""
+        return self._computer if self._computer is not None and self._computer.serves(request) else None
 
     def _schema(self, request: ModelRequest) -> dict[str, Any]:
         required = self._connection.kind != COMPATIBLE  # servers of one's own take any schema
@@ -131,7 +141,7 @@ class LiveModel(Model):
         """Close the provider's connections."""
         await self._connection.close()
 
-    def _messages(self, prompt: Prompt, schema: dict[str, Any]) -> list[ModelMessage]:
+    def _messages(self, prompt: Prompt, schema: dict[str, Any], own: ComputerTool | None) -> list[ModelMessage]:
         from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart  # noqa: PLC0415 - an optional extra
 
         texts = [part for part in prompt.user if isinstance(part, str)]
@@ -139,6 +149,7 @@ class LiveModel(Model):
             BinaryContent(data=part, media_type="image/png") if isinstance(part, bytes) else part
             for part in prompt.user
         ]
+        parts += [] if own is None else [own.told(_ANSWER)]
         content = "\n\n".join(texts) if len(texts) == len(parts) else parts  # some servers take no list of texts
         told = f"{prompt.system}\n\n{_in_words(schema)}" if self._output == "prompted" else prompt.system
         return [ModelRequest(parts=[UserPromptPart(content=content)], instructions=told)]
@@ -164,7 +175,7 @@ class LiveModel(Model):
         hollowed = self._model.profile.get("anthropic_enforces_strict_schema_limits", False) and is_free(schema)
         return "tool" if self._output == "native" and self._has_tool and hollowed else self._output
 
-    def _sent(self) -> ModelSettings:
+    def _sent(self, more: Mapping[str, Any]) -> ModelSettings:
         settings: ModelSettings = {
             "max_tokens": self._settings.max_tokens,
             "max_retries": 0,  # repetitions are ours: they keep to the rate limit, and tell what they waited for
@@ -176,13 +187,15 @@ class LiveModel(Model):
             settings["seed"] = self._settings.seed
         if self._settings.headers:
             settings["extra_headers"] = {key: value.get_secret_value() for key, value in self._settings.headers.items()}
-        return settings
+        return cast("ModelSettings", {**settings, **more})
 
-    async def _asked(self, messages: list[ModelMessage], schema: dict[str, Any]) -> ModelResponse:
+    async def _asked(
+        self, messages: list[ModelMessage], schema: dict[str, Any], more: Mapping[str, Any]
+    ) -> ModelResponse:
         from pydantic_ai.direct import model_request  # noqa: PLC0415 - an optional extra
 
         await self._connection.open()
-        settings, mode, tries = self._sent(), self._mode(schema), 0
+        settings, mode, tries = self._sent(more), "tool" if more else self._mode(schema), 0
         while True:
             parameters = self._parameters(schema, mode)
             try:

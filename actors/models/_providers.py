@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.models._computer_tool import PROVIDER
 from callboard.actors.models._connection import Connection, first_sentence, missing
 from callboard.actors.models._fallback import FallbackModel
 from callboard.actors.models._live import LiveModel
@@ -73,6 +74,9 @@ class Providers:
             raise SettingsError(msg) from error
         except ImportError as error:
             raise missing(name, connection.kind) from error
+        if connection.settings.computer_tool is not None and connection.kind != PROVIDER:
+            msg = f"providers.{provider}.computer_tool: {connection.kind} has none that can be asked for: leave it out"
+            raise SettingsError(msg)
         made.profile = {**made.profile, "thinking_tags": _NO_TAGS}
         return LiveModel(name, made, connection, seconds)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import io
 import json
 import shutil
 import threading
@@ -13,12 +14,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from PIL import Image
 
-from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, Task
+from callboard import EventName, FunctionModel, Outcome, Server, Settings, Supervisor, Task, tool
 from callboard.actors.models import ToolInfo, _live, named_models
-from callboard.messages import AgentKind, Effect, ModelError, Observation
+from callboard.messages import AgentKind, Effect, ModelError, Observation, Target, TargetKind
 from callboard.testing import MemoryServer
-from support import HELD, PATIENCE, action, full_answer
+from support import HELD, PATIENCE, action, full_answer, lone
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
 KEY = "sk-very-secret"
@@ -654,3 +656,113 @@ def test_a_list_price_is_known_for_a_known_model(provider, asks, monkeypatch):
     known = {"anthropic": "claude-sonnet-4-5", "google": "gemini-2.5-pro", "openai": "gpt-5"}[provider.protocol.kind]
     model = named_models(Settings(models={"app": f"{provider.protocol.kind}:{known}"}))[AgentKind.APP]
     assert 0 < model.estimate(asks()).cost < 1
+
+
+COMPUTER, COMPUTER_TOOLSET = "computer_20250124", "computer_toolset_20260801"
+_CALL = {"type": "tool_use", "id": "1"}
+
+
+def calling(*calls, text="", answer=None):
+    """Make a response of the protocol: calls of the computer tool, words, and a call of what stands for an answer."""
+    content = [{"type": "text", "text": text}] if text else []
+    content += [{**_CALL, "id": str(place), "name": name, "input": given} for place, (name, given) in enumerate(calls)]
+    content += [{**_CALL, "id": "a", "name": "answer", "input": answer}] if answer is not None else []
+    return Anthropic()._body(content, "tool_use")
+
+
+class Pad(Server):
+    """A picture that is larger than what is sent, and notes what is done to it."""
+
+    name = "pads"
+    pictures = True
+
+    def __init__(self):
+        self.deeds = []
+
+    def targets(self):
+        window = {"kind": TargetKind.WINDOW, "kinds": ("operator",), "server": self.name}
+        return (Target(id="pad", name="Pad", address="operator/pads/pad", **window),)
+
+    def observe(self, target, look):
+        file = io.BytesIO()
+        Image.new("RGB", (2000, 1000)).save(file, "PNG")
+        return Observation(picture=file.getvalue() if look.picture else None, fingerprint=str(self.deeds))
+
+    @tool(effect=Effect.IDEMPOTENT, agents=(AgentKind.OPERATOR,))
+    def click_at(self, x: int, y: int, count: int = 1) -> None:
+        """Click a point."""
+        self.deeds.append((x, y, count))
+
+    @tool(effect=Effect.IDEMPOTENT, agents=(AgentKind.OPERATOR,))
+    def type_text(self, text: str) -> None:
+        """Type."""
+        self.deeds.append(text)
+
+
+@pytest.fixture
+def other(make_other, monkeypatch):
+    """A provider of Anthropic's protocol."""
+    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
+    return make_other(Anthropic())
+
+
+@pytest.fixture
+def operate(start, other):
+    """Run a task of an operator whose model has a version of Anthropic's computer tool."""
+
+    def begin(version, *responses):
+        for response in responses:
+            other.speaks(json.dumps(response))
+        entry = {"url": other.url, "api_key": KEY, "computer_tool": version}
+        pad = Pad()
+        given = {"models": {"operator": "anthropic:claude-haiku-4-5"}, "providers": {"anthropic": entry}}
+        result = start(servers=[pad], **given).submit(lone("pad")).result(PATIENCE)
+        assert result.ok, result.causes
+        return pad, result
+
+    return begin
+
+
+DONE = {"Decision": {"Plan": [], "Status": "FINISH", "Result": "sent"}, "Comment": "It is sent."}
+
+
+def test_calls_of_the_tool_are_done_in_the_targets_pixels(operate, other):
+    act = calling(
+        ("computer", {"action": "double_click", "coordinate": [758, 379]}),
+        ("computer", {"action": "type", "text": "hello"}),
+        text="The field is in the middle.",
+    )
+    pad, result = operate(COMPUTER, act, calling(answer=DONE))
+    assert pad.deeds == [(1000, 500, 2), "hello"]
+    assert result.output == "sent"
+    sent, after = other.requests
+    own, answer = sent["tools"]
+    assert own == {"type": COMPUTER, "name": "computer", "display_width_px": 1516, "display_height_px": 758}
+    assert (answer["name"], answer["input_schema"]["type"]) == ("answer", "object")
+    assert sent["tool_choice"]["type"] == "any"
+    assert "computer-use-2025-01-24" in other.headers[0]["anthropic-beta"]
+    assert sum(part["type"] == "image" for part in sent["messages"][0]["content"]) == 1
+    assert "Act with your computer tool" in json.dumps(sent["messages"])
+    assert "click_at: Click" not in json.dumps(sent)
+    assert "The field is in the middle." in json.dumps(after["messages"])
+
+
+def test_the_toolset_offers_what_the_target_has_and_needs_no_beta(operate, other):
+    pad, _ = operate(COMPUTER_TOOLSET, calling(("left_click", {"coordinate": [0, 757]})), calling(answer=DONE))
+    assert pad.deeds == [(0, 999, 1)]
+    own = other.requests[0]["tools"][0]
+    assert own["type"] == COMPUTER_TOOLSET
+    off = {member for member, how in own["configs"].items() if how == {"enabled": False}}
+    assert {"scroll", "zoom", "hold_key", "key"} <= off
+    assert not {"left_click", "triple_click", "type", "screenshot"} & off
+    assert "computer-use" not in other.headers[0].get("anthropic-beta", "")
+
+
+def test_a_call_that_can_not_be_done_goes_back_with_the_reason(operate, other):
+    zoom = calling(("computer", {"action": "zoom", "region": [0, 0, 10, 10]}))
+    outside = calling(("computer", {"action": "left_click", "coordinate": [1999, 1]}))
+    pad, _ = operate(COMPUTER, zoom, outside, calling(answer=DONE), calling(answer=DONE))
+    assert pad.deeds == []
+    sent = [json.dumps(request["messages"]) for request in other.requests]
+    assert "there is no tool 'zoom'; there are: click_at, type_text" in sent[1]
+    assert "the point 1999, 1 is not in the picture, which has 1516 x 758 pixels" in sent[2]
