@@ -105,8 +105,9 @@ class Alone:
         return found
 
     def target(self, wanted: str) -> Target:
-        """Give one of the targets."""
-        return next(target for target in self.targets() if target.id == wanted)
+        """Give one of the targets, as the server knows it; its id may be that for a further kind of agent."""
+        offers = (each for target in self.targets() for each in target.offers(tuple(AgentKind)))
+        return next(each.native for each in offers if each.id == wanted)
 
     def look(self, target: Target, look: Look = Look()) -> Observation:
         """Look at a target."""
