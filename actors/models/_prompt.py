@@ -202,7 +202,7 @@ def _target(label: str, target: Target, started: Mapping[str, str]) -> str:
         TargetKind.WINDOW: f"open in {written(started.get(root, root))}",
         TargetKind.APPLICATION: "to make something new",
     }
-    how = ", by its picture alone: for what its other agent can't do" if _for_operator(target) else ""
+    how = ", by its picture alone: for what can't be done otherwise" if _for_operator(target) else ""
     return f"- {written(label)}: {what.get(target.kind, target.kind)}{how}{_taken(target)}{at}"
 
 
