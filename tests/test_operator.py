@@ -8,7 +8,7 @@ import threading
 import pytest
 from PIL import Image, ImageChops
 
-from callboard import EventName, ModelAnswer, Server, Settings, Task, tool
+from callboard import EventName, ModelAnswer, Server, Settings, Task, ToolError, tool
 from callboard.messages import AgentKind, Box, Control, Effect, Observation, Target, TargetKind
 from callboard.testing import SurfaceCall, SurfaceCase, assert_replays, surface_suite
 from support import ASSIGN, FINISH, PATIENCE, action, lone
@@ -59,10 +59,13 @@ class Pad(Server):
             text="words that no operator sees",
             window={"title": "Pad"},
             picture=self.drawn() if look.picture else None,
-            fingerprint=self.fingerprint(target),
+            fingerprint=self.mark(),
         )
 
     def fingerprint(self, target):
+        return self.mark()
+
+    def mark(self):
         return str((self.focus, self.text, len(self.deeds), self.boxes))
 
     def placed(self):
@@ -282,13 +285,26 @@ def test_what_a_model_wants_approved_is_shown_in_the_same_way(asked):
     assert pad.deeds == []
 
 
-def test_what_was_approved_is_not_done_once_its_point_is_something_else(asked):
-    pad = Pad()
-    handle = asked(pad, does(click(ON_SEND)), rule={"verdict": "approve", "tool": "click_at"})
-    pad.boxes["send"], pad.boxes["more"] = MORE, SEND
+@pytest.mark.parametrize("how", ["another", "gone"])
+def test_what_was_approved_is_not_done_once_its_point_is_something_else(asked, tmp_path, how):
+    class Failing(Pad):
+        lost = False
+
+        def fingerprint(self, target):
+            if self.lost:
+                msg = "the screen is off"
+                raise ToolError(msg)
+            return super().fingerprint(target)
+
+    pad, rule, path = Failing(), {"verdict": "approve", "tool": "click_at"}, tmp_path / "journal.db"
+    handle = asked(pad, does(click(ON_SEND)), rule=rule, journal={"path": path})
+    if how == "another":
+        pad.boxes["send"], pad.boxes["more"] = MORE, SEND
+    pad.lost = how == "gone"
     handle.approve(handle.approvals()[0].id)
     handle.result(PATIENCE)
     assert pad.deeds == []
+    assert_replays(path, settings=Settings.load(policy=[rule]))
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["the same", "another"])
@@ -321,7 +337,7 @@ def test_rules_name_operators_and_their_tools_and_arguments(run):
     assert pad.deeds == [("left 1", "send")]
 
 
-def test_a_list_stops_where_something_else_has_come_to_its_point(run):
+def test_a_list_stops_where_something_else_has_come_to_its_point(run, tmp_path):
     class Moving(Pad):
         @tool(effect=Effect.ONCE, agents=OPERATOR)
         def click_at(self, x: int, y: int) -> str:
@@ -331,9 +347,10 @@ def test_a_list_stops_where_something_else_has_come_to_its_point(run):
             return hit
 
     pad = Moving()
-    _, after = run(pad, does(click(ON_SEND), click(ON_SEND)))
+    _, after = run(pad, does(click(ON_SEND), click(ON_SEND)), journal={"path": tmp_path / "journal.db"})
     assert [hit for _, hit in pad.deeds] == ["send"]
-    assert "something else is at 75, 135 by now" in after.memory[0].results[1].error
+    assert "something else is at its point by now" in after.memory[0].results[1].error
+    assert_replays(tmp_path / "journal.db")
 
 
 def test_where_no_control_has_a_place_points_are_used_as_they_are(run):

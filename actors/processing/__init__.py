@@ -5,6 +5,7 @@ from callboard.actors.processing._agents import AGENTS, MACHINES, ON_PICTURE, ON
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._asking import CallAsks, CallAsksNoMore
 from callboard.actors.processing._call_record import CallRecord
+from callboard.actors.processing._check import OTHER_POINT, UNSEEN_POINT
 from callboard.actors.processing._middleware import PhaseCall, retried, timed
 from callboard.actors.processing._phases import Acted, Context, Meter, Services, Strategies
 from callboard.actors.processing._pipeline import Pipeline
@@ -19,7 +20,9 @@ __all__ = [
     "MACHINES",
     "ON_PICTURE",
     "ON_TARGET",
+    "OTHER_POINT",
     "SOMEBODY",
+    "UNSEEN_POINT",
     "Acted",
     "AgentSpec",
     "CallAsks",

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from callboard.actors.states import Run
     from callboard.messages import Action, Control, Observation
 
+OTHER_POINT = "the picture changed: something else is at its point by now; nothing was done"
+UNSEEN_POINT = "its point can't be seen any more: "
+"""Why an action that points is not run; a replay knows them by that."""
+
 
 class Recheck:
     """Looks at the surface before each action of a list: once an action at most, and without a picture."""
@@ -50,15 +54,17 @@ class Recheck:
 
         Where a surface does not tell the places of its controls, nobody knows.
         """
+        if not any(control.box for control in self._observation.controls):
+            return ""
         try:
             self.latest = self._last = await snapshot(self._context, self._run, self._last)
         except ToolError as error:
-            return f"nothing can be seen any more: {error}"
+            return f"{UNSEEN_POINT}{error}"
         if not any(control.box for control in self._last.controls):
             return ""
         for x, y in action.points:
             if _who(self._observation.at(x, y)) != _who(self._last.at(x, y)):
-                return f"the picture changed: something else is at {x}, {y} by now; nothing was done"
+                return OTHER_POINT
         return ""
 
 

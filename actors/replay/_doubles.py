@@ -10,11 +10,23 @@ from pydantic import BaseModel, JsonValue
 
 from callboard.actors.commands import BoundTool, Dispatcher, Facts, Place, Policy, Ruling, Toolbox, matches
 from callboard.actors.models import Model, ModelAnswer, ToolInfo
+from callboard.actors.processing import OTHER_POINT, UNSEEN_POINT
 from callboard.actors.replay._tape import RecordedError
 from callboard.actors.runtime import Lanes
-from callboard.actors.servers import Server
+from callboard.actors.servers import Server, ToolError
 from callboard.config import MASK, Verdict
-from callboard.messages import CommandType, Coverage, Effect, Hazard, Observation, Phase, Probe, ToolTimeoutError
+from callboard.messages import (
+    Box,
+    CommandType,
+    Control,
+    Coverage,
+    Effect,
+    Hazard,
+    Observation,
+    Phase,
+    Probe,
+    ToolTimeoutError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -27,7 +39,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import CallKeeper, Clock, Deed, EventStream, Lease
     from callboard.actors.states import Run
     from callboard.config import PolicyRule
-    from callboard.messages import Address, Command, CommandResult, Control, Foreseen, Intent, Look, Target
+    from callboard.messages import Address, Command, CommandResult, Foreseen, Intent, Look, Target
 
 _T = TypeVar("_T")
 
@@ -142,6 +154,9 @@ class RecordedPolicy(Policy):
         return False
 
 
+_ANYWHERE = Control(id="", name="", kind="", box=Box(x=0, y=0, width=10**9, height=10**9))
+
+
 class RecordedServer(Server):
     """A surface of which only the record is known."""
 
@@ -155,9 +170,15 @@ class RecordedServer(Server):
         return ()
 
     def observe(self, target: Target, look: Look) -> Observation:  # noqa: ARG002 - the interface
-        """Give what was seen at the beginning of the step, but its pictures: nothing depends on them."""
-        seen = self._tape.observation() or Observation()
-        return seen.model_copy(update={"picture": None, "annotated": None})
+        """Give what was seen at the beginning of the step, but its pictures: nothing depends on them.
+
+        Where an action that points was not run, something else is at every point, or nothing can be seen.
+        """
+        seen, why = self._tape.observation() or Observation(), self._tape.skipped()
+        if UNSEEN_POINT in why:
+            raise ToolError(why.partition(UNSEEN_POINT)[2])
+        others = {"controls": (_ANYWHERE,)} if OTHER_POINT in why else {}
+        return seen.model_copy(update={"picture": None, "annotated": None, **others})
 
     def resolve(self, seen: Observation, control: Control) -> Control | None:  # noqa: ARG002 - the interface
         """Find the control, unless it was not the same any more."""
