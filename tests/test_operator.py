@@ -241,6 +241,16 @@ def test_what_a_secret_was_typed_into_is_black_in_the_next_picture(run):
     assert [colour_at(each.observation.picture, ON_FIELD) for each in (before, clicked, after)] == [RED, RED, BLACK]
 
 
+def test_a_secret_is_black_where_the_same_list_had_moved_the_focus(run, tmp_path):
+    pad, path = Pad(), tmp_path / "journal.db"
+    secret = {"action": "type_text", "text": "${secret:pw}"}
+    given = {"secrets": {"pw": {"value": PASSWORD, "parameters": ["text"]}}}
+    _, after = run(pad, does(click(ON_FIELD), secret), journal={"path": path}, **given)
+    assert pad.text == PASSWORD
+    assert colour_at(after.observation.picture, ON_FIELD) == BLACK
+    assert_replays(path, settings=Settings.load(**given))
+
+
 @pytest.fixture
 def asked(start, until):
     """Start a task of which an action waits for an approval."""

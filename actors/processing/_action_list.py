@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._check import Recheck
-from callboard.actors.processing._collect import in_time, mark
+from callboard.actors.processing._collect import in_time, mark, snapshot
 from callboard.actors.processing._permit import ruling
 from callboard.actors.processing._phases import Acted
-from callboard.actors.processing._picture import secret_controls
+from callboard.actors.processing._picture import puts_secret, secret_controls
 from callboard.actors.servers import ToolError
 from callboard.config import Verdict
 from callboard.messages import (
@@ -28,7 +28,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from callboard.actors.commands import Ruling, Tools
     from callboard.actors.processing._phases import Context
@@ -85,13 +85,14 @@ class ActionList:
                 stopped = await self._refused(action) or await self._cut(action)
                 command = self._command(action)
                 intent = await self._intent(action, command) if stopped is None else None
+                private = await self._private(action) if stopped is None else ()
             except UNSEEN as error:
                 return self.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
             if stopped is not None:
                 return stopped
             if self.context.lease.paused:  # meanwhile: the rules and the surface were asked
                 return await self._paused()
-            result = await self._dispatch(action, command, intent)
+            result = await self._dispatch(command, intent, private)
             self.results.append(result)
             if result.status is not ResultStatus.SUCCESS:
                 return self.after_failure()
@@ -176,11 +177,20 @@ class ActionList:
         except UNSEEN:
             return acted
 
-    async def _dispatch(self, action: Action, command: Command, intent: Intent | None) -> CommandResult:
+    async def _private(self, action: Action) -> tuple[str, ...]:
+        """Give the ids of the controls that an action is about to put a secret into.
+
+        What is typed goes to what has the focus, which an action before it may have moved.
+        """
+        tool, seen = self._tools.get(action.tool), self._recheck.latest
+        if seen is None and action.control is None and self.results and puts_secret(action, tool):
+            seen = await snapshot(self.context, self.run)
+        return tuple(secret_controls(action, tool, seen or self.observation))
+
+    async def _dispatch(self, command: Command, intent: Intent | None, private: Iterable[str]) -> CommandResult:
         context, target = self.context, self.run.assign.target
         if target is not None:
-            seen = self._recheck.latest or self.observation
-            for control in secret_controls(action, self._tools.get(action.tool), seen):
+            for control in private:
                 context.services.secrets.cover(command.task_id, target.native.id, control)
         context.meter.running = command
         if intent is not None:

@@ -43,13 +43,18 @@ def secret_controls(action: Action, tool: BoundTool | None, seen: Observation) -
 
     Where it names no control, as keys that are typed, that is the one that has the focus.
     """
-    declared: frozenset[str] = frozenset() if tool is None else tool.place.declared
-    if not (secrets_named(action.arguments) or declared & action.arguments.keys()):
+    if not puts_secret(action, tool):
         return
     if action.control is not None:
         yield action.control.id
     else:
         yield from (control.id for control in seen.controls if _FOCUSED in control.states)
+
+
+def puts_secret(action: Action, tool: BoundTool | None) -> bool:
+    """Say whether an action puts a secret somewhere."""
+    declared: frozenset[str] = frozenset() if tool is None else tool.place.declared
+    return bool(secrets_named(action.arguments) or declared & action.arguments.keys())
 
 
 async def presentable(context: Context, run: Run, look: Look, seen: Observation) -> Observation:
