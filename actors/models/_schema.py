@@ -167,6 +167,11 @@ def own_parameters(tool: ToolInfo) -> Schema:
     return {name: part for name, part in properties.items() if name not in hidden}
 
 
+def without_control(tool: ToolInfo) -> ToolInfo:
+    """Give a tool as it is told to who sees no controls: without the parameters that stand for one."""
+    return replace(tool, schema={**tool.schema, "properties": own_parameters(tool)})
+
+
 class _Forms:
     """Builds the forms of a decision on one request."""
 

@@ -8,7 +8,7 @@ from callboard.actors.models._computer_use import SCREENSHOT
 from callboard.actors.models._examples import examples
 from callboard.actors.models._fence import CLOSE, OPEN, written
 from callboard.actors.models._manual import manual
-from callboard.actors.models._schema import IN_DECISION, KEYS, parts_of
+from callboard.actors.models._schema import IN_DECISION, KEYS, parts_of, without_control
 from callboard.messages import AgentKind
 
 if TYPE_CHECKING:
@@ -80,8 +80,9 @@ def system_of(request: ModelRequest) -> str:
 
 def _tools(request: ModelRequest) -> Iterator[str]:
     if request.tools:
+        tools = tuple(map(without_control, request.tools)) if request.is_operator else request.tools
         look = f"\n- {SCREENSHOT}: Look again, and do nothing." if request.is_operator else ""
-        yield f"## Tools\n\nThere are these, and no others:\n\n{manual(request.tools)}{look}"
+        yield f"## Tools\n\nThere are these, and no others:\n\n{manual(tools)}{look}"
     if request.granted:
         lines = (f"- ${{secret:{name}}}: {'; '.join(places)}" for name, places in request.granted)
         yield (

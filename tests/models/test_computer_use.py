@@ -136,6 +136,14 @@ def test_the_prompt_tells_the_size_of_the_picture_and_no_control(request_of):
     assert "Each has an action (the tool)" in prompt.system
 
 
+def test_a_tool_that_may_act_on_a_control_is_told_without_it(request_of):
+    keys = tool("press_keys")
+    both = {**keys.schema["properties"], "control_id": {"type": "string", "default": ""}}
+    request = request_of(dataclasses.replace(keys, schema={**keys.schema, "properties": both}))
+    assert "- press_keys: Does it.\n    keys: string\n- screenshot" in prompt_of(request).system
+    assert [*forms(request)["press_keys"]["properties"]] == ["action", "keys"]
+
+
 def test_the_prompt_says_that_there_is_no_picture(request_of):
     text = prompt_of(request_of(tool("click_at"), observation=Observation())).user[0]
     assert "no picture: nothing can be pointed at now" in text
