@@ -13,6 +13,7 @@ from callboard.actors.servers._need import Need
 from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect, tool
 from callboard.actors.servers.desktop._hands import Hands
 from callboard.actors.servers.desktop._keyboard_tools import KeyboardTools
+from callboard.actors.servers.desktop._point_tools import PointTools
 from callboard.actors.servers.desktop._sight import within
 from callboard.actors.servers.desktop._table_tools import TableTools
 from callboard.actors.servers.desktop._widget_tools import WidgetTools
@@ -68,7 +69,7 @@ class DesktopServer(Server):
         self._desk: Desk | None = None
         self._hands: Hands | None = None
         self._keyboard = KeyboardTools(self._acting)
-        self._parts = (self._keyboard, WidgetTools(self._acting), TableTools(self._acting))
+        self._parts = (self._keyboard, WidgetTools(self._acting), TableTools(self._acting), PointTools(self._acting))
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
@@ -243,6 +244,7 @@ class DesktopServer(Server):
             id=f"{running.application}-{running.pid}",
             name=", ".join(filter(None, running.titles)) or running.application,
             kind=TargetKind.WINDOW,
+            kinds=(AgentKind.APP, AgentKind.OPERATOR),
             address=f"app/{running.application}/{running.pid}",
             server=self.name,
             binds={"process": running.pid},

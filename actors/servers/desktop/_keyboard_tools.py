@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from callboard.messages import Intent
 
 Focused = Annotated[str, Field(description="The control to type into; empty: the one that has the focus.")]
-BOTH = (AgentKind.APP,)
+BOTH = (AgentKind.APP, AgentKind.OPERATOR)
 
 
 class KeyboardTools:

@@ -10,14 +10,14 @@ from pydantic import Field
 from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.desktop._hands import Answer, Button, Modifiers, Process, gone
-from callboard.messages import Effect
+from callboard.messages import AgentKind, Effect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from callboard.actors.servers.desktop._hands import Hands
 
-OPERATOR = ("operator",)
+OPERATOR = (AgentKind.OPERATOR,)
 X = Annotated[int, Field(ge=0, description="Pixels from the left.")]
 Y = Annotated[int, Field(ge=0, description="Pixels from the top.")]
 Steps = Annotated[int, Field(ge=-100, le=100)]

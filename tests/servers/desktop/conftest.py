@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from callboard import Settings
 from callboard.actors.servers import Stage
 from callboard.actors.servers.desktop import DesktopServer
 from callboard.actors.servers.desktop._processes import is_alive
@@ -152,3 +153,15 @@ def start(server: DesktopServer) -> Iterator[Callable[..., Window]]:
 def share(server: DesktopServer) -> Iterator[Callable[..., Window]]:
     """Start applications that all tests of a file use, and end them after the last one."""
     yield from _launcher(server)
+
+
+@pytest.fixture
+def desktop_settings(tmp_path: Path) -> Callable[..., Settings]:
+    """Make the settings of a supervisor with a private desktop; to open an application needs no approval."""
+    needed("mousepad", "zenity")
+
+    def make(**sections: Any) -> Settings:
+        section = {"display": "private", "folder": tmp_path, "applications": APPLICATIONS, "installed": False}
+        return Settings.load(**{"desktop": section, "policy": [{"verdict": "allow"}], **sections})
+
+    return make

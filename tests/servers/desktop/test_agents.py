@@ -1,0 +1,83 @@
+"""Agents at work on a real desktop, under a supervisor."""
+
+import io
+
+from PIL import Image
+
+from callboard import FunctionModel, Outcome, Supervisor, Task
+from callboard.messages import EventName, ResultStatus
+from support import PATIENCE
+
+PAPER = (255, 255, 255)
+SENTENCE = "Seen in pixels alone: äß€"
+
+
+def paper(picture):
+    """Find the middle of the white part of a picture, as a person does who looks for where to write."""
+    with Image.open(io.BytesIO(picture)) as opened:
+        image = opened.convert("RGB")
+    white = [y for y in range(image.height) if image.getpixel((image.width // 2, y)) == PAPER]
+    return {"x": image.width // 2, "y": white[len(white) // 2]}
+
+
+def host(kind):
+    """Open the editor, have it worked in by a kind of agent, and finish with what came of it."""
+
+    def decide(request):
+        if not request.memory:
+            opened = {"function": "open_in_desktop", "arguments": {"application": "editor", "arguments": {}}}
+            return {"Status": "CONTINUE", "Actions": [opened]}
+        if not request.subtasks:
+            window = request.memory[0].results[0].value["id"]
+            return {"Status": "ASSIGN", "ControlText": f"{kind}{window}", "Current Sub-Task": "Write and save"}
+        return {"Status": "FINISH", "Comment": request.subtasks[-1].outcome}
+
+    return FunctionModel(decide)
+
+
+def test_an_operator_writes_and_saves_by_the_picture_alone(desktop_settings, tmp_path):
+    file = tmp_path / "seen.txt"
+    shown = []
+
+    def decide(request):
+        shown.append(request.observation)
+        steps = [
+            {"action": "click_at", **paper(request.observation.picture)},
+            {"action": "type_text", "text": SENTENCE},
+            {"action": "press_keys", "keys": "ctrl+s"},
+            {"action": "type_text", "text": str(file)},
+            {"action": "press_keys", "keys": "Return"},
+        ]
+        done = len(request.memory)
+        return {"Status": "CONTINUE", "Action": steps[done]} if done < len(steps) else {"Status": "FINISH"}
+
+    models = {"host": host("operator:"), "operator": FunctionModel(decide)}
+    with Supervisor.start(desktop_settings(), models=models) as supervisor:
+        handle = supervisor.submit(Task(request="Write a sentence and save it"))
+        result = handle.result(PATIENCE)
+    assert result.outcome is Outcome.FINISHED, result.causes
+    assert file.read_text(encoding="utf-8").strip() == SENTENCE
+    ended = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED]
+    assert {each["status"] for each in ended} == {ResultStatus.SUCCESS.value}
+    assert all(seen.picture for seen in shown)
+
+
+def test_an_app_agent_does_the_same_by_its_controls(desktop_settings, tmp_path):
+    file = tmp_path / "told.txt"
+    steps = [
+        {"Function": "type_text", "Args": {"text": SENTENCE}},
+        {"Function": "choose_menu", "Args": {"path": ["File", "Save As"]}},
+        {"ControlText": "Name:", "Function": "set_text", "Args": {"text": str(file)}},
+        {"ControlText": "Save", "Function": "press"},
+        {"Function": "wait_for", "Args": {"text": "told.txt"}},
+    ]
+
+    def decide(request):
+        done = len(request.memory)
+        return {"Status": "CONTINUE", **steps[done]} if done < len(steps) else {"Status": "FINISH"}
+
+    models = {"host": host(""), "app": FunctionModel(decide)}
+    with Supervisor.start(desktop_settings(), models=models) as supervisor:
+        result = supervisor.submit(Task(request="Write a sentence and save it")).result(PATIENCE)
+    assert result.outcome is Outcome.FINISHED, result.causes
+    assert file.read_text(encoding="utf-8").strip() == SENTENCE
