@@ -110,7 +110,6 @@ class Desk:
         self.applications = {each.id: each for each in reversed(found)}
         """What can be started, by id; what the settings name goes before what is installed."""
         self._ids: dict[int, Ids] = {}
-        self._trees: dict[int, Tree] = {}
         self._lock = threading.Lock()
         self._children: list[subprocess.Popen[bytes]] = []
         """Programs on the user's display, which stay there when this one ends."""
@@ -131,6 +130,8 @@ class Desk:
             if name and pid != os.getpid() and is_alive(pid):
                 owner = marks.get(_OWNER, "")
                 found.append(Running(pid, _NOT_IN_NAMES.sub("-", name), tuple(titles), owner))
+        with self._lock:
+            self._ids = {pid: ids for pid, ids in self._ids.items() if is_alive(pid)}
         return found
 
     def start(self, application: Application, what: str, *, call: str, owner: str) -> Running:
@@ -246,10 +247,7 @@ class Desk:
         if program is None:
             return None
         places = {window.title: window.content for window in self.screen.of_process(pid)} if program.relative else {}
-        tree = Tree(program, places)
-        with self._lock:
-            self._trees[pid] = tree
-        return tree
+        return Tree(program, places)
 
     def sight(self, pid: int, area: Box | None, budget: LookBudget) -> Sight:
         """See what an agent is shown of a process.
