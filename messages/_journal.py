@@ -112,6 +112,8 @@ class Probe(Term):
     """It was done; the work goes on after it."""
     NOT_DONE = "not_done"
     """It was not; it is tried anew, with a new intent."""
+    BEGUN = "begun"
+    """It was begun, and a call with the same id goes on with it where it stands, repeating nothing: it is called."""
     UNKNOWN = "unknown"
     """The surface does not tell; a person decides, or the work fails."""
 

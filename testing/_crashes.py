@@ -73,7 +73,7 @@ class Crashes:
                 if event.name is EventName.COMMAND_IN_DOUBT and event.at >= begin
             ]
             assert result.ok, f"{where} the work ended as {result.outcome}: {result.causes}"
-        if said and said[0] is not Probe.UNKNOWN:
+        if said and said[0] not in {Probe.UNKNOWN, Probe.BEGUN}:  # of what has begun, both may be so
             truth = Probe.DONE if was else Probe.NOT_DONE
             assert said[0] is truth, (
                 f"{where} it was {truth.value}, and `probe` said {said[0].value}: "

@@ -280,7 +280,7 @@ def _intents(journal: Journal, figures: Figures) -> Iterator[str]:
                         yield f"{call} was intended twice, and nobody had looked"
                     pending[call] = False
                 case Event(name=EventName.COMMAND_IN_DOUBT, data=data):
-                    pending[str(data["call"])] = data["probe"] == Probe.NOT_DONE
+                    pending[str(data["call"])] = data["probe"] in {Probe.NOT_DONE, Probe.BEGUN}
                 case _:
                     pass
     done = Counter((row.run_id, turn, step) for row, turn, step in journal.steps())

@@ -222,8 +222,9 @@ async def test_where_the_answer_of_a_start_is_lost_nothing_is_assigned(left_star
     assert (said.record.decision.status, said.record.decision.target) == ("CONTINUE", None)
 
 
-async def test_what_was_not_done_is_tried_anew_with_a_new_intent(left):
-    here, run = left(Probe.NOT_DONE, intent=intent())
+@pytest.mark.parametrize("says", [Probe.NOT_DONE, Probe.BEGUN])
+async def test_what_was_not_done_or_only_begun_is_called_with_a_new_intent(left, says):
+    here, run = left(says, intent=intent())
     said = await here.pipeline.process_recovered(run)
     assert isinstance(said, StepDone)
     assert here.surface.texts == ["a", "b", "c"]

@@ -112,8 +112,9 @@ class KeyboardTools:
             return Probe.UNKNOWN
         if typed == len(text):
             return Probe.DONE
-        self._typed[intent.call_id] = typed
-        return Probe.NOT_DONE
+        if typed:
+            self._typed[intent.call_id] = typed
+        return Probe.BEGUN if typed else Probe.NOT_DONE
 
     def _focused(self, process: int, control_id: str) -> Node | None:
         """Give the window the focus, and the control if one is named; find the control that has it."""

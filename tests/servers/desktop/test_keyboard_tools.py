@@ -110,7 +110,7 @@ def field(window):
     ("there", "found"),
     [
         ("before:", Probe.NOT_DONE),
-        ("before:some", Probe.NOT_DONE),
+        ("before:some", Probe.BEGUN),
         ("before:some words", Probe.DONE),
         ("before:sume words", Probe.UNKNOWN),
         ("before", Probe.UNKNOWN),
