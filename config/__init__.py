@@ -27,6 +27,7 @@ from callboard.config._sections import (
     McpTool,
     Models,
     Prompts,
+    ShellSettings,
     SurfacePlugin,
     SystemSettings,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "Redactor",
     "Said",
     "Settings",
+    "ShellSettings",
     "SupervisionSettings",
     "SurfacePlugin",
     "SystemSettings",

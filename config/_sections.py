@@ -128,6 +128,22 @@ class Desktop(Section):
         return self.display is not None
 
 
+class ShellSettings(Section):
+    """One shell, for LinuxAgents."""
+
+    cwd: Path
+    """Its workspace: the folder where it starts, and that its commands may change."""
+    env: dict[str, SecretStr] = Field(default_factory=dict)
+    """What its commands have in their environment, beside a fixed path and language; never shown. Of this program's own
+    environment they have nothing."""
+    network: bool = False
+    """Whether isolated commands have the network."""
+    isolated: bool | None = None
+    """Whether commands see their workspace and the system's programs alone, by bubblewrap. None: where that runs."""
+    grace: Span = 60.0
+    """How long a command goes on when the program is killed, and no other one takes over."""
+
+
 class McpTool(Section):
     """The operator's settings of one tool; they beat the server's annotations."""
 

@@ -27,6 +27,7 @@ from callboard.config._sections import (
     Models,
     Prompts,
     ServerName,
+    ShellSettings,
     SurfacePlugin,
     SystemSettings,
 )
@@ -88,6 +89,8 @@ class Settings(BaseSettings):
     """The documents server."""
     desktop: Desktop = Desktop()
     """The Linux desktop."""
+    shells: dict[ServerName, ShellSettings] = Field(default_factory=dict)
+    """Shells for LinuxAgents, by name."""
     surfaces: dict[ServerName, SurfacePlugin] = Field(default_factory=dict)
     """Surfaces of plug-ins, by name. Nothing else that is installed is loaded."""
     agents: tuple[str, ...] = ()

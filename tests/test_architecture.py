@@ -345,7 +345,7 @@ def test_nobody_touches_the_actors_of_the_host_program():
     assert against == []
 
 
-PROGRAMS = {"callboard.actors.servers.desktop._holder"}
+PROGRAMS = {"callboard.actors.servers.desktop._holder", "callboard.actors.servers.shell._runner"}
 """Modules that run as processes of their own, so that signals are theirs."""
 
 

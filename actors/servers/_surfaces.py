@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.servers._need import check_needs
@@ -15,12 +16,15 @@ from callboard.messages import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pydantic import BaseModel
+
     from callboard.actors.servers._need import Need
     from callboard.config import Settings
 
 SHIPPED: Mapping[str, str] = {
     "documents": "callboard.actors.servers.documents:DocumentServer",
     "desktop": "callboard.actors.servers.desktop:DesktopServer",
+    "shells": "callboard.actors.servers.shell:ShellServer",
 }
 """The surfaces that ship: the section of the settings that has their options, and their class, imported on use."""
 
@@ -86,9 +90,20 @@ def surface_of(name: str, settings: Settings) -> NamedSurface | None:
         raise SettingsError(msg)
     if given is None:
         section = getattr(settings, name)
+        if isinstance(section, dict):  # a surface with several targets, each with a section of its own
+            return shipped_surface(name, {name: _placed(section, settings)}) if section else None
         options = {key: getattr(section, key) for key in type(section).model_fields}
         return shipped_surface(name, options) if section.wanted else None
     return NamedSurface(name, where, find_plugin(PluginGroup.SURFACES, given.plugin or name, where), given.options)
+
+
+def _placed(sections: Mapping[str, BaseModel], settings: Settings) -> dict[str, BaseModel]:
+    """Have relative paths in sections start from the settings file's folder."""
+    placed = {}
+    for name, section in sections.items():
+        paths = {key: settings.path(each) for key, each in section if isinstance(each, Path)}
+        placed[name] = section.model_copy(update=paths)
+    return placed
 
 
 def named_surfaces(settings: Settings) -> Iterator[NamedSurface]:

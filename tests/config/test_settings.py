@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from callboard.config import Budget, Limits, McpServer, PolicyRule, PolicySettings, Settings, Verdict
+from callboard.config import Budget, Limits, McpServer, PolicyRule, PolicySettings, Settings, ShellSettings, Verdict
 from callboard.config._secrets import MASK
 from callboard.messages import AgentKind, AtDeadline, Effect, Hazard, Secret, SettingsError
 
@@ -474,8 +474,9 @@ def test_every_field_says_what_it_is_for(model, name):
 
 
 @pytest.mark.parametrize(("model", "name"), FIELDS)
-def test_every_field_has_a_default_but_two(model, name):
-    assert model.model_fields[name].is_required() is ((model, name) in {(PolicyRule, "verdict"), (Secret, "value")})
+def test_every_field_has_a_default_but_three(model, name):
+    required = {(PolicyRule, "verdict"), (Secret, "value"), (ShellSettings, "cwd")}
+    assert model.model_fields[name].is_required() is ((model, name) in required)
 
 
 @pytest.mark.parametrize("model", sections())

@@ -55,7 +55,16 @@ def test_a_workspace_that_is_no_folder_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_each_shipped_surface_is_a_section_of_the_settings(name):
-    assert hasattr(getattr(Settings.load(), name), "wanted")
+    section = getattr(Settings.load(), name)
+    assert isinstance(section, dict) or hasattr(section, "wanted")
+
+
+def test_paths_of_shells_start_from_the_settings_file(tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "callboard.yaml").write_text("shells: {box: {cwd: work}}", encoding="utf-8")
+    (server,) = named_servers(Settings.load(tmp_path / "callboard.yaml"))
+    assert [target.address for target in server.targets()] == ["linux/box"]
+    assert server._settings["box"].cwd == tmp_path / "work"
 
 
 @pytest.mark.usefixtures("_lamps")

@@ -1,0 +1,5 @@
+"""Shells on Linux machines: commands, and files in their workspaces."""
+
+from callboard.actors.servers.shell._shells import ShellServer
+
+__all__ = ["ShellServer"]

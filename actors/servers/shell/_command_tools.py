@@ -1,0 +1,176 @@
+"""The tools that run commands."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from callboard.actors.runtime import committing, current_call
+from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.shell._held import Stage
+from callboard.messages import AgentKind, Effect, Probe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.servers.shell._held import Ended, Held, Output
+    from callboard.actors.servers.shell._shell import Shell
+    from callboard.messages import Intent
+
+LINUX = (AgentKind.LINUX,)
+LONGEST = 3_600.0
+"""The longest that a command may take, in seconds."""
+SHOWN = 4_000
+"""How many characters of the beginning and of the end of an output are shown."""
+_STOP_SECONDS = 5.0
+_PROMPT = re.compile(r"(password|passphrase|passwort|\[y/n\]|\(yes/no[^)]*\)|continue\?)[^\n]*$", re.IGNORECASE)
+
+ShellName = Annotated[str, Field(description="The shell.")]
+Command = Annotated[str, Field(min_length=1, max_length=100_000, description="For bash.")]
+Handle = Annotated[str, Field(description="What `start` has answered.")]
+Answer = dict[str, Any]
+
+
+class CommandTools:
+    """What LinuxAgents run.
+
+    Args:
+        shell: Gives a shell by its name.
+    """
+
+    def __init__(self, shell: Callable[[str], Shell]) -> None:
+        self._shell = shell
+
+    @tool(effect=Effect.ONCE, agents=LINUX, seconds=LONGEST + 60)
+    async def run(
+        self,
+        shell: ShellName,
+        command: Command,
+        *,
+        cwd: Annotated[str, Field(description="Where it starts; empty: where the last command has led to.")] = "",
+        seconds: Annotated[float, Field(gt=0, le=LONGEST, description="The longest that it may take.")] = 60.0,
+    ) -> Answer:
+        """Run a command and wait for its end. Nothing that it has started runs on, and nobody can type into it."""
+        here, call = self._shell(shell), current_call()
+        held = here.held(call.id) if call.id else None
+        if held is None or held.stage() is Stage.ABSENT:  # else it was begun before a crash, and is followed
+            held = self._begin(here, call.id, command, cwd, seconds)
+        try:
+            ended = await held.ended()
+        except asyncio.CancelledError:
+            held.cancel()
+            raise
+        except ConnectionError as error:
+            raise ToolError(str(error)) from error
+        here.took(held, f"{command}\n{ended.code}\n{ended.out.tail!r}{ended.err.tail!r}")
+        return _answer(ended, seconds)
+
+    @tool(effect=Effect.ONCE, agents=LINUX)
+    async def start(
+        self,
+        shell: ShellName,
+        command: Command,
+        *,
+        cwd: Annotated[str, Field(description="Where it starts; empty: where the last command has led to.")] = "",
+        seconds: Annotated[float, Field(gt=0, le=86_400, description="The longest that it may run.")] = 3_600.0,
+    ) -> Answer:
+        """Start a command in the background, and give a handle for `read_output` and `stop`."""
+        here, call = self._shell(shell), current_call()
+        known = next((handle for handle, id_ in here.state.jobs.items() if call.id and id_ == call.id), "")
+        handle = known or f"job-{len(here.state.jobs) + 1}"
+        if not known:
+            here.state.jobs[handle] = call.id or handle
+            here.save()
+        if here.job(handle).stage() is Stage.ABSENT:
+            self._begin(here, here.state.jobs[handle], command, cwd, seconds)
+        return {"handle": handle}
+
+    @tool(effect=Effect.READ, agents=LINUX)
+    async def read_output(
+        self,
+        shell: ShellName,
+        handle: Handle,
+        *,
+        seconds: Annotated[float, Field(ge=0, le=50, description="How long to wait for its end.")] = 0.0,
+    ) -> Answer:
+        """Give what a background command has printed so far, and whether it still runs."""
+        held = self._shell(shell).job(handle)
+        try:
+            ended = await asyncio.wait_for(held.ended(), seconds or 0.001)
+        except TimeoutError:
+            out, err = held.output()
+            return {"running": True, "stdout": out.shown(SHOWN), "stderr": err.shown(SHOWN)}
+        except ConnectionError as error:
+            raise ToolError(str(error)) from error
+        return {"running": False, **_answer(ended, None)}
+
+    @tool(effect=Effect.IDEMPOTENT, agents=LINUX)
+    async def stop(self, shell: ShellName, handle: Handle) -> Answer:
+        """End a background command, with everything that it has started."""
+        held = self._shell(shell).job(handle)
+        if held.stage() is Stage.RUNNING:
+            with committing():
+                held.cancel()
+        return await self.read_output(shell, handle, seconds=_STOP_SECONDS)
+
+    def probe(self, shell: Shell, intent: Intent) -> Probe | None:
+        """Say whether a command was begun before a crash; one that was is followed to its end, or has ended."""
+        if intent.tool not in {"run", "start"}:
+            return None
+        held = shell.held(intent.call_id)
+        if held.stage() is Stage.ABSENT and held.call_off():
+            return Probe.NOT_DONE
+        return Probe.UNKNOWN if held.stage() is Stage.LOST else Probe.BEGUN
+
+    def _begin(self, here: Shell, call: str, command: str, cwd: str, seconds: float) -> Held:
+        where = here.inside(cwd)
+        if not where.is_dir():
+            msg = f"there is no folder {cwd!r}"
+            raise ToolError(msg)
+        if here.isolated and not here.is_inside(where):
+            msg = f"{where} is out of the workspace {here.workspace}, and commands see nothing else of it"
+            raise ToolError(msg)
+        with committing():
+            return here.begin(call, command, where, seconds)
+
+
+def _answer(ended: Ended, seconds: float | None) -> Answer:
+    """Say how a command has ended.
+
+    Raises:
+        ToolError: If it was ended, or could not be started.
+    """
+    if ended.error:
+        msg = f"bash can't be started: {ended.error}"
+        raise ToolError(msg)
+    answer: Answer = {"exit_code": ended.code, **_shown("stdout", ended.out), **_shown("stderr", ended.err)}
+    if ended.left:
+        answer["ended"] = f"{ended.left} processes that it had left behind were ended; use `start` for what is to go on"
+    asked = _PROMPT.search(ended.out.tail[-200:].decode(errors="replace").rstrip() or "") or _PROMPT.search(
+        ended.err.tail[-200:].decode(errors="replace").rstrip()
+    )
+    if asked and (ended.why or ended.code):
+        answer["note"] = f"it seems to have asked {asked[0]!r}: nobody can answer, so give what it needs as options"
+    if ended.why:
+        limit = f" after {seconds:g} s" if ended.why == "timed out" and seconds else ""
+        hint = f"; {answer['note']}" if "note" in answer else ""
+        msg = f"it was {ended.why}{limit}, with everything that it had started{hint}. It printed: {answer['stdout']}"
+        raise ToolError(msg + answer["stderr"])
+    return answer
+
+
+def _shown(name: str, output: Output) -> Answer:
+    """Show an output; what is left out of it is kept in a file."""
+    if output.total <= 2 * SHOWN:
+        return {name: output.shown(SHOWN)}
+    return {name: output.shown(SHOWN), f"{name}_bytes": output.total, f"{name}_file": str(_kept(output))}
+
+
+def _kept(output: Output) -> object:
+    try:
+        return current_call().artifact(output.path.read_bytes(), "text/plain")
+    except ValueError:  # a server without an agent
+        return output.path

@@ -1,0 +1,62 @@
+"""What a command can reach: a sandbox of its own by bubblewrap where that runs, else all that this user can."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_READABLE = ("/usr", "/etc/ssl", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ca-certificates")
+_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
+_TOP = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_SECONDS = 10.0
+
+
+@functools.cache
+def why_not() -> str:
+    """Say why commands can't be isolated here; empty if they can. Tried once for each process."""
+    if shutil.which("bwrap") is None:
+        return "the program 'bwrap' is missing"
+    try:
+        tried = subprocess.run(  # noqa: S603 - a fixed command
+            [*sandbox(Path("/usr"), Path("/usr"), (), network=False), "true"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bwrap does not run: {error}"
+    return "" if tried.returncode == 0 else f"bwrap does not run: {tried.stderr.decode(errors='replace').strip()}"
+
+
+def sandbox(workspace: Path, cwd: Path, writable: Sequence[Path], *, network: bool) -> list[str]:
+    """Give the command in front of one that is to see the system's programs and a workspace, and nothing else.
+
+    It has no home, no settings, no journal, no other processes, and no network unless that is granted.
+
+    Args:
+        workspace: The folder that it may change.
+        cwd: Where it starts.
+        writable: Further folders that it may change.
+        network: Whether it has the network.
+    """
+    words = ["bwrap", "--die-with-parent", "--new-session", "--unshare-all"]
+    words += ["--share-net"] if network else []
+    for path in (*_READABLE, *(_NETWORK if network else ())):
+        words += ["--ro-bind-try", path, path]
+    for name in _TOP:
+        path = Path(name)
+        if path.is_symlink():
+            words += ["--symlink", str(path.readlink()), name]
+        elif path.exists():
+            words += ["--ro-bind", name, name]
+    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108 - one of its own
+    for each in (workspace, *writable):
+        words += ["--bind", str(each), str(each)]
+    return [*words, "--chdir", str(cwd), "--"]

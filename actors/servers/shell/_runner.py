@@ -1,0 +1,252 @@
+"""Hold one command: start it once, keep what it prints, and end it with everything that it has started.
+
+A program of its own, which needs the standard library alone. It outlives a crash of the program that started it, so
+that the next one finds the command running, or its exit code and what it printed. Usage: ``_runner.py FOLDER``; the
+folder has ``request.json``, and gets ``begun``, ``out``, ``err`` and ``ended.json``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DEATH_SIGNAL, _SUBREAPER = 1, 36
+_LIBC = ctypes.CDLL(None)
+_CHUNK = 1 << 16
+_OUTPUTS = ("out", "err")
+_DRAIN_SECONDS = 0.2
+"""How long output that is on its way is waited for once the command has ended."""
+_DYING_SECONDS = 0.05
+_TICK = 0.1
+_HOST_TICK = 1.0
+
+
+class Stream:
+    """One of the command's two outputs: its beginning goes to a file, its end is kept, the rest is counted.
+
+    Args:
+        pipe: Where it comes from.
+        path: The file.
+        most: How many bytes the file gets.
+        tail: How many of the last bytes are kept.
+    """
+
+    def __init__(self, pipe: IO[bytes], path: Path, most: int, tail: int) -> None:
+        self.pipe = pipe
+        os.set_blocking(pipe.fileno(), False)
+        self._file = path.open("wb", buffering=0)
+        self._most = most
+        self._tail = tail
+        self.total = 0
+        self.last = b""
+
+    def read(self) -> bool:
+        """Take what is there; False once the command has closed it."""
+        try:
+            data = os.read(self.pipe.fileno(), _CHUNK)
+        except BlockingIOError:
+            return True
+        room = self._most - self.total
+        if room > 0:
+            with contextlib.suppress(OSError):  # a full disk: the end is kept all the same
+                self._file.write(data[:room])
+        self.total += len(data)
+        self.last = (self.last + data)[-self._tail :]
+        return bool(data)
+
+
+class Stopped(Exception):  # noqa: N818 - no error
+    """The command is to be ended."""
+
+
+def main(folder: Path) -> None:
+    """Run the command that a folder's request tells of, unless it was begun or called off already."""
+    request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+    _LIBC.prctl(_SUBREAPER, 1)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _stop if number is signal.SIGTERM else signal.SIG_IGN)
+    if not claim(folder, f"{os.getpid()} {start_of(os.getpid())}"):
+        return
+    begin = time.monotonic()
+    ended: dict[str, Any] = {"code": None, "why": "", "error": ""}
+    streams: list[Stream] = []
+    try:
+        ended["code"] = _run(request, folder, streams, begin)
+    except Stopped:
+        ended["why"] = "cancelled"
+    except TimeoutError:
+        ended["why"] = "timed out"
+    except OSError as error:
+        ended["error"] = f"{error.strerror}: {error.filename}"
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    ended["left"] = _end_all(_DYING_SECONDS if ended["code"] is not None else 0.0)
+    for stream in streams:  # what was printed until the end
+        while stream.read() and _readable(stream):
+            pass
+    for name, stream in zip(_OUTPUTS, streams, strict=False):
+        ended[name] = {"total": stream.total, "tail": stream.last.hex()}
+    _write(folder / "ended.json", {**ended, "seconds": round(time.monotonic() - begin, 3)})
+
+
+def _run(request: dict[str, Any], folder: Path, streams: list[Stream], begin: float) -> int:
+    command = subprocess.Popen(  # noqa: S603 - what the request says, which a policy has allowed
+        request["command"],
+        cwd=request["cwd"],
+        env=request["environment"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has one thread
+    )
+    end = begin + float(request["seconds"])
+    with selectors.DefaultSelector() as selector:
+        for name, pipe in zip(_OUTPUTS, (command.stdout, command.stderr), strict=True):
+            assert pipe is not None  # noqa: S101 - for the type checker
+            stream = Stream(pipe, folder / name, request["most"], request["tail"])
+            streams.append(stream)
+            selector.register(pipe, selectors.EVENT_READ, stream)
+        host = Host(folder.parent / "host", float(request["grace"]))
+        drained_by = None
+        while drained_by is None or (selector.get_map() and time.monotonic() < drained_by):
+            for key, _ in selector.select(_TICK if drained_by is None else 0.01):
+                if not key.data.read():
+                    selector.unregister(key.fileobj)
+            if drained_by is not None:
+                continue
+            if command.poll() is not None:
+                drained_by = time.monotonic() + _DRAIN_SECONDS
+            elif time.monotonic() > end:
+                raise TimeoutError
+            elif host.is_gone():
+                raise Stopped
+            elif not selector.get_map():  # it has closed its outputs, and lives on
+                time.sleep(_TICK)
+    return command.returncode
+
+
+class Host:
+    """The program that wants the command's outcome: that of the last supervisor that has looked at it.
+
+    Args:
+        path: The file with its process and when that was started.
+        grace: How many seconds it may be missing.
+    """
+
+    def __init__(self, path: Path, grace: float) -> None:
+        self._path = path
+        self._grace = grace
+        self._seen = self._looked = time.monotonic()
+
+    def is_gone(self) -> bool:
+        """Return whether it has been missing for too long."""
+        now = time.monotonic()
+        if now - self._looked >= _HOST_TICK:
+            self._looked = now
+            with contextlib.suppress(OSError, ValueError):
+                pid, start = self._path.read_text(encoding="utf-8").split()
+                if start_of(int(pid)) == start:
+                    self._seen = now
+        return now - self._seen > self._grace + _HOST_TICK
+
+
+def _end_all(patience: float) -> int:
+    """End all descendants, also those that have detached themselves, and give how many there were.
+
+    They are stopped before they are killed, so that none can start another one meanwhile.
+
+    Args:
+        patience: How many seconds those that are about to end by themselves get for that.
+    """
+    seen: set[int] = set()
+    end = time.monotonic() + patience
+    while set(_descendants()) and time.monotonic() < end:
+        time.sleep(0.002)
+    while others := set(_descendants()):
+        seen |= others
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in others:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        time.sleep(0.002)
+    return len(seen)
+
+
+def _descendants() -> Iterator[int]:
+    """Give all descendants. Those whose parent has ended are children of this process."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    below = [os.getpid()]
+    while below:
+        pid = below.pop()
+        with contextlib.suppress(OSError):
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                found = [int(each) for each in (task / "children").read_text(encoding="ascii").split()]
+                below += found
+                yield from found
+
+
+def claim(folder: Path, what: str) -> bool:
+    """Say in a folder that its command was begun, or is not to be begun; False if that was said already."""
+    mine = folder / f".begun-{os.getpid()}"
+    _write_text(mine, what)
+    try:
+        os.link(mine, folder / "begun")
+    except FileExistsError:
+        return False
+    finally:
+        mine.unlink()
+    return True
+
+
+def start_of(pid: int) -> str:
+    """Give when a process was started: its number alone may be that of another one later. Empty if it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in "ZX" else fields[19]
+
+
+def _readable(stream: Stream) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream.pipe, selectors.EVENT_READ)
+        return bool(selector.select(0))
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    new = path.with_suffix(".new")
+    _write_text(new, json.dumps(content))
+    new.replace(path)
+
+
+def _write_text(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _die_with_parent() -> None:
+    _LIBC.prctl(_DEATH_SIGNAL, signal.SIGKILL)
+
+
+def _stop(*_: object) -> None:
+    raise Stopped
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

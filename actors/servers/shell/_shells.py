@@ -1,0 +1,178 @@
+"""The shell server: each shell of the settings is a target."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.servers._need import Need
+from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect
+from callboard.actors.servers.shell._command_tools import CommandTools
+from callboard.actors.servers.shell._file_tools import FileTools, mark
+from callboard.actors.servers.shell._isolation import why_not
+from callboard.actors.servers.shell._shell import Shell
+from callboard.messages import Hazard, Look, Observation, Probe, Target, TargetKind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from callboard.actors.servers._stage import Stage
+    from callboard.config import ShellSettings
+    from callboard.messages import Foreseen, Intent
+
+_COMMANDS = frozenset({"run", "start"})
+_FILES = frozenset({"read_file", "write_file", "edit_file", "list_dir", "find", "search"})
+_WRITING = frozenset({"write_file", "edit_file"})
+_NAMES = 200
+_END_SECONDS = 5.0
+
+
+class ShellServer(Server):
+    """Shells on this machine.
+
+    Args:
+        shells: The settings of each shell, by its name.
+    """
+
+    name = "shells"
+    resource_kinds = ("file",)
+    settles = False  # what a command has started ends with it
+
+    def __init__(self, shells: Mapping[str, ShellSettings]) -> None:
+        self._settings = dict(shells)
+        self._shells: dict[str, Shell] = {}
+        self._commands = CommandTools(self._shell)
+        self._parts = (self._commands, FileTools(self._shell))
+
+    @classmethod
+    def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
+        """Need the workspaces and bash; bubblewrap makes commands see nothing else."""
+        found = [Need.program("bash", "apt-get install bash")]
+        for name, shell in options.get("shells", {}).items():
+            found.append(Need(what=f"the folder {shell.cwd} of the shell {name!r}", met=Path(shell.cwd).is_dir()))
+        why = why_not()
+        what = f"isolation of commands{f' ({why})' if why else ''}"
+        required = any(shell.isolated for shell in options.get("shells", {}).values())
+        return [*found, Need(what=what, met=not why, command="apt-get install bubblewrap", optional=not required)]
+
+    def open(self, stage: Stage) -> None:
+        """Find again what runs, and where the shells were."""
+        for name, settings in self._settings.items():
+            self._shells[name] = Shell(
+                name,
+                stage.folder / name,
+                settings.cwd,
+                environment={key: value.get_secret_value() for key, value in settings.env.items()},
+                network=settings.network,
+                isolated=settings.isolated,
+                grace=settings.grace if stage.lasting else 0.0,
+            )
+
+    async def close(self) -> None:
+        """End all commands that run, with everything that they have started."""
+        running = [held for shell in self._shells.values() for held in shell.running()]
+        self._shells.clear()
+        for held in running:
+            held.cancel()
+        if running:
+            await asyncio.wait([asyncio.ensure_future(held.ended()) for held in running], timeout=_END_SECONDS)
+
+    def tools(self) -> tuple[ServerTool, ...]:
+        """Give the tools that run commands, and those for files."""
+        return tuple(entry for part in self._parts for entry in collect(part))
+
+    def targets(self) -> tuple[Target, ...]:
+        """List the shells."""
+        return tuple(
+            Target(
+                id=name,
+                name=f"shell {name}",
+                kind=TargetKind.SHELL,
+                address=f"linux/{name}",
+                server=self.name,
+                binds={"shell": name},
+            )
+            for name in self._settings
+        )
+
+    def observe(self, target: Target, look: Look = Look()) -> Observation:  # noqa: ARG002 - it looks the same for all
+        """Look where a shell is, what is there, and what runs in its background."""
+        shell = self._shell(target.id)
+        names = sorted(f"{path.name}/" if path.is_dir() else path.name for path in shell.state.cwd.iterdir())
+        left = len(names) - _NAMES
+        facts: dict[str, Any] = {
+            "cwd": str(shell.state.cwd),
+            "workspace": str(shell.workspace),
+            "isolation": "commands see the workspace and the system's programs alone"
+            if shell.isolated
+            else f"none: commands can do all that this user can ({why_not() or 'switched off'})",
+            "environment": sorted(shell.state.environment),
+            "background": {handle: shell.job(handle).stage().value for handle in shell.state.jobs},
+        }
+        text = "\n".join((*names[:_NAMES], *([f"… and {left} more"] if left > 0 else ())))
+        told = repr((facts, text, shell.state.last, sorted(shell.state.environment.items())))
+        return Observation(window=facts, text=text, fingerprint=hashlib.sha256(told.encode()).hexdigest())
+
+    def hazards(
+        self, target: Target, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
+    ) -> set[Hazard]:
+        """Say what a call does that a person may want to see: of a command, that nothing is known of it."""
+        shell = self._shell(target.id)
+        if tool in _COMMANDS:
+            return {Hazard.UNKNOWN}
+        if tool not in _FILES:
+            return set()
+        path = shell.inside(str(arguments.get("path", "")))
+        outside = set() if shell.is_inside(path) else {Hazard.LEAVES}
+        replaces = tool in _WRITING and path.exists() and str(path) not in made
+        return outside | ({Hazard.OVERWRITES} if replaces else set())
+
+    def resources(
+        self,
+        target: Target | None,
+        tool: str,
+        arguments: Mapping[str, JsonValue],
+    ) -> Collection[str]:
+        """Name the file or folder that a call touches; what a command touches is not known."""
+        if target is None or tool not in _FILES:
+            return (UNKNOWN,) if tool in _COMMANDS else ()
+        return (f"file:{self._shell(target.id).inside(str(arguments.get('path', '')))}",)
+
+    def canonical(
+        self,
+        target: Target | None,
+        tool: str,
+        arguments: Mapping[str, JsonValue],
+    ) -> Mapping[str, JsonValue]:
+        """Write paths as they are on the disk."""
+        if target is None or tool not in _FILES:
+            return arguments
+        return {**arguments, "path": str(self._shell(target.id).inside(str(arguments.get("path", ""))))}
+
+    def probe(
+        self,
+        target: Target | None,
+        intent: Intent,
+        foreseen: Sequence[Foreseen],
+        fingerprint: str,
+    ) -> Probe:
+        """Ask what holds the command, or compare the file's bytes."""
+        found = self._commands.probe(self._shell(target.id), intent) if target is not None else None
+        if found is not None:
+            return found
+        if not foreseen:
+            return Probe.NOT_DONE if intent.tool in _WRITING else super().probe(target, intent, foreseen, fingerprint)
+        path = Path(foreseen[-1].path)
+        now = mark(path.read_bytes() if path.is_file() else None)
+        known = {foreseen[-1].before: Probe.NOT_DONE, foreseen[-1].after: Probe.DONE}
+        return known.get(now, Probe.UNKNOWN)
+
+    def _shell(self, name: str) -> Shell:
+        if name not in self._shells:
+            msg = f"there is no shell {name!r}"
+            raise ToolError(msg)
+        return self._shells[name]

@@ -1,0 +1,192 @@
+"""Commands in real shells."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from callboard.actors.servers import ToolError
+from callboard.actors.servers.shell._isolation import why_not
+from support import PATIENCE
+
+isolating = pytest.mark.skipif(bool(why_not()), reason=why_not() or "commands are isolated")
+
+
+def running(mark):
+    """Give the processes that have a mark in their command line."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark.encode() in place.read_bytes():
+                found.append(int(place.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def until(is_so):
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_outputs_and_the_exit_code_are_apart(box):
+    answer = box.run("echo out; echo err >&2; exit 3")
+    assert answer == {"exit_code": 3, "stdout": "out\n", "stderr": "err\n"}
+
+
+def test_folder_and_environment_last_from_call_to_call(box):
+    box.run("mkdir deep; cd deep; export COLOUR='dark red'; local_one=1")
+    answer = box.run('echo "$COLOUR $PWD $local_one"')
+    assert answer["stdout"] == f"dark red {box.work}/deep \n"
+    assert box.look().window["cwd"] == f"{box.work}/deep"
+    assert box.look().window["environment"] == ["COLOUR"]
+
+
+def test_a_folder_of_one_call_is_for_that_call(box):
+    (box.work / "other").mkdir()
+    assert box.run("pwd; trap - EXIT", cwd="other")["stdout"] == f"{box.work}/other\n"
+    with pytest.raises(ToolError, match="there is no folder 'nowhere'"):
+        box.run("pwd", cwd="nowhere")
+
+
+def test_nothing_of_this_programs_environment_is_there(box, monkeypatch):
+    monkeypatch.setenv("API_KEY", "hidden")
+    assert "hidden" not in box.run("env")["stdout"]
+
+
+def test_variables_of_the_settings_are_there_and_not_shown(opened):
+    box = opened(env={"TOKEN": "s3cret"})
+    assert box.run("echo $TOKEN")["stdout"] == "s3cret\n"
+    assert "s3cret" not in repr(box.look())
+    assert "TOKEN" not in box.look().window["environment"]
+
+
+@isolating
+def test_isolated_commands_see_their_workspace_alone(box, tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("private", encoding="utf-8")
+    answer = box.run(f"cat {secret}; ls {Path.home()}; ls /etc/passwd; touch inside; ps ax | wc -l")
+    assert "private" not in answer["stdout"]
+    assert answer["stderr"].count("No such file or directory") == 3
+    assert (box.work / "inside").exists()
+    assert box.run("curl -s --max-time 2 http://127.0.0.1:1 ; echo $?")["stdout"].strip() != "0"
+
+
+@isolating
+def test_a_link_out_of_the_workspace_leads_nowhere(box, tmp_path):
+    (tmp_path / "outside").mkdir()
+    (box.work / "link").symlink_to(tmp_path / "outside")
+    assert "No such file" in box.run("touch link/x")["stderr"]
+
+
+def test_without_isolation_it_is_said(opened):
+    box = opened(isolated=False)
+    assert box.look().window["isolation"].startswith("none: commands can do all that this user can")
+    assert box.run("pwd")["stdout"] == f"{box.work}\n"
+
+
+@pytest.mark.parametrize("isolated", [pytest.param(True, marks=isolating), False])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sleep {0} & echo started",
+        "setsid sleep {0} & echo started",
+        "(setsid setsid sleep {0} &) ; echo started",
+        "trap '' TERM HUP; (trap '' TERM; nohup sleep {0} >/dev/null 2>&1 &); echo started",
+    ],
+)
+def test_what_a_command_leaves_behind_is_ended(opened, command, isolated):
+    box, mark = opened(isolated=isolated), f"{os.getpid()}{time.monotonic_ns() % 10**9}"
+    answer = box.run(command.format(mark))
+    assert answer["stdout"] == "started\n"
+    assert not running(f"sleep\0{mark}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sleep {0}",
+        "trap '' TERM INT HUP; while true; do sleep {0}; done",
+        "exec >&- 2>&-; sleep {0}",
+        "for i in $(seq 1000); do sleep {0} & done; wait",
+        "setsid sleep {0} & setsid sleep {0} & wait",
+    ],
+)
+def test_what_takes_too_long_is_ended_with_all_it_has_started(box, command):
+    mark = f"{os.getpid()}{time.monotonic_ns() % 10**9}"
+    with pytest.raises(ToolError, match=r"it was timed out after 0.5 s, with everything that it had started"):
+        box.run(command.format(mark), seconds=0.5)
+    assert not running(f"sleep\0{mark}")
+
+
+def test_a_flood_is_counted_and_its_ends_are_shown(box):
+    answer = box.run("echo first; head -c 300000000 /dev/zero | tr '\\0' x; echo; echo last")
+    assert answer["stdout"].startswith("first\n")
+    assert answer["stdout"].endswith("last\n")
+    assert "bytes are left out" in answer["stdout"]
+    assert answer["stdout_bytes"] == 300_000_012
+    assert Path(answer["stdout_file"]).stat().st_size == 20_000_000
+
+
+def test_a_prompt_gets_no_answer_and_is_told(box):
+    answer = box.run("read -p 'Password: ' x; echo \"[$x]\"; exit 1")
+    assert "[]" in answer["stdout"]
+    assert "it seems to have asked 'Password:'" in box.run("printf 'Password: '; exit 1")["note"]
+
+
+def test_a_pager_does_not_wait(box):
+    assert box.run("seq 5000 | ${PAGER:-less}")["stdout_bytes"] > 8000
+
+
+def test_a_background_command_is_followed_and_stopped(box):
+    handle = box.do("start", command="echo begun; sleep 3600")["handle"]
+    until(lambda: box.do("read_output", handle=handle)["stdout"])
+    assert box.do("read_output", handle=handle) == {"running": True, "stdout": "begun\n", "stderr": ""}
+    assert box.look().window["background"] == {handle: "running"}
+    with pytest.raises(ToolError, match="it was cancelled, with everything that it had started"):
+        box.do("stop", handle=handle)
+    assert box.look().window["background"] == {handle: "ended"}
+
+
+def test_a_background_command_that_ends_tells_its_code(box):
+    handle = box.do("start", command="echo done; exit 7")["handle"]
+    answer = box.do("read_output", handle=handle, seconds=20)
+    assert answer == {"running": False, "exit_code": 7, "stdout": "done\n", "stderr": ""}
+    with pytest.raises(ToolError, match="there is no background command 'job-9'; there are: job-1"):
+        box.do("read_output", handle="job-9")
+
+
+def test_closing_ends_what_runs_in_the_background(opened):
+    import asyncio  # noqa: PLC0415 - only here
+
+    box, mark = opened(), f"{os.getpid()}{time.monotonic_ns() % 10**9}"
+    box.do("start", command=f"sleep {mark}")
+    until(lambda: running(f"sleep\0{mark}"))
+    asyncio.run(box.server.close())
+    assert not running(f"sleep\0{mark}")
+
+
+def test_a_runner_that_is_killed_takes_its_command_along(box):
+    mark = f"{os.getpid()}{time.monotonic_ns() % 10**9}"
+    handle = box.do("start", command=f"sleep {mark}")["handle"]
+    until(lambda: running(f"sleep\0{mark}"))
+    held = box.server._shell("box").job(handle)
+    os.kill(held._holder()[0], signal.SIGKILL)
+    until(lambda: not running(f"sleep\0{mark}"))
+    with pytest.raises(ToolError, match="nothing tells how it ended"):
+        box.do("read_output", handle=handle, seconds=5)
+
+
+def test_the_time_of_a_command_is_told_beside_a_plain_one(box):
+    begin = time.perf_counter()
+    box.run("true")
+    took = time.perf_counter() - begin
+    begin = time.perf_counter()
+    subprocess.run(["bash", "-c", "true"], check=True)  # noqa: S607 - whichever bash there is
+    print(f"a command took {took:.3f} s, a plain one {time.perf_counter() - begin:.3f} s")  # noqa: T201 - a test's report
+    assert took < PATIENCE

@@ -1,0 +1,107 @@
+"""Files in a shell's workspace, and what a call on others is called."""
+
+import pytest
+
+from callboard.actors.servers import ToolError
+from callboard.messages import Foreseen, Hazard, Intent, Probe
+
+
+def test_a_file_is_written_read_and_edited(box):
+    assert box.do("write_file", path="notes.txt", text="one\ntwo\nthree\n") == {
+        "path": f"{box.work}/notes.txt",
+        "bytes": 14,
+    }
+    box.do("edit_file", path="notes.txt", old="two\n", new="2\n")
+    assert box.do("read_file", path="notes.txt") == {"text": "one\n2\nthree", "lines": 3}
+    assert box.do("read_file", path="notes.txt", first_line=2, lines=1) == {"text": "2", "lines": 3, "more_lines": 1}
+
+
+@pytest.mark.parametrize(("old", "why"), [("a", "stands there 3 times"), ("z", "does not stand there")])
+def test_an_edit_that_is_not_unique_changes_nothing(box, old, why):
+    (box.work / "a.txt").write_text("a a a", encoding="utf-8")
+    with pytest.raises(ToolError, match=why):
+        box.do("edit_file", path="a.txt", old=old, new="b")
+    assert (box.work / "a.txt").read_text(encoding="utf-8") == "a a a"
+
+
+def test_a_write_keeps_the_mode_of_the_file(box):
+    script = box.work / "run.sh"
+    script.write_text("true", encoding="utf-8")
+    script.chmod(0o750)
+    box.do("write_file", path="run.sh", text="false")
+    assert script.stat().st_mode & 0o777 == 0o750
+    assert [path.name for path in box.work.iterdir()] == ["run.sh"]
+
+
+def test_paths_count_from_where_the_shell_is(box):
+    (box.work / "deep").mkdir()
+    box.run("cd deep")
+    box.do("write_file", path="x", text="x")
+    assert (box.work / "deep" / "x").exists()
+    assert box.do("list_dir")["entries"] == ["x (1)"]
+    assert box.do("list_dir", path="..")["entries"] == ["deep/"]
+
+
+def test_files_are_found_by_name_and_by_what_is_in_them(box):
+    (box.work / "logs").mkdir()
+    (box.work / "logs" / "a.log").write_text("fine\nERROR: disk\n", encoding="utf-8")
+    (box.work / "logs" / "b.log").write_text("error: net\n", encoding="utf-8")
+    (box.work / "logs" / "data.bin").write_bytes(b"\0ERROR")
+    assert box.do("find", pattern="*.log") == {"paths": ["logs/a.log", "logs/b.log"]}
+    assert box.do("search", text="ERROR") == {"matches": [{"file": "logs/a.log", "line": 2, "text": "ERROR: disk"}]}
+    found = box.do("search", text="error", ignore_case=True, path="logs", names="b*")
+    assert found == {"matches": [{"file": "b.log", "line": 1, "text": "error: net"}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("nowhere", "is not there"),
+        (".", "is a folder"),
+        ("data.bin", "is no text in UTF-8"),
+        ("large", "can be read: use"),
+    ],
+)
+def test_what_can_not_be_read_is_told(box, path, why, monkeypatch):
+    monkeypatch.setattr("callboard.actors.servers.shell._file_tools.MOST_BYTES", 100)
+    (box.work / "data.bin").write_bytes(b"\xff\xfe")
+    (box.work / "large").write_bytes(b"x" * 101)
+    with pytest.raises(ToolError, match=why):
+        box.do("read_file", path=path)
+
+
+def hazards(box, tool, path, made=()):
+    return box.server.hazards(box.target, tool, {"shell": "box", "path": path}, made)
+
+
+def test_what_leaves_the_workspace_or_replaces_is_a_hazard(box, tmp_path):
+    (box.work / "here").write_text("x", encoding="utf-8")
+    (box.work / "link").symlink_to(tmp_path / "secret")
+    assert hazards(box, "read_file", "here") == set()
+    assert hazards(box, "read_file", "link") == {Hazard.LEAVES}
+    assert hazards(box, "read_file", "../secret") == {Hazard.LEAVES}
+    assert hazards(box, "list_dir", "/etc") == {Hazard.LEAVES}
+    assert hazards(box, "write_file", "new") == set()
+    assert hazards(box, "write_file", "here") == {Hazard.OVERWRITES}
+    assert hazards(box, "write_file", "here", {f"{box.work}/here"}) == set()
+
+
+def test_one_file_has_one_name_for_rules(box):
+    (box.work / "link").symlink_to("here")
+    names = {
+        box.server.resources(box.target, "read_file", {"path": path})
+        for path in ("here", "./here", "x/../here", "link", f"{box.work}/here")
+    }
+    assert names == {(f"file:{box.work}/here",)}
+
+
+@pytest.mark.parametrize(("there", "found"), [("old", Probe.NOT_DONE), ("new", Probe.DONE), ("other", Probe.UNKNOWN)])
+def test_a_write_that_a_crash_broke_off_is_looked_at(box, there, found):
+    from callboard.actors.servers.shell._file_tools import mark  # noqa: PLC0415 - only here
+
+    path = box.work / "file"
+    path.write_text(there, encoding="utf-8")
+    broken_off = Intent(call_id="1", tool="edit_file", arguments={"path": "file"})
+    note = Foreseen(call_id="1", path=str(path), before=mark(b"old"), after=mark(b"new"))
+    assert box.server.probe(box.target, broken_off, (note,), "") is found
+    assert box.server.probe(box.target, broken_off, (), "") is Probe.NOT_DONE
