@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from callboard import EventName, ModelAnswer, Server, Settings, Task, tool
 from callboard.messages import Box, Control, Effect, LookBudget, Observation, SettingsError, Target, TargetKind
 from callboard.testing import assert_replays
-from support import FINISH, HELD, PATIENCE, call, command_line, lone
+from support import FINISH, HELD, PATIENCE, action, actions, call, command_line, lone
 
 PASSWORD = "correct horse battery"  # noqa: S105 - a test's
 SECRET = {"pw": {"value": PASSWORD, "parameters": ["text"]}}
@@ -163,6 +163,50 @@ def test_the_control_that_has_the_focus_is_black_once_a_secret_is_typed(start):
     before, after = run(start, form, call("type_keys", text="${secret:pw}"), secrets=SECRET)
     assert form.texts["key"] == PASSWORD
     assert (black(before.picture), black(after.picture)) == (set(), {"key"})
+
+
+class Keyboard(Form):
+    """A form whose keys go to the field that has the focus, and leave no trace of it."""
+
+    focus = "user"
+
+    def observe(self, target, look):
+        self.changes = {self.focus: {"states": ("focused",)}}
+        return super().observe(target, look)
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def move(self, control_id: str) -> None:
+        """Click into a field."""
+        self.focus = control_id
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def tab(self) -> None:
+        """Go to the next field."""
+        self.focus = {"user": "key", "key": "send"}[self.focus]
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def type_keys(self, text: str) -> None:
+        """Type into the field that has the focus, and go to the next one."""
+        self.texts[self.focus] += text
+        self.tab()
+
+
+TYPED = action("type_keys", text="${secret:pw}")
+
+
+@pytest.mark.parametrize("moved", [action("move", "key"), action("tab")], ids=["a click", "a key"])
+def test_what_a_list_moves_the_focus_to_is_black_once_a_secret_is_typed(start, moved):
+    form = Keyboard()
+    _, after = run(start, form, actions(moved, TYPED), secrets=SECRET)
+    assert (form.texts["key"], form.focus) == (PASSWORD, "send")
+    assert "key" in black(after.picture)
+
+
+def test_a_control_that_an_argument_names_is_black_once_it_holds_a_secret(start):
+    form = Form()
+    _, after = run(start, form, actions(action("fill", "user", control_id="key", text="${secret:pw}")), secrets=SECRET)
+    assert form.texts["key"] == PASSWORD
+    assert "key" in black(after.picture)
 
 
 def test_what_one_subtask_filled_with_a_secret_is_black_for_the_next(start):

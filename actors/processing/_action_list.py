@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._check import Recheck
-from callboard.actors.processing._collect import in_time, mark, snapshot
+from callboard.actors.processing._collect import COMPARED, in_time, look, mark
 from callboard.actors.processing._permit import ruling
 from callboard.actors.processing._phases import Acted
 from callboard.actors.processing._picture import puts_secret, secret_controls
@@ -28,7 +28,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from callboard.actors.commands import Ruling, Tools
     from callboard.actors.processing._phases import Context
@@ -83,16 +83,16 @@ class ActionList:
                 return await self._paused()
             try:
                 stopped = await self._refused(action) or await self._cut(action)
+                if stopped is not None:
+                    return stopped
+                await self._cover(action)
                 command = self._command(action)
-                intent = await self._intent(action, command) if stopped is None else None
-                private = await self._private(action) if stopped is None else ()
+                intent = await self._intent(action, command)
             except UNSEEN as error:
                 return self.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
-            if stopped is not None:
-                return stopped
             if self.context.lease.paused:  # meanwhile: the rules and the surface were asked
                 return await self._paused()
-            result = await self._dispatch(command, intent, private)
+            result = await self._dispatch(command, intent)
             self.results.append(result)
             if result.status is not ResultStatus.SUCCESS:
                 return self.after_failure()
@@ -177,21 +177,8 @@ class ActionList:
         except UNSEEN:
             return acted
 
-    async def _private(self, action: Action) -> tuple[str, ...]:
-        """Give the ids of the controls that an action is about to put a secret into.
-
-        What is typed goes to what has the focus, which an action before it may have moved.
-        """
-        tool, seen = self._tools.get(action.tool), self._recheck.latest
-        if seen is None and action.control is None and self.results and puts_secret(action, tool):
-            seen = await snapshot(self.context, self.run)
-        return tuple(secret_controls(action, tool, seen or self.observation))
-
-    async def _dispatch(self, command: Command, intent: Intent | None, private: Iterable[str]) -> CommandResult:
-        context, target = self.context, self.run.assign.target
-        if target is not None:
-            for control in private:
-                context.services.secrets.cover(command.task_id, target.native.id, control)
+    async def _dispatch(self, command: Command, intent: Intent | None) -> CommandResult:
+        context = self.context
         context.meter.running = command
         if intent is not None:
             await context.keep(self.run, intent)
@@ -202,6 +189,18 @@ class ActionList:
         context.meter.results.append(result)
         context.meter.running = None
         return result
+
+    async def _cover(self, action: Action) -> None:
+        """Note into which controls an action puts a secret, so that no picture shows them from now on."""
+        context, run, target = self.context, self.run, self.run.assign.target
+        if target is None or not puts_secret(action, self._tools.get(action.tool)):
+            return
+        so_far = (*self.actions[: len(self.results)], action)
+        covered = secret_controls(so_far, self._tools, self.observation)
+        if action.control is None and context.services.toolbox.server(target).pictures:  # the focus may have moved
+            covered |= secret_controls((action,), self._tools, await look(context, run, COMPARED))
+        for control in covered:
+            context.services.secrets.cover(run.assign.task_id, target.native.id, control)
 
     async def _intent(self, action: Action, command: Command) -> Intent | None:
         """Say what is about to be done, if it must not be repeated; the surface is looked at where it has changed."""

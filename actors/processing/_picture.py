@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands import secrets_named
 from callboard.actors.pictures import Drawn, PictureError, draw, require_pillow
-from callboard.messages import Action, Box, Look, Observation, SettingsError
+from callboard.messages import Action, Box, Look, Observation, SettingsError, each_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-    from callboard.actors.commands import BoundTool
+    from callboard.actors.commands import BoundTool, Tools
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Control
@@ -38,23 +38,37 @@ def purpose_of(context: Context, run: Run) -> Look:
     return Look(annotate=_named(run), masked=tuple(sorted({*_with_secrets(context, run)})))
 
 
-def secret_controls(action: Action, tool: BoundTool | None, seen: Observation) -> Iterator[str]:
-    """Give the ids of the controls into which an action puts a secret: it names one, or its tool declares one.
-
-    Where it names no control, as keys that are typed, that is the one that has the focus.
-    """
-    if not puts_secret(action, tool):
-        return
-    if action.control is not None:
-        yield action.control.id
-    else:
-        yield from (control.id for control in seen.controls if _FOCUSED in control.states)
-
-
 def puts_secret(action: Action, tool: BoundTool | None) -> bool:
-    """Say whether an action puts a secret somewhere."""
+    """Return whether an action puts a secret into its target: its arguments name one, or its tool declares one."""
     declared: frozenset[str] = frozenset() if tool is None else tool.place.declared
     return bool(secrets_named(action.arguments) or declared & action.arguments.keys())
+
+
+def secret_controls(actions: Sequence[Action], tools: Tools, seen: Observation) -> set[str]:
+    """Give the ids of the controls into which a list of actions puts secrets.
+
+    They are those that the action names. Where it names none, as keys that are typed, they are those that have the
+    focus, and those that the actions before it name: a click moves the focus.
+    """
+    found: set[str] = set()
+    for place, action in enumerate(actions):
+        if puts_secret(action, tools.get(action.tool)):
+            focused = {control.id for control in seen.controls if _FOCUSED in control.states}
+            before = (_controls_named(each, seen) for each in actions[:place])
+            found |= _controls_named(action, seen) or focused.union(*before)
+    return found
+
+
+def _controls_named(action: Action, seen: Observation) -> set[str]:
+    """Give the ids of the controls that an action names, also those in its arguments."""
+    ids, found = {control.id for control in seen.controls}, set()
+
+    def look(text: str) -> str:
+        found.add(text)
+        return text
+
+    each_text(action.arguments, look)
+    return (found & ids) | ({action.control.id} if action.control is not None else set())
 
 
 async def presentable(context: Context, run: Run, look: Look, seen: Observation) -> Observation:
@@ -200,9 +214,8 @@ def _with_secrets(context: Context, run: Run) -> Iterator[str]:
     target = run.assign.target
     yield from context.services.secrets.covered(run.assign.task_id, "" if target is None else target.native.id)
     tools = context.services.toolbox.actions(context.kind, target)
-    done = [(action, record.observation) for record in run.records for action in record.decision.actions]
+    done = [(record.decision.actions, record.observation) for record in run.records]
     if run.unfinished is not None and run.unfinished.decided is not None:
-        decided = run.unfinished.decided
-        done += [(action, decided.observation) for action in decided.actions]
-    for action, seen in done:
-        yield from secret_controls(action, tools.get(action.tool), seen)
+        done.append((run.unfinished.decided.actions, run.unfinished.decided.observation))
+    for actions, seen in done:
+        yield from secret_controls(actions, tools, seen)
