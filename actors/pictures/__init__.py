@@ -3,6 +3,14 @@
 Needs Pillow: ``pip install 'callboard[pictures]'``.
 """
 
-from callboard.actors.pictures._drawing import Drawn, PictureError, draw, fitting_size, require_pillow, scaled
+from callboard.actors.pictures._drawing import (
+    Drawn,
+    PictureError,
+    draw,
+    fitting_size,
+    only_pixels,
+    require_pillow,
+    scaled,
+)
 
-__all__ = ["Drawn", "PictureError", "draw", "fitting_size", "require_pillow", "scaled"]
+__all__ = ["Drawn", "PictureError", "draw", "fitting_size", "only_pixels", "require_pillow", "scaled"]

@@ -19,8 +19,14 @@ if TYPE_CHECKING:
 LARGEST = 50_000_000
 """The most pixels that a picture may have: a small file can ask for any amount of memory. A screen of 8K has 33
 million."""
-_SIZE = slice(16, 24)
-"""Where a PNG has its width and height."""
+_PNG = b"\x89PNG\r\n\x1a\n"
+"""What a PNG begins with."""
+_CHUNK = struct.Struct(">I4s")
+"""What each of its chunks begins with: the length of its data, and its name. A checksum of four bytes ends it."""
+_SIZE = struct.Struct(">II")
+"""What the first chunk's data begin with: the width and height."""
+_PIXELS = frozenset({b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"})
+"""The chunks that tell the pixels of one picture."""
 _SEEN = 1_568
 """Vision models scale a picture down until its longer side has about so many pixels."""
 _MOST_SEEN = 1_150_000
@@ -52,7 +58,7 @@ class Drawn(NamedTuple):
     """A picture twice, as PNG."""
 
     clean: bytes
-    """Without what must not be seen; the same bytes where there was nothing of that."""
+    """The pixels alone, without what must not be seen; the same bytes where there was nothing else."""
     annotated: bytes | None
     """With labels and marks too; None where there is nothing to label or to mark."""
 
@@ -87,7 +93,7 @@ def scaled(picture: bytes, size: tuple[int, int]) -> bytes:
     require_pillow("scaling a picture down to a size that models see as it is")
     from PIL.Image import Resampling  # noqa: PLC0415 - an extra
 
-    return _png(_opened(picture).resize(size, Resampling.LANCZOS))
+    return _written(_opened(only_pixels(picture)).resize(size, Resampling.LANCZOS))
 
 
 def draw(
@@ -107,6 +113,7 @@ def draw(
     Raises:
         PictureError: If it is no PNG, is damaged, or has more than `LARGEST` pixels.
     """
+    picture = only_pixels(picture)
     image = _opened(picture)
     from PIL import ImageDraw  # noqa: PLC0415 - an extra
 
@@ -114,7 +121,7 @@ def draw(
     black = [box for box in (_within(_grown(box), image.size) for box in masked) if box is not None]
     for box in black:
         canvas.rectangle(_corners(box), fill="black")
-    clean = _png(image) if black else picture
+    clean = _written(image) if black else picture
     inside = ((label, _within(box, image.size)) for label, box in marked.items() if label)
     boxes = {label: box for label, box in inside if box is not None}
     points = [stroke for stroke in strokes if stroke]
@@ -123,17 +130,37 @@ def draw(
     if boxes:
         _label(canvas, boxes, image.size)
     mark_points(canvas, points, _scale(image.size))
-    return Drawn(clean, _png(image))
+    return Drawn(clean, _written(image))
+
+
+def only_pixels(picture: bytes) -> bytes:
+    """Leave out what a PNG holds beside its pixels: texts, profiles, the later frames of an animation, what follows it.
+
+    Raises:
+        PictureError: If it is no PNG, ends too early, or has more than `LARGEST` pixels.
+    """
+    kept, at, name = [_PNG], len(_PNG), b""
+    while name != b"IEND" and at + _CHUNK.size <= len(picture):
+        length, name = _CHUNK.unpack_from(picture, at)
+        end = at + _CHUNK.size + length + 4
+        if name in _PIXELS:
+            kept.append(picture[at:end])
+        if (name == b"IHDR") != (at == len(_PNG)):  # a second one would be the one that counts
+            break
+        at = end
+    if not picture.startswith(_PNG) or name != b"IEND" or at > len(picture):
+        msg = "the picture is no PNG, or damaged"
+        raise PictureError(msg)
+    width, height = _SIZE.unpack_from(picture, len(_PNG) + _CHUNK.size)  # before Pillow, which would only warn
+    if width * height > LARGEST:
+        msg = f"the picture has {width} x {height} pixels; at most {LARGEST:,} are taken"
+        raise PictureError(msg)
+    return b"".join(kept)
 
 
 def _opened(picture: bytes) -> Image:
     from PIL import Image  # noqa: PLC0415 - an extra
 
-    size = picture[_SIZE]  # before Pillow reads it, which would only warn
-    width, height = struct.unpack(">II", size) if len(size) == struct.calcsize(">II") else (0, 0)
-    if width * height > LARGEST:
-        msg = f"the picture has {width} x {height} pixels; at most {LARGEST:,} are taken"
-        raise PictureError(msg)
     try:
         with Image.open(io.BytesIO(picture), formats=("PNG",)) as image:
             return image.convert("RGB")
@@ -142,7 +169,7 @@ def _opened(picture: bytes) -> Image:
         raise PictureError(msg) from error
 
 
-def _png(image: Image) -> bytes:
+def _written(image: Image) -> bytes:
     file = io.BytesIO()
     image.save(file, "PNG", compress_level=3)  # a third of the default's time, for a tenth more bytes
     return file.getvalue()

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import secrets_named
-from callboard.actors.pictures import Drawn, PictureError, draw, require_pillow
+from callboard.actors.pictures import Drawn, PictureError, draw, only_pixels, require_pillow
 from callboard.messages import Action, Box, Look, Observation, SettingsError, each_text
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _drawn(picture: bytes, masked: list[Box], labels: dict[str, Box], strokes: S
     except SettingsError as error:
         if masked:
             raise PictureError(str(error)) from error
-        return Drawn(picture, None)
+        return Drawn(only_pixels(picture), None)
     return draw(picture, masked, labels, strokes)
 
 

@@ -9,8 +9,9 @@ import zlib
 
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
-from callboard.actors.pictures import PictureError, draw, require_pillow
+from callboard.actors.pictures import PictureError, draw, only_pixels, require_pillow
 from callboard.actors.pictures._drawing import LARGEST
 from callboard.messages import Box, SettingsError
 
@@ -85,14 +86,36 @@ def test_any_id_can_be_a_label(label):
     assert draw(png((200, 100)), [], {label: Box(x=10, y=30, width=50, height=20)}).annotated is not None
 
 
-def bomb(width, height):
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def bomb(*sizes):
     """Make a small file that says it is a large picture."""
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    headers = [chunk(b"IHDR", struct.pack(">IIBBBBB", *size, 8, 2, 0, 0, 0)) for size in sizes]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(headers) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
 
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+def with_more():
+    """Make a picture that holds a word in a text, a colour profile, a second frame, and after its end."""
+    text, frames = PngInfo(), [Image.new("RGB", (40, 40), colour) for colour in ("white", "red")]
+    text.add_text("Title", "hidden")
+    file = io.BytesIO()
+    frames[0].save(file, "PNG", save_all=True, append_images=frames[1:], pnginfo=text, icc_profile=b"hidden")
+    return file.getvalue() + b"hidden"
+
+
+@pytest.mark.parametrize("masked", [[], [Box(x=1, y=1, width=5, height=5)]], ids=["as it is", "drawn anew"])
+def test_a_picture_keeps_nothing_but_the_pixels_of_its_first_frame(masked):
+    for drawn in draw(with_more(), masked, {"a": Box(x=20, y=20, width=9, height=9)}):
+        assert b"hidden" not in drawn
+        assert pixels(drawn).info == {}
+        assert Image.open(io.BytesIO(drawn)).n_frames == 1
+
+
+def test_without_pillow_a_picture_is_reduced_to_its_pixels_too():
+    assert only_pixels(with_more()) == png((40, 40))
+    assert only_pixels(png((40, 40))) == png((40, 40))
 
 
 @pytest.mark.parametrize(
@@ -102,11 +125,12 @@ def bomb(width, height):
         (b"\x89PNG\r\n\x1a\n", "no PNG, or damaged"),
         (png((40, 40))[:60], "no PNG, or damaged"),
         (b"GIF89a" + bytes(40), "no PNG, or damaged"),
-        (bomb(10, 10), "no PNG, or damaged"),
-        (bomb(60_000, 60_000), "60000 x 60000 pixels; at most"),
-        (bomb(LARGEST, 2), f"{LARGEST} x 2 pixels; at most 50,000,000 are taken"),
+        (bomb((10, 10)), "no PNG, or damaged"),
+        (bomb((60_000, 60_000)), "60000 x 60000 pixels; at most"),
+        (bomb((LARGEST, 2)), f"{LARGEST} x 2 pixels; at most 50,000,000 are taken"),
+        (bomb((10, 10), (20_000, 20_000)), "no PNG, or damaged"),
     ],
-    ids=["empty", "only its beginning", "cut", "a GIF", "without its pixels", "3.6 billion pixels", "too many pixels"],
+    ids=["empty", "only its beginning", "cut", "a GIF", "no pixels", "billions of pixels", "too many", "two sizes"],
 )
 def test_what_is_no_picture_or_too_large_is_refused(picture, why):
     with pytest.raises(PictureError, match=why):
