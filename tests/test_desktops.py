@@ -271,6 +271,31 @@ def test_a_window_with_a_secret_is_black_or_the_desktop_is_not_shown(start, ther
         assert "where the control mail, which holds a secret" in after.notes[-1]
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_window_with_a_secret_of_another_task_is_black_too(start, until, there):
+    desktop = Desktop()
+    desktop.windows["bank"] = "other"  # the first task's own: the second one is not offered it
+    desktop.capture = Observation(controls=windows(bank=MAIL) if there else (), picture=picture())
+    asks = {"Status": "PENDING", "Questions": ["And now?"]}
+    app = [call("type_in", control_id="page", text="${secret:pw}"), asks, FINISH]
+    given = {"secrets": {"pw": {"value": "correct horse", "parameters": ["text"]}}, **NO_APPROVAL}
+    seen = []
+
+    def host(request):
+        seen.append(request.observation)
+        return FINISH
+
+    supervisor = start(host=host, app=app, servers=[desktop], **given)
+    other = supervisor.submit(Task(request="log in", id="other", target="bank"))
+    until(other, EventName.QUESTION_ASKED)
+    assert supervisor.submit(Task(request="look")).result(PATIENCE).ok
+    assert [target.id for target in seen[0].targets] == ["editor", "mail"]
+    assert (seen[0].picture is None) != there
+    assert not there or corner(seen[0].picture, MAIL) == (0, 0, 0)
+    other.answer(other.questions()[0].id, "stop")
+    assert other.result(PATIENCE).ok
+
+
 @pytest.mark.parametrize("error", [ToolError("no display"), ValueError("no display")])
 def test_a_desktop_that_can_t_be_seen_is_told_and_hides_nothing_else(start, error):
     class Dark(Desktop):

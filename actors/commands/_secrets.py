@@ -109,10 +109,11 @@ class Secrets:
         with self._lock:
             self._covered.setdefault(task_id, set()).add((target, control))
 
-    def covered(self, task_id: str, target: str) -> tuple[str, ...]:
-        """Name a target's controls that a task has put secrets into."""
+    def covered(self, target: str) -> tuple[str, ...]:
+        """Name a target's controls that tasks have put secrets into, whichever task looks there."""
         with self._lock:
-            return tuple(control for known, control in self._covered.get(task_id, ()) if known == target)
+            found = {control for each in self._covered.values() for known, control in each if known == target}
+        return tuple(sorted(found))
 
     def names(self, task_id: str) -> tuple[str, ...]:
         """Name what a task's tools may be given."""

@@ -207,12 +207,12 @@ async def picture_before(context: Context, run: Run, now: Observation) -> bytes 
 
 
 def _with_secrets(context: Context, run: Run) -> Iterator[str]:
-    """Give the ids of the controls that the task has put secrets into.
+    """Give the ids of the controls that the task, or another one that is not over, has put secrets into.
 
     Those of the run itself are read from what the journal keeps of it, so that a crash changes nothing.
     """
     target = run.assign.target
-    yield from context.services.secrets.covered(run.assign.task_id, "" if target is None else target.native.id)
+    yield from context.services.secrets.covered("" if target is None else target.native.id)
     tools = context.services.toolbox.actions(context.kind, target)
     done = [(record.decision.actions, record.observation) for record in run.records]
     if run.unfinished is not None and run.unfinished.decided is not None:

@@ -11,8 +11,6 @@ from callboard.actors.servers import Server
 from callboard.messages import Control, Look, Observation, agent_kind, encodable, reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Target
@@ -28,6 +26,7 @@ async def collect_targets(context: Context, run: Run) -> Observation:
         except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
             notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
     task_id, secrets = run.assign.task_id, context.services.secrets
+    masked = tuple(target.id for target in targets if secrets.covered(target.id))
     offers = (each for target in targets for each in _offers(context, target))
     targets = [target for target in offers if target.open_to(task_id, run.assign.session)]
     hidden = [target for target in targets if secrets.in_target(task_id, target)]
@@ -38,7 +37,7 @@ async def collect_targets(context: Context, run: Run) -> Observation:
     fingerprint = digest([target.id for target in targets], done)
     offered = context.services.toolbox.offered(targets)
     seen = offered.model_copy(update={"fingerprint": fingerprint, "notes": (*notes, *run.notes)})
-    return await _with_desktops(context, run, secrets.redact(task_id, seen))
+    return await _with_desktops(context, run, Look(masked=masked), secrets.redact(task_id, seen))
 
 
 def _offers(context: Context, target: Target) -> tuple[Target, ...]:
@@ -50,12 +49,11 @@ def _offers(context: Context, target: Target) -> tuple[Target, ...]:
     return tuple(each for each in found if agent_kind(each.address) in context.services.models) or found
 
 
-async def _with_desktops(context: Context, run: Run, seen: Observation) -> Observation:
+async def _with_desktops(context: Context, run: Run, look: Look, seen: Observation) -> Observation:
     """Add what the servers' desktops show: the texts and facts of all, and the first picture."""
     for server in context.services.toolbox.servers:
         if type(server).desktop is Server.desktop:
             continue
-        look = Look(masked=_with_secrets(context, run, seen.targets))
         try:
             found = await on_lane(context, server, None, functools.partial(server.desktop, look))
             shown = await _desktop(context, run, look, found)
@@ -85,9 +83,3 @@ async def _desktop(context: Context, run: Run, look: Look, found: object) -> Obs
     unseen = tuple(Control(id=each, name=each, kind="window") for each in sorted(placeless))
     found = found.model_copy(update={"controls": (*found.controls, *unseen)})
     return await presentable(context, run, look, encodable(found))
-
-
-def _with_secrets(context: Context, run: Run, targets: Sequence[Target]) -> tuple[str, ...]:
-    """Give the ids of the targets that the task has put secrets into."""
-    secrets, task_id = context.services.secrets, run.assign.task_id
-    return tuple(target.native.id for target in targets if secrets.covered(task_id, target.native.id))

@@ -192,7 +192,7 @@ class Server(ABC):
         """Look at the whole of what the server's targets stand on, for HostAgents; None where there is no such thing.
 
         Its controls are the windows that it shows, each with a target's id and its `box`: they get labels in the
-        picture, and one into which the task has put a secret is black. Its text and its facts about the window are told
+        picture, and one into which a task has put a secret is black. Its text and its facts about the window are told
         to the HostAgent's model.
 
         Raises:
