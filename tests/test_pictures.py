@@ -229,13 +229,14 @@ def test_what_one_subtask_filled_with_a_secret_is_black_for_the_next(start):
     ("changes", "more", "why"),
     [
         ({"states": ("password",), "box": None}, {}, "where the control key, which holds a secret, stands"),
+        ({"states": ("password",), "box": Box(x=40, y=100, width=0, height=30)}, {}, "where the control key"),
         ({}, {"text": f"it is {PASSWORD}"}, "the surface shows a secret, and where is not known"),
         ({}, {"window": {"title": PASSWORD}}, "the surface shows a secret, and where is not known"),
         ({}, {"picture": None, "annotated": b"x"}, "labels of its own"),
         ({}, {"picture": b"GIF89a"}, "no PNG, or damaged"),
         ({}, {"picture": bytes(30_000_000)}, "30,000,000 bytes; at most 20,000,000"),
     ],
-    ids=["no box", "text", "title", "the server's own labels", "a GIF", "too large"],
+    ids=["no box", "an empty box", "text", "title", "the server's own labels", "a GIF", "too large"],
 )
 def test_a_picture_that_may_show_a_secret_or_can_t_be_read_is_withheld(start, changes, more, why):
     form = Form(key=changes)
@@ -369,6 +370,19 @@ class Large(Form):
         seen = super().observe(target, look)
         many = tuple(Control(id=f"c-{number}", name=f"c-{number}", kind="cell") for number in range(1_500))
         return seen.model_copy(update={"controls": (*seen.controls, *many), "text": "x" * 300_000})
+
+
+def test_no_picture_is_shown_where_a_surface_left_out_what_holds_a_secret(start):
+    class Cut(Large):
+        def observe(self, target, look):
+            seen = super().observe(target, look)
+            controls = reversed(seen.controls) if self.texts["key"] else seen.controls
+            return seen.model_copy(update={"controls": tuple(controls)[: look.budget.controls]})
+
+    before, after = run(start, Cut(), FILLS["a secret that was granted"], secrets=SECRET)
+    assert before.picture is not None
+    assert (after.picture, after.annotated) == (None, None)
+    assert "the control key, which holds a secret, may be one of those that the surface left out" in after.notes[0]
 
 
 def test_an_observation_is_cut_at_its_budget_and_says_so(start):

@@ -129,7 +129,11 @@ def _coverable(seen: Observation, redacted: Observation, masked: list[Control], 
     if (seen.text, seen.window) != (redacted.text, redacted.window):
         msg = "the surface shows a secret, and where is not known"
         raise PictureError(msg)
-    placeless = [control.id for control in masked if control.box is None]
+    left_out = sorted({*look.masked} - {control.id for control in seen.controls})
+    if left_out and len(seen.controls) >= look.budget.controls:
+        msg = f"the control {left_out[0]}, which holds a secret, may be one of those that the surface left out"
+        raise PictureError(msg)
+    placeless = [each.id for each in masked if each.box is None or not each.box.width * each.box.height]
     if placeless:
         msg = f"where the control {placeless[0]}, which holds a secret, stands in it is not known"
         raise PictureError(msg)
