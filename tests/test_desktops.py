@@ -171,13 +171,21 @@ def test_what_can_t_be_opened_or_closed_is_told_and_nothing_is_done(start, answe
     assert (desktop.opened, {*desktop.windows}) == ([], {"mail"})
 
 
-def test_a_window_of_another_task_is_neither_seen_nor_closed(start):
-    desktop = Desktop()
+@pytest.mark.parametrize(
+    "answer", [call("close_in_desk", window="theirs"), call("open_in_desk", application="theirs-too")]
+)
+def test_what_is_another_task_s_is_neither_seen_nor_opened_nor_closed(start, answer):
+    class Owned(Desktop):
+        def targets(self):
+            editor, *listed = super().targets()
+            return (editor, *listed, editor.model_copy(update={"id": "theirs-too", "owner": "another task"}))
+
+    desktop = Owned()
     desktop.windows["theirs"] = "another task"
-    _, seen, handle = run(start, desktop, call("close_in_desk", window="theirs"))
-    assert "theirs" not in {target.id for target in seen[0].observation.targets}
-    assert "was not opened by this task" in failures(handle)[0]
-    assert "theirs" in desktop.windows
+    _, seen, handle = run(start, desktop, answer)
+    assert [target.id for target in seen[0].observation.targets] == ["editor", "mail"]
+    assert failures(handle)[0].endswith("; there are: editor, mail")
+    assert (desktop.opened, {*desktop.windows}) == ([], {"mail", "theirs"})
 
 
 def test_opening_waits_for_an_approval_as_it_starts_a_program(start, until):

@@ -69,7 +69,7 @@ class Door(LocalTool):
             return await self._close(str(given["window"]), deed)
 
     async def _open(self, name: str, arguments: dict[str, JsonValue], deed: Deed) -> JsonValue:
-        target = await self._target_called(name)
+        target = await self._target_called(name, deed)
         if target.kind is not TargetKind.APPLICATION:
             msg = f"{name!r} is open already: assign a subtask to it"
             raise ToolError(msg)
@@ -85,17 +85,19 @@ class Door(LocalTool):
         return shown
 
     async def _close(self, name: str, deed: Deed) -> JsonValue:
-        target = await self._target_called(name)
-        command, keeper = deed.command, deed.keeper
-        ours = command is not None and keeper is not None and target.open_to(command.task_id, keeper.session)
-        if not (target.owner and ours):
+        target = await self._target_called(name, deed)
+        if not target.owner:
             msg = f"{name!r} was not opened by this task, so it is not closed by it"
             raise ToolError(msg)
         await self._run(functools.partial(self._server.stop, target), target, deed)
         return None
 
-    async def _target_called(self, name: str) -> Target:
-        targets: tuple[Target, ...] = await self._ask(self._server.targets)
+    async def _target_called(self, name: str, deed: Deed) -> Target:
+        """Find one of the targets that the call's task may see."""
+        task_id = "" if deed.command is None else deed.command.task_id
+        session = None if deed.keeper is None else deed.keeper.session
+        listed: tuple[Target, ...] = await self._ask(self._server.targets)
+        targets = [target for target in listed if target.open_to(task_id, session)]
         known = {target.id: target for target in targets}
         for target in targets:  # HostAgents know those for further kinds of agents by other ids
             known |= {f"{kind}:{target.id}": target for kind in target.kinds}
