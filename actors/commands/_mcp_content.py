@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 50_000
 """A longer text is cut."""
+MOST_STRUCTURED = 1_000_000
+"""A structured answer that is longer as JSON becomes a text, which is cut."""
 _SHORT = 300
 """The longest that a URI, a name or a type may be in words."""
 
@@ -46,8 +49,9 @@ def answer_of(result: CallToolResult) -> Answer:
     except ToolFailure as error:
         raise ToolFailure(_cut("\n".join((str(error), *named)))) from error
     if result.structured_content is not None:
-        whole: JsonValue = {"structured": value, "content": [*named]} if named else value
-        return Answer(_bounded(whole), tuple(pictures))
+        whole = _bounded({"structured": value, "content": [*named]} if named else value)
+        written = json.dumps(whole)
+        return Answer(whole if len(written) <= MOST_STRUCTURED else _cut(written), tuple(pictures))
     return Answer(_cut("\n".join((*texts, *named))) or None, tuple(pictures))
 
 

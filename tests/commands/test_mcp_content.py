@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import sys
 from contextlib import asynccontextmanager
 
@@ -134,3 +135,18 @@ def test_a_failure_tells_all_its_parts():
     image = ImageContent(data="", mime_type="image/png")
     with pytest.raises(ToolFailure, match=r"no paper\n\[picture, image/png, 0 bytes; not kept: it is no PNG\]"):
         answer_of(CallToolResult(content=[TextContent(text="no paper"), image], is_error=True))
+
+
+@pytest.mark.parametrize("content", [{"rows": ["item"] * 200_000}, {"k" * 1_200_000: 1}], ids=["items", "a name"])
+def test_a_structured_answer_that_is_too_long_becomes_a_text_that_is_cut(content):
+    value = answer_of(CallToolResult(content=[], structured_content=content)).value
+    assert isinstance(value, str)
+    assert value.startswith(json.dumps(content)[:MOST_CHARACTERS])
+    assert value.endswith(
+        f"… [cut: {len(json.dumps(content)) - MOST_CHARACTERS} of {len(json.dumps(content))} characters are left out]"
+    )
+
+
+def test_a_structured_answer_of_many_rows_is_kept_as_it_is():
+    rows = {"rows": [[number, "a name"] for number in range(30_000)]}
+    assert answer_of(CallToolResult(content=[], structured_content=rows)).value == rows
