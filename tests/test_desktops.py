@@ -12,7 +12,7 @@ from callboard import EventName, Server, Task, tool
 from callboard.messages import Box, Control, Effect, Observation, Outcome, Probe, ResultStatus, Target, TargetKind
 from callboard.surface import ToolError, current_call
 from callboard.testing import MemoryServer, assert_replays
-from support import FINISH, HELD, PATIENCE, call
+from support import FINISH, HELD, PATIENCE, action, actions, call
 
 NO_APPROVAL = {"policy": [{"verdict": "allow", "hazards": ["launches"]}]}
 TAKES = {"properties": {"file": {"type": "string", "description": "a file's path"}}}
@@ -222,6 +222,72 @@ def test_what_waits_for_its_turn_is_not_opened_after_a_cancel(start, until):
     desktop.go.set()
     assert types.result(PATIENCE).ok
     supervisor.stop()
+    assert desktop.opened == []
+
+
+class Focused(Desktop):
+    """A desktop whose keys go to the window that has the focus, which one that opens takes."""
+
+    def __init__(self):
+        super().__init__()
+        self.focus = ""
+        self.taken = threading.Event()
+
+    def start(self, target, arguments):
+        window = super().start(target, arguments)
+        self.focus = window.id
+        self.taken.set()
+        return window
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def go_to(self, window: str) -> None:
+        """Give a window the focus."""
+        self.focus = window
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def press(self, key: str) -> None:
+        """Press a key."""
+        self.typed.append((key, self.focus))
+
+
+def while_another_types(start, until, meanwhile):
+    """Press two keys in a window, and have another task ask for a window between them; `meanwhile` gets its handle."""
+    desktop, pressed, go = Focused(), threading.Event(), threading.Event()
+    answers = [
+        lambda: actions(action("go_to", window="mail"), action("press", key="a")),
+        lambda: pressed.set() or (go.wait(HELD) and call("press", key="b")),
+        lambda: FINISH,
+    ]
+
+    def app(request):
+        return answers.pop(0)()
+
+    opens = [call("open_in_desk", application="editor"), FINISH]
+    supervisor = start(host=opens, app=app, servers=[desktop], **NO_APPROVAL)
+    types = supervisor.submit(Task(request="type", target="mail"))
+    assert pressed.wait(PATIENCE)
+    other = supervisor.submit(Task(request="open", id="t"))
+    until(other, EventName.POLICY_DECIDED)
+    meanwhile(other)
+    assert not desktop.taken.wait(0.1)
+    go.set()
+    assert types.result(PATIENCE).ok
+    assert desktop.typed == [("a", "mail"), ("b", "mail")]
+    return desktop, other
+
+
+def test_nothing_opens_between_the_keys_of_an_agent_that_has_the_desktop(start, until):
+    desktop, other = while_another_types(start, until, lambda _: None)
+    assert other.result(PATIENCE).ok
+    assert failures(other) == []
+    assert desktop.opened == [("editor", {})]
+
+
+def test_what_waits_for_a_desktop_that_is_in_use_can_be_cancelled(start, until):
+    desktop, other = while_another_types(
+        start, until, lambda handle: handle.cancel("no more") or handle.result(PATIENCE)
+    )
+    assert other.result(PATIENCE).outcome is Outcome.CANCELLED
     assert desktop.opened == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.runtime import Deed
+
+_PAUSE = 0.05
+"""The seconds between two looks whether a group of targets is free."""
 
 
 def opener(server: str) -> str:
@@ -58,7 +63,10 @@ def _door(name: str, function: Any, description: str) -> ServerTool:  # noqa: AN
 
 
 class Door(LocalTool):
-    """Opens or closes a target, on the lane of its group: no tool of an agent that works there is running then."""
+    """Opens or closes a target, on the lane of its group, and once no agent has a lease on that.
+
+    What opens takes the focus: between two calls of an agent that would lead its keys into another window.
+    """
 
     async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
         """Find the target, and have the server open or close it."""
@@ -109,9 +117,19 @@ class Door(LocalTool):
     async def _run(self, function: Any, target: Target, deed: Deed) -> Any:  # noqa: ANN401 - one of the two methods
         def call() -> Any:  # noqa: ANN401 - what that gives
             deed.check()  # it may have waited for its turn
+            holder = deed.lease.holder_of(target.lease_key)
+            if holder:  # its first look is done: it would not notice that the focus moves
+                msg = f"{holder} works there now: nothing was done"
+                raise ToolError(msg)
             try:
                 return function()
             finally:
                 deed.returned()
 
+        with contextlib.nullcontext() if deed.keeper is None else deed.keeper.waiting():
+            while deed.lease.holder_of(target.lease_key):
+                if deed.lease.suspended:
+                    msg = "the supervisor stops: nothing was done"
+                    raise ToolError(msg)
+                await asyncio.sleep(_PAUSE)
         return await self._lanes.run(self._server.lane(target), call)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from callboard.actors.journal import Row
 from callboard.messages import EventName, Foreseen, Note, Noted, Question
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -57,9 +59,25 @@ class CallRecord:
         command = self._command
         return self._context.services.journal.artifacts.keep(command.task_id, command.call_id, content, suffix)
 
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Stop the clocks of the call and its step; that it takes long is no hang."""
+        lease = self._context.lease
+        of_call = None if lease.deed is None else lease.deed.limit
+        limits = [limit for limit in (self._context.meter.limit, of_call) if limit is not None]
+        for limit in limits:
+            limit.hold()
+        lease.asking = True
+        try:
+            yield
+        finally:
+            lease.asking = False
+            for limit in limits:
+                limit.release()
+
     async def ask(self, questions: tuple[AskedQuestion, ...]) -> tuple[str, ...] | None:
         """Ask a person while the call waits; no clock of the call, the step or the task runs meanwhile."""
-        context, assign, services = self._context, self._run.assign, self._context.services
+        assign, services = self._run.assign, self._context.services
         redactor = services.secrets.redactor(assign.task_id)
         self._asked += 1
         question = Question(
@@ -71,17 +89,8 @@ class CallRecord:
             questions=tuple(redactor.redact(question) for question in questions),
             deadline=services.clock.now() + services.settings.limits.question_seconds,
         )
-        deed = context.lease.deed
-        limits = [each for each in (context.meter.limit, deed.limit if deed is not None else None) if each is not None]
-        for limit in limits:
-            limit.hold()
-        context.lease.asking = True
-        try:
+        with self.waiting():
             answer = await services.people.ask(question)
-        finally:
-            context.lease.asking = False
-            for limit in limits:
-                limit.release()
         if answer is None:
             return None
         if any(redactor.text(text) != text for text in answer.texts):

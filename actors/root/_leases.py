@@ -53,7 +53,7 @@ class LeaseBook:
         if slot.token or not slot.queue:
             return None
         assign = slot.queue.popleft()
-        lease = self._leases.grant(assign.address)
+        lease = self._leases.grant(assign.address, key)
         slot.token, slot.address = lease.token, assign.address
         self._keys[lease.token] = key
         return assign.model_copy(update={"token": lease.token})

@@ -12,6 +12,8 @@ from callboard.actors.runtime._lease import current_deed
 from callboard.messages import encodable
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from pydantic import JsonValue
 
     from callboard.actors.runtime._lease import Deed
@@ -51,6 +53,10 @@ class CallKeeper(Protocol):
 
     def artifact(self, content: bytes, suffix: str) -> Path:
         """Keep a file."""
+        ...
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """Stop the clocks of the call and its step while it waits for others."""
         ...
 
     async def ask(self, questions: tuple[AskedQuestion, ...]) -> tuple[str, ...] | None:

@@ -51,9 +51,12 @@ class Lease:
     so that no commit begins after `void` has returned.
     """
 
-    def __init__(self, target: str, token: int) -> None:
+    def __init__(self, target: str, token: int, leases: Leases | None = None, key: str = "") -> None:
         self.target = target
         self.token = token
+        self.key = key
+        """The group of targets that nobody else uses meanwhile."""
+        self._leases = leases
         self.lock = threading.RLock()  # a commit may be part of a larger one of the same call
         self.paused = False
         """Whether the task is paused: asked before each action."""
@@ -71,6 +74,11 @@ class Lease:
     def valid(self) -> bool:
         """Whether the lease still allows anything."""
         return self._valid
+
+    def holder_of(self, key: str) -> str:
+        """Name the agent that has a lease on a group of targets now; empty if none has, or this lease is that."""
+        held = () if self._leases is None else self._leases.in_force
+        return next((each.target for each in held if each.key == key and each is not self), "")
 
     def void(self) -> None:
         """Take the right away, for good. May be called from any thread, any number of times.
@@ -277,9 +285,14 @@ class Leases:
         self._tokens = itertools.count(after + 1)
         self._leases: dict[int, Lease] = {}
 
-    def grant(self, target: str) -> Lease:
-        """Make a new lease on a target; that the target is free is the switchboard's business."""
-        lease = Lease(target, next(self._tokens))
+    @property
+    def in_force(self) -> tuple[Lease, ...]:
+        """Those that are not dropped, also void ones: until then a call under them may go on."""
+        return tuple(self._leases.values())
+
+    def grant(self, target: str, key: str = "") -> Lease:
+        """Make a new lease on a target, of a group; that the group is free is the switchboard's business."""
+        lease = Lease(target, next(self._tokens), self, key)
         self._leases[lease.token] = lease
         return lease
 
