@@ -119,6 +119,31 @@ def test_progress_is_told_without_secrets_at_most_ten_times_a_second(start):
     assert len(told) < 100
 
 
+def test_a_call_that_was_cancelled_tells_no_more_progress(start):
+    begun, go, late, heard = threading.Event(), threading.Event(), threading.Event(), []
+
+    def work(known):
+        begun.set()
+        assert go.wait(HELD)
+        known.progress("on and on")
+        return ""
+
+    def hear(event):
+        heard.append(event.name)
+        if event.name is EventName.COMMAND_LATE:
+            late.set()
+
+    supervisor = start(app=[DONE, FINISH], servers=[Worker(work)])
+    supervisor.subscribe(hear)
+    handle = supervisor.submit(lone(id="t"))
+    assert begun.wait(PATIENCE)
+    handle.cancel("enough")
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
+    go.set()
+    assert late.wait(PATIENCE)
+    assert EventName.TOOL_PROGRESS not in heard
+
+
 def test_a_call_that_took_too_long_keeps_nothing_more(start, until):
     go, kept = threading.Event(), []
 

@@ -134,12 +134,14 @@ class Call:
     def progress(self, text: str, share: float | None = None) -> None:
         """Tell how far the call is, by an event; at most ten a second are told, and the others dropped.
 
+        So is what is said once the call is void.
+
         Args:
             text: What is being done; 500 characters of it are told.
             share: How much of it is done, from 0 to 1; None where that is not known.
         """
         deed = self._deed
-        if deed is None or deed.keeper is None or time.monotonic() < deed.quiet_until:
+        if deed is None or deed.keeper is None or not deed.valid or time.monotonic() < deed.quiet_until:
             return
         deed.quiet_until = time.monotonic() + _PAUSE
         deed.keeper.progress(encodable(text)[:_SHOWN], share)

@@ -128,6 +128,11 @@ class Deed:
         """Those of the files that were not there before."""
         self._valid = True
 
+    @property
+    def valid(self) -> bool:
+        """Whether the call still may do anything."""
+        return self._valid and self.lease.valid
+
     def void(self) -> None:
         """Take this one call's right away: it took too long, and its answer is no longer awaited."""
         held = self.lease.lock.acquire(timeout=COMMIT_SECONDS)
@@ -137,7 +142,7 @@ class Deed:
 
     def returned(self) -> None:
         """Note that the call has returned; a late one is told of, and what it says is dropped."""
-        if self._on_late is not None and not (self._valid and self.lease.valid):
+        if self._on_late is not None and not self.valid:
             self._on_late()
 
     @contextlib.contextmanager
@@ -211,7 +216,7 @@ class Deed:
         Raises:
             LeaseVoidError: If the lease or this call is void.
         """
-        if not (self._valid and self.lease.valid):
+        if not self.valid:
             msg = f"the lease {self.lease.token} on {self.lease.target!r} is void: nothing was changed"
             raise LeaseVoidError(msg)
 
