@@ -247,6 +247,23 @@ class McpServer(Section):
         return [(name, shown.get(name or "", value)) for name, value in super().__repr_args__()]
 
 
+def _apart(servers: dict[str, McpServer]) -> dict[str, McpServer]:
+    """Refuse names of which one goes on with a dot: tools of both servers could have one name."""
+    for name in servers:
+        other = next((each for each in servers if each.startswith(f"{name}.")), None)
+        if other is not None:
+            msg = (
+                f"a tool of {name!r} could have the name of one of {other!r}, since a tool's name is its server's, "
+                "a dot, and its own: choose another name for one of them"
+            )
+            raise ValueError(msg)
+    return servers
+
+
+McpServers = Annotated[dict[ServerName, McpServer], AfterValidator(_apart)]
+"""Third-party MCP servers, by name."""
+
+
 class SurfacePlugin(Section):
     """A surface of a plug-in. NAME is what its server is called: the targets, `callboard tools` and errors say it."""
 

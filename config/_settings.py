@@ -23,7 +23,7 @@ from callboard.config._sections import (
     EventSettings,
     JournalSettings,
     LogSettings,
-    McpServer,
+    McpServers,
     Models,
     Prompts,
     ServerName,
@@ -95,7 +95,7 @@ class Settings(BaseSettings):
     """Surfaces of plug-ins, by name. Nothing else that is installed is loaded."""
     agents: tuple[str, ...] = ()
     """Kinds of agents of plug-ins: the names of their entry points, or `DISTRIBUTION:NAME`."""
-    mcp_servers: dict[ServerName, McpServer] = Field(default_factory=dict)
+    mcp_servers: McpServers = Field(default_factory=dict)
     """Third-party MCP servers, by name; `mcpServers`, as the ecosystem spells it, is read too."""
     policy: Annotated[PolicySettings, BeforeValidator(as_rules)] = PolicySettings()
     """Rules for actions; a plain list is taken as `rules`."""

@@ -537,5 +537,13 @@ def test_a_server_s_name_that_is_no_part_of_an_address_is_refused(section, name,
     assert why in str(refused.value)
 
 
+def test_names_that_could_give_tools_of_two_servers_one_name_are_refused():
+    servers = {name: {"command": "x"} for name in ("notes.work", "notes-old", "notes")}
+    with pytest.raises(SettingsError, match=r"a tool of 'notes' could have the name of one of 'notes\.work'"):
+        Settings.load(mcpServers=servers)
+    del servers["notes"]
+    assert {*Settings.load(mcpServers=servers).mcp_servers} == {"notes.work", "notes-old"}
+
+
 def test_a_server_s_name_may_have_blanks():
     assert [*Settings.load(mcpServers={"my notes": {"command": "x"}}).mcp_servers] == ["my notes"]
