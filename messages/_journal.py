@@ -98,7 +98,7 @@ class Foreseen(Message):
 
 
 class Noted(Message):
-    """What a tool noted during its call, so that its server can tell after a crash whether it was done."""
+    """A note of a tool during its call: tells its server after a crash whether the call was done."""
 
     kind: Literal["noted"] = "noted"
     call_id: str

@@ -55,7 +55,9 @@ def _tell_nobody(*_: object, **__: object) -> None:
 
 
 class McpSession:
-    """What there is of one MCP server. Runs on the event loop; any task there may call its tools.
+    """The session with one MCP server, over all of its connections.
+
+    Runs on the event loop; any task there may call its tools.
 
     A server that went away, because its program ended or because it hung up, is started or reached anew by the next
     use of it, at most `supervision.intensity` times within `supervision.period`. Its tools stay those of the first

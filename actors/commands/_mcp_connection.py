@@ -101,7 +101,7 @@ class McpConnection:
 
     @property
     def connected(self) -> bool:
-        """Whether tools can be called."""
+        """True while tools can be called."""
         return self._client is not None and not self._lost
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a program that serves MCP writes beside the protocol: its standard error, stray output, and its exit code."""
+"""Log the standard error, stray output and exit code of a program that serves MCP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How messages of MCP servers reach us: each is bounded, and a long one is read beside the event loop."""
+"""Transports for MCP servers: messages are bounded, and long ones parsed beside the event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a journal keeps apart from its rows: pictures in files, observations in a table."""
+"""Store pictures and observations apart from the rows: in files, and in a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PICTURE = "INSERT OR IGNORE INTO pictures (name, task, bytes) VALUES (?, ?, ?)"
 
 @dataclass
 class Later:
-    """What is to be written with some rows."""
+    """The observations and pictures to be written with some rows."""
 
     observations: list[tuple[str, str | None, str]] = field(default_factory=list)
     """Names, the names of those that they are compared with, and bodies."""

@@ -1,4 +1,4 @@
-"""What rows and what is kept apart from them have in common: how parts are found, and how deep JSON may be."""
+"""Find and exchange the parts of messages, and limit the depth of their JSON."""
 
 from __future__ import annotations
 

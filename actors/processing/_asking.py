@@ -30,7 +30,7 @@ class CallAsksNoMore:
 
 
 class PeopleLine:
-    """How running calls reach people; whoever has the desk sets `post`."""
+    """Pass questions of running calls to the desk; the switchboard sets `post`."""
 
     def __init__(self) -> None:
         self.post: Callable[[object], None] | None = None

@@ -1,4 +1,4 @@
-"""What a tool says during its call: kept in the journal, or told by an event."""
+"""Keep in the journal, or emit as events, the notes, files and progress of a running call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an observation shows: no secret in texts and pictures, labels on the controls, and no more than a budget."""
+"""Redact observations, label the controls in their pictures, and keep them within the budget."""
 
 from __future__ import annotations
 

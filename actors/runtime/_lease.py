@@ -130,7 +130,7 @@ class Deed:
 
     @property
     def valid(self) -> bool:
-        """Whether the call still may do anything."""
+        """True while neither the call nor its lease is void."""
         return self._valid and self.lease.valid
 
     def void(self) -> None:
