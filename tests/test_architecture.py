@@ -38,7 +38,7 @@ LAYERS = [
 ]
 """From the bottom to the top: a part may import those of lower layers."""
 
-SIBLINGS = {"servers": {"runtime"}, "commands": {"models", "servers", "runtime"}}
+SIBLINGS = {"servers": {"runtime"}, "commands": {"models", "pictures", "servers", "runtime"}}
 """What a part may import of its own layer, beside itself."""
 
 TESTING_MAY_IMPORT = {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent
 
 from callboard.actors.commands._tools import ToolFailure, value_of
+from callboard.actors.pictures import PictureError, only_pixels
 from callboard.actors.runtime import MOST_PICTURE_BYTES, MOST_PICTURES, PNG
 
 if TYPE_CHECKING:
@@ -80,6 +81,10 @@ def _picture(block: ImageContent, pictures: list[bytes]) -> str:
         return f"[picture, {about}; not kept: it is no base64]"
     if not data.startswith(PNG):
         return f"[picture, {about}; not kept: it is no PNG]"
+    try:
+        data = only_pixels(data)  # a model's provider would refuse all requests with one that is damaged
+    except PictureError as error:
+        return f"[picture, {about}; not kept: {error}]"
     if len(data) > MOST_PICTURE_BYTES:
         return f"[picture, {about}; not kept: it is larger than {MOST_PICTURE_BYTES} bytes]"
     if len(pictures) >= MOST_PICTURES:

@@ -150,3 +150,25 @@ def test_a_structured_answer_that_is_too_long_becomes_a_text_that_is_cut(content
 def test_a_structured_answer_of_many_rows_is_kept_as_it_is():
     rows = {"rows": [[number, "a name"] for number in range(30_000)]}
     assert answer_of(CallToolResult(content=[], structured_content=rows)).value == rows
+
+
+def image(data):
+    return ImageContent(data=base64.b64encode(data).decode(), mime_type="image/png")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (PNG[:40], "the picture is no PNG, or damaged"),
+        (PNG[:16] + (60_000).to_bytes(4, "big") * 2 + PNG[24:], "the picture has 60000 x 60000 pixels"),
+    ],
+    ids=["cut", "too many pixels"],
+)
+def test_a_picture_that_no_model_would_take_is_not_kept(data, why):
+    answer = answer_of(CallToolResult(content=[image(data)]))
+    assert answer.pictures == ()
+    assert why in answer.value
+
+
+def test_of_a_picture_the_pixels_alone_are_kept():
+    assert answer_of(CallToolResult(content=[image(PNG + b"hidden")])).pictures == (PNG,)
