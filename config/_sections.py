@@ -158,11 +158,15 @@ class McpTool(Section):
 
 
 def _named(name: str) -> str:
-    """Refuse a server's name that can't be a part of an address, or that rules could not name."""
-    odd = sorted({letter for letter in name if letter in "/*?[]" or not letter.isprintable()})
-    if odd or not name.strip() or len(name) > _LONGEST_NAME:
-        why = f"has {', '.join(map(repr, odd))}" if odd else f"is empty or longer than {_LONGEST_NAME} characters"
-        msg = f"the name {why}; a server's name becomes a part of addresses, which rules match: choose another one"
+    """Refuse a server's name that can be no part of an address, no folder's name, or that rules could not name."""
+    odd = sorted({letter for letter in name if letter in "/\\*?[]" or not letter.isprintable()})
+    if odd or not name.strip(" .") or len(name) > _LONGEST_NAME:
+        empty = f"is empty, only dots, or longer than {_LONGEST_NAME} characters"
+        why = f"has {', '.join(map(repr, odd))}" if odd else empty
+        msg = (
+            f"the name {why}; a server's name becomes a part of addresses, which rules match, and its folder's name: "
+            "choose another one"
+        )
         raise ValueError(msg)
     return name
 

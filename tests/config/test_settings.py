@@ -526,7 +526,9 @@ def test_a_mistyped_kind_is_refused_with_the_nearest_one(write):
         ("*", "has '*'"),
         ("../x", "has '/'"),
         ("a\x1b", "has '\\x1b'"),
+        ("a\\b", "has '\\\\'"),
         (" ", "is empty"),
+        ("..", "only dots"),
         ("x" * 101, "longer"),
     ],
 )
