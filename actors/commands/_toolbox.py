@@ -171,7 +171,7 @@ class Toolbox:
 
 def _named(target: Target) -> tuple[str, ...]:
     """Give what tools are bound by: it is asked for several times a step, and JSON would take longer than the rest."""
-    return target.server, target.id, target.address, repr(target.binds)
+    return target.server, target.id, target.address, target.group, repr(target.binds)
 
 
 def find_target(targets: Sequence[Target], wanted: str) -> Target | None:

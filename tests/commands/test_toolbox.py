@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Annotated
 
 import pytest
@@ -9,6 +10,7 @@ from pydantic import Field
 
 from callboard.actors.commands import Asked, Toolbox, find_target
 from callboard.actors.commands._tools import declared_secret
+from callboard.actors.runtime import Deed, Lease
 from callboard.actors.servers import Server, tool
 from callboard.messages import AgentKind, CommandType, Effect, Hazard, Observation, SettingsError, Target, TargetKind
 
@@ -214,3 +216,20 @@ def test_servers_of_one_class_share_a_schema_and_call_their_own_method():
 def test_a_subclass_has_the_schema_of_its_own_method():
     (own,) = (each.tool for each in Renumbered(1).tools() if each.name == "tell")
     assert (own.fn(2), own.description, list(own.parameters["properties"])) == (3, "Tell another number.", ["plus"])
+
+
+async def test_the_tools_of_a_window_that_joins_a_group_run_on_its_lane(lanes):
+    class Threads(Office):
+        @tool(effect=Effect.READ)
+        def where(self, document: str) -> str:
+            """Name the thread."""
+            return threading.current_thread().name
+
+    server = Threads()
+    toolbox = Toolbox([server], [], lanes)
+    (alone,) = server.targets()
+    found = []
+    for each in (alone, alone.model_copy(update={"group": "desktop:0"})):
+        deed = Deed(Lease(each.address, 1))
+        found.append(await toolbox.tools(AgentKind.APP, each)["where"].call({}, deed))
+    assert found == ["callboard-lane-office:a.docx", "callboard-lane-office:desktop:0"]
