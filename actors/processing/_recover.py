@@ -52,8 +52,8 @@ async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
         context.tell(EventName.COMMAND_IN_DOUBT, run, tool=doubt.tool, call=doubt.call_id, probe=probe.value)
         if probe is Probe.UNKNOWN:
             return _ask(context, doubt)
+        as_left = probe is Probe.BEGUN or (probe is Probe.DONE and left.said is None)
         if probe is Probe.DONE:
-            as_left = left.said is None
             done = _was_done(left, doubt)
             context.note(run, done, lazy=True)
             context.meter.add(commands=1)

@@ -65,7 +65,7 @@ class CommandTools:
             raise
         except ConnectionError as error:
             raise ToolError(str(error)) from error
-        here.took(held, f"{command}\n{ended.code}\n{ended.out.tail!r}{ended.err.tail!r}")
+        here.took(held, f"{command}\n{ended.code}\n{ended.out.tail!r}{ended.err.tail!r}".encode())
         return _answer(ended, seconds)
 
     @tool(effect=Effect.ONCE, agents=LINUX)

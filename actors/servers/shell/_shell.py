@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -38,7 +39,7 @@ class State:
     environment: dict[str, str] = field(default_factory=dict)
     """What commands have exported, beside what the settings give."""
     last: str = ""
-    """How the last command ended; for the fingerprint."""
+    """A digest of the last command and of how it ended, for the fingerprint."""
     jobs: dict[str, str] = field(default_factory=dict)
     """The commands in the background: the id of the call by the handle."""
 
@@ -111,8 +112,13 @@ class Shell:
         """Give what holds the command of a call, whether or not there is one."""
         return Held(folder_of(self._place / "commands", call))
 
-    def took(self, held: Held, told: str) -> None:
-        """Take over where a command that has ended has led to, and what it has exported."""
+    def took(self, held: Held, told: bytes) -> None:
+        """Take over where a command that has ended has led to, and what it has exported.
+
+        Args:
+            held: The command.
+            told: What tells it, and how it ended, from others; of it a digest is kept.
+        """
         place = self._place / "states" / held.folder.name
         try:
             cwd = Path((place / "cwd").read_text(encoding="utf-8").removesuffix("\n"))
@@ -129,7 +135,7 @@ class Shell:
         if cwd.is_dir():
             self.state.cwd = cwd
         shutil.rmtree(place, ignore_errors=True)
-        self.state.last = told
+        self.state.last = hashlib.sha256(told).hexdigest()
         self.save()
 
     def inside(self, path: str) -> Path:

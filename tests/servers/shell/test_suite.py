@@ -1,0 +1,40 @@
+"""A shell passes the tests that every surface should pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.actors.servers.shell import ShellServer
+from callboard.config import ShellSettings
+from callboard.testing import SurfaceCall, SurfaceCase, surface_suite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def shell(folder: Path) -> SurfaceCase:
+    """A shell on a folder; what is done once is a line in a file."""
+    work = folder / "work"
+    work.mkdir(parents=True, exist_ok=True)
+
+    def lines() -> int:
+        file = work / "done"
+        return len(file.read_text(encoding="utf-8").splitlines()) if file.exists() else 0
+
+    slow = SurfaceCall("run", {"command": "touch started; sleep 3600; echo x >> done", "seconds": 3600})
+    return SurfaceCase(
+        server=lambda: ShellServer({"box": ShellSettings(cwd=work)}),
+        target="box",
+        change=(work / "new").touch,
+        once=SurfaceCall("run", {"command": "echo x >> done"}),
+        done=lines,
+        slow=slow,
+        started=(work / "started").exists,
+        same=(
+            SurfaceCall("read_file", {"path": "a/../b"}),
+            SurfaceCall("read_file", {"path": str(work / "b")}),
+        ),
+    )
+
+
+TestShell = surface_suite(shell)
