@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,8 @@ from callboard.messages import AgentKind, Effect, Probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pydantic import JsonValue
 
     from callboard.actors.servers.shell._held import Ended, Held, Output
     from callboard.actors.servers.shell._shell import Shell
@@ -52,6 +55,7 @@ class CommandTools:
         *,
         cwd: Annotated[str, Field(description="Where it starts; empty: where the last command has led to.")] = "",
         seconds: Annotated[float, Field(gt=0, le=LONGEST, description="The longest that it may take.")] = 60.0,
+        read_json: Annotated[bool, Field(description="Whether it prints JSON, which is answered as `value`.")] = False,
     ) -> Answer:
         """Run a command and wait for its end. Nothing that it has started runs on, and nobody can type into it."""
         here, call = self._shell(shell), current_call()
@@ -66,7 +70,8 @@ class CommandTools:
         except ConnectionError as error:
             raise ToolError(str(error)) from error
         here.took(held, f"{command}\n{ended.code}\n{ended.out.tail!r}{ended.err.tail!r}".encode())
-        return _answer(ended, seconds)
+        answer = _answer(ended, seconds)
+        return {**answer, "value": _json_of(ended.out)} if read_json and not ended.code else answer
 
     @tool(effect=Effect.ONCE, agents=LINUX)
     async def start(
@@ -167,6 +172,20 @@ def _shown(name: str, output: Output) -> Answer:
     if output.total <= 2 * SHOWN:
         return {name: output.shown(SHOWN)}
     return {name: output.shown(SHOWN), f"{name}_bytes": output.total, f"{name}_file": str(_kept(output))}
+
+
+def _json_of(output: Output) -> JsonValue:
+    """Read what was printed as JSON.
+
+    Raises:
+        ToolError: If it is none; the command was run.
+    """
+    try:
+        found: JsonValue = json.loads(output.path.read_bytes())
+    except (ValueError, OSError) as error:
+        msg = f"the command was run, and what it printed is no JSON: {error}"
+        raise ToolError(msg) from error
+    return found
 
 
 def _kept(output: Output) -> object:

@@ -133,6 +133,14 @@ def test_a_flood_is_counted_and_its_ends_are_shown(box):
     assert Path(answer["stdout_file"]).stat().st_size == 20_000_000
 
 
+def test_what_is_printed_as_json_is_read(box):
+    answer = box.run("echo '[[\"a.log\", 3]]'", read_json=True)
+    assert answer["value"] == [["a.log", 3]]
+    assert "value" not in box.run("echo '[1]'; exit 2", read_json=True)
+    with pytest.raises(ToolError, match="the command was run, and what it printed is no JSON"):
+        box.run("echo none", read_json=True)
+
+
 def test_a_prompt_gets_no_answer_and_is_told(box):
     answer = box.run("read -p 'Password: ' x; echo \"[$x]\"; exit 1")
     assert "[]" in answer["stdout"]
