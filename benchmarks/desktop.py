@@ -1,0 +1,110 @@
+"""How long a look at a window takes, beside a raw walk of the same window: ``python -m benchmarks.desktop``.
+
+It opens real programs on a private display, looks at each again and again, and prints the medians as a table in
+Markdown. The raw walk asks each object that is to be seen for its role, states, name, place and children, one call
+after the other, and lists no table: what a look needs at least, without its texts, its
+numbers, and its picture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.servers import Stage
+from callboard.actors.servers.desktop import DesktopServer
+from callboard.actors.servers.desktop._calls import BusError, attribute, method, states
+from callboard.actors.servers.desktop._tree import TABLES, State
+from callboard.messages import Look
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.servers.desktop._calls import Ask
+    from callboard.actors.servers.desktop._programs import Program
+
+PROGRAMS = {
+    "mousepad": ["mousepad"],
+    "a form (zenity)": ["zenity", "--forms", "--add-entry=Item", "--add-combo=Colour", "--combo-values=red|green"],
+    "LibreOffice Writer": ["soffice", "--writer"],
+    "LibreOffice Calc": ["soffice", "--calc"],
+}
+SCREEN = 0
+
+
+def raw_walk(program: Program) -> int:
+    """Walk a program's windows with one call at a time, and give how many objects were seen."""
+
+    def ask(call: Ask) -> Any:  # noqa: ANN401 - what the method gives
+        (answer,) = program.ask([call])
+        return answer
+
+    seen, left = 0, [path for _, path in ask(method(program.root, "Accessible", "GetChildren"))[0]]
+    while left:
+        path = left.pop()
+        found = states(ask(method(path, "Accessible", "GetState")))
+        if not found >> State.SHOWING & 1:
+            continue
+        seen += 1
+        role = ask(method(path, "Accessible", "GetRoleName"))
+        ask(attribute(path, "Accessible", "Name"))
+        ask(method(path, "Component", "GetExtents", "u", SCREEN))
+        listed = role[0] not in TABLES and (role[0] != "menu" or found >> State.SELECTED & 1)
+        children = ask(method(path, "Accessible", "GetChildren")) if listed else ([],)
+        left += [] if isinstance(children, BusError) else [child for _, child in children[0]]
+    return seen
+
+
+def median(what: Callable[[], object], rounds: int) -> float:
+    """Give the median time of something in milliseconds."""
+    times = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        what()
+        times.append(time.perf_counter() - begin)
+    return 1000 * statistics.median(times)
+
+
+def measure(server: DesktopServer, name: str, rounds: int) -> str:
+    """Open a program, look at it, and give its row of the table."""
+    application = next(target for target in server.targets() if target.id == name)
+    window = server.start(application, {})
+    desk = server._opened()  # noqa: SLF001 - for what walks beside it
+    program = desk.programs.by_process()[int(str(window.binds["process"]))]
+    controls = len(server.observe(window, Look()).controls)
+    figures = [
+        median(lambda: server.observe(window, Look()), rounds),
+        median(lambda: server.observe(window, Look(picture=False)), rounds),
+        median(lambda: server.fingerprint(window), rounds),
+        median(lambda: raw_walk(program), rounds),
+    ]
+    return f"| {name} | {controls} | {' | '.join(f'{figure:.0f}' for figure in figures)} |"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure all programs, and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.desktop")
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--only", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
+    given = parser.parse_args(arguments)
+    stage = Stage("desktop")
+    with tempfile.TemporaryDirectory() as folder:
+        commands = {name: PROGRAMS[name] for name in given.only}
+        server = DesktopServer("private", folder=Path(folder), applications=commands, installed=False)
+        server.open(stage)
+        try:
+            print("| window | controls | look, ms | without a picture | fingerprint | raw walk |")
+            print("|---|--:|--:|--:|--:|--:|")
+            for name in given.only:
+                print(measure(server, name, given.rounds), flush=True)
+        finally:
+            server.close()
+            stage.close()
+
+
+if __name__ == "__main__":
+    main()
