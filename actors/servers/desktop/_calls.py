@@ -47,8 +47,10 @@ def method(path: str, interface: str, name: str, signature: str | None = None, *
 
 
 def value(answer: Answer | BusError) -> object:
-    """Give the value of a property; None if it was refused."""
-    return None if isinstance(answer, BusError) else answer[0][1]
+    """Give the value of a property; None if it was refused. Qt gives some without the type that D-Bus wants."""
+    if isinstance(answer, BusError):
+        return None
+    return answer[0][1] if isinstance(answer[0], tuple) else answer[0]
 
 
 def states(answer: Answer | BusError) -> int:

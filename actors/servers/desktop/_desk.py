@@ -21,7 +21,7 @@ from callboard.actors.servers.desktop._calls import method, states
 from callboard.actors.servers.desktop._clipboard import Clipboard
 from callboard.actors.servers.desktop._hands import gone
 from callboard.actors.servers.desktop._input import Keyboard, Pointer
-from callboard.actors.servers.desktop._processes import command_name, environment_of, is_alive
+from callboard.actors.servers.desktop._processes import command_name, is_alive, marks_of
 from callboard.actors.servers.desktop._programs import Program, Programs
 from callboard.actors.servers.desktop._screen import Screen, XWindow, around
 from callboard.actors.servers.desktop._session import Session
@@ -41,6 +41,8 @@ HAND_OVER_SECONDS = 2.0
 CLOSE_SECONDS = 5.0
 """How long an application may take to close."""
 _CALL, _OWNER, _NAME = "CALLBOARD_CALL", "CALLBOARD_OWNER", "CALLBOARD_APPLICATION"
+_MARKS = (_CALL, _OWNER, _NAME)
+"""The variables by which the processes of an application are known."""
 _QUIET_LOOKS = 2
 _NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
 
@@ -125,7 +127,7 @@ class Desk:
         """Give the processes that have windows, in the order of their start."""
         found = []
         for pid, titles in sorted(self.screen.processes().items()):
-            marks = environment_of(pid)
+            marks = marks_of(pid, _MARKS)
             name = marks.get(_NAME) or command_name(pid)
             if name and pid != os.getpid() and is_alive(pid):
                 owner = marks.get(_OWNER, "")
@@ -174,7 +176,7 @@ class Desk:
         return any(self._carries(int(each.name), call) for each in Path("/proc").glob("[0-9]*"))
 
     def _carries(self, pid: int, call: str) -> bool:
-        return bool(call) and environment_of(pid).get(_CALL) == call
+        return bool(call) and marks_of(pid, _MARKS).get(_CALL) == call
 
     def _launch(self, command: list[str], marks: dict[str, str]) -> None:
         """Start a program. On a private desktop each has a home and a session bus of its own.

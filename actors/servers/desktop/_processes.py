@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 def is_alive(pid: int) -> bool:
@@ -20,6 +25,24 @@ def environment_of(pid: int) -> dict[str, str]:
         parts = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
         return dict(part.split("=", 1) for part in parts if "=" in part)
     return {}
+
+
+def marks_of(pid: int, names: Collection[str]) -> dict[str, str]:
+    """Read some variables of a process: those of its session's leader where it has none of them.
+
+    Chromium writes its title over its environment.
+    """
+    for each in (pid, _leader_of(pid)):
+        found = environment_of(each)
+        if any(name in found for name in names):
+            return found
+    return {}
+
+
+def _leader_of(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        return os.getsid(pid)
+    return pid
 
 
 def command_name(pid: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ _MOST_NUMBER = 1_000_000
 
 
 class Ids:
-    """Short names for a program's objects: the numbers of their paths where they have such, else numbers in order.
+    """Short names for a program's objects: the numbers of their paths where these are small, else digests of the paths.
 
     The same object keeps its name as long as it is there, also for another process that looks at it.
     """
@@ -82,8 +83,9 @@ class Ids:
         if path not in self._by_path:
             last = path.rpartition("/")[2]
             name = last if last.isdigit() and int(last) < _MOST_NUMBER else ""
-            if not name or name in self._paths:
-                name = f"n{len(self._paths) + 1}"
+            digest = zlib.crc32(path.encode())
+            while not name or name in self._paths:
+                name, digest = f"n{digest % _MOST_NUMBER}", digest + 1
             self._by_path[path], self._paths[name] = name, path
         return self._by_path[path]
 
@@ -115,6 +117,8 @@ def sight(nodes: Sequence[Node], ids: Ids, area: Box | None, budget: LookBudget)
     controls, notes, room, dialog = list[Control](), list[str](), budget.text, ""
     marks = hashlib.sha256()
     names = {label for node in nodes for label in node.labels}
+    named = {(node.window, node.name) for node in nodes if node.role in TEXTS | VALUES or node.role == "combo box"}
+    names |= {node for node in nodes if node.role == "label" and (node.window, node.name) in named}
     for node in _in_reach(nodes):
         if node.depth == 0:
             marks.update(repr((node.path, node.name, node.role)).encode())

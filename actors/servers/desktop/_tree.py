@@ -24,7 +24,9 @@ LONGEST_TEXT = 2_000
 _DEEPEST = 60
 _ROWS, _COLUMNS = 80, 8
 """The rows and columns of a large table among which those in sight are looked for."""
-_LABELLED = frozenset({"text", "entry", "password text", "combo box", "spin button", "slider", "list box", "table"})
+_LABELLED = frozenset(
+    {"text", "entry", "text box", "password text", "combo box", "spin button", "slider", "list box", "table"}
+)
 _CHOICES = frozenset({"combo box"})
 _LABELLED_BY = 2
 """The number of this relation in AT-SPI's `AtspiRelationType`."""
@@ -34,7 +36,19 @@ _CELLS = 400
 TABLES = frozenset({"table", "tree table", "tree"})
 CELLS = frozenset({"table cell", "column header", "row header", "table column header", "table row header"})
 TEXTS = frozenset(
-    {"text", "entry", "password text", "paragraph", "heading", "terminal", "editbar", "static", "spin button"}
+    {
+        "text",
+        "entry",
+        "password text",
+        "paragraph",
+        "heading",
+        "terminal",
+        "editbar",
+        "static",
+        "spin button",
+        "text box",
+        "search box",
+    }
 )
 VALUES = frozenset({"spin button", "slider", "scroll bar", "progress bar", "dial", "level bar"})
 
@@ -126,7 +140,8 @@ class Tree:
         """All objects that are to be seen, parents before children."""
         self.complete = True
         """False if there were more than fit."""
-        level = [Node(path, None, 0) for path in self._listed(program.root)]
+        self._met: set[str] = set()
+        level = self._new(Node(path, None, 0) for path in self._listed(program.root))
         while level and level[0].depth < _DEEPEST:
             level = self._below(self._described(self._seen(level)))
         self._read()
@@ -204,7 +219,13 @@ class Tree:
         for node in level:
             if node.role in TABLES and node.size is not None and node.box is not None and not _opens(node):
                 found += self._cells_in_sight(node)
-        return found
+        return self._new(found)
+
+    def _new(self, nodes: Iterable[Node]) -> list[Node]:
+        """Leave out objects that were met already: Chromium lists some of its dialogs in two places."""
+        new = {node.path: node for node in nodes if node.path not in self._met}
+        self._met |= new.keys()
+        return list(new.values())
 
     def _cells_in_sight(self, table: Node) -> list[Node]:
         """List the cells of a large table that may be in sight: those of the rows around its middle."""

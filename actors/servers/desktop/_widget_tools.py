@@ -202,10 +202,11 @@ class WidgetTools:
             raise ToolError(msg)
         before = hands.mark(process)
         for depth, wanted in enumerate(path):
-            if depth and _entry(hands, process, here, wanted) is None:  # a menu may be filled when it is opened
+            entry = _entry(hands, process, here, wanted)
+            if entry is None and depth:  # it may be filled when it is opened
                 hands.act(process, here[0], PRESSES)
                 hands.until(lambda: _entry(hands, process, here, wanted) is not None, SHOWN_SECONDS)  # noqa: B023 - called now
-            entry = _entry(hands, process, here, wanted)
+                entry = _entry(hands, process, here, wanted)
             if entry is None:
                 names = [name for each in here for _, name in hands.children(process, each) if name]
                 msg = f"there is no menu item {wanted!r}; there are: {', '.join(names)}"
@@ -260,7 +261,9 @@ def _select(hands: Hands, process: int, parent: str, path: str) -> None:
 
 
 def _entry(hands: Hands, process: int, parents: Sequence[str], wanted: str) -> str | None:
+    """Find an item of a menu by its name; Qt has its items in an object without a name."""
     found = [entry for parent in parents for entry in hands.children(process, parent)]
+    found += [entry for path, name in found if not name for entry in hands.children(process, path)]
     return next((path for path, name in found if _same(name, wanted)), None)
 
 
