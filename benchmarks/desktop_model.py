@@ -1,0 +1,81 @@
+"""How far a small language model on this machine gets in a real editor: ``python -m benchmarks.desktop_model``.
+
+An AppAgent is to type a sentence into mousepad, on a private display, and to save it as a file. Each run has another
+seed. A run counts as right if the file holds the sentence, whatever the agent says; it prints one row for each run. The
+weights come from ``tests/local_llm/fetch.py``, the server is ``xllamacpp`` (``pip install 'callboard[local-llm]'``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from callboard import EventName, FunctionModel, ModelRequest, Settings, Supervisor, Task
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "local_llm"))
+
+from server import serving  # noqa: E402 - the tests' own, and no package
+from weights import WEIGHTS  # noqa: E402 - as above
+
+SENTENCE = "The quick brown fox jumps over the lazy dog."
+SECONDS = 600
+
+
+def host(request: ModelRequest) -> dict[str, Any]:
+    """Open the editor, and have the request done there: the AppAgent alone is the language model's."""
+    if not request.memory:
+        opened = {"function": "open_in_desktop", "arguments": {"application": "editor", "arguments": {}}}
+        return {"Status": "CONTINUE", "Actions": [opened]}
+    if not request.subtasks:
+        window = request.memory[0].results[0].value["id"]  # type: ignore[call-overload,index]
+        return {"Status": "ASSIGN", "ControlText": window, "Current Sub-Task": request.request}
+    return {"Status": "FINISH", "Comment": request.subtasks[-1].outcome.value}
+
+
+def run(folder: Path, url: str, seed: int, temperature: float, steps: int) -> str:
+    """Have the sentence typed and saved, and give the run's row."""
+    file = folder / "note.txt"
+    provider = {"url": url, "temperature": temperature, "seed": seed, "actions": 1, "short": True, "pictures": False}
+    settings = Settings.load(
+        models={"app": "local:model"},
+        providers={"local": {**provider, "input_price": 0, "output_price": 0}},
+        desktop={"display": "private", "folder": folder, "applications": {"editor": ["mousepad"]}, "installed": False},
+        limits={"steps": steps, "model_seconds": SECONDS, "step_seconds": SECONDS},
+        policy=[{"verdict": "allow"}],
+    )
+    request = f'Type this sentence into the editor: "{SENTENCE}" Then save it as {file}.'
+    begin = time.monotonic()
+    with Supervisor.start(settings, models={"host": FunctionModel(host)}) as supervisor:
+        handle = supervisor.submit(Task(request=request))
+        result = handle.result(SECONDS * steps)
+        called = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED][1:]
+        said = next((event.data["outcome"] for event in handle.events() if event.name is EventName.SUBTASK_ENDED), "")
+    text = file.read_text(encoding="utf-8").strip() if file.is_file() else ""
+    right = "yes" if text == SENTENCE else f"no: {text!r}" if text else "no file"
+    tools = ", ".join(f"{each['tool']}{'' if each['status'] == 'success' else ' (failed)'}" for each in called)
+    return f"| {seed} | {said or result.outcome.value} | {right} | {time.monotonic() - begin:.0f} | {tools} |"
+
+
+def main() -> None:
+    """Run it as often as asked, and print the rows."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.desktop_model")
+    parser.add_argument("--model", choices=WEIGHTS, default="1.5b")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--temperature", type=float, default=0.2)
+    parser.add_argument("--steps", type=int, default=8)
+    given = parser.parse_args()
+    print("| seed | the agent says | the file is right | seconds | tools |\n|--:|---|---|--:|---|")
+    with tempfile.TemporaryDirectory() as folder, serving(WEIGHTS[given.model].path, word_threads=2) as url:
+        for seed in range(1, given.runs + 1):
+            place = Path(folder, str(seed))
+            place.mkdir()
+            print(run(place, url, seed, given.temperature, given.steps), flush=True)
+
+
+if __name__ == "__main__":
+    main()
