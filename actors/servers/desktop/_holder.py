@@ -29,9 +29,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+RUNTIME = "callboard-desktop-"
+"""How the name of a desktop's runtime folder begins."""
 _DEATH_SIGNAL, _SUBREAPER = 1, 36
 _POLITE_SECONDS = 1.0
 """How long programs may take to end by themselves before they are killed."""
+_KILLED_SECONDS = 10.0
+"""How long killed ones may take: one that runs as another user can't be killed."""
 _START_SECONDS = 20.0
 _LIBC = ctypes.CDLL(None)
 _COOKIE = b"MIT-MAGIC-COOKIE-1"
@@ -56,11 +60,14 @@ class Holder:
         self._grace = grace
         self._size = size
         self._folder = folder
-        self._runtime = Path(tempfile.mkdtemp(prefix="callboard-desktop-"))
+        self._runtime = Path(tempfile.mkdtemp(prefix=RUNTIME))
         self._environment = _environment(self._runtime)
         self._essential: list[subprocess.Popen[bytes]] = []
         """The display first, then the session bus."""
         self._listener = socket.socket(socket.AF_UNIX)
+        self._clients: dict[socket.socket, bytes] = {}
+        """The programs that are there, each with the begun line of its next order. They stay connected to the end of
+        this process: so one that ends the desktop can wait for that."""
 
     def start(self) -> None:
         """Start the desktop, and tell in the record where it is.
@@ -82,19 +89,22 @@ class Holder:
             msg = "dbus-daemon does not start"
             raise RuntimeError(msg)
         told = self._record.with_suffix(".new")
-        told.write_text(json.dumps({"pid": os.getpid(), "socket": f"{run}/callboard"}), encoding="utf-8")
+        told.write_text(json.dumps(self._told()), encoding="utf-8")
         told.replace(self._record)
+
+    def _told(self) -> dict[str, Any]:
+        told = {"pid": os.getpid(), "runtime": str(self._runtime), "environment": self._environment}
+        return {**told, "display": self._essential[0].pid}
 
     def serve(self) -> None:
         """Serve programs until one ends the desktop, or none is there any more."""
-        clients: dict[socket.socket, bytes] = {}
-        end = time.monotonic() + _START_SECONDS
+        clients, end = self._clients, time.monotonic() + _START_SECONDS
         while clients or time.monotonic() < end:
             wait = 1.0 if clients else min(1.0, max(0.0, end - time.monotonic()))
             for ready in select.select([self._listener, *clients], [], [], wait)[0]:
                 if ready is self._listener:
                     clients[self._listener.accept()[0]] = b""
-                elif not self._answers(ready, clients):
+                elif not self._answers(ready):
                     ready.close()
                     del clients[ready]
                     end = time.monotonic() + self._grace
@@ -102,16 +112,16 @@ class Holder:
             if any(each.poll() is not None for each in self._essential):
                 raise Ended  # without the display or the bus there is no desktop
 
-    def _answers(self, client: socket.socket, clients: dict[socket.socket, bytes]) -> bool:
-        """Answer what a client asks; False when it is gone."""
+    def _answers(self, client: socket.socket) -> bool:
+        """Answer what a client asks; False when it is gone, or talks nonsense."""
         try:
             data = client.recv(1 << 16)
             if not data:
                 return False
-            *lines, clients[client] = (clients[client] + data).split(b"\n")
+            *lines, self._clients[client] = (self._clients[client] + data).split(b"\n")
             for line in lines:
                 client.sendall(json.dumps(self._answer(json.loads(line))).encode() + b"\n")
-        except OSError:
+        except (OSError, ValueError, KeyError, TypeError):
             return False
         return True
 
@@ -124,7 +134,8 @@ class Holder:
             except OSError as error:
                 return {"error": f"{asked['command'][0]}: {error.strerror}"}
             return {"pid": program.pid}
-        return {"environment": self._environment, "runtime": str(self._runtime), "pid": os.getpid()}
+        self._grace = float(asked["grace"])
+        return self._told()
 
     def _start(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
         """Start a program with a home and a session bus of its own, and the desktop's accessibility bus."""
@@ -169,12 +180,12 @@ class Holder:
 
     def end(self) -> None:
         """End everything that was started, the display last, and remove the files."""
-        self._record.unlink(missing_ok=True)
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            if json.loads(self._record.read_text(encoding="utf-8"))["pid"] == os.getpid():
+                self._record.unlink()
         self._signal(signal.SIGTERM)
         _until(lambda: not self._others(), _POLITE_SECONDS)
-        while self._others():
-            self._signal(signal.SIGKILL)
-            time.sleep(0.01)
+        _until(lambda: not self._signal(signal.SIGKILL), _KILLED_SECONDS)
         for display in self._essential[:1]:
             display.terminate()  # it removes its socket and its lock then
             try:
@@ -184,10 +195,13 @@ class Holder:
                 display.wait()
         shutil.rmtree(self._runtime, ignore_errors=True)
 
-    def _signal(self, number: signal.Signals) -> None:
-        for pid in self._others():
-            with contextlib.suppress(ProcessLookupError):
+    def _signal(self, number: signal.Signals) -> list[int]:
+        """Send a signal to all descendants but the display, and give them."""
+        others = self._others()
+        for pid in others:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
+        return others
 
     def _others(self) -> list[int]:
         """Give all descendants but the display. Those whose parent has ended are children of this process."""

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
+import os
+import re
+import shutil
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.desktop._holder import RUNTIME
+from callboard.actors.servers.desktop._processes import command_name, environment_of, is_alive
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _HOLDER = Path(__file__).with_name("_holder.py")
 _SECONDS = 30.0
+_POLL_SECONDS = 0.02
+_POLITE_SECONDS, _KILLED_SECONDS = 0.5, 10.0
+"""How long processes may take to end by themselves, and once they are killed."""
+_DISPLAY = re.compile(r":\d+")
 
 
 class Session:
@@ -36,24 +48,46 @@ class Session:
     """
 
     def __init__(self, record: Path, *, grace: float, size: str, folder: Path) -> None:
+        self._record = record
         self._holder: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
-        connection = _left_behind(record)
-        self.adopted = connection is not None
+        left = _recorded(record)
+        self.adopted = left is not None and self._connect(left["runtime"], grace)
         """Whether an earlier program has left it."""
-        if connection is None:
+        if not self.adopted:
+            if left is not None:
+                _sweep(left)
             self._holder = _started(record, grace, size, folder)
-            connection = _left_behind(record)
-        if connection is None:
-            msg = "the private desktop has ended right after its start"
-            raise RuntimeError(msg)
-        self._connection = connection
-        self._answers = connection.makefile("r", encoding="utf-8")
-        told = self._ask({"do": "tell"})
+            made = _recorded(record)
+            if made is None or not self._connect(made["runtime"], grace):
+                msg = "the private desktop has ended right after its start"
+                raise RuntimeError(msg)
+
+    def _connect(self, runtime: str, grace: float) -> bool:
+        """Connect to the program that holds a desktop; False if there is none any more."""
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(_SECONDS)
+        try:
+            connection.connect(f"{runtime}/run/callboard")
+        except OSError:
+            connection.close()
+            return False
+        self._connection, self._answers = connection, connection.makefile("r", encoding="utf-8")
+        try:
+            told = self._ask({"do": "tell", "grace": grace})
+        except ToolError:  # its time was just over
+            self._disconnect()
+            return False
+        self._told = told
         self.environment: dict[str, str] = told["environment"]
         """What programs on the desktop have in their environment."""
         self.pid: int = told["pid"]
         """The process that holds it."""
+        return True
+
+    def _disconnect(self) -> None:
+        self._answers.close()
+        self._connection.close()
 
     def start(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Start a program with a home and a session bus of its own, and give its process.
@@ -76,12 +110,16 @@ class Session:
 
     def end(self) -> None:
         """End the desktop and everything on it, and wait until that is done."""
-        with contextlib.suppress(OSError, ToolError, ValueError):
-            self._ask({"do": "end"})
-        self._answers.close()
-        self._connection.close()
+        with contextlib.suppress(ToolError):
+            self._ask({"do": "end"})  # no answer comes: the connection is closed by its end
+        self._disconnect()
         if self._holder is not None:
             self._holder.wait()
+        else:
+            _until(lambda: not is_alive(self.pid), _SECONDS)
+        if _recorded(self._record) == self._told:
+            self._record.unlink()
+        _sweep(self._told)
 
     def _ask(self, what: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
@@ -89,27 +127,60 @@ class Session:
             with contextlib.suppress(OSError):
                 self._connection.sendall(json.dumps(what).encode() + b"\n")
                 line = self._answers.readline()
-        if not line:
+        if not line.endswith("\n"):
             msg = "the private desktop has ended, with all its windows"
             raise ToolError(msg)
         answer: dict[str, Any] = json.loads(line)
         return answer
 
 
-def _left_behind(record: Path) -> socket.socket | None:
-    """Connect to the desktop that a record tells of; None if it is there no more."""
+def _recorded(record: Path) -> dict[str, Any] | None:
+    """Read the record of a desktop; None if there is none, or it tells of nothing that a desktop could have left."""
     try:
-        address = json.loads(record.read_text(encoding="utf-8"))["socket"]
-    except (OSError, ValueError, KeyError):
+        told: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
+        runtime = Path(told["runtime"])
+        known = _DISPLAY.fullmatch(told["environment"]["DISPLAY"]) and runtime.name.startswith(RUNTIME)
+        known = known and isinstance(told["display"], int)
+        return told if known and runtime.lstat().st_uid == os.getuid() and not runtime.is_symlink() else None
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(_SECONDS)
-    try:
-        connection.connect(address)
-    except OSError:
-        connection.close()
-        return None
-    return connection
+
+
+def _sweep(told: dict[str, Any]) -> None:
+    """End what is left of a desktop whose holder was killed, and remove its files.
+
+    The display and the buses are gone then, and with them all programs that have windows. Those without are found by
+    the runtime folder in their environment, which they have inherited.
+    """
+    runtime, display = Path(told["runtime"]), told["display"]
+    for number, seconds in ((signal.SIGTERM, _POLITE_SECONDS), (signal.SIGKILL, _KILLED_SECONDS)):
+        _until(functools.partial(_signalled, runtime, number), seconds)
+    _until(lambda: not is_alive(display) or command_name(display) != "Xvfb", _KILLED_SECONDS)
+    path = Path(f"/tmp/.X11-unix/X{told['environment']['DISPLAY'][1:]}")  # noqa: S108 - where X servers listen
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))  # the number may be another display's by now
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+        except OSError:
+            pass
+    shutil.rmtree(runtime, ignore_errors=True)
+
+
+def _signalled(runtime: Path, number: signal.Signals) -> bool:
+    """Send a signal to all processes that were started on a desktop; True if there is none."""
+    pids = (int(each.name) for each in Path("/proc").glob("[0-9]*"))
+    left = [pid for pid in pids if environment_of(pid).get("XDG_RUNTIME_DIR") == f"{runtime}/run" and is_alive(pid)]
+    for pid in left:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+    return not left
+
+
+def _until(is_so: Callable[[], bool], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not is_so() and time.monotonic() < end:
+        time.sleep(_POLL_SECONDS)
 
 
 def _started(record: Path, grace: float, size: str, folder: Path) -> subprocess.Popen[bytes]:

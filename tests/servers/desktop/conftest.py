@@ -51,6 +51,12 @@ def needed(*programs: str) -> None:
         pytest.skip("; ".join(missing) or "there is no X11 here")
 
 
+@pytest.fixture(scope="session")
+def requires() -> Callable[..., None]:
+    """Give the function that skips a test where a desktop, or one of some applications, is missing."""
+    return needed
+
+
 @contextlib.contextmanager
 def private_desktop(folder: Path, **options: Any) -> Iterator[DesktopServer]:
     """Open a private desktop, and close it."""
