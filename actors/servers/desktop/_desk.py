@@ -142,7 +142,7 @@ class Desk:
         Args:
             application: What is started.
             what: A file or an address that it opens; empty for none.
-            call: The id of the call, which its processes carry: so it is found after a crash.
+            call: The id of the call, which its processes carry. One that a crash has broken off starts nothing twice.
             owner: The session of the task.
 
         Raises:
@@ -152,8 +152,9 @@ class Desk:
         marks = {_CALL: call, _OWNER: owner, _NAME: application.id}
         before = {running.pid: len(running.titles) for running in self.running()}
         command = application.started_with(what)
-        with committing():
-            self._launch(command, marks)
+        if not self.has_started(call):
+            with committing():
+                self._launch(command, marks)
         begin = time.monotonic()
         end = begin + OPEN_SECONDS
         while time.monotonic() < end:
@@ -171,6 +172,12 @@ class Desk:
         msg = f"{application.title} showed no window within {OPEN_SECONDS:g} s"
         raise ToolError(msg)
 
+    def has_started(self, call: str) -> bool | None:
+        """Return whether a call has started a program; None where nothing tells."""
+        if self.session is not None:
+            return self.session.has_started(call)
+        return self.started_by(call) or None
+
     def started_by(self, call: str) -> bool:
         """Return whether a process is there that a call has started."""
         return any(self._carries(int(each.name), call) for each in Path("/proc").glob("[0-9]*"))
@@ -184,7 +191,7 @@ class Desk:
         Otherwise a second window of a program would belong to the process of the first, and so to another task.
         """
         if self.session is not None:
-            self.session.start(command, {**marks, "AT_SPI_BUS_ADDRESS": self.programs.address})
+            self.session.start(command, {**marks, "AT_SPI_BUS_ADDRESS": self.programs.address}, marks[_CALL])
             return
         quiet = subprocess.DEVNULL
         environment = {**self._environment, **marks}

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _PACKAGES = "pip install 'callboard[desktop]'"
 _PROGRAMS = "apt-get install xvfb dbus at-spi2-core openbox fonts-dejavu-core"
+_OPENED = {True: Probe.BEGUN, False: Probe.NOT_DONE, None: Probe.UNKNOWN}
+"""Once more, the call gives the window of what it has started; see `Desk.start`."""
 _BUS_LAUNCHERS = ("/usr/libexec/at-spi-bus-launcher", "/usr/lib/at-spi2-core/at-spi-bus-launcher")
 
 
@@ -226,6 +228,8 @@ class DesktopServer(Server):
         found = None
         if target is not None and target.binds:
             found = self._keyboard.probe(_process(target), intent)
+        elif intent.tool == f"open_in_{self.name}":
+            found = _OPENED[self._opened().has_started(intent.call_id)]
         return found or super().probe(target, intent, foreseen, fingerprint)
 
     def _opened(self) -> Desk:

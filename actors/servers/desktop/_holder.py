@@ -66,8 +66,10 @@ class Holder:
         """The display first, then the session bus."""
         self._listener = socket.socket(socket.AF_UNIX)
         self._clients: dict[socket.socket, bytes] = {}
-        """The programs that are there, each with the begun line of its next order. They stay connected to the end of
-        this process: so one that ends the desktop can wait for that."""
+        """The programs that use the desktop, each with the begun line of its next order. They stay connected to the end
+        of this process: so one that ends the desktop can wait for that."""
+        self._calls: set[str] = set()
+        """The calls that have started a program."""
 
     def start(self) -> None:
         """Start the desktop, and tell in the record where it is.
@@ -133,7 +135,10 @@ class Holder:
                 program = self._start(asked["command"], asked["environment"])
             except OSError as error:
                 return {"error": f"{asked['command'][0]}: {error.strerror}"}
+            self._calls.add(asked["call"])
             return {"pid": program.pid}
+        if asked["do"] == "recall":
+            return {"started": asked["call"] in self._calls}
         self._grace = float(asked["grace"])
         return self._told()
 

@@ -89,7 +89,7 @@ class Session:
         self._answers.close()
         self._connection.close()
 
-    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
+    def start(self, command: Sequence[str], environment: Mapping[str, str], call: str = "") -> int:
         """Start a program with a home and a session bus of its own, and give its process.
 
         So a second window is never that of an earlier process: programs find each other over the session bus, or by
@@ -98,15 +98,25 @@ class Session:
         Args:
             command: The program, and its arguments.
             environment: What it has in its environment, beside the desktop's.
+            call: The id of the call that starts it, which the desktop remembers.
 
         Raises:
             ToolError: If it can't be started, or the desktop is gone.
         """
-        answer = self._ask({"do": "start", "command": list(command), "environment": dict(environment)})
+        what = {"do": "start", "command": list(command), "environment": dict(environment), "call": call}
+        answer = self._ask(what)
         if "error" in answer:
             msg = f"the program can't be started: {answer['error']}"
             raise ToolError(msg)
         return int(answer["pid"])
+
+    def has_started(self, call: str) -> bool | None:
+        """Return whether a call has started a program; None where an earlier desktop may have been there for it.
+
+        Raises:
+            ToolError: If the desktop is gone.
+        """
+        return bool(self._ask({"do": "recall", "call": call})["started"]) or (False if self.adopted else None)
 
     def end(self) -> None:
         """End the desktop and everything on it, and wait until that is done."""
