@@ -44,9 +44,9 @@ class KeyboardTools:
         node = self._focused(process, control_id)
         done = self._typed.pop(call.id, 0)
         place = self._place(process, node) if node is not None else None
-        if place is not None and node is not None:
-            caret, length = place
-            call.note(json.dumps({"field": node.path, "at": caret - done, "length": length - done}))
+        caret, length = place or (0, 0)
+        note = {"field": node.path, "at": caret - done, "length": length - done} if node is not None and place else {}
+        call.note(json.dumps(note))
         typed = done + hands.type(process, text[done:])
         if place is not None and node is not None:  # a call would overtake the keys: they reach the program another way
             hands.until(lambda: self._length(process, node.path) >= place[1] - done + typed, SHOWN_SECONDS)
@@ -102,9 +102,13 @@ class KeyboardTools:
         If a part of it was, the call is done once more, and types the rest.
         """
         text = intent.arguments.get("text")
-        if intent.tool != "type_text" or not isinstance(text, str) or not intent.noted:
+        if intent.tool != "type_text" or not isinstance(text, str):
             return None
+        if not intent.noted:
+            return Probe.NOT_DONE  # that comes before the first key
         noted = json.loads(intent.noted[-1])
+        if not noted:
+            return Probe.UNKNOWN
         path, start = str(noted["field"]), int(noted["at"])
         typed = self._length(process, path) - int(noted["length"])
         answer = self._hands().program(process).ask([method(path, "Text", "GetText", "ii", start, start + typed)])[0]
