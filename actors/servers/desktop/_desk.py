@@ -105,6 +105,7 @@ class Desk:
             raise
         self.keyboard = Keyboard(self.screen)
         self._closers.append(self.keyboard.give_back)
+        self.keyboard.let_go()
         self.pointer = Pointer(self.screen)
         self.clipboard = Clipboard(self._environment["DISPLAY"])
         self._closers.append(self.clipboard.close)

@@ -165,7 +165,10 @@ class Holder:
         )
 
     def _start_display(self) -> str:
-        """Start the X server, open to this user alone: others on this machine can neither look nor type."""
+        """Start the X server, open to this user alone: others on this machine can neither look nor type.
+
+        Its keys don't repeat: that of a program that was killed while it was down would be typed without end.
+        """
         cookie, authority = secrets.token_bytes(16), self._runtime / "run" / "authority"
         authority.touch(mode=0o600)
         entry = (b"", b"", _COOKIE, cookie)  # for any display
@@ -173,7 +176,18 @@ class Holder:
             struct.pack(">H", 0xFFFF) + b"".join(struct.pack(">H", len(each)) + each for each in entry)
         )
         read, write = os.pipe()
-        command = ["Xvfb", "-displayfd", str(write), "-screen", "0", f"{self._size}x24", "-nolisten", "tcp", "-noreset"]
+        command = [
+            "Xvfb",
+            "-displayfd",
+            str(write),
+            "-screen",
+            "0",
+            f"{self._size}x24",
+            "-nolisten",
+            "tcp",
+            "-noreset",
+            "-r",
+        ]
         self._essential.append(self._run([*command, "-auth", str(authority)], fds=(write,)))
         os.close(write)
         with os.fdopen(read) as answer:

@@ -45,8 +45,12 @@ _STEP_SECONDS = 0.002
 _DRAG_STEPS = 10
 _DRAG_SECONDS = 0.01
 _DOUBLE_SECONDS = 0.05
+_FIRST_BUTTON = 8
+"""The bit of the first button in the state of the pointer."""
 _UNICODE = 0x01000000
 """What is added to a code point beyond Latin 1 to make the number of its key symbol."""
+_LATIN, _FUNCTIONS = 0xA0, 0xFD00
+"""The first key symbols beyond ASCII, and of keys that give no characters."""
 
 
 class Keyboard:
@@ -63,11 +67,12 @@ class Keyboard:
         count = self._display.display.info.max_keycode - first + 1
         rows = self._display.get_keyboard_mapping(first, count)
         self._keys: dict[int, tuple[int, bool]] = {}
+        spare = [keycode for keycode, row in enumerate(rows, first) if not any(row) or _was_lent(row)]
         for keycode, row in enumerate(rows, first):
-            for level in (1, 0):
+            for level in (1, 0) if keycode not in spare else ():
                 if len(row) > level and row[level]:
                     self._keys[row[level]] = (keycode, bool(level))
-        self._spare = [keycode for keycode, row in enumerate(rows, first) if not any(row) and keycode != first]
+        self._spare = [keycode for keycode in spare if keycode != first]
         self._lent: dict[int, int] = {}
 
     def symbols(self, keys: str) -> list[int]:
@@ -138,6 +143,19 @@ class Keyboard:
                 self._display.sync()
             self._lent.clear()
 
+    def let_go(self) -> None:
+        """Release the keys and buttons that a program which was killed has left down; a person's stay as they are."""
+        down = self._display.query_keymap()
+        buttons = self._screen.root.query_pointer().mask >> _FIRST_BUTTON
+        with self._screen.lock:
+            for keycode in range(8 * len(down)):
+                if down[keycode // 8] >> keycode % 8 & 1:
+                    xtest.fake_input(self._display, X.KeyRelease, keycode)
+            for button in range(1, 6):
+                if buttons >> (button - 1) & 1:
+                    xtest.fake_input(self._display, X.ButtonRelease, button)
+            self._display.sync()
+
     def held(self) -> str:
         """Name a modifier key that somebody holds down at the moment; empty if none is."""
         mask = self._screen.root.query_pointer().mask
@@ -150,6 +168,9 @@ class Keyboard:
         for place, symbol in enumerate(symbols):
             if symbol not in self._keys:
                 needed.add(symbol)
+            if not self._spare and needed:
+                msg = "no key of this display gives the text, and none is free for it"
+                raise ToolError(msg)
             if len(needed) > len(self._spare):
                 return symbols[:place]
         return symbols
@@ -204,6 +225,13 @@ class Keyboard:
             msg = f"the character U+{code:04X} can't be typed"
             raise ToolError(msg)
         return code if code < 0x100 else _UNICODE + code  # noqa: PLR2004 - Latin 1
+
+
+def _was_lent(row: Sequence[int]) -> bool:
+    """Return whether a program which was killed has left a character on a key: the same one, with Shift and without."""
+    symbol = row[0]
+    is_foreign = _LATIN <= symbol < _FUNCTIONS or symbol > _UNICODE
+    return is_foreign and {*row} <= {symbol, X.NoSymbol} and len(row) > 1 and row[1] == symbol
 
 
 class Pointer:

@@ -1,0 +1,52 @@
+"""The keyboard and the pointer after a program that was killed while it used them."""
+
+import pytest
+from Xlib import X
+from Xlib.ext import xtest
+
+from callboard.actors.servers.desktop._input import Keyboard
+from callboard.actors.servers.desktop._screen import Screen
+
+FOREIGN = "漢字€ß"
+
+
+@pytest.fixture
+def screen(server):
+    opened = Screen(server._opened().session.environment["DISPLAY"])
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def killed(screen):
+    """Give what a program has left down, and the keys that it has put characters on."""
+    display = Screen(screen.display.get_display_name())
+    keyboard = Keyboard(display)
+    keyboard.type(FOREIGN, lambda symbol: keyboard.press([symbol]))
+    control = keyboard._key(keyboard._modifier("ctrl"))[0]
+    for what, detail in ((X.KeyPress, control), (X.ButtonPress, 1)):
+        xtest.fake_input(display.display, what, detail)
+    display.display.sync()
+    display.display.close()
+    return keyboard
+
+
+def test_keys_and_buttons_that_were_left_down_are_released(screen, killed):
+    keyboard = Keyboard(screen)
+    assert keyboard.held() == "Ctrl"
+    assert screen.root.query_pointer().mask & X.Button1Mask
+    keyboard.let_go()
+    assert keyboard.held() == ""
+    assert not screen.root.query_pointer().mask & X.Button1Mask
+    assert not any(screen.display.query_keymap())
+
+
+def test_keys_with_characters_that_were_left_on_them_are_free(screen, killed):
+    keyboard = Keyboard(screen)
+    keyboard.let_go()
+    assert {*killed._lent.values()} <= {*keyboard._spare}
+    assert keyboard._keys.items() == {**keyboard._keys, **killed._keys}.items()
+
+
+def test_a_key_that_is_down_does_not_repeat(screen):
+    assert screen.display.get_keyboard_control().global_auto_repeat == X.AutoRepeatModeOff
