@@ -106,16 +106,19 @@ def started(settings: Settings, copy: Path | None) -> Supervisor:
 
 
 def keep_inside(settings: Settings) -> None:
-    """Refuse a workspace that lies, or leads by a link, out of the copy: the documents there are no copies."""
-    workspace = settings.documents.workspace
-    if workspace is None:
-        return
-    place = Path(os.path.realpath(settings.path(workspace)))
-    if not place.is_relative_to(settings.base.resolve()):
-        fail(
-            f"documents.workspace: {workspace} leads to {place}, which is no part of the copy: "
-            "a trial run would change the documents themselves"
-        )
+    """Refuse folders of surfaces that lie, or lead by a link, out of the copy: what is there is no copy."""
+    folders = {
+        "documents.workspace": settings.documents.workspace,
+        "desktop.folder": settings.desktop.folder if settings.desktop.wanted else None,
+        **{f"shells.{name}.cwd": shell.cwd for name, shell in settings.shells.items()},
+    }
+    for where, folder in folders.items():
+        place = None if folder is None else Path(os.path.realpath(settings.path(folder)))
+        if place is not None and not place.is_relative_to(settings.base.resolve()):
+            fail(
+                f"{where}: {folder} leads to {place}, which is no part of the copy: "
+                "a trial run would change what is there itself"
+            )
 
 
 def _place(path: Path, output: Path | None) -> Path:

@@ -363,6 +363,17 @@ def test_policy_check_refuses_a_workspace_that_is_no_copy(
     assert list(originals.iterdir()) == list((place / "workspace").iterdir()) == []
 
 
+@pytest.mark.parametrize("where", ["shells.box.cwd", "desktop.folder"])
+def test_policy_check_refuses_other_folders_that_are_no_copies(
+    call: Call, folder: Callable[..., Path], originals: Path, where: str
+) -> None:
+    named = {"shells": {"box": {"cwd": str(originals)}}, "desktop": {"display": "private", "folder": str(originals)}}
+    section = where.partition(".")[0]
+    result = call("policy", "check", folder(CREATE, **{section: named[section]}))
+    assert result.exit_code == USAGE
+    assert f"{where}: {originals} leads to" in " ".join(result.stderr.split())
+
+
 def test_policy_check_follows_a_link_that_stays_in_the_copy(call: Call, folder: Callable[..., Path]) -> None:
     place = folder(CREATE, documents={"workspace": "link"})
     (place / "link").symlink_to("workspace")
