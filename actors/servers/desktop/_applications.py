@@ -25,11 +25,11 @@ class Application:
     """One application that can be started."""
 
     id: str
-    """What it is called in addresses: the name of its desktop entry, or its name in the settings."""
+    """Its name in addresses: that of its desktop entry, or the one in the settings."""
     title: str
     command: tuple[str, ...]
     opens: bool = False
-    """Whether it opens a file or an address that is given to it."""
+    """True if it opens a file or an address that is given to it."""
 
     def started_with(self, what: str) -> list[str]:
         """Give the command that starts it, and opens a file or an address; empty for none."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _BATCH = 200
-"""The most calls in flight: what they send must fit into the sockets' buffers while nobody reads the answers."""
+"""The most calls in flight: what they send must fit into the sockets' buffers before their answers are read."""
 _NOBODY = "nobody.here"
 """The destination of a message before it is taken out: on a connection without a bus there is none."""
 

@@ -33,7 +33,7 @@ class Ask(NamedTuple):
 
 
 Answer = tuple[Any, ...]
-"""What a method gave: its return values."""
+"""The return values of a method."""
 
 
 def attribute(path: str, interface: str, name: str) -> Ask:

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.05
 OPEN_SECONDS = 60.0
-"""How long an application may take to show its first window."""
+"""The time limit for an application's first window."""
 HAND_OVER_SECONDS = 2.0
-"""How long a program that hands its work over to one that runs already may take for that."""
+"""The time limit for a program that hands its work over to one that runs already."""
 CLOSE_SECONDS = 5.0
-"""How long an application may take to close."""
+"""The time limit for an application to close."""
 _CALL, _OWNER, _NAME = "CALLBOARD_CALL", "CALLBOARD_OWNER", "CALLBOARD_APPLICATION"
 _MARKS = (_CALL, _OWNER, _NAME)
 """The variables by which the processes of an application are known."""
@@ -111,7 +111,7 @@ class Desk:
         self._closers.append(self.clipboard.close)
         found = [*named(applications), *(installed(self._environment) if shown else ())]
         self.applications = {each.id: each for each in reversed(found)}
-        """What can be started, by id; what the settings name goes before what is installed."""
+        """The applications that can be started, by id; those of the settings go before installed ones."""
         self._ids: dict[int, Ids] = {}
         self._lock = threading.Lock()
         self._children: list[subprocess.Popen[bytes]] = []

@@ -29,11 +29,11 @@ Modifiers = list[Literal["shift", "ctrl", "alt", "super"]]
 PRESSES = ("click", "press", "activate", "jump", "open", "toggle", "do default", "select")
 """The names of actions that do what a click does; else it is the first one."""
 READY_SECONDS = 5.0
-"""How long a control that does not react to input is waited for."""
+"""The wait for a control that does not react to input yet."""
 SHOWN_SECONDS = 2.0
-"""How long the effect of an action is waited for."""
+"""The wait for the effect of an action."""
 CHANGED_SECONDS = 1.0
-"""How long any change is waited for, to tell whether there was one."""
+"""The wait for any change at all."""
 
 
 class Hands:
@@ -252,7 +252,7 @@ class Hands:
             raise ToolError(msg)
         held = "" if self.desk.session is not None else self.desk.keyboard.held()
         if held:
-            msg = f"somebody holds {held} down"
+            msg = f"a person holds {held} down"
             raise ToolError(msg)
 
 

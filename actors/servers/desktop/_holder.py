@@ -259,7 +259,7 @@ def _environment(runtime: Path) -> dict[str, str]:
 
 
 def _admit(number: str, cookie: bytes) -> None:
-    """Let this user's programs connect to the display without the cookie, and nobody else's."""
+    """Let this user's programs connect to the display without the cookie, and no others."""
     user = b"localuser\0" + pwd.getpwuid(os.getuid()).pw_name.encode()
     with socket.socket(socket.AF_UNIX) as display:
         display.settimeout(_START_SECONDS)

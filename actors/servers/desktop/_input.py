@@ -157,7 +157,7 @@ class Keyboard:
             self._display.sync()
 
     def held(self) -> str:
-        """Name a modifier key that somebody holds down at the moment; empty if none is."""
+        """Name a modifier key that is held down at the moment; empty if none is."""
         mask = self._screen.root.query_pointer().mask
         held = {"Shift": X.ShiftMask, "Ctrl": X.ControlMask, "Alt": X.Mod1Mask, "Super": X.Mod4Mask}
         return next((name for name, bit in held.items() if mask & bit), "")

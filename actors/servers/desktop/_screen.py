@@ -256,7 +256,7 @@ class Screen:
         try:
             with self.lock:
                 yield
-                while self.display.pending_events():  # news of the keyboard's mapping, which nobody reads
+                while self.display.pending_events():  # news of the keyboard's mapping, which are not needed
                     self.display.next_event()
         except (error.ConnectionClosedError, rq.BadDataError) as problem:
             msg = f"the display is gone: {problem}"

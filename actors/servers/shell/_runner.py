@@ -79,7 +79,7 @@ def main(folder: Path) -> None:
         signal.signal(number, _stop if number is signal.SIGTERM else signal.SIG_IGN)
     if not claim(folder, f"{os.getpid()} {start_of(os.getpid())}"):
         return
-    (folder / "request.json").unlink()  # it may hold what nobody should read later
+    (folder / "request.json").unlink()  # it may hold a secret
     begin = time.monotonic()
     ended: dict[str, Any] = {"code": None, "why": "", "error": ""}
     streams: list[Stream] = []
