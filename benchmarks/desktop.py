@@ -1,4 +1,4 @@
-"""How long a look at a window takes, beside a raw walk of the same window: ``python -m benchmarks.desktop``.
+"""Measure a look at a window, beside a raw walk of the same window: ``python -m benchmarks.desktop``.
 
 It opens real programs on a private display, looks at each again and again, and prints the medians as a table in
 Markdown. The raw walk asks each object that is to be seen for its role, states, name, place and children, one call

@@ -1,4 +1,4 @@
-"""How far a small language model on this machine gets in a real editor: ``python -m benchmarks.desktop_model``.
+"""Have a small language model on this machine write into a real editor: ``python -m benchmarks.desktop_model``.
 
 An AppAgent is to type a sentence into mousepad, on a private display, and to save it as a file. Each run has another
 seed. A run counts as right if the file holds the sentence, whatever the agent says; it prints one row for each run. The

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RUNTIME = "callboard-desktop-"
-"""How the name of a desktop's runtime folder begins."""
+"""The beginning of the name of a desktop's runtime folder."""
 _DEATH_SIGNAL, _SUBREAPER = 1, 36
 _POLITE_SECONDS = 1.0
-"""How long programs may take to end by themselves before they are killed."""
+"""The time that programs get to end by themselves before they are killed."""
 _KILLED_SECONDS = 10.0
-"""How long killed ones may take: one that runs as another user can't be killed."""
+"""The time limit for killed ones: one that runs as another user can't be killed."""
 _START_SECONDS = 20.0
 _LIBC = ctypes.CDLL(None)
 _COOKIE = b"MIT-MAGIC-COOKIE-1"

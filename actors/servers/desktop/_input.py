@@ -39,7 +39,7 @@ _NAMES = {
 }
 _CONTROLS = {"\n": "Return", "\t": "Tab", "\r": "Return", "\b": "BackSpace"}
 _REMAPPED_SECONDS = 0.1
-"""How long programs are given to notice that a key stands for another character."""
+"""The time that programs get to notice that a key stands for another character."""
 _STEP_SECONDS = 0.002
 """Between two characters: some programs lose keys that come faster."""
 _DRAG_STEPS = 10
@@ -48,7 +48,7 @@ _DOUBLE_SECONDS = 0.05
 _FIRST_BUTTON = 8
 """The bit of the first button in the state of the pointer."""
 _UNICODE = 0x01000000
-"""What is added to a code point beyond Latin 1 to make the number of its key symbol."""
+"""Added to a code point beyond Latin 1, this gives the number of its key symbol."""
 _LATIN, _FUNCTIONS = 0xA0, 0xFD00
 """The first key symbols beyond ASCII, and of keys that give no characters."""
 

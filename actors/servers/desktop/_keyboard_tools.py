@@ -26,7 +26,7 @@ BOTH = (AgentKind.APP, AgentKind.OPERATOR)
 
 
 class KeyboardTools:
-    """What agents do with the keyboard. Keys go to the window that has the focus, and that is checked for each.
+    """Type, press keys, copy and paste. Keys go to the window that has the focus, and that is checked for each.
 
     Args:
         hands: Gives what does it, once the desktop is open.
@@ -35,7 +35,7 @@ class KeyboardTools:
     def __init__(self, hands: Callable[[], Hands]) -> None:
         self._hands = hands
         self._typed: dict[str, int] = {}
-        """How many characters of a call were typed before a crash, as `probe` has seen."""
+        """The number of characters of a call that were typed before a crash, as `probe` has seen."""
 
     @tool(effect=Effect.ONCE, agents=BOTH)
     def type_text(self, process: Process, text: str, *, control_id: Focused = "") -> Answer:

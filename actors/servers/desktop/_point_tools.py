@@ -24,7 +24,7 @@ Steps = Annotated[int, Field(ge=-100, le=100)]
 
 
 class PointTools:
-    """What operators do at points of a picture.
+    """Point, click, drag and scroll at points of a picture.
 
     Args:
         hands: Gives what does it, once the desktop is open.

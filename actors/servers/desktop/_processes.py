@@ -1,4 +1,4 @@
-"""What the kernel tells of processes."""
+"""Facts about processes, as the kernel tells them."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 ROOT = "/org/a11y/atspi/accessible/root"
 _REGISTRY = "org.a11y.atspi.Registry"
 _ANSWER_SECONDS = 10.0
-"""How long a program may be silent: one that is stopped or busy for some seconds is waited for."""
+"""The longest silence of a program: one that is stopped or busy for some seconds is waited for."""
 _MODAL_SECONDS = 1.0
-"""How long the answer to an action is waited for. GTK 3 gives none before a dialog that the action opened is closed."""
+"""The wait for the answer to an action. GTK 3 gives none before a dialog that the action opened is closed."""
 
 
 class Program:
@@ -45,13 +45,13 @@ class Program:
             ],
         )
         self.name = str(value(own) or "")
-        """What it calls itself: ``soffice``."""
+        """Its own name for itself: ``soffice``."""
         self.toolkit = f"{value(first) or 'unknown'} {value(second) or ''}".strip()
-        """What its windows are made with: ``gtk 3.24.38``."""
+        """The toolkit of its windows: ``gtk 3.24.38``."""
         self.draws_itself = self.name.startswith("soffice")
-        """Whether it is LibreOffice, which draws its windows itself, into those of a toolkit."""
+        """True for LibreOffice, which draws its windows itself, into those of a toolkit."""
         self.relative = self.toolkit.lower().startswith("gtk 4")
-        """Whether it tells places within its windows alone."""
+        """True if it tells places within its windows alone."""
         self._address = self._private_address()
         self._direct: Connection | None = None
         if self._address:

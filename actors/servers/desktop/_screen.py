@@ -44,7 +44,7 @@ class XWindow:
     content: tuple[int, int]
     """Where its content begins on the screen."""
     popup: bool
-    """Whether it is a menu, a tooltip or a list, which the window manager leaves alone."""
+    """True for a menu, a tooltip or a list, which the window manager leaves alone."""
 
 
 class Screen:

@@ -28,7 +28,7 @@ _HOLDER = Path(__file__).with_name("_holder.py")
 _SECONDS = 30.0
 _POLL_SECONDS = 0.02
 _POLITE_SECONDS, _KILLED_SECONDS = 0.5, 10.0
-"""How long processes may take to end by themselves, and once they are killed."""
+"""The time limits for processes to end by themselves, and once they are killed."""
 _DISPLAY = re.compile(r":\d+")
 
 
@@ -53,7 +53,7 @@ class Session:
         self._lock = threading.Lock()
         left = _recorded(record)
         self.adopted = left is not None and self._connect(left["runtime"], grace)
-        """Whether an earlier program has left it."""
+        """True if an earlier program has left it."""
         if not self.adopted:
             if left is not None:
                 _sweep(left)
@@ -80,7 +80,7 @@ class Session:
             return False
         self._told = told
         self.environment: dict[str, str] = told["environment"]
-        """What programs on the desktop have in their environment."""
+        """The environment of programs on the desktop."""
         self.pid: int = told["pid"]
         """The process that holds it."""
         return True

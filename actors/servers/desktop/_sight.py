@@ -1,4 +1,4 @@
-"""What an agent is shown of a program: its windows as controls, text and facts."""
+"""A program as an agent is shown it: its windows as controls, text and facts."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Ids:
 
 @dataclass(frozen=True)
 class Sight:
-    """What is shown of a program."""
+    """A program as it is shown."""
 
     controls: tuple[Control, ...]
     fingerprint: str

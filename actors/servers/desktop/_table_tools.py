@@ -21,7 +21,7 @@ _TABLES = ("table", "tree table", "tree")
 
 
 class TableTools:
-    """What AppAgents do with tables, whether or not their cells are in sight.
+    """Read and write tables, whether or not their cells are in sight.
 
     Args:
         hands: Gives what does it, once the desktop is open.

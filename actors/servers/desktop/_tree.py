@@ -88,13 +88,13 @@ class Node:
     box: Box | None = None
     """Where it is on the screen; None where it is drawn nowhere."""
     text: str | None = None
-    """What stands in it, where it holds a text of its own."""
+    """Its text, where it holds one of its own."""
     value: float | None = None
     """Its number, where it has one."""
     size: tuple[int, int] | None = None
     """A table's rows and columns."""
     shift: tuple[int, int] = (0, 0)
-    """How far its box, and those of all in it, are from where the program says that they are."""
+    """The correction of its box, and of those of all in it."""
     children: list[Node] = field(default_factory=list)
     labels: list[Node] = field(default_factory=list)
     """The labels that have given it its name."""
@@ -105,7 +105,7 @@ class Node:
 
     @property
     def enabled(self) -> bool:
-        """Whether it reacts to input."""
+        """True if it reacts to input."""
         return self.has(State.SENSITIVE) or self.has(State.ENABLED)
 
     @property

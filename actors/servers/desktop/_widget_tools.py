@@ -34,7 +34,7 @@ _WHEEL = {"up": "up", "down": "down", "left": "back", "right": "forth"}
 
 
 class WidgetTools:
-    """What AppAgents do with the controls of a process.
+    """Press, fill in, choose and switch the controls of a process.
 
     Args:
         hands: Gives what does it, once the desktop is open.

@@ -27,7 +27,7 @@ LINUX = (AgentKind.LINUX,)
 LONGEST = 3_600.0
 """The longest that a command may take, in seconds."""
 SHOWN = 4_000
-"""How many characters of the beginning and of the end of an output are shown."""
+"""The characters of the beginning and of the end of an output that are shown."""
 _STOP_SECONDS = 5.0
 _PROMPT = re.compile(r"(password|passphrase|passwort|\[y/n\]|\(yes/no[^)]*\)|continue\?)[^\n]*$", re.IGNORECASE)
 
@@ -38,7 +38,7 @@ Answer = dict[str, Any]
 
 
 class CommandTools:
-    """What LinuxAgents run.
+    """Run commands, and follow those in the background.
 
     Args:
         shell: Gives a shell by its name.

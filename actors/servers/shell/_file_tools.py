@@ -39,7 +39,7 @@ Answer = dict[str, Any]
 
 
 class FileTools:
-    """What LinuxAgents do with files.
+    """Read, write, edit and find files.
 
     Args:
         shell: Gives a shell by its name.

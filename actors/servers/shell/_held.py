@@ -26,13 +26,13 @@ _RUNNER = Path(__file__).with_name("_runner.py")
 MOST_BYTES = 20_000_000
 """The most bytes of an output that are kept."""
 TAIL_BYTES = 16_000
-"""How many of its last bytes are kept, if it is longer."""
+"""The number of its last bytes that are kept, if it is longer."""
 _POLL_SECONDS = 0.05
 _CALLED_OFF = "called off"
 
 
 class Stage(StrEnum):
-    """How far a command is."""
+    """The stage of a command."""
 
     ABSENT = "absent"
     """It was never begun."""
@@ -44,7 +44,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True)
 class Output:
-    """What a command has printed on one of its two outputs."""
+    """One of the two outputs of a command."""
 
     path: Path
     """A file with its beginning: `MOST_BYTES` of it."""
@@ -64,7 +64,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command has ended."""
+    """The end of a command."""
 
     code: int | None
     """Its exit code; None if it was ended."""
@@ -73,7 +73,7 @@ class Ended:
     error: str
     """Why it could not be started; empty if it was."""
     left: int
-    """How many of the processes that it had started were still there, and were ended."""
+    """The number of processes that it had left behind, and that were ended."""
     seconds: float
     out: Output
     err: Output

@@ -1,4 +1,4 @@
-"""What a command can reach: a sandbox of its own by bubblewrap where that runs, else all that this user can."""
+"""The isolation of commands: a sandbox by bubblewrap where that runs, else none."""
 
 from __future__ import annotations
 

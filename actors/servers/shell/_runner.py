@@ -27,7 +27,7 @@ _LIBC = ctypes.CDLL(None)
 _CHUNK = 1 << 16
 _OUTPUTS = ("out", "err")
 _DRAIN_SECONDS = 0.2
-"""How long output that is on its way is waited for once the command has ended."""
+"""The wait for output that is on its way once the command has ended."""
 _DYING_SECONDS = 0.05
 _TICK = 0.1
 _HOST_TICK = 1.0

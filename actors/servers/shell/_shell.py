@@ -28,16 +28,16 @@ eval "$command"
 """
 _OURS = ("_", "SHLVL", "PWD", "OLDPWD")
 _KEPT_SECONDS = 7 * 86_400.0
-"""How long what a command has printed is kept."""
+"""The time for which the output of a command is kept."""
 
 
 @dataclass
 class State:
-    """What lasts from one command to the next."""
+    """The state that lasts from one command to the next."""
 
     cwd: Path
     environment: dict[str, str] = field(default_factory=dict)
-    """What commands have exported, beside what the settings give."""
+    """Variables that commands have exported, beside those of the settings."""
     last: str = ""
     """A digest of the last command and of how it ended, for the fingerprint."""
     jobs: dict[str, str] = field(default_factory=dict)
