@@ -40,6 +40,7 @@ STRANGER = """
 import os, socket, sys
 from Xlib.display import Display
 from Xlib.error import DisplayError
+from Xlib.support import unix_connect  # what it needs is imported before it may read no files any more
 display, *sockets = sys.argv[1:]
 os.setgroups([])
 os.setgid(65534)
