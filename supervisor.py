@@ -153,7 +153,9 @@ class Supervisor:
             theirs = [McpSurface(each) for each in self._sessions if each.on_target]
             self._open_servers([*servers, *theirs], undo)
             services = self._services(named)
-            self._root: pykka.ActorRef[Root] = Root.start(services, self._jobs, self._scheduler, opened.token)
+            self._root: pykka.ActorRef[Root] = Root.start(
+                services, self._life, self._jobs, self._scheduler, opened.token
+            )
             self._intake = self._new_intake()
             self._watchdog.start()
             undo.pop_all()

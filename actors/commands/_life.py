@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.servers import Need, Server, Stage, check_needs
+from callboard.config import HostLog
 from callboard.messages import SettingsError, reason_of
 
 if TYPE_CHECKING:
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from callboard.actors.runtime import EventLoop, Lanes
-    from callboard.messages import Seconds
+    from callboard.messages import Seconds, Target
 
+_log = HostLog()
 _PILLOW = functools.partial(Need.package, "PIL", "pip install 'callboard[pictures]'")
 """Pictures show labels, and nothing that is secret."""
 
@@ -65,6 +67,45 @@ class ServerLife:
                     left.append(f"the server {server.name}")
             self._stages[server.name].close()
         return tuple(left)
+
+    @property
+    def closing(self) -> tuple[Server, ...]:
+        """The servers that close what was opened for conversations that are over."""
+        return tuple(server for server in self._servers if server.closes_after is not None)
+
+    def tell_owners(self, server: Server, tell: Callable[[str], None]) -> None:
+        """Tell the conversations for which something is open, from another thread. Does not wait."""
+
+        async def look() -> None:
+            for owner in {target.owner for target in await self._listed(server)} - {""}:
+                tell(owner)
+
+        self._loop.submit(look())
+
+    def close_for(self, server: Server, session: str) -> None:
+        """Close what is open for a conversation. Does not wait; what does not close is told in the log."""
+
+        async def close() -> None:
+            for target in await self._listed(server):
+                if target.owner == session:
+                    await self._stopped(server, target)
+
+        self._loop.submit(close())
+
+    async def _listed(self, server: Server) -> Sequence[Target]:
+        try:
+            return await self._lanes.run(server.lane(None), server.targets)
+        except Exception as error:  # noqa: BLE001 - an edge: the server's own code
+            _log.warning("what %s has open could not be listed: %s", server.name, reason_of(error))
+            return ()
+
+    async def _stopped(self, server: Server, target: Target) -> None:
+        try:
+            await self._lanes.run(server.lane(target), functools.partial(server.stop, target))
+        except Exception as error:  # noqa: BLE001 - as above
+            _log.warning("%s could not be closed: %s", target.id, reason_of(error))
+        else:
+            _log.info("%s was closed: the conversation that had opened it is over", target.id)
 
     def _call(self, server: Server, function: Callable[[], Any]) -> concurrent.futures.Future[Any]:
         return self._loop.submit(self._lanes.run(server.lane(None), function))

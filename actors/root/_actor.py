@@ -10,6 +10,7 @@ from callboard.actors.agent import Backstage
 from callboard.actors.processing import CallAsks, CallAsksNoMore, pipeline
 from callboard.actors.root._children import Children
 from callboard.actors.root._clocks import Stopwatches
+from callboard.actors.root._closing import Closing
 from callboard.actors.root._crashes import Crashes
 from callboard.actors.root._desk import Desk
 from callboard.actors.root._endings import Endings
@@ -23,6 +24,8 @@ from callboard.actors.root._requests import (
     AgentCrashed,
     BlackboardCrashed,
     CloseIntake,
+    CloseOpened,
+    ConversationRests,
     Deliver,
     GetStatus,
     GetTasks,
@@ -74,6 +77,7 @@ if TYPE_CHECKING:
     import concurrent.futures
     from types import TracebackType
 
+    from callboard.actors.commands import ServerLife
     from callboard.actors.processing import Services
     from callboard.actors.root._recovery import Past
     from callboard.actors.runtime import Jobs, Scheduler
@@ -85,7 +89,9 @@ class Root(ScheduledActor):
     Runs on the actors' thread and never blocks. Agents post to it, the facade asks it, nobody else does.
     """
 
-    def __init__(self, services: Services, jobs: Jobs, scheduler: Scheduler, first_token: int = 0) -> None:
+    def __init__(
+        self, services: Services, life: ServerLife, jobs: Jobs, scheduler: Scheduler, first_token: int = 0
+    ) -> None:
         """Make the switchboard; leases count up from the one after `first_token`, the last that the journal knows."""
         super().__init__(scheduler)
         limits, clock, journal = services.settings.limits, services.clock, services.journal
@@ -132,6 +138,7 @@ class Root(ScheduledActor):
         )
         self._desk = desk
         self._hands = HandOver(parts)
+        self._closing = Closing(life, tasks, clock, self._post)
         self._endings = Endings(parts, self._receive)
         self._stops = Stops(parts, self._endings, self._end_if_over)
         self._crashes = Crashes(parts, self._hands, services.settings.supervision, self._endings)
@@ -192,6 +199,10 @@ class Root(ScheduledActor):
                 return self._hands.start_with(self._parts.tasks.get(message.assign.task_id), message)
             case Left():
                 return self._endings.end(message)
+            case ConversationRests():
+                return self._closing.rest(message.session)
+            case CloseOpened():
+                return self._closing.due(message)
             case LeaseStuck():
                 return self._hands.stuck(message.token)
             case LeaseIdle():
@@ -346,6 +357,7 @@ class Root(ScheduledActor):
         result = record.result(parts.clock.elapsed())
         parts.outbox.keep(task_id, "", result, lambda: self._tell_ended(record, result), failed=record.tell)
         parts.sessions.keep(record)
+        self._closing.rest(record.session)
 
     def _tell_ended(self, record: TaskRecord, result: TaskResult) -> None:
         """Tell how a task ended, once that is safe; on whatever thread that is seen."""
@@ -413,6 +425,7 @@ class Root(ScheduledActor):
                 self._receive(word)
             if not past.said:
                 self._end_if_over(past.record)
+        self._closing.restored()
 
     def _give_up(self, error: Exception) -> None:
         """Close the intake and stop all agents: what can't be kept must not happen."""

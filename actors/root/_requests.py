@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from callboard.actors.agent import Inbox
     from callboard.actors.journal import Row
     from callboard.actors.root._recovery import Past
+    from callboard.actors.servers import Server
     from callboard.messages import Assign, Cause, Outcome, Target, Task
 
 
@@ -118,6 +119,21 @@ class History:
 
     assign: Assign
     found: Sequence[Row] | Exception
+
+
+@dataclass(frozen=True)
+class ConversationRests:
+    """A conversation for which something is open may have no task any more."""
+
+    session: str
+
+
+@dataclass(frozen=True)
+class CloseOpened:
+    """What was opened for a conversation is due to be closed, unless it was gone on with."""
+
+    server: Server
+    session: str
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,9 @@ class Server(ABC):
     affine: bool = False
     """Whether all its methods and blocking tools are bound to the thread that opened it: then it has one thread for its
     whole life, and its targets take turns on it."""
+    closes_after: float | None = None
+    """The seconds after which what was opened for a conversation is closed by `stop`, counted from the end of its last
+    task, unless a follow-up begins before; None: never."""
     resource_kinds: tuple[str, ...] = ()
     """The kinds of resource that `resources` names, so that a rule with a mistyped one is noticed."""
 
