@@ -114,7 +114,8 @@ class Desktop(Section):
     size: str = Field(default="1280x800", pattern=r"^[1-9]\d{2,3}x[1-9]\d{2,3}$")
     """The width and height of a private display, in pixels."""
     grace: Span = 60.0
-    """How long a private desktop stays, with its windows, when the program is killed: the next one takes it over."""
+    """How long a private desktop stays, with its windows, when the program is killed: the next one takes it over. What
+    a task has opened there is closed after the same time, counted from the end of its conversation's last task."""
     folder: Path | None = None
     """Where applications start. None: the program's working directory."""
     applications: dict[str, tuple[str, ...]] = Field(default_factory=dict)

@@ -48,6 +48,7 @@ def test_the_table_and_its_chart_are_saved_as_a_workbook(tmp_path: Path, number:
     with Supervisor.start(Settings.load(folder / "callboard.yaml")) as supervisor:
         result = supervisor.submit(Task(request=request)).result(120)
     assert result.outcome is Outcome.FINISHED, result.causes
+    assert not list(folder.rglob(".~lock*")), "Office was asked to close before it was ended"
     workbook = openpyxl.load_workbook(folder / "workspace" / "report.xlsx")
     assert [list(row) for row in workbook.active.values] == TABLE
     (chart,) = workbook.active._charts  # noqa: SLF001 - the only way to the charts that were read

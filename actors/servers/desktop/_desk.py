@@ -40,6 +40,8 @@ HAND_OVER_SECONDS = 2.0
 """The time limit for a program that hands its work over to one that runs already."""
 CLOSE_SECONDS = 5.0
 """The time limit for an application to close."""
+LEAVE_SECONDS = 2.0
+"""The time limit for all applications to close before a private desktop ends. One that asks whether to save stays."""
 _CALL, _OWNER, _NAME = "CALLBOARD_CALL", "CALLBOARD_OWNER", "CALLBOARD_APPLICATION"
 _MARKS = (_CALL, _OWNER, _NAME)
 """The variables by which the processes of an application are known."""
@@ -116,11 +118,32 @@ class Desk:
         self._lock = threading.Lock()
         self._children: list[subprocess.Popen[bytes]] = []
         """Programs on the user's display, which stay there when this one ends."""
+        if self.session is not None:
+            self._closers.append(self._close_windows)
 
     def close(self) -> None:
         """Close all connections; a private desktop ends, with everything on it."""
         while self._closers:
             self._closers.pop()()
+
+    def _close_windows(self) -> None:
+        """Ask all windows to close: a program that is killed leaves its lock files behind."""
+        end = time.monotonic() + LEAVE_SECONDS
+        with contextlib.suppress(ToolError):  # the display is gone
+            before = self.screen.processes()
+            for pid in before:
+                self._ask_to_close(pid)
+            while time.monotonic() < end and any(
+                is_alive(pid) and len(self.screen.processes().get(pid, ())) <= len(titles)
+                for pid, titles in before.items()
+            ):  # one that shows a further window asks something, and won't go
+                time.sleep(POLL_SECONDS)
+
+    def _ask_to_close(self, pid: int) -> None:
+        for window in self.screen.of_process(pid):
+            if not window.popup:
+                with committing():
+                    self.screen.close_window(window.id)
 
     # What runs
 
@@ -217,10 +240,7 @@ class Desk:
         Raises:
             ToolError: If it stays, for example because it asks whether to save.
         """
-        for window in self.screen.of_process(pid):
-            if not window.popup:
-                with committing():
-                    self.screen.close_window(window.id)
+        self._ask_to_close(pid)
         if self.wait(lambda: pid not in self.screen.processes(), CLOSE_SECONDS):
             return
         if self.session is None:

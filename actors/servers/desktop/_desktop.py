@@ -42,7 +42,8 @@ class DesktopServer(Server):
         display: ``private`` for a display of its own that nobody sees, ``user`` for that of the person who is logged
             in, or the name of a display, such as ``:1``.
         size: The width and height of a private display.
-        grace: How many seconds a private desktop stays, with its windows, when this program is killed.
+        grace: How many seconds a private desktop stays, with its windows, when this program is killed, and how many
+            seconds after a conversation's last task its windows are closed there.
         folder: Where applications start, and look for files first. By default this program's working directory.
         applications: Further applications: a command by name, in which ``%f`` stands for a file to open.
         installed: Whether the applications that are installed are offered.
@@ -65,6 +66,7 @@ class DesktopServer(Server):
         self._display = display
         self._size = size
         self._grace = grace
+        self.closes_after = grace if display == "private" else None
         self._folder = folder or Path.cwd()
         self._applications = applications or {}
         self._installed = installed

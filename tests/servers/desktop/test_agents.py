@@ -1,13 +1,17 @@
 """Agents at work on a real desktop, under a supervisor."""
 
 import io
+import time
 
 from PIL import Image
 
 from callboard import FunctionModel, Outcome, Supervisor, Task
+from callboard.actors.servers.desktop._processes import is_alive
 from callboard.messages import EventName, ResultStatus
 from support import PATIENCE
 
+TURNS = 2
+"""How often an agent types, 50 keys each time."""
 PAPER = (255, 255, 255)
 SENTENCE = "Seen in pixels alone: äß€"
 
@@ -81,3 +85,37 @@ def test_an_app_agent_does_the_same_by_its_controls(desktop_settings, tmp_path):
         result = supervisor.submit(Task(request="Write a sentence and save it")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
     assert file.read_text(encoding="utf-8").strip() == SENTENCE
+
+
+def test_what_a_task_opened_is_closed_when_nothing_follows(desktop_settings):
+    models = {"host": host(""), "app": FunctionModel(lambda _: {"Status": "FINISH"})}
+    settings = desktop_settings()
+    closing = settings.model_copy(update={"desktop": settings.desktop.model_copy(update={"grace": 0.5})})
+    with Supervisor.start(closing, models=models) as supervisor:
+        handle = supervisor.submit(Task(request="Open the editor"))
+        result = handle.result(PATIENCE)
+        (pid,) = {int(event.agent.rpartition("/")[2]) for event in handle.events() if event.agent.startswith("app/")}
+        assert result.outcome is Outcome.FINISHED, result.causes
+        end = time.monotonic() + PATIENCE
+        while is_alive(pid):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+def test_two_agents_type_into_two_windows_each_into_its_own(desktop_settings):
+    def decide(request):
+        letter = request.task_id[0]
+        done = len(request.memory)
+        if done < TURNS:
+            one = {"function": "type_text", "arguments": {"text": letter * 10}}
+            return {"Status": "CONTINUE", "Actions": [one] * 5}
+        (text,) = [each.detail["text"] for each in request.observation.controls if each.kind == "text"]
+        return {"Status": "FINISH", "Result": text}
+
+    models = {"host": host(""), "app": FunctionModel(decide)}
+    with Supervisor.start(desktop_settings(), models=models) as supervisor:
+        handles = [supervisor.submit(Task(id=letter, request="Write")) for letter in "ab"]
+        results = [handle.result(PATIENCE) for handle in handles]
+    assert [result.outcome for result in results] == [Outcome.FINISHED] * 2, [result.causes for result in results]
+    texts = [result.subtasks[-1].output for result in results]
+    assert texts == [letter * 10 * 5 * TURNS for letter in "ab"]
