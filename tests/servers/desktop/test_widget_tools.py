@@ -166,7 +166,7 @@ def test_a_text_that_is_awaited_is_found_or_missed(start, editor):
 
 def test_a_program_that_is_stopped_for_a_while_is_waited_for(editor):
     os.kill(editor.pid, signal.SIGSTOP)
-    threading.Timer(1.0, lambda: os.kill(editor.pid, signal.SIGCONT)).start()
+    threading.Timer(3.0, lambda: os.kill(editor.pid, signal.SIGCONT)).start()
     editor.do("type_text", text="after the break")
     assert editor.text() == "after the break"
 
