@@ -1,7 +1,7 @@
 """What a surface of your own is written with: one import for the whole contract of docs/surfaces.md."""
 
 from callboard.actors.runtime import Call, committing, current_call, foresee, post_note
-from callboard.actors.servers import UNKNOWN, Need, Server, Stage, ToolError, tool
+from callboard.actors.servers import UNKNOWN, InDoubtError, Need, Server, Stage, ToolError, tool
 from callboard.messages import (
     Box,
     Control,
@@ -27,6 +27,7 @@ __all__ = [
     "Effect",
     "Foreseen",
     "Hazard",
+    "InDoubtError",
     "Intent",
     "Look",
     "LookBudget",

@@ -133,7 +133,14 @@ class ShellSettings(Section):
     """One shell, for LinuxAgents."""
 
     cwd: Path
-    """Its workspace: the folder where it starts, and that its commands may change."""
+    """Its workspace: the folder where it starts, and that its commands may change. On another machine it counts from
+    the home of the user there."""
+    ssh: str | None = Field(default=None, pattern=r"^[^@\s:/-][^@\s:/]*@[^@\s:/-][^@\s:/]*(:\d{1,5})?$")
+    """The other machine on which it is, as `user@host` or `user@host:port`. None: this machine."""
+    known_hosts: Path = Path("~/.ssh/known_hosts")
+    """The file with the keys of known machines. One that is not in it is refused."""
+    key: Path | None = None
+    """The file with the private key for the other machine. None: those in `~/.ssh`, and of the SSH agent."""
     env: dict[str, SecretStr] = Field(default_factory=dict)
     """What its commands have in their environment, beside a fixed path and language; never shown. Of this program's own
     environment they have nothing."""
@@ -142,7 +149,15 @@ class ShellSettings(Section):
     isolated: bool | None = None
     """Whether commands see their workspace and the system's programs alone, by bubblewrap. None: where that runs."""
     grace: Span = 60.0
-    """How long a command goes on when the program is killed, and no other one takes over."""
+    """How long a command goes on when the program is killed, and no other one takes over. On another machine it goes on
+    to its end or time limit: there, how long the connection may be lost until the outcome is in doubt."""
+
+    @model_validator(mode="after")
+    def _is_not_isolated_elsewhere(self) -> Self:
+        if self.ssh is not None and (self.isolated or self.network):
+            msg = "commands on another machine are not isolated by Callboard: leave out `isolated` and `network`"
+            raise ValueError(msg)
+        return self
 
 
 class McpTool(Section):

@@ -110,7 +110,7 @@ def keep_inside(settings: Settings) -> None:
     folders = {
         "documents.workspace": settings.documents.workspace,
         "desktop.folder": settings.desktop.folder if settings.desktop.wanted else None,
-        **{f"shells.{name}.cwd": shell.cwd for name, shell in settings.shells.items()},
+        **{f"shells.{name}.cwd": shell.cwd for name, shell in settings.shells.items() if shell.ssh is None},
     }
     for where, folder in folders.items():
         place = None if folder is None else Path(os.path.realpath(settings.path(folder)))

@@ -12,7 +12,7 @@ from callboard.actors.commands._mcp_connection import ConnectionLostError
 from callboard.actors.commands._secrets import Secrets, UnknownSecretError
 from callboard.actors.commands._tools import ToolFailure
 from callboard.actors.runtime import Deed
-from callboard.actors.servers import ToolError
+from callboard.actors.servers import InDoubtError, ToolError
 from callboard.messages import Command, CommandResult, EventName, LeaseVoidError, ResultStatus, encodable, reason_of
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Dispatcher:
             raise
         except (ToolFailure, ToolError, LeaseVoidError, UnknownSecretError) as failure:
             error = str(failure) or "it failed without saying why"
-            in_doubt = isinstance(failure, ConnectionLostError)
+            in_doubt = isinstance(failure, ConnectionLostError | InDoubtError)
         except BaseException as failure:  # noqa: BLE001 - an edge: whatever a tool raises is its failure, for the model
             told = reason_of(failure)
             plain = told == type(failure).__name__ or (isinstance(failure, OSError) and failure.strerror)

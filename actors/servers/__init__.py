@@ -1,7 +1,7 @@
 """Surfaces and their tools, as MCP servers."""
 
 from callboard.actors.servers._need import Need, check_needs
-from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, observed, tool
+from callboard.actors.servers._server import UNKNOWN, InDoubtError, Server, ServerTool, ToolError, observed, tool
 from callboard.actors.servers._stage import Stage
 from callboard.actors.servers._surfaces import (
     SHIPPED,
@@ -18,6 +18,7 @@ __all__ = [
     "SHIPPED",
     "UNKNOWN",
     "DocumentServer",
+    "InDoubtError",
     "NamedSurface",
     "Need",
     "Server",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from callboard.actors.servers._need import Need
     from callboard.actors.servers._stage import Stage
 
-__all__ = ["UNKNOWN", "Server", "ServerTool", "ToolError", "observed", "tool"]
+__all__ = ["UNKNOWN", "InDoubtError", "Server", "ServerTool", "ToolError", "observed", "tool"]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _MARK = "__callboard_tool__"
@@ -121,6 +121,10 @@ def tool(  # noqa: PLR0913 - each is a choice of its own, with a default
         return function
 
     return decorate
+
+
+class InDoubtError(ToolError):
+    """A tool can't tell whether it has done what it was called for. The text says why; the model is told."""
 
 
 class Server(ABC):

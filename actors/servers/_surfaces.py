@@ -101,7 +101,12 @@ def _placed(sections: Mapping[str, BaseModel], settings: Settings) -> dict[str, 
     """Have relative paths in sections start from the settings file's folder."""
     placed = {}
     for name, section in sections.items():
-        paths = {key: settings.path(each) for key, each in section if isinstance(each, Path)}
+        elsewhere = {"cwd"} if getattr(section, "ssh", None) else set()  # a path of another machine
+        paths = {
+            key: settings.path(each.expanduser())
+            for key, each in section
+            if isinstance(each, Path) and key not in elsewhere
+        }
         placed[name] = section.model_copy(update=paths)
     return placed
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import random
 import signal
@@ -14,6 +16,7 @@ import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, Task
 from callboard.testing import assert_replays
+from ssh_server import ssh_server
 from support import PATIENCE
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ import sys
 from pathlib import Path
 sys.path[:0] = {paths!r}
 from test_shell_kills import supervised, TASK
-with supervised(Path(sys.argv[1])) as supervisor:
+with supervised(Path(sys.argv[1]), sys.argv[2]) as supervisor:
     supervisor.submit(TASK)
     print("taken", flush=True)
     sys.stdin.read()
@@ -39,21 +42,21 @@ def decide(request):
     return {"Status": "FINISH", "Result": request.memory[0].results[0].value}
 
 
-def supervised(folder: Path) -> Supervisor:
+def supervised(folder: Path, section: str = "{}") -> Supervisor:
     settings = Settings.load(
         journal={"path": folder / "journal.db", "durability": "process"},
-        shells={"box": {"cwd": folder / "work", "grace": 30}},
+        shells={"box": {"cwd": folder / "work", "grace": 30, **json.loads(section)}},
         policy=[{"verdict": "allow"}],
     )
     return Supervisor.start(settings, models={"linux": FunctionModel(decide)})
 
 
-def kill_at(folder: Path, seconds: float) -> None:
+def kill_at(folder: Path, seconds: float, section: str) -> None:
     """Start a program that has the command run, and kill it some time after it was begun."""
     here = os.path.dirname(__file__)  # noqa: PTH120 - a text
     program = PROGRAM.format(paths=[here, os.path.dirname(here)])  # noqa: PTH120 - as above
     child = subprocess.Popen(
-        [sys.executable, "-c", program, str(folder)],
+        [sys.executable, "-c", program, str(folder), section],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -73,10 +76,18 @@ def kill_at(folder: Path, seconds: float) -> None:
     "seconds",
     [0.0, 0.5, 1.5, *(pytest.param(random.uniform(0, 1.2), marks=pytest.mark.slow, id=f"r{n}") for n in range(20))],  # noqa: S311 - no secret
 )
-def test_a_command_is_followed_by_the_next_program(tmp_path: Path, seconds: float) -> None:
+@pytest.mark.parametrize("where", ["here", "over SSH"])
+def test_a_command_is_followed_by_the_next_program(tmp_path: Path, where: str, seconds: float) -> None:
     (tmp_path / "work").mkdir()
-    kill_at(tmp_path, seconds)
-    with supervised(tmp_path) as supervisor:
+    with contextlib.ExitStack() as stack:
+        machine = stack.enter_context(ssh_server(tmp_path / "machine")) if where == "over SSH" else None
+        follow(tmp_path, seconds, json.dumps(machine.section, default=str) if machine else "{}")
+
+
+def follow(tmp_path: Path, seconds: float, section: str) -> None:
+    """Kill a program in the middle, and see the next one go on."""
+    kill_at(tmp_path, seconds, section)
+    with supervised(tmp_path, section) as supervisor:
         handle = supervisor.submit(TASK)
         result = handle.result(PATIENCE)
         events = list(handle.events())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
+import uuid
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.actors.servers.shell._held import Ended, Held, Output
+    from callboard.actors.servers.shell._held import Ended, Output
     from callboard.actors.servers.shell._shell import Shell
     from callboard.messages import Intent
 
@@ -59,17 +61,17 @@ class CommandTools:
     ) -> Answer:
         """Run a command and wait for its end. Nothing that it has started runs on, and nobody can type into it."""
         here, call = self._shell(shell), current_call()
-        held = here.held(call.id) if call.id else None
-        if held is None or held.stage() is Stage.ABSENT:  # else it was begun before a crash, and is followed
-            held = self._begin(here, call.id, command, cwd, seconds)
+        id_ = call.id or uuid.uuid4().hex  # a server of its own has no calls with ids
+        held = here.held(id_)
         try:
+            if await here.off(held.stage) is Stage.ABSENT:  # else it was begun before a crash, and is followed
+                await here.off(lambda: self._begin(here, id_, command, cwd, seconds))
             ended = await held.ended()
         except asyncio.CancelledError:
-            held.cancel()
+            here.cancel(held)
             raise
-        except ConnectionError as error:
-            raise ToolError(str(error)) from error
-        here.took(held, f"{command}\n{ended.code}\n{ended.out.tail!r}{ended.err.tail!r}".encode())
+        told = f"{command}\n{ended.code}\n{ended.out.tail!r}{ended.err.tail!r}".encode()
+        await here.off(lambda: here.took(held, told))
         answer = _answer(ended, seconds)
         return {**answer, "value": _json_of(ended.out)} if read_json and not ended.code else answer
 
@@ -84,14 +86,19 @@ class CommandTools:
     ) -> Answer:
         """Start a command in the background, and give a handle for `read_output` and `stop`."""
         here, call = self._shell(shell), current_call()
-        known = next((handle for handle, id_ in here.state.jobs.items() if call.id and id_ == call.id), "")
-        handle = known or f"job-{len(here.state.jobs) + 1}"
-        if not known:
-            here.state.jobs[handle] = call.id or handle
-            here.save()
-        if here.job(handle).stage() is Stage.ABSENT:
-            self._begin(here, here.state.jobs[handle], command, cwd, seconds)
-        return {"handle": handle}
+
+        def begin() -> str:
+            jobs = here.state.jobs
+            handle = next((handle for handle, id_ in jobs.items() if call.id and id_ == call.id), "")
+            if not handle:
+                handle = f"job-{len(jobs) + 1}"
+                jobs[handle] = call.id or handle
+                here.save()
+            if here.job(handle).stage() is Stage.ABSENT:
+                self._begin(here, jobs[handle], command, cwd, seconds)
+            return handle
+
+        return {"handle": await here.off(begin)}
 
     @tool(effect=Effect.READ, agents=LINUX)
     async def read_output(
@@ -102,23 +109,29 @@ class CommandTools:
         seconds: Annotated[float, Field(ge=0, le=50, description="How long to wait for its end.")] = 0.0,
     ) -> Answer:
         """Give what a background command has printed so far, and whether it still runs."""
-        held = self._shell(shell).job(handle)
-        try:
-            ended = await asyncio.wait_for(held.ended(), seconds or 0.001)
-        except TimeoutError:
-            out, err = held.output()
-            return {"running": True, "stdout": out.shown(SHOWN), "stderr": err.shown(SHOWN)}
-        except ConnectionError as error:
-            raise ToolError(str(error)) from error
-        return {"running": False, **_answer(ended, None)}
+        here = self._shell(shell)
+        held = await here.off(lambda: here.job(handle))
+        if seconds or await here.off(held.stage) in {Stage.ENDED, Stage.LOST}:
+            with contextlib.suppress(TimeoutError):
+                return {
+                    "running": False,
+                    **_answer(await asyncio.wait_for(held.ended(), seconds or _STOP_SECONDS), None),
+                }
+        out, err = await here.off(held.output)
+        return {"running": True, "stdout": out.shown(SHOWN), "stderr": err.shown(SHOWN)}
 
     @tool(effect=Effect.IDEMPOTENT, agents=LINUX)
     async def stop(self, shell: ShellName, handle: Handle) -> Answer:
         """End a background command, with everything that it has started."""
-        held = self._shell(shell).job(handle)
-        if held.stage() is Stage.RUNNING:
-            with committing():
-                held.cancel()
+        here = self._shell(shell)
+
+        def cancel() -> None:
+            held = here.job(handle)
+            if held.stage() is Stage.RUNNING:
+                with committing():
+                    held.cancel()
+
+        await here.off(cancel)
         return await self.read_output(shell, handle, seconds=_STOP_SECONDS)
 
     def probe(self, shell: Shell, intent: Intent) -> Probe | None:
@@ -130,16 +143,16 @@ class CommandTools:
             return Probe.NOT_DONE
         return Probe.UNKNOWN if held.stage() is Stage.LOST else Probe.BEGUN
 
-    def _begin(self, here: Shell, call: str, command: str, cwd: str, seconds: float) -> Held:
+    def _begin(self, here: Shell, call: str, command: str, cwd: str, seconds: float) -> None:
         where = here.inside(cwd)
-        if not where.is_dir():
+        if not here.files.is_folder(where):
             msg = f"there is no folder {cwd!r}"
             raise ToolError(msg)
         if here.isolated and not here.is_inside(where):
             msg = f"{where} is out of the workspace {here.workspace}, and commands see nothing else of it"
             raise ToolError(msg)
         with committing():
-            return here.begin(call, command, where, seconds)
+            here.begin(call, command, where, seconds)
 
 
 def _answer(ended: Ended, seconds: float | None) -> Answer:

@@ -12,11 +12,13 @@ import signal
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.servers._server import InDoubtError
 from callboard.actors.servers.shell._runner import claim, start_of
 
 if TYPE_CHECKING:
@@ -79,8 +81,40 @@ class Ended:
     err: Output
 
 
-class Held:
-    """One command.
+class Held(ABC):
+    """One command."""
+
+    @abstractmethod
+    def stage(self) -> Stage:
+        """Say how far it is."""
+
+    @abstractmethod
+    def call_off(self) -> bool:
+        """See to it that it is not begun any more; False if it was."""
+
+    @abstractmethod
+    async def ended(self) -> Ended:
+        """Wait until it has ended, and say how.
+
+        Raises:
+            InDoubtError: If nothing tells how it ended.
+        """
+
+    @abstractmethod
+    def output(self) -> tuple[Output, Output]:
+        """Give what it has printed so far."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Have it ended, with everything that it has started.
+
+        Raises:
+            ToolError: If that can't be asked for now.
+        """
+
+
+class LocalHeld(Held):
+    """A command on this machine.
 
     Args:
         folder: Its folder. There is none before it is begun.
@@ -130,7 +164,6 @@ class Held:
         _RUNNERS[:] = [each for each in (*_RUNNERS, runner) if each.poll() is None]
 
     def stage(self) -> Stage:
-        """Say how far it is."""
         if (self.folder / "ended.json").exists():
             return Stage.ENDED
         holder = self._holder()
@@ -141,16 +174,10 @@ class Held:
         return Stage.ENDED if (self.folder / "ended.json").exists() else Stage.LOST
 
     def call_off(self) -> bool:
-        """See to it that it is not begun any more; False if it was."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return claim(self.folder, _CALLED_OFF) or self._holder() is None
 
     async def ended(self) -> Ended:
-        """Wait until it has ended, and say how.
-
-        Raises:
-            ConnectionError: If the process that held it was killed.
-        """
         begin = time.monotonic()
         while (stage := self.stage()) in {Stage.RUNNING, Stage.ABSENT}:
             if stage is Stage.ABSENT and time.monotonic() - begin > 30:  # noqa: PLR2004 - an interpreter starts within
@@ -158,11 +185,7 @@ class Held:
             await asyncio.sleep(min(_POLL_SECONDS, 0.005 + (time.monotonic() - begin) / 4))
         if stage is not Stage.ENDED:
             msg = "the process that held the command was killed: nothing tells how it ended"
-            raise ConnectionError(msg)
-        return self.result()
-
-    def result(self) -> Ended:
-        """Say how it has ended."""
+            raise InDoubtError(msg)
         told: dict[str, Any] = json.loads((self.folder / "ended.json").read_text(encoding="utf-8"))
         return Ended(
             told["code"],
@@ -175,11 +198,9 @@ class Held:
         )
 
     def output(self) -> tuple[Output, Output]:
-        """Give what it has printed so far."""
         return self._output("out", None), self._output("err", None)
 
     def cancel(self) -> None:
-        """Have it ended, with everything that it has started."""
         holder = self._holder()
         if holder is not None and start_of(holder[0]) == holder[1]:
             with contextlib.suppress(ProcessLookupError):

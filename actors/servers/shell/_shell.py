@@ -1,34 +1,31 @@
-"""One shell on this machine: where it is, what it has in its environment, and the commands that it runs."""
+"""One shell: where it is, what it has in its environment, and the commands that it runs."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import time
+import posixpath
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.shell._held import Held, Stage, folder_of
-from callboard.actors.servers.shell._isolation import sandbox, why_not
-from callboard.actors.servers.shell._runner import start_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from callboard.actors.servers.shell._files import Files
+    from callboard.actors.servers.shell._held import Held
+
+_T = TypeVar("_T")
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 """Where programs are looked for."""
-_SCRIPT = r"""
-command=$1 place=$2; shift 2
-trap '__code=$?; trap - EXIT; pwd -P > "$place/cwd"; /usr/bin/env -0 > "$place/env"; exit "$__code"' EXIT
-eval "$command"
-"""
-_OURS = ("_", "SHLVL", "PWD", "OLDPWD")
-_KEPT_SECONDS = 7 * 86_400.0
-"""The time for which the output of a command is kept."""
+ENVIRONMENT = {"PATH": PATH, "LANG": "C.UTF-8", "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat"}
+"""What all commands have in their environment."""
+KEPT_DAYS = 7
+"""For how many days the output of a command is kept."""
+_OURS = ("_", "SHLVL", "PWD", "OLDPWD", "SHELLOPTS", "BASHOPTS", "CALLBOARD_COMMAND")
 
 
 @dataclass
@@ -44,53 +41,46 @@ class State:
     """The commands in the background: the id of the call by the handle."""
 
 
-class Shell:
-    """A shell whose workspace is a folder of this machine.
+class Left(NamedTuple):
+    """What a command has left: the folder in which it ended, and its environment."""
+
+    cwd: bytes
+    environment: bytes
+
+
+class Shell(ABC):
+    """A shell.
 
     Args:
         name: Its name.
-        place: Where its state and its commands are kept.
-        workspace: The folder that commands may change.
-        environment: What commands have in their environment, beside the path and the language.
-        network: Whether isolated commands have the network.
-        isolated: Whether commands are isolated: None if that is possible here.
-        grace: How many seconds commands go on when this program is killed.
+        place: Where its state and its commands are kept on this machine.
+        environment: What commands have in their environment, beside `ENVIRONMENT`.
     """
 
-    def __init__(  # noqa: PLR0913 - the section of the settings
-        self,
-        name: str,
-        place: Path,
-        workspace: Path,
-        *,
-        environment: Mapping[str, str],
-        network: bool,
-        isolated: bool | None,
-        grace: float,
-    ) -> None:
-        self.name = name
-        self.workspace = workspace.resolve()
-        self._place = place
-        self.isolated = not why_not() if isolated is None else isolated
-        self._base = {
-            "PATH": PATH,
-            "HOME": "/tmp" if self.isolated else str(place / "home"),  # noqa: S108 - its own there
-            "LANG": "C.UTF-8",
-            "TERM": "dumb",
-            "PAGER": "cat",
-            "GIT_PAGER": "cat",
-            **environment,
-        }
-        self._network = network
-        self._grace = grace
-        for folder in ("commands", "states", "home"):
-            (place / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-        (place / "commands" / "host").write_text(f"{os.getpid()} {start_of(os.getpid())}", encoding="utf-8")
-        self.state = self._loaded()
-        self._forget()
+    files: Files
+    """The files of its machine."""
+    host = ""
+    """The machine on which it is; empty for this one."""
+    isolated = False
+    """Whether commands see the workspace and the system's programs alone."""
+    why_not_isolated = ""
 
-    def begin(self, call: str, command: str, cwd: Path, seconds: float) -> Held:
-        """Begin a command, and give what holds it.
+    def __init__(self, name: str, place: Path, environment: Mapping[str, str]) -> None:
+        self.name = name
+        self._place = place
+        self._base = {**ENVIRONMENT, **environment}
+        for folder in ("commands", "states"):
+            (place / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._known: State | None = None
+
+    @property
+    @abstractmethod
+    def workspace(self) -> Path:
+        """The folder that commands may change, with links followed."""
+
+    @abstractmethod
+    def begin(self, call: str, command: str, cwd: Path, seconds: float) -> None:
+        """Begin a command.
 
         Args:
             call: The id of the call.
@@ -98,19 +88,33 @@ class Shell:
             cwd: Where it starts.
             seconds: How long it may take.
         """
-        held = self.held(call)
-        place = self._place / "states" / held.folder.name
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        words = ["/bin/bash", "--noprofile", "--norc", "-c", _SCRIPT, "bash", command, str(place)]
-        if self.isolated:
-            words = [*sandbox(self.workspace, cwd, (place,), network=self._network), *words]
-        environment = {**self._base, **self.state.environment}
-        held.begin(words, cwd=cwd, environment=environment, seconds=seconds, grace=self._grace)
-        return held
 
+    @abstractmethod
     def held(self, call: str) -> Held:
         """Give what holds the command of a call, whether or not there is one."""
-        return Held(folder_of(self._place / "commands", call))
+
+    @abstractmethod
+    def end(self, seconds: float) -> None:
+        """End all commands that run, with everything that they have started; wait for that so long at most."""
+
+    @abstractmethod
+    def left_by(self, held: Held) -> Left | None:
+        """Give what a command that has ended has left; None if it was ended, or has replaced its shell."""
+
+    async def off(self, function: Callable[[], _T]) -> _T:
+        """Call what may wait for the machine, without holding up the event loop."""
+        return function()
+
+    def cancel(self, held: Held) -> None:
+        """Have a command ended whose call is stopped; does not wait."""
+        held.cancel()
+
+    @property
+    def state(self) -> State:
+        """Where it is, and what commands have exported."""
+        if self._known is None:
+            self._known = self._loaded()
+        return self._known
 
     def took(self, held: Held, told: bytes) -> None:
         """Take over where a command that has ended has led to, and what it has exported.
@@ -119,28 +123,28 @@ class Shell:
             held: The command.
             told: What tells it, and how it ended, from others; of it a digest is kept.
         """
-        place = self._place / "states" / held.folder.name
-        try:
-            cwd = Path((place / "cwd").read_text(encoding="utf-8").removesuffix("\n"))
-            exported = (place / "env").read_bytes().decode(errors="replace").split("\0")
-        except FileNotFoundError:  # it was ended, or has replaced its shell
-            cwd, exported = self.state.cwd, []
-        if exported:
+        left = self.left_by(held)
+        if left is not None:
+            exported = left.environment.decode(errors="replace").split("\0")
             found = dict(each.split("=", 1) for each in exported if "=" in each)
             self.state.environment = {
                 name: value
                 for name, value in found.items()
                 if name not in _OURS and not name.startswith("BASH_FUNC_") and self._base.get(name) != value
             }
-        if cwd.is_dir():
-            self.state.cwd = cwd
-        shutil.rmtree(place, ignore_errors=True)
+            cwd = Path(left.cwd.decode(errors="surrogateescape").removesuffix("\n"))
+            if self.files.is_folder(cwd):
+                self.state.cwd = cwd
         self.state.last = hashlib.sha256(told).hexdigest()
         self.save()
 
     def inside(self, path: str) -> Path:
         """Give the absolute path of a name that counts from where the shell is, with links followed."""
-        return Path(os.path.realpath(self.state.cwd / Path(path).expanduser() if path else self.state.cwd))
+        return self.files.real(Path(posixpath.join(self.state.cwd, self.expanded(path))))
+
+    def expanded(self, path: str) -> str:
+        """Write the home in place of a tilde."""
+        return str(Path(path).expanduser()) if path else ""
 
     def is_inside(self, path: Path) -> bool:
         """Return whether a path is the workspace, or in it."""
@@ -158,10 +162,6 @@ class Shell:
             raise ToolError(msg)
         return self.held(self.state.jobs[handle])
 
-    def running(self) -> list[Held]:
-        """Give the commands that run."""
-        return [held for held in map(Held, self._folders()) if held.stage() is Stage.RUNNING]
-
     def save(self) -> None:
         """Keep the state for the next process."""
         told = {**self.state.__dict__, "cwd": str(self.state.cwd)}
@@ -169,19 +169,14 @@ class Shell:
         new.write_text(json.dumps(told), encoding="utf-8")
         new.replace(self._place / "state.json")
 
+    def close(self) -> None:  # noqa: B027 - there is nothing to let go of on this machine
+        """Let go of its machine."""
+
     def _loaded(self) -> State:
         try:
             told = json.loads((self._place / "state.json").read_text(encoding="utf-8"))
             state = State(Path(told["cwd"]), told["environment"], told["last"], told["jobs"])
         except (OSError, ValueError, KeyError):
             return State(self.workspace)
-        return state if state.cwd.is_dir() else State(self.workspace, state.environment, state.last, state.jobs)
-
-    def _folders(self) -> list[Path]:
-        return [path for path in (self._place / "commands").iterdir() if path.is_dir()]
-
-    def _forget(self) -> None:
-        """Remove what commands have printed that ended long ago."""
-        for folder in self._folders():
-            if time.time() - folder.stat().st_mtime > _KEPT_SECONDS and Held(folder).stage() is not Stage.RUNNING:
-                shutil.rmtree(folder, ignore_errors=True)
+        known = self.files.is_folder(state.cwd)
+        return state if known else State(self.workspace, state.environment, state.last, state.jobs)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
+import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.servers._need import Need
 from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect
 from callboard.actors.servers.shell._command_tools import CommandTools
-from callboard.actors.servers.shell._file_tools import FileTools, mark
+from callboard.actors.servers.shell._file_tools import FileTools
 from callboard.actors.servers.shell._isolation import why_not
-from callboard.actors.servers.shell._shell import Shell
+from callboard.actors.servers.shell._local import LocalShell
 from callboard.messages import Hazard, Look, Observation, Probe, Target, TargetKind
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.servers._stage import Stage
+    from callboard.actors.servers.shell._shell import Shell
     from callboard.config import ShellSettings
     from callboard.messages import Foreseen, Intent
 
@@ -28,6 +30,7 @@ _COMMANDS = frozenset({"run", "start"})
 _FILES = frozenset({"read_file", "write_file", "edit_file", "list_dir", "find", "search"})
 _WRITING = frozenset({"write_file", "edit_file"})
 _NAMES = 200
+_SIZE = re.compile(r" \(\d+\)$")
 _END_SECONDS = 5.0
 
 
@@ -51,20 +54,41 @@ class ShellServer(Server):
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
         """Need the workspaces and bash; bubblewrap makes commands see nothing else."""
-        found = [Need.program("bash", "apt-get install bash")]
-        for name, shell in options.get("shells", {}).items():
-            found.append(Need(what=f"the folder {shell.cwd} of the shell {name!r}", met=Path(shell.cwd).is_dir()))
-        why = why_not()
-        what = f"isolation of commands{f' ({why})' if why else ''}"
-        required = any(shell.isolated for shell in options.get("shells", {}).values())
-        return [*found, Need(what=what, met=not why, command="apt-get install bubblewrap", optional=not required)]
+        shells = options.get("shells", {})
+        local = {name: shell for name, shell in shells.items() if shell.ssh is None}
+        found = [
+            *(
+                Need(what=f"the folder {shell.cwd} of the shell {name!r}", met=shell.cwd.is_dir())
+                for name, shell in local.items()
+            ),
+            *(
+                Need(what=f"the file {shell.known_hosts} with the key of {shell.ssh}", met=shell.known_hosts.is_file())
+                for name, shell in shells.items()
+                if name not in local
+            ),
+        ]
+        if len(local) < len(shells):
+            found.append(Need.package("asyncssh", "pip install 'callboard[ssh]'"))
+        if local:
+            why = why_not()
+            what = f"isolation of commands{f' ({why})' if why else ''}"
+            required = any(shell.isolated for shell in local.values())
+            found.append(Need.program("bash", "apt-get install bash"))
+            found.append(Need(what=what, met=not why, command="apt-get install bubblewrap", optional=not required))
+        return found
 
     def open(self, stage: Stage) -> None:
         """Find again what runs, and where the shells were."""
         for name, settings in self._settings.items():
-            self._shells[name] = Shell(
+            place = stage.folder / name
+            if settings.ssh is not None:
+                from callboard.actors.servers.shell._remote import RemoteShell  # noqa: PLC0415 - an extra
+
+                self._shells[name] = RemoteShell(name, place, settings, lasting=stage.lasting)
+                continue
+            self._shells[name] = LocalShell(
                 name,
-                stage.folder / name,
+                place,
                 settings.cwd,
                 environment={key: value.get_secret_value() for key, value in settings.env.items()},
                 network=settings.network,
@@ -72,14 +96,17 @@ class ShellServer(Server):
                 grace=settings.grace if stage.lasting else 0.0,
             )
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """End all commands that run, with everything that they have started."""
-        running = [held for shell in self._shells.values() for held in shell.running()]
+        shells = tuple(self._shells.values())
         self._shells.clear()
-        for held in running:
-            held.cancel()
-        if running:
-            await asyncio.wait([asyncio.ensure_future(held.ended()) for held in running], timeout=_END_SECONDS)
+        if not shells:
+            return
+        with ThreadPoolExecutor(len(shells)) as side_by_side:
+            for shell in shells:
+                side_by_side.submit(shell.end, _END_SECONDS)
+        for shell in shells:
+            shell.close()
 
     def tools(self) -> tuple[ServerTool, ...]:
         """Give the tools that run commands, and those for files."""
@@ -102,18 +129,18 @@ class ShellServer(Server):
     def observe(self, target: Target, look: Look = Look()) -> Observation:  # noqa: ARG002 - it looks the same for all
         """Look where a shell is, what is there, and what runs in its background."""
         shell = self._shell(target.id)
-        names = sorted(f"{path.name}/" if path.is_dir() else path.name for path in shell.state.cwd.iterdir())
-        left = len(names) - _NAMES
+        entries, left = shell.files.entries(shell.state.cwd, _NAMES)
+        names = [each.partition(" -> ")[0] if " -> " in each else _SIZE.sub("", each) for each in entries]
         facts: dict[str, Any] = {
             "cwd": str(shell.state.cwd),
             "workspace": str(shell.workspace),
             "isolation": "commands see the workspace and the system's programs alone"
             if shell.isolated
-            else f"none: commands can do all that this user can ({why_not() or 'switched off'})",
+            else f"none: commands can do all that this user can ({shell.why_not_isolated})",
             "environment": sorted(shell.state.environment),
             "background": {handle: shell.job(handle).stage().value for handle in shell.state.jobs},
         }
-        text = "\n".join((*names[:_NAMES], *([f"… and {left} more"] if left > 0 else ())))
+        text = "\n".join((*names, *([f"… and {left} more"] if left > 0 else ())))
         told = repr((facts, text, shell.state.last, sorted(shell.state.environment.items())))
         return Observation(window=facts, text=text, fingerprint=hashlib.sha256(told.encode()).hexdigest())
 
@@ -128,7 +155,7 @@ class ShellServer(Server):
             return set()
         path = shell.inside(str(arguments.get("path", "")))
         outside = set() if shell.is_inside(path) else {Hazard.LEAVES}
-        replaces = tool in _WRITING and path.exists() and str(path) not in made
+        replaces = tool in _WRITING and shell.files.exists(path) and str(path) not in made
         return outside | ({Hazard.OVERWRITES} if replaces else set())
 
     def resources(
@@ -140,7 +167,9 @@ class ShellServer(Server):
         """Name the file or folder that a call touches; what a command touches is not known."""
         if target is None or tool not in _FILES:
             return (UNKNOWN,) if tool in _COMMANDS else ()
-        return (f"file:{self._shell(target.id).inside(str(arguments.get('path', '')))}",)
+        shell = self._shell(target.id)
+        machine = f"ssh://{shell.host}" if shell.host else ""
+        return (f"file:{machine}{shell.inside(str(arguments.get('path', '')))}",)
 
     def canonical(
         self,
@@ -161,13 +190,18 @@ class ShellServer(Server):
         fingerprint: str,
     ) -> Probe:
         """Ask what holds the command, or compare the file's bytes."""
-        found = self._commands.probe(self._shell(target.id), intent) if target is not None else None
-        if found is not None:
-            return found
+        if target is None:
+            return Probe.UNKNOWN
+        shell = self._shell(target.id)
+        try:
+            found = self._commands.probe(shell, intent)
+            if found is not None:
+                return found
+            now = shell.files.digest(Path(foreseen[-1].path)) if foreseen else ""
+        except ToolError:  # its machine can't be reached
+            return Probe.UNKNOWN
         if not foreseen:
             return Probe.NOT_DONE if intent.tool in _WRITING else super().probe(target, intent, foreseen, fingerprint)
-        path = Path(foreseen[-1].path)
-        now = mark(path.read_bytes() if path.is_file() else None)
         known = {foreseen[-1].before: Probe.NOT_DONE, foreseen[-1].after: Probe.DONE}
         return known.get(now, Probe.UNKNOWN)
 

@@ -13,6 +13,7 @@ from callboard.actors.servers import Stage
 from callboard.actors.servers.shell import ShellServer
 from callboard.config import ShellSettings
 from callboard.messages import Look, Observation
+from ssh_server import SshServer, ssh_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,6 +54,14 @@ def work(tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
+@pytest.fixture(scope="session")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
+    """Give a machine that is reached over SSH, for all tests: they don't cut its connections."""
+    pytest.importorskip("asyncssh", exc_type=ImportError)
+    with ssh_server(tmp_path_factory.mktemp("machine")) as server:
+        yield server
+
+
 @pytest.fixture
 def opened(work: Path) -> Iterator[Callable[..., Box]]:
     """Open servers with one shell each, and close them."""
@@ -60,18 +69,30 @@ def opened(work: Path) -> Iterator[Callable[..., Box]]:
 
     def open_(**settings: Any) -> Box:
         stage = Stage("shells")
-        server = ShellServer({"box": ShellSettings(cwd=work, **settings)})
+        server = ShellServer({"box": ShellSettings(**{"cwd": work, **settings})})
         server.open(stage)
         servers.append((server, stage))
         return Box(server, work)
 
     yield open_
     for server, stage in servers:
-        asyncio.run(server.close())
+        server.close()
         stage.close()
 
 
+@pytest.fixture(params=["here", "over SSH"])
+def box(request: pytest.FixtureRequest, opened: Callable[..., Box]) -> Box:
+    """Give a shell, on this machine and on another one."""
+    return opened(**(request.getfixturevalue("machine").section if request.param == "over SSH" else {}))
+
+
 @pytest.fixture
-def box(opened: Callable[..., Box]) -> Box:
-    """Give a shell."""
+def local(opened: Callable[..., Box]) -> Box:
+    """Give a shell on this machine."""
     return opened()
+
+
+@pytest.fixture
+def remote(opened: Callable[..., Box], machine: SshServer) -> Box:
+    """Give a shell on another machine."""
+    return opened(**machine.section)

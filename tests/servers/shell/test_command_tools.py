@@ -10,21 +10,10 @@ import pytest
 
 from callboard.actors.servers import ToolError
 from callboard.actors.servers.shell._isolation import why_not
+from ssh_server import alive
 from support import PATIENCE
 
 isolating = pytest.mark.skipif(bool(why_not()), reason=why_not() or "commands are isolated")
-
-
-def running(mark):
-    """Give the processes that have a mark in their command line."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if mark.encode() in place.read_bytes():
-                found.append(int(place.parent.name))
-        except OSError:
-            continue
-    return found
 
 
 def until(is_so):
@@ -67,21 +56,21 @@ def test_variables_of_the_settings_are_there_and_not_shown(opened):
 
 
 @isolating
-def test_isolated_commands_see_their_workspace_alone(box, tmp_path):
+def test_isolated_commands_see_their_workspace_alone(local, tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("private", encoding="utf-8")
-    answer = box.run(f"cat {secret}; ls {Path.home()}; ls /etc/passwd; touch inside; ps ax | wc -l")
+    answer = local.run(f"cat {secret}; ls {Path.home()}; ls /etc/passwd; touch inside; ps ax | wc -l")
     assert "private" not in answer["stdout"]
     assert answer["stderr"].count("No such file or directory") == 3
-    assert (box.work / "inside").exists()
-    assert box.run("curl -s --max-time 2 http://127.0.0.1:1 ; echo $?")["stdout"].strip() != "0"
+    assert (local.work / "inside").exists()
+    assert local.run("curl -s --max-time 2 http://127.0.0.1:1 ; echo $?")["stdout"].strip() != "0"
 
 
 @isolating
-def test_a_link_out_of_the_workspace_leads_nowhere(box, tmp_path):
+def test_a_link_out_of_the_workspace_leads_nowhere(local, tmp_path):
     (tmp_path / "outside").mkdir()
-    (box.work / "link").symlink_to(tmp_path / "outside")
-    assert "No such file" in box.run("touch link/x")["stderr"]
+    (local.work / "link").symlink_to(tmp_path / "outside")
+    assert "No such file" in local.run("touch link/x")["stderr"]
 
 
 def test_without_isolation_it_is_said(opened):
@@ -104,7 +93,7 @@ def test_what_a_command_leaves_behind_is_ended(opened, command, isolated):
     box, mark = opened(isolated=isolated), f"{os.getpid()}{time.monotonic_ns() % 10**9}"
     answer = box.run(command.format(mark))
     assert answer["stdout"] == "started\n"
-    assert not running(f"sleep\0{mark}")
+    assert not alive(f"sleep\0{mark}")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +110,7 @@ def test_what_takes_too_long_is_ended_with_all_it_has_started(box, command):
     mark = f"{os.getpid()}{time.monotonic_ns() % 10**9}"
     with pytest.raises(ToolError, match=r"it was timed out after 0.5 s, with everything that it had started"):
         box.run(command.format(mark), seconds=0.5)
-    assert not running(f"sleep\0{mark}")
+    assert not alive(f"sleep\0{mark}")
 
 
 def test_a_flood_is_counted_and_its_ends_are_shown(box):
@@ -170,24 +159,22 @@ def test_a_background_command_that_ends_tells_its_code(box):
 
 
 def test_closing_ends_what_runs_in_the_background(opened):
-    import asyncio  # noqa: PLC0415 - only here
-
     box, mark = opened(), f"{os.getpid()}{time.monotonic_ns() % 10**9}"
     box.do("start", command=f"sleep {mark}")
-    until(lambda: running(f"sleep\0{mark}"))
-    asyncio.run(box.server.close())
-    assert not running(f"sleep\0{mark}")
+    until(lambda: alive(f"sleep\0{mark}"))
+    box.server.close()
+    assert not alive(f"sleep\0{mark}")
 
 
-def test_a_runner_that_is_killed_takes_its_command_along(box):
+def test_a_runner_that_is_killed_takes_its_command_along(local):
     mark = f"{os.getpid()}{time.monotonic_ns() % 10**9}"
-    handle = box.do("start", command=f"sleep {mark}")["handle"]
-    until(lambda: running(f"sleep\0{mark}"))
-    held = box.server._shell("box").job(handle)
+    handle = local.do("start", command=f"sleep {mark}")["handle"]
+    until(lambda: alive(f"sleep\0{mark}"))
+    held = local.server._shell("box").job(handle)
     os.kill(held._holder()[0], signal.SIGKILL)
-    until(lambda: not running(f"sleep\0{mark}"))
+    until(lambda: not alive(f"sleep\0{mark}"))
     with pytest.raises(ToolError, match="nothing tells how it ended"):
-        box.do("read_output", handle=handle, seconds=5)
+        local.do("read_output", handle=handle, seconds=5)
 
 
 def test_the_time_of_a_command_is_told_beside_a_plain_one(box):

@@ -63,7 +63,8 @@ def test_files_are_found_by_name_and_by_what_is_in_them(box):
     ],
 )
 def test_what_can_not_be_read_is_told(box, path, why, monkeypatch):
-    monkeypatch.setattr("callboard.actors.servers.shell._file_tools.MOST_BYTES", 100)
+    for module in ("_files", "_remote_files"):
+        monkeypatch.setattr(f"callboard.actors.servers.shell.{module}.MOST_BYTES", 100)
     (box.work / "data.bin").write_bytes(b"\xff\xfe")
     (box.work / "large").write_bytes(b"x" * 101)
     with pytest.raises(ToolError, match=why):
@@ -92,12 +93,13 @@ def test_one_file_has_one_name_for_rules(box):
         box.server.resources(box.target, "read_file", {"path": path})
         for path in ("here", "./here", "x/../here", "link", f"{box.work}/here")
     }
-    assert names == {(f"file:{box.work}/here",)}
+    host = box.server._shell("box").host
+    assert names == {(f"file:{f'ssh://{host}' if host else ''}{box.work}/here",)}
 
 
 @pytest.mark.parametrize(("there", "found"), [("old", Probe.NOT_DONE), ("new", Probe.DONE), ("other", Probe.UNKNOWN)])
 def test_a_write_that_a_crash_broke_off_is_looked_at(box, there, found):
-    from callboard.actors.servers.shell._file_tools import mark  # noqa: PLC0415 - only here
+    from callboard.actors.servers.shell._files import mark  # noqa: PLC0415 - only here
 
     path = box.work / "file"
     path.write_text(there, encoding="utf-8")

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from callboard.actors.servers.shell import ShellServer
 from callboard.config import ShellSettings
 from callboard.testing import SurfaceCall, SurfaceCase, surface_suite
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from ssh_server import SshServer
 
-def shell(folder: Path) -> SurfaceCase:
+MACHINES: list[SshServer] = []
+"""The machine on which the shell over SSH is, while there is one."""
+
+
+def shell(folder: Path, **section: Any) -> SurfaceCase:
     """A shell on a folder; what is done once is a line in a file."""
     work = folder / "work"
     work.mkdir(parents=True, exist_ok=True)
@@ -23,7 +31,7 @@ def shell(folder: Path) -> SurfaceCase:
 
     slow = SurfaceCall("run", {"command": "touch started; sleep 3600; echo x >> done", "seconds": 3600})
     return SurfaceCase(
-        server=lambda: ShellServer({"box": ShellSettings(cwd=work)}),
+        server=lambda: ShellServer({"box": ShellSettings(cwd=work, **section)}),
         target="box",
         change=(work / "new").touch,
         once=SurfaceCall("run", {"command": "echo x >> done"}),
@@ -38,3 +46,13 @@ def shell(folder: Path) -> SurfaceCase:
 
 
 TestShell = surface_suite(shell)
+
+
+class TestRemoteShell(surface_suite(lambda folder: shell(folder, **MACHINES[0].section))):  # type: ignore[misc]  # made anew
+    """The same over SSH."""
+
+    @pytest.fixture(autouse=True)
+    def _reach(self, machine: SshServer) -> Iterator[None]:
+        MACHINES.append(machine)
+        yield
+        MACHINES.clear()

@@ -1,0 +1,109 @@
+"""A shell on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+from callboard.actors.servers.shell._files import LocalFiles
+from callboard.actors.servers.shell._held import LocalHeld, Stage, folder_of
+from callboard.actors.servers.shell._isolation import sandbox, why_not
+from callboard.actors.servers.shell._runner import start_of
+from callboard.actors.servers.shell._shell import KEPT_DAYS, Left, Shell
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from callboard.actors.servers.shell._held import Held
+
+_SCRIPT = r"""
+command=$1 place=$2; shift 2
+trap '__code=$?; trap - EXIT; pwd -P > "$place/cwd"; /usr/bin/env -0 > "$place/env"; exit "$__code"' EXIT
+eval "$command"
+"""
+_POLL_SECONDS = 0.02
+
+
+class LocalShell(Shell):
+    """A shell whose workspace is a folder of this machine.
+
+    Args:
+        name: Its name.
+        place: Where its state and its commands are kept.
+        workspace: The folder that commands may change.
+        environment: What commands have in their environment, beside `ENVIRONMENT`.
+        network: Whether isolated commands have the network.
+        isolated: Whether commands are isolated: None if that is possible here.
+        grace: How many seconds commands go on when this program is killed.
+    """
+
+    def __init__(  # noqa: PLR0913 - the section of the settings
+        self,
+        name: str,
+        place: Path,
+        workspace: Path,
+        *,
+        environment: Mapping[str, str],
+        network: bool,
+        isolated: bool | None,
+        grace: float,
+    ) -> None:
+        self.files = LocalFiles()
+        self._workspace = workspace.resolve()
+        self.isolated = not why_not() if isolated is None else isolated
+        self.why_not_isolated = "" if self.isolated else why_not() or "switched off"
+        home = "/tmp" if self.isolated else str(place / "home")  # noqa: S108 - its own there
+        super().__init__(name, place, {"HOME": home, **environment})
+        (place / "home").mkdir(mode=0o700, exist_ok=True)
+        self._network = network
+        self._grace = grace
+        (place / "commands" / "host").write_text(f"{os.getpid()} {start_of(os.getpid())}", encoding="utf-8")
+        self._forget()
+
+    @property
+    def workspace(self) -> Path:
+        return self._workspace
+
+    def begin(self, call: str, command: str, cwd: Path, seconds: float) -> None:
+        held = self.held(call)
+        place = self._place / "states" / held.folder.name
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        words = ["/bin/bash", "--noprofile", "--norc", "-c", _SCRIPT, "bash", command, str(place)]
+        if self.isolated:
+            words = [*sandbox(self.workspace, cwd, (place,), network=self._network), *words]
+        environment = {**self._base, **self.state.environment}
+        held.begin(words, cwd=cwd, environment=environment, seconds=seconds, grace=self._grace)
+
+    def held(self, call: str) -> LocalHeld:
+        return LocalHeld(folder_of(self._place / "commands", call))
+
+    def left_by(self, held: Held) -> Left | None:
+        assert isinstance(held, LocalHeld)  # noqa: S101 - for the type checker
+        place = self._place / "states" / held.folder.name
+        try:
+            return Left((place / "cwd").read_bytes(), (place / "env").read_bytes())
+        except FileNotFoundError:
+            return None
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def end(self, seconds: float) -> None:
+        running = [held for held in map(LocalHeld, self._folders()) if held.stage() is Stage.RUNNING]
+        for held in running:
+            held.cancel()
+        end = time.monotonic() + seconds
+        while any(held.stage() is Stage.RUNNING for held in running) and time.monotonic() < end:
+            time.sleep(_POLL_SECONDS)
+
+    def _folders(self) -> list[Path]:
+        return [path for path in (self._place / "commands").iterdir() if path.is_dir()]
+
+    def _forget(self) -> None:
+        """Remove what commands have printed that ended long ago."""
+        for folder in self._folders():
+            old = time.time() - folder.stat().st_mtime > KEPT_DAYS * 86_400
+            if old and LocalHeld(folder).stage() is not Stage.RUNNING:
+                shutil.rmtree(folder, ignore_errors=True)

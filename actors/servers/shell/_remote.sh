@@ -1,0 +1,295 @@
+#!/bin/sh
+# Callboard's part on a machine that is reached over SSH. It holds commands and works on files there: each call is
+#
+#     sh THIS OPERATION ARGUMENT...
+#
+# A command is held in a folder of its own. It has `begun`, a link whose target tells the process that holds it and when
+# that was started; `out` and `err`, the beginning of what the command has printed; and `ended` once it has ended. What
+# can't be done exits with 3, and tells why on stderr. Needs a POSIX shell, bash for the commands, and /proc.
+
+umask 077
+LC_ALL=C
+export LC_ALL
+here=$0
+
+fail() {
+    printf '%s\n' "$*" >&2
+    exit 3
+}
+
+# The start time of a process that is alive; empty for others.
+started() {
+    sed -n 's/^.*) \([^ZX]\)/\1/p' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20
+}
+
+size() {
+    if [ -e "$1" ]; then wc -c <"$1" | tr -d ' '; else echo 0; fi
+}
+
+# ---- commands
+
+# The stage of the command in this folder.
+stage() {
+    [ -e ended ] && { echo ended; return; }
+    [ -L begun ] || { echo absent; return; }
+    holder=$(readlink begun)
+    [ "$holder" = "called off" ] && { echo absent; return; }
+    if [ "$(started "${holder%% *}")" = "${holder#* }" ]; then
+        echo running
+    elif [ -e ended ]; then
+        echo ended
+    else
+        echo lost
+    fi
+}
+
+# begin FOLDER SECONDS MOST TAIL MARK: begin the command whose script for bash comes on stdin.
+begin() {
+    command -v bash >/dev/null || fail "there is no bash"
+    [ "$(readlink "$1/begun" 2>/dev/null)" = "called off" ] && rm -rf "$1"
+    mkdir -p "$1" && cat >"$1/script" && echo "$5" >"$1/mark" || fail "$1 can't be written"
+    detach=$(command -v setsid)
+    $detach sh "$here" hold "$@" </dev/null >/dev/null 2>&1 &
+    cd "$1" || exit 1
+    rounds=0
+    while [ "$(stage)" = absent ]; do
+        rounds=$((rounds + 1))
+        [ $rounds -gt 500 ] && fail "the command does not start"
+        sleep 0.02
+    done
+}
+
+# hold FOLDER SECONDS MOST TAIL MARK: run the command to its end, and end everything that it has started.
+hold() {
+    cd "$1" || exit 1
+    seconds=$2 most=$3 tail=$4 mark=$5 why='' code='' left=0
+    trap 'why=cancelled' TERM
+    trap 'why="timed out"' USR1
+    trap '' HUP INT
+    ln -s "$$ $(started $$)" begun 2>/dev/null || exit 0
+    begin=$(date +%s)
+    mkfifo out.pipe err.pipe
+    keep out &
+    keep err &
+    detach=$(command -v setsid)
+    env -i "CALLBOARD_COMMAND=$mark" PATH="$PATH" HOME="$HOME" $detach bash --noprofile --norc ./script \
+        </dev/null >out.pipe 2>err.pipe &
+    child=$!
+    (trap - TERM USR1; sleep "$seconds"; kill -USR1 $$) >/dev/null 2>&1 &
+    timer=$!
+    while [ -z "$why" ]; do
+        wait "$child"
+        code=$?
+        [ -n "$why" ] || kill -0 "$child" 2>/dev/null || break
+    done
+    trap '' TERM USR1
+    kill -KILL $(cat "/proc/$timer/task/$timer/children") "$timer" 2>/dev/null
+    if [ -n "$why" ]; then code=''; else sleep 0.05; fi
+    end_marked "$mark"
+    kill -KILL "-$child" 2>/dev/null
+    rounds=0
+    while [ ! -e out.total ] || [ ! -e err.total ]; do
+        rounds=$((rounds + 1))
+        [ $rounds -gt 100 ] && break
+        sleep 0.02
+    done
+    printf '%s|%s|%s|%s\n' "$code" "$why" "$left" "$(($(date +%s) - begin))" >ended.new
+    mv ended.new ended
+}
+
+# end_marked MARK: end all processes that a command has started, and count them. However they have detached themselves,
+# the mark is in their environment. They are stopped first, so that none can start another one meanwhile.
+end_marked() {
+    rounds=0
+    while [ $rounds -lt 500 ]; do
+        pids=$(grep -lsF "CALLBOARD_COMMAND=$1" /proc/[0-9]*/environ | sed 's:^/proc/::; s:/environ$::')
+        [ -n "$pids" ] || return 0
+        [ $rounds = 0 ] && left=$(printf '%s\n' "$pids" | wc -l | tr -d ' ')
+        kill -STOP $pids 2>/dev/null
+        kill -KILL $pids 2>/dev/null
+        rounds=$((rounds + 1))
+    done
+}
+
+# keep NAME: keep the first bytes of an output as they come, the last ones once it is over, and count all.
+keep() {
+    exec <"$1.pipe"
+    total=0
+    while dd bs=65536 count=1 of="$1.chunk" 2>/dev/null && [ -s "$1.chunk" ]; do
+        cat "$1.chunk" >>"$1"
+        total=$((total + $(size "$1.chunk")))
+        [ $total -ge "$most" ] && break
+    done
+    mkfifo "$1.rest"
+    tail -c "$tail" <"$1.rest" >"$1.tail" &
+    more=$(tee "$1.rest" | wc -c)
+    wait
+    echo $((total + more)) >"$1.new"
+    mv "$1.new" "$1.total"
+    rm -f "$1.chunk" "$1.rest" "$1.pipe"
+}
+
+# look FOLDER HEAD TAIL: tell the stage, and as much of both outputs. The first line has the stage, the second one what
+# `ended` says, the third one the sizes of the parts that follow: beginning, end and all of both outputs, and the
+# folder and the environment in which the command has ended.
+look() {
+    cd "$1" 2>/dev/null || { printf 'absent\n\n0 0 0 0 0 0 0 0\n'; return; }
+    stage=$(stage)
+    sizes=''
+    for name in out err; do
+        whole=$(size $name)
+        [ "$whole" -gt "$2" ] && whole=$2
+        { tail -c "$3" $name; cat $name.tail; } 2>/dev/null | tail -c "$3" >$name.$$
+        all=$(cat $name.total 2>/dev/null || size $name)
+        sizes="$sizes$whole $(size $name.$$) $all "
+    done
+    printf '%s\n%s\n%s\n' "$stage" "$(cat ended 2>/dev/null)" "$sizes$(size cwd) $(size env)"
+    for name in out err; do
+        head -c "$2" $name 2>/dev/null
+        cat $name.$$
+        rm -f $name.$$
+    done
+    cat cwd env 2>/dev/null
+    return 0
+}
+
+# wait FOLDER SECONDS HEAD TAIL: wait so long for the command's end, and tell what `look` does.
+await() {
+    (
+        cd "$1" 2>/dev/null || exit 0
+        end=$(($(date +%s) + $2))
+        while [ "$(stage)" = running ] && [ "$(date +%s)" -lt $end ]; do
+            sleep 0.03
+        done
+    )
+    look "$1" "$3" "$4"
+}
+
+# cancel FOLDER: have it ended, or never begun.
+cancel() {
+    mkdir -p "$1" && cd "$1" || exit 1
+    ln -s "called off" begun 2>/dev/null && return
+    holder=$(readlink begun)
+    case $(stage) in
+        running) kill -TERM "${holder%% *}" ;;
+        lost) [ -s mark ] && end_marked "$(cat mark)" ;;
+    esac
+    return 0
+}
+
+# call_off FOLDER: see to it that it is not begun any more; `no` if it was.
+call_off() {
+    mkdir -p "$1" && cd "$1" || exit 1
+    ln -s "called off" begun 2>/dev/null
+    if [ "$(readlink begun)" = "called off" ]; then echo yes; else echo no; fi
+}
+
+# end_all PLACE SECONDS: end all commands of a place, and wait so long for that; `no` if some still run.
+end_all() {
+    [ -d "$1" ] || { echo yes; return; }
+    for folder in "$1"/*/; do
+        [ -L "$folder/begun" ] && (cancel "$folder")
+    done
+    end=$(($(date +%s) + $2))
+    while :; do
+        running=no
+        for folder in "$1"/*/; do
+            [ "$(cd "$folder" 2>/dev/null && stage)" = running ] && running=yes
+        done
+        [ $running = no ] && { echo yes; return; }
+        [ "$(date +%s)" -ge $end ] && { echo no; return; }
+        sleep 0.03
+    done
+}
+
+# forget PLACE DAYS: remove what is kept of commands that ended so long ago, or of all for 0.
+forget() {
+    [ -d "$1" ] || return 0
+    if [ "$2" = 0 ]; then rm -rf "$1"; else find "$1" -mindepth 1 -maxdepth 1 -mtime "+$2" -exec rm -rf {} +; fi
+}
+
+# ---- files
+
+# real PATH: tell the path with all links followed; what is not there may follow.
+real() {
+    path=$1 rest=''
+    while [ ! -e "$path" ] && [ ! -L "$path" ] && [ "$path" != / ] && [ -n "$path" ]; do
+        rest="/${path##*/}$rest"
+        path=${path%/*}
+    done
+    found=$(readlink -f -- "${path:-/}") || fail "$1 can't be followed"
+    [ "$found" = / ] && [ -n "$rest" ] && found=''
+    printf '%s%s' "$found" "$rest"
+}
+
+# kind PATH: tell whether it is a `folder`, a `file`, something `other`, or `nothing`.
+kind() {
+    if [ -d "$1" ]; then echo folder; elif [ -f "$1" ]; then echo file; elif [ -e "$1" ]; then echo other
+    else echo nothing; fi
+}
+
+# read PATH MOST: give a file.
+read_file() {
+    [ "$(size "$1")" -le "$2" ] || fail "$1 has $(size "$1") bytes; $2 can be read: use \`run\`"
+    cat -- "$1"
+}
+
+# put PATH: write what comes on stdin into a new file beside it, and tell its name.
+put() {
+    folder=$(dirname -- "$1")
+    new=$(mktemp "$folder/.callboard.XXXXXX") || fail "$folder can't be written"
+    cat >"$new" && { sync "$new" 2>/dev/null; printf '%s' "$new"; } || { rm -f "$new"; fail "$1 can't be written"; }
+}
+
+# place NEW PATH DIGEST: have a new file take a path, if what is there still has the SHA-256; none for an empty one.
+place() {
+    now=''
+    [ -e "$2" ] && now=$(sha256sum <"$2" | cut -d' ' -f1)
+    if [ "$now" != "$3" ] || [ -d "$2" ]; then
+        rm -f "$1"
+        fail "$2 was changed by somebody else meanwhile; nothing was written"
+    fi
+    chmod "$(stat -c %a "$2" 2>/dev/null || echo 644)" "$1"
+    mv -f -- "$1" "$2" || fail "$2 can't be written"
+}
+
+# list PATH MOST: tell so many names with their kinds and sizes, or where links lead, each ended by a null; then the rest.
+list() {
+    cd -- "$1" 2>/dev/null || fail "$1: no such folder"
+    count=0
+    for name in * .*; do
+        case $name in . | ..) continue ;; esac
+        [ -e "$name" ] || [ -L "$name" ] || continue
+        count=$((count + 1))
+        [ $count -gt "$2" ] && continue
+        if [ -L "$name" ]; then printf '%s -> %s\0' "$name" "$(readlink "./$name")"
+        elif [ -d "$name" ]; then printf '%s/\0' "$name"
+        elif [ -f "$name" ]; then printf '%s (%s)\0' "$name" "$(stat -c %s "./$name")"
+        else printf '%s\0' "$name"; fi
+    done
+    [ $count -gt "$2" ] && printf '%s' $((count - $2))
+    return 0
+}
+
+# find PATH PATTERN BYTES: tell the paths below that have such a name, each ended by a null.
+find_names() {
+    cd -- "$1" 2>/dev/null || fail "$1: no such folder"
+    find . -mindepth 1 -name "$2" -print0 2>/dev/null | head -c "$3"
+}
+
+# search PATH TEXT NAMES OPTIONS BYTES: tell lines that contain a text: file, null, number, colon, line.
+search() {
+    if [ -d "$1" ]; then cd -- "$1" && set -- . "$2" "$3" "$4" "$5"; fi
+    grep -rnIHFZ $4 --include="$3" -e "$2" -- "$1" 2>/dev/null | cut -c1-1000 | head -c "$5"
+    return 0
+}
+
+operation=$1
+shift
+case $operation in
+    begin | hold | look | cancel | call_off | end_all | forget | real | kind | put | place | list | search) "$operation" "$@" ;;
+    wait) await "$@" ;;
+    read) read_file "$@" ;;
+    find) find_names "$@" ;;
+    *) fail "there is no operation $operation" ;;
+esac

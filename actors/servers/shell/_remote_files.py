@@ -1,0 +1,91 @@
+"""The files of another machine, over SSH."""
+
+from __future__ import annotations
+
+import posixpath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.actors.runtime import committing, foresee
+from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.shell._files import LONGEST_LINE, MOST_BYTES, Files, Match, mark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic import JsonValue
+
+    from callboard.actors.servers.shell._ssh import Link
+
+_FOUND_BYTES = 1_000_000
+"""The most bytes that a search gives."""
+
+
+class RemoteFiles(Files):
+    """The files of the machine at the other end of a link.
+
+    Args:
+        link: The connection.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def real(self, path: Path) -> Path:
+        return Path(posixpath.normpath(_text(self._link.run("real", _name(path)))))
+
+    def is_folder(self, path: Path) -> bool:
+        return self._kind(path) == "folder"
+
+    def exists(self, path: Path) -> bool:
+        return self._kind(path) != "nothing"
+
+    def read(self, path: Path) -> bytes:
+        kind = self._kind(path)
+        if kind != "file":
+            what = {"folder": "a folder", "other": "no file", "nothing": "not there"}[kind]
+            msg = f"{path} is {what}"
+            raise ToolError(msg)
+        return self._link.run("read", _name(path), str(MOST_BYTES))
+
+    def replace(self, path: Path, data: bytes, before: bytes | None, answer: dict[str, JsonValue]) -> None:
+        new = _text(self._link.run("put", _name(path), data=data))
+        foresee(path, mark(before), mark(data), answer)
+        with committing():
+            self._link.run("place", new, _name(path), mark(before))
+
+    def entries(self, path: Path, most: int) -> tuple[list[str], int]:
+        *shown, more = _text(self._link.run("list", _name(path), str(most))).split("\0")
+        return sorted(shown), int(more or 0)
+
+    def find(self, path: Path, pattern: str) -> Iterator[str]:
+        found = _text(self._link.run("find", _name(path), pattern, str(_FOUND_BYTES)))
+        yield from sorted(each.removeprefix("./") for each in found.split("\0")[:-1])
+
+    def search(self, path: Path, text: str, names: str, *, ignore_case: bool) -> Iterator[Match]:
+        option = "-i" if ignore_case else ""
+        for line in self._link.run("search", _name(path), text, names, option, str(_FOUND_BYTES)).split(b"\n"):
+            file, _, rest = line.partition(b"\0")
+            number, _, found = rest.partition(b":")
+            if number.isdigit():
+                name = _text(file).removeprefix("./") if file.startswith(b"./") else path.name
+                yield Match(name, int(number), _text(found)[:LONGEST_LINE])
+
+    def _kind(self, path: Path) -> str:
+        return _text(self._link.run("kind", _name(path))).strip()
+
+
+def _name(path: Path) -> str:
+    """Give a path as an argument of the script, which takes no line breaks.
+
+    Raises:
+        ToolError: If it has one.
+    """
+    if "\n" in str(path):
+        msg = f"{str(path)!r} has a line break, which is not possible on another machine"
+        raise ToolError(msg)
+    return str(path)
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")

@@ -1,0 +1,211 @@
+"""The link to another machine by SSH: its key is checked, and nothing of this machine is forwarded there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import shlex
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import asyncssh
+
+from callboard.actors.servers._server import InDoubtError, ToolError
+from callboard.messages import reason_of
+
+if TYPE_CHECKING:
+    import concurrent.futures
+    from collections.abc import Coroutine
+
+    from callboard.config import ShellSettings
+
+_T = TypeVar("_T")
+_SCRIPT = Path(__file__).with_name("_remote.sh")
+_INSTALL = (
+    'umask 077; d=${XDG_CACHE_HOME:-$HOME/.cache}/callboard; mkdir -p "$d" && cd "$d" && '
+    "{ [ -s %(name)s ] || { cat >%(name)s.$$ && mv %(name)s.$$ %(name)s; }; } && pwd -P && cd && pwd -P"
+)
+_CONNECT_SECONDS = 15.0
+_KEEPALIVE_SECONDS = 5.0
+_REFUSED = 3
+"""The exit code of the script where something can't be done."""
+
+
+class There(NamedTuple):
+    """A folder below Callboard's own on the machine."""
+
+    name: str
+
+
+class UnreachableError(ToolError):
+    """The machine can't be reached; nothing was asked of it."""
+
+
+class LinkLostError(InDoubtError):
+    """The connection was lost while something was asked of the machine: whether it was done is unknown."""
+
+
+class Link:
+    """A connection to one machine, made when it is needed and again after it was lost. For any thread; it blocks.
+
+    Args:
+        settings: The shell's settings.
+    """
+
+    def __init__(self, settings: ShellSettings) -> None:
+        assert settings.ssh is not None  # noqa: S101 - for the type checker
+        self.host = settings.ssh
+        user, _, machine = settings.ssh.rpartition("@")
+        name, _, port = machine.rpartition(":") if machine.count(":") == 1 else (machine, "", "")
+        self._options: dict[str, Any] = {
+            "host": name,
+            "port": int(port or 22),
+            "username": user,
+            "known_hosts": str(settings.known_hosts),
+            "client_keys": [str(settings.key)] if settings.key is not None else (),
+            "config": None,  # no ProxyCommand, and no option that somebody has set for his own logins
+            "agent_forwarding": False,
+            "preferred_auth": "publickey",
+            "disable_trivial_auth": True,
+            "connect_timeout": _CONNECT_SECONDS,
+            "keepalive_interval": _KEEPALIVE_SECONDS,
+        }
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._connecting: asyncio.Task[asyncssh.SSHClientConnection] | None = None
+        self._file = f"{hashlib.sha256(_SCRIPT.read_bytes()).hexdigest()[:16]}.sh"
+        self.place = self.home = ""
+        """The folder of Callboard, and the user's home, on the machine; known once it was reached."""
+
+    def run(self, *words: str | There, data: bytes = b"", seconds: float = 30.0) -> bytes:
+        """Run an operation of the script on the machine, and give what it prints.
+
+        Args:
+            words: The operation and its arguments.
+            data: What it reads.
+            seconds: The time limit.
+
+        Raises:
+            ToolError: If it can't be done; the text says why.
+            UnreachableError: If the machine can't be reached.
+            LinkLostError: If the connection was lost meanwhile.
+        """
+        return self._submit(self._run(words, data, seconds)).result()
+
+    async def ask(self, *words: str | There, seconds: float = 30.0) -> bytes:
+        """Do as `run`, from a coroutine."""
+        return await asyncio.wrap_future(self._submit(self._run(words, b"", seconds)))
+
+    def connect(self) -> None:
+        """Connect, if there is no connection.
+
+        Raises:
+            UnreachableError: If the machine can't be reached, or refuses.
+        """
+        self._submit(self._connected()).result()
+
+    @property
+    def connected(self) -> bool:
+        """True while there is a connection."""
+        task = self._connecting
+        return task is not None and task.done() and task.exception() is None and not task.result().is_closed()
+
+    def close(self) -> None:
+        """Disconnect, and end the thread."""
+        with self._lock:
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            with contextlib.suppress(OSError, asyncssh.Error, TimeoutError):
+                asyncio.run_coroutine_threadsafe(self._disconnect(), loop).result(_KEEPALIVE_SECONDS)
+            loop.call_soon_threadsafe(loop.stop)
+            self._thread.join(_KEEPALIVE_SECONDS)
+
+    def _submit(self, work: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._serve, args=(self._loop,), daemon=True)
+                self._thread.name = f"callboard-ssh-{self.host}"
+                self._thread.start()
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    @staticmethod
+    def _serve(loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+    async def _run(self, words: tuple[str | There, ...], data: bytes, seconds: float) -> bytes:
+        connection = await self._connected()
+        given = [f"{self.place}/{word.name}" if isinstance(word, There) else word for word in words]
+        command = shlex.join(("sh", f"{self.place}/{self._file}", *given))
+        try:
+            async with asyncio.timeout(seconds):
+                given_in: dict[str, Any] = {"input": data} if data else {"stdin": asyncssh.DEVNULL}
+                ended = await connection.run(command, encoding=None, **given_in)
+        except (OSError, asyncssh.Error, TimeoutError) as error:
+            connection.abort()
+            msg = f"the connection to {self.host} was lost: {reason_of(error)}"
+            raise LinkLostError(msg) from error
+        if ended.exit_status is None:
+            msg = f"the connection to {self.host} was lost"
+            raise LinkLostError(msg)
+        if ended.exit_status:
+            told = _bytes(ended.stderr).decode(errors="replace").strip()[-1000:]
+            msg = told if ended.exit_status == _REFUSED else f"{given[0]} failed on {self.host}: {told}"
+            raise ToolError(msg)
+        return _bytes(ended.stdout)
+
+    async def _connected(self) -> asyncssh.SSHClientConnection:
+        """Give the connection, or make one; all that wait share it."""
+        task = self._connecting
+        if task is None or (task.done() and not self.connected):
+            task = self._connecting = asyncio.ensure_future(self._connect())
+        try:
+            return await asyncio.shield(task)
+        except (OSError, asyncssh.Error, TimeoutError, ValueError) as error:
+            msg = f"{self.host} can't be reached: {self._why(error)}"
+            raise UnreachableError(msg) from error
+
+    async def _connect(self) -> asyncssh.SSHClientConnection:
+        connection = await asyncssh.connect(**self._options)
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            ended = await connection.run(
+                f"sh -c {shlex.quote(_INSTALL % {'name': self._file})}", input=_SCRIPT.read_bytes(), encoding=None
+            )
+        lines = _bytes(ended.stdout).decode(errors="replace").splitlines()
+        if ended.exit_status or len(lines) < 2:  # noqa: PLR2004 - the folder, and the home
+            told = _bytes(ended.stderr).decode(errors="replace").strip()
+            connection.abort()
+            msg = f"its folder for Callboard can't be made: {told}"
+            raise OSError(msg)
+        self.place, self.home = lines[-2:]
+        return connection
+
+    async def _disconnect(self) -> None:
+        if self.connected and self._connecting is not None:
+            connection = self._connecting.result()
+            connection.close()
+            await connection.wait_closed()
+        elif self._connecting is not None:
+            self._connecting.cancel()
+
+    def _why(self, error: BaseException) -> str:
+        if isinstance(error, asyncssh.HostKeyNotVerifiable):
+            return (
+                f"{reason_of(error)}: its key is not in {self._options['known_hosts']}; compare it with the one that "
+                "the machine's operator tells you, and add it there (ssh-keyscan)"
+            )
+        if isinstance(error, asyncssh.PermissionDenied):
+            return f"it refuses the user {self._options['username']!r} with the keys that there are"
+        if isinstance(error, FileNotFoundError) and error.filename == self._options["known_hosts"]:
+            return f"there is no file {error.filename} with the keys of known machines"
+        return reason_of(error)
+
+
+def _bytes(told: bytes | str | None) -> bytes:
+    assert not isinstance(told, str)  # noqa: S101 - for the type checker: no encoding is asked for
+    return told or b""

@@ -1,0 +1,216 @@
+"""Shells on another machine: its key is checked, its connection may be lost, and nothing of this machine goes there."""
+
+import asyncio
+import logging
+import os
+import time
+
+import pytest
+from pydantic import ValidationError
+
+from callboard.actors.servers import InDoubtError, ToolError
+from callboard.config import ShellSettings
+from callboard.messages import Intent, Probe, SettingsError
+from ssh_server import alive, ssh_server
+from support import PATIENCE
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Give a machine whose connections a test cuts."""
+    pytest.importorskip("asyncssh")
+    with ssh_server(tmp_path / "machine") as server:
+        yield server
+
+
+def until(is_so):
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def begun(box, **arguments):
+    """Call `run` in a task of its own."""
+    entry = next(entry for entry in box.server.tools() if entry.name == "run")
+    return asyncio.create_task(entry.tool.fn(**{"shell": "box", **arguments}))
+
+
+def mark():
+    return f"{os.getpid()}{time.monotonic_ns() % 10**9}"
+
+
+def test_a_machine_whose_key_is_not_known_is_refused(opened, machine, tmp_path):
+    empty = tmp_path / "known"
+    empty.touch()
+    box = opened(**machine.section | {"known_hosts": empty})
+    with pytest.raises(ToolError, match=rf"can't be reached: .*its key is not in {empty}; compare it"):
+        box.run("touch here")
+    with pytest.raises(ToolError, match="there is no file"):
+        opened(**machine.section | {"known_hosts": tmp_path / "none"}).run("touch here")
+    assert not list(box.work.iterdir())
+
+
+def test_a_machine_with_another_key_is_refused(opened, machine, tmp_path):
+    with ssh_server(tmp_path / "other") as other:
+        key = other.known_hosts.read_text(encoding="ascii").partition(" ")[2]
+    known = tmp_path / "known"
+    known.write_text(f"[127.0.0.1]:{machine.port} {key}", encoding="ascii")
+    box = opened(**machine.section | {"known_hosts": known})
+    with pytest.raises(ToolError, match="can't be reached"):
+        box.run("touch here")
+    assert not list(box.work.iterdir())
+
+
+def test_a_user_who_is_not_let_in_is_told(opened, machine, tmp_path):
+    with ssh_server(tmp_path / "other") as other:
+        box = opened(**machine.section | {"key": other.key})
+        with pytest.raises(ToolError, match="refuses the user 'worker' with the keys that there are"):
+            box.run("true")
+
+
+def test_the_configuration_of_ssh_is_not_read_and_no_agent_is_forwarded(opened, machine, tmp_path, monkeypatch):
+    home = tmp_path / "mine"
+    (home / ".ssh").mkdir(parents=True)
+    config = f"Host *\n  ProxyCommand touch {home}/proxied\n  ForwardAgent yes\n  SendEnv *\n"
+    (home / ".ssh" / "config").write_text(config, encoding="utf-8")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
+    monkeypatch.setenv("API_KEY", "mine alone")
+    told = opened(**machine.section).run("env")["stdout"]
+    assert not (home / "proxied").exists()
+    assert not {"SSH_AUTH_SOCK", "API_KEY", "SECRET_OF_THE_LOGIN"} & {
+        line.partition("=")[0] for line in told.splitlines()
+    }
+
+
+def test_variables_of_the_settings_are_in_no_file_there(opened, machine):
+    box = opened(**machine.section, env={"TOKEN": "deep secret"})
+    (handle,) = box.do("start", command="echo $TOKEN; sleep 3600").values()
+    until(lambda: "deep secret" in box.do("read_output", handle=handle)["stdout"])
+    files = [path for path in machine.home.rglob("*") if path.is_file() and path.name != "out"]
+    assert not [path for path in files if b"deep secret" in path.read_bytes()]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in machine.home.rglob("callboard"))
+
+
+def test_isolation_is_not_promised_there(opened, machine):
+    assert opened(**machine.section).look().window["isolation"].startswith("none: ")
+    for option in ({"isolated": True}, {"network": True}):
+        with pytest.raises((ValidationError, SettingsError), match="not isolated by Callboard"):
+            ShellSettings(cwd=".", ssh="me@web-1", **option)
+
+
+@pytest.mark.parametrize("address", ["web-1", "me@", "-oProxyCommand=x@web-1", "me@-x", "me@web 1", "me@web:port"])
+def test_an_address_that_is_none_is_refused(address):
+    with pytest.raises((ValidationError, SettingsError), match="ssh"):
+        ShellSettings(cwd=".", ssh=address)
+
+
+@pytest.mark.parametrize("name", ["$(touch hurt)", "`touch hurt`", "'; touch hurt; '", "-rf", "a\\'b", "%x", "*"])
+def test_a_name_is_never_a_command(opened, machine, name):
+    box = opened(**machine.section)
+    box.do("write_file", path=name, text=name)
+    assert box.do("read_file", path=name)["text"] == name
+    assert box.do("edit_file", path=name, old=name, new="new")
+    assert f"{name} (3)" in box.do("list_dir")["entries"]
+    assert box.do("search", text="new", path=name)["matches"][0]["text"] == "new"
+    assert box.do("find", pattern=name)
+    assert box.do("search", text=name)
+    assert [path.name for path in box.work.iterdir()] == [name]
+
+
+def test_a_line_break_in_a_name_is_refused(opened, machine):
+    with pytest.raises(ToolError, match="has a line break"):
+        opened(**machine.section).do("read_file", path="a\nb")
+
+
+def test_a_command_goes_on_while_the_connection_is_lost(opened, own):
+    box = opened(**own.section)
+
+    async def run():
+        job = begun(box, command="echo x >> done; sleep 1; echo end")
+        await asyncio.to_thread(until, (box.work / "done").exists)
+        await asyncio.to_thread(own.stop)
+        await asyncio.to_thread(own.start)
+        return await job
+
+    assert asyncio.run(run())["stdout"] == "end\n"
+    assert (box.work / "done").read_text(encoding="utf-8") == "x\n"
+
+
+def test_what_became_of_a_command_is_in_doubt_if_the_connection_stays_lost(opened, own):
+    box = opened(**own.section, grace=0.5)
+
+    async def run():
+        job = begun(box, command="touch begun; sleep 1; touch ended")
+        await asyncio.to_thread(until, (box.work / "begun").exists)
+        await asyncio.to_thread(own.stop)
+        await job
+
+    with pytest.raises(InDoubtError, match="whether the command has ended, or goes on, is in doubt"):
+        asyncio.run(run())
+    until((box.work / "ended").exists)
+
+
+def test_nothing_is_run_on_a_machine_that_can_not_be_reached(opened, own):
+    box = opened(**own.section)
+    own.stop()
+    with pytest.raises(ToolError, match=r"can't be reached") as refused:
+        box.run("touch here")
+    assert not isinstance(refused.value, InDoubtError)
+    intent = Intent(call_id="1", tool="run", arguments={})
+    assert box.server.probe(box.target, intent, (), "") is Probe.UNKNOWN
+
+
+def test_a_cancel_is_not_confirmed_until_the_machine_is_reached_again(opened, own, caplog):
+    box, sleeper = opened(**own.section), mark()
+
+    async def run():
+        job = begun(box, command=f"sleep {sleeper}", seconds=3600)
+        await asyncio.to_thread(until, lambda: alive(f"sleep\0{sleeper}"))
+        await asyncio.to_thread(own.stop)
+        job.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await job
+
+    with caplog.at_level(logging.WARNING, "callboard"):
+        asyncio.run(run())
+        until(lambda: "the end of the command is not confirmed" in caplog.text)
+    assert alive(f"sleep\0{sleeper}")
+    own.start()
+    until(lambda: not alive(f"sleep\0{sleeper}"))
+
+
+def test_a_stop_says_that_it_is_not_confirmed(opened, own):
+    box, sleeper = opened(**own.section), mark()
+    (handle,) = box.do("start", command=f"sleep {sleeper}").values()
+    own.stop()
+    with pytest.raises(ToolError, match="can't be reached"):
+        box.do("stop", handle=handle)
+    own.start()
+    assert alive(f"sleep\0{sleeper}")
+    with pytest.raises(ToolError, match="it was cancelled"):
+        box.do("stop", handle=handle)
+    until(lambda: not alive(f"sleep\0{sleeper}"))
+
+
+def test_closing_leaves_nothing_there(opened, own):
+    box, sleeper = opened(**own.section), mark()
+    box.do("start", command=f"setsid sleep {sleeper}")
+    until(lambda: alive(f"sleep\0{sleeper}"))
+    box.server.close()
+    assert not alive(f"sleep\0{sleeper}")
+    kept = own.home / ".cache" / "callboard"
+    assert [path.suffix for path in kept.iterdir()] == [".sh"]
+
+
+def test_a_holder_that_is_killed_leaves_the_doubt_and_no_process(opened, machine):
+    box, sleeper = opened(**machine.section), mark()
+    (handle,) = box.do("start", command=f"sleep {sleeper}").values()
+    until(lambda: alive(f"sleep\0{sleeper}"))
+    folder = box.server._shell("box").job(handle).folder
+    (place,) = machine.home.rglob(folder.name.rpartition("/")[2])
+    os.kill(int(str((place / "begun").readlink()).split()[0]), 9)
+    with pytest.raises(InDoubtError, match="nothing tells how it ended"):
+        box.do("read_output", handle=handle, seconds=5)
+    until(lambda: not alive(f"sleep\0{sleeper}"))
