@@ -34,6 +34,7 @@ class SshServer:
         self._host_key = asyncssh.generate_private_key("ssh-ed25519")
         users_key = asyncssh.generate_private_key("ssh-ed25519")
         users_key.write_private_key(str(self.key))
+        self.key.chmod(0o600)
         self._authorized = folder / "authorized"
         users_key.write_public_key(str(self._authorized))
         self._loop = asyncio.new_event_loop()
@@ -62,6 +63,7 @@ class SshServer:
     def close(self) -> None:
         """End the server."""
         self.stop()
+        self._do(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -99,13 +101,25 @@ class SshServer:
             connection.abort()
         self._connections.clear()
 
+    @staticmethod
+    async def _end() -> None:
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
     async def _run(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         pipe = asyncio.subprocess.PIPE
         environment = {**_ENVIRONMENT, "HOME": str(self.home)}
         command = await asyncio.create_subprocess_exec(
             "sh", "-c", process.command or "", stdin=pipe, stdout=pipe, stderr=pipe, env=environment, cwd=self.home
         )
-        out, err = await command.communicate(await process.stdin.read())
+        try:
+            out, err = await command.communicate(await process.stdin.read())
+        finally:
+            if command.returncode is None:  # the connection was cut
+                command.kill()
+                await command.communicate()
         process.stdout.write(out)
         process.stderr.write(err)
         process.exit(command.returncode or 0)

@@ -27,19 +27,24 @@ PROGRAM = """
 import sys
 from pathlib import Path
 sys.path[:0] = {paths!r}
-from test_shell_kills import supervised, TASK
+from test_shell_kills import supervised, TASKS
 with supervised(Path(sys.argv[1]), sys.argv[2]) as supervisor:
-    supervisor.submit(TASK)
+    supervisor.submit(TASKS[sys.argv[3]])
     print("taken", flush=True)
     sys.stdin.read()
 """
-TASK = Task(id="count", request="count", target="box")
+TASKS = {request: Task(id="count", request=request, target="box") for request in ("count", "count in the background")}
 
 
 def decide(request):
-    if not request.memory:
-        return {"Status": "CONTINUE", "Function": "run", "Args": {"command": COMMAND}}
-    return {"Status": "FINISH", "Result": request.memory[0].results[0].value}
+    background = request.request == "count in the background"
+    done = [record.results[0] for record in request.memory]
+    if not done:
+        return {"Status": "CONTINUE", "Function": "start" if background else "run", "Args": {"command": COMMAND}}
+    if background and (len(done) == 1 or done[-1].value["running"]):
+        handle = done[0].value["handle"]
+        return {"Status": "CONTINUE", "Function": "read_output", "Args": {"handle": handle, "seconds": 20}}
+    return {"Status": "FINISH", "Result": done[-1].value}
 
 
 def supervised(folder: Path, section: str = "{}") -> Supervisor:
@@ -51,12 +56,12 @@ def supervised(folder: Path, section: str = "{}") -> Supervisor:
     return Supervisor.start(settings, models={"linux": FunctionModel(decide)})
 
 
-def kill_at(folder: Path, seconds: float, section: str) -> None:
+def kill_at(folder: Path, seconds: float, section: str, request: str) -> None:
     """Start a program that has the command run, and kill it some time after it was begun."""
     here = os.path.dirname(__file__)  # noqa: PTH120 - a text
     program = PROGRAM.format(paths=[here, os.path.dirname(here)])  # noqa: PTH120 - as above
     child = subprocess.Popen(
-        [sys.executable, "-c", program, str(folder), section],
+        [sys.executable, "-c", program, str(folder), section, request],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -72,28 +77,26 @@ def kill_at(folder: Path, seconds: float, section: str) -> None:
         child.send_signal(signal.SIGKILL)
 
 
+@pytest.mark.parametrize("request_", TASKS)
+@pytest.mark.parametrize("where", ["here", "over SSH"])
 @pytest.mark.parametrize(
     "seconds",
-    [0.0, 0.5, 1.5, *(pytest.param(random.uniform(0, 1.2), marks=pytest.mark.slow, id=f"r{n}") for n in range(20))],  # noqa: S311 - no secret
+    [0.0, 1.5, *(pytest.param(random.uniform(0, 1.2), marks=pytest.mark.slow, id=f"r{n}") for n in range(20))],  # noqa: S311 - no secret
 )
-@pytest.mark.parametrize("where", ["here", "over SSH"])
-def test_a_command_is_followed_by_the_next_program(tmp_path: Path, where: str, seconds: float) -> None:
+def test_a_command_is_followed_by_the_next_program(tmp_path: Path, seconds: float, where: str, request_: str) -> None:
     (tmp_path / "work").mkdir()
     with contextlib.ExitStack() as stack:
         machine = stack.enter_context(ssh_server(tmp_path / "machine")) if where == "over SSH" else None
-        follow(tmp_path, seconds, json.dumps(machine.section, default=str) if machine else "{}")
-
-
-def follow(tmp_path: Path, seconds: float, section: str) -> None:
-    """Kill a program in the middle, and see the next one go on."""
-    kill_at(tmp_path, seconds, section)
-    with supervised(tmp_path, section) as supervisor:
-        handle = supervisor.submit(TASK)
-        result = handle.result(PATIENCE)
-        events = list(handle.events())
+        section = json.dumps(machine.section, default=str) if machine else "{}"
+        kill_at(tmp_path, seconds, section, request_)
+        with supervised(tmp_path, section) as supervisor:
+            handle = supervisor.submit(TASKS[request_])
+            result = handle.result(PATIENCE)
+            events = list(handle.events())
     assert result.outcome is Outcome.FINISHED, result.causes
     assert (tmp_path / "work" / "done").read_text(encoding="utf-8").split() == list("123456")
-    assert result.output == {"exit_code": 5, "stdout": "all of it\n", "stderr": ""}
+    ended = {"exit_code": 5, "stdout": "all of it\n", "stderr": ""}
+    assert result.output == ({"running": False, **ended} if "background" in request_ else ended)
     probes = [event.data["probe"] for event in events if event.name is EventName.COMMAND_IN_DOUBT]
     assert set(probes) <= {"begun"}
-    assert_replays(tmp_path / "journal.db", TASK.id)
+    assert_replays(tmp_path / "journal.db", "count")

@@ -64,8 +64,7 @@ class CommandTools:
         id_ = call.id or uuid.uuid4().hex  # a server of its own has no calls with ids
         held = here.held(id_)
         try:
-            if await here.off(held.stage) is Stage.ABSENT:  # else it was begun before a crash, and is followed
-                await here.off(lambda: self._begin(here, id_, command, cwd, seconds))
+            await here.off(lambda: self._begin(here, id_, command, cwd, seconds))
             ended = await held.ended()
         except asyncio.CancelledError:
             here.cancel(held)
@@ -94,8 +93,7 @@ class CommandTools:
                 handle = f"job-{len(jobs) + 1}"
                 jobs[handle] = call.id or handle
                 here.save()
-            if here.job(handle).stage() is Stage.ABSENT:
-                self._begin(here, jobs[handle], command, cwd, seconds)
+            self._begin(here, jobs[handle], command, cwd, seconds)
             return handle
 
         return {"handle": await here.off(begin)}
@@ -145,9 +143,6 @@ class CommandTools:
 
     def _begin(self, here: Shell, call: str, command: str, cwd: str, seconds: float) -> None:
         where = here.inside(cwd)
-        if not here.files.is_folder(where):
-            msg = f"there is no folder {cwd!r}"
-            raise ToolError(msg)
         if here.isolated and not here.is_inside(where):
             msg = f"{where} is out of the workspace {here.workspace}, and commands see nothing else of it"
             raise ToolError(msg)

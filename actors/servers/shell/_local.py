@@ -7,6 +7,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
+from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.shell._files import LocalFiles
 from callboard.actors.servers.shell._held import LocalHeld, Stage, folder_of
 from callboard.actors.servers.shell._isolation import sandbox, why_not
@@ -69,6 +70,11 @@ class LocalShell(Shell):
 
     def begin(self, call: str, command: str, cwd: Path, seconds: float) -> None:
         held = self.held(call)
+        if held.stage() is not Stage.ABSENT:
+            return
+        if not cwd.is_dir():
+            msg = f"there is no folder {cwd}"
+            raise ToolError(msg)
         place = self._place / "states" / held.folder.name
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         words = ["/bin/bash", "--noprofile", "--norc", "-c", _SCRIPT, "bash", command, str(place)]

@@ -180,7 +180,7 @@ class RemoteShell(Shell):
         script = _SCRIPT.format(exports=exports, cwd=shlex.quote(str(cwd)), folder=folder, command=shlex.quote(command))
         limits = (f"{seconds:g}", str(MOST_BYTES), str(TAIL_BYTES))
         try:
-            self._link.run("begin", held.folder, *limits, uuid.uuid4().hex, data=script.encode())
+            self._link.run("begin", held.folder, *limits, uuid.uuid4().hex, str(cwd), data=script.encode())
         except LinkLostError:
             _log.warning("the connection to %s was lost while a command was begun there", self.host)
 

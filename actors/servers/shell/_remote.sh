@@ -43,10 +43,12 @@ stage() {
     fi
 }
 
-# begin FOLDER SECONDS MOST TAIL MARK: begin the command whose script for bash comes on stdin.
+# begin FOLDER SECONDS MOST TAIL MARK CWD: begin the command whose script for bash comes on stdin, unless it was begun.
 begin() {
+    [ -d "$6" ] || fail "there is no folder $6"
     command -v bash >/dev/null || fail "there is no bash"
     [ "$(readlink "$1/begun" 2>/dev/null)" = "called off" ] && rm -rf "$1"
+    [ -L "$1/begun" ] && return
     mkdir -p "$1" && cat >"$1/script" && echo "$5" >"$1/mark" || fail "$1 can't be written"
     detach=$(command -v setsid)
     $detach sh "$here" hold "$@" </dev/null >/dev/null 2>&1 &
@@ -84,7 +86,8 @@ hold() {
     done
     trap '' TERM USR1
     kill -KILL $(cat "/proc/$timer/task/$timer/children") "$timer" 2>/dev/null
-    if [ -n "$why" ]; then code=''; else sleep 0.05; fi
+    [ -n "$why" ] && code=''
+    [ -z "$why" ] && [ -n "$(marked "$mark")" ] && sleep 0.05 # for those that are about to end by themselves
     end_marked "$mark"
     kill -KILL "-$child" 2>/dev/null
     rounds=0
@@ -97,12 +100,18 @@ hold() {
     mv ended.new ended
 }
 
-# end_marked MARK: end all processes that a command has started, and count them. However they have detached themselves,
-# the mark is in their environment. They are stopped first, so that none can start another one meanwhile.
+# marked MARK: tell the processes that a command has started. However they have detached themselves, the mark is in their
+# environment.
+marked() {
+    grep -lsF "CALLBOARD_COMMAND=$1" /proc/[0-9]*/environ | sed 's:^/proc/::; s:/environ$::'
+}
+
+# end_marked MARK: end all processes that a command has started, and count them. They are stopped first, so that none can
+# start another one meanwhile.
 end_marked() {
     rounds=0
     while [ $rounds -lt 500 ]; do
-        pids=$(grep -lsF "CALLBOARD_COMMAND=$1" /proc/[0-9]*/environ | sed 's:^/proc/::; s:/environ$::')
+        pids=$(marked "$1")
         [ -n "$pids" ] || return 0
         [ $rounds = 0 ] && left=$(printf '%s\n' "$pids" | wc -l | tr -d ' ')
         kill -STOP $pids 2>/dev/null

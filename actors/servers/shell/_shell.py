@@ -80,13 +80,16 @@ class Shell(ABC):
 
     @abstractmethod
     def begin(self, call: str, command: str, cwd: Path, seconds: float) -> None:
-        """Begin a command.
+        """Begin a command, unless it was begun before a crash.
 
         Args:
             call: The id of the call.
             command: For bash.
             cwd: Where it starts.
             seconds: How long it may take.
+
+        Raises:
+            ToolError: If it can't be begun, for example because there is no such folder.
         """
 
     @abstractmethod
@@ -133,18 +136,19 @@ class Shell(ABC):
                 if name not in _OURS and not name.startswith("BASH_FUNC_") and self._base.get(name) != value
             }
             cwd = Path(left.cwd.decode(errors="surrogateescape").removesuffix("\n"))
-            if self.files.is_folder(cwd):
+            if cwd != self.state.cwd and self.files.is_folder(cwd):
                 self.state.cwd = cwd
         self.state.last = hashlib.sha256(told).hexdigest()
         self.save()
 
     def inside(self, path: str) -> Path:
         """Give the absolute path of a name that counts from where the shell is, with links followed."""
-        return self.files.real(Path(posixpath.join(self.state.cwd, self.expanded(path))))
+        cwd = self.state.cwd
+        return self.files.real(Path(posixpath.join(cwd, self.expanded(path)))) if path else cwd
 
     def expanded(self, path: str) -> str:
         """Write the home in place of a tilde."""
-        return str(Path(path).expanduser()) if path else ""
+        return str(Path(path).expanduser())
 
     def is_inside(self, path: Path) -> bool:
         """Return whether a path is the workspace, or in it."""

@@ -29,6 +29,8 @@ _INSTALL = (
 )
 _CONNECT_SECONDS = 15.0
 _KEEPALIVE_SECONDS = 5.0
+_ONCE = frozenset({"begin", "put", "place"})
+"""The operations that are not repeated where the connection was lost; any other does the same once more."""
 _REFUSED = 3
 """The exit code of the script where something can't be done."""
 
@@ -139,6 +141,15 @@ class Link:
         loop.close()
 
     async def _run(self, words: tuple[str | There, ...], data: bytes, seconds: float) -> bytes:
+        """Run an operation; if the connection turns out to be lost, on a new one."""
+        try:
+            return await self._run_once(words, data, seconds)
+        except LinkLostError:
+            if words[0] in _ONCE:
+                raise
+        return await self._run_once(words, data, seconds)
+
+    async def _run_once(self, words: tuple[str | There, ...], data: bytes, seconds: float) -> bytes:
         connection = await self._connected()
         given = [f"{self.place}/{word.name}" if isinstance(word, There) else word for word in words]
         command = shlex.join(("sh", f"{self.place}/{self._file}", *given))

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def test_folder_and_environment_last_from_call_to_call(box):
 def test_a_folder_of_one_call_is_for_that_call(box):
     (box.work / "other").mkdir()
     assert box.run("pwd; trap - EXIT", cwd="other")["stdout"] == f"{box.work}/other\n"
-    with pytest.raises(ToolError, match="there is no folder 'nowhere'"):
+    with pytest.raises(ToolError, match=r"there is no folder .*/nowhere"):
         box.run("pwd", cwd="nowhere")
 
 
@@ -175,13 +174,3 @@ def test_a_runner_that_is_killed_takes_its_command_along(local):
     until(lambda: not alive(f"sleep\0{mark}"))
     with pytest.raises(ToolError, match="nothing tells how it ended"):
         local.do("read_output", handle=handle, seconds=5)
-
-
-def test_the_time_of_a_command_is_told_beside_a_plain_one(box):
-    begin = time.perf_counter()
-    box.run("true")
-    took = time.perf_counter() - begin
-    begin = time.perf_counter()
-    subprocess.run(["bash", "-c", "true"], check=True)  # noqa: S607 - whichever bash there is
-    print(f"a command took {took:.3f} s, a plain one {time.perf_counter() - begin:.3f} s")  # noqa: T201 - a test's report
-    assert took < PATIENCE

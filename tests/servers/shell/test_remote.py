@@ -184,6 +184,7 @@ def test_a_cancel_is_not_confirmed_until_the_machine_is_reached_again(opened, ow
 def test_a_stop_says_that_it_is_not_confirmed(opened, own):
     box, sleeper = opened(**own.section), mark()
     (handle,) = box.do("start", command=f"sleep {sleeper}").values()
+    until(lambda: alive(f"sleep\0{sleeper}"))
     own.stop()
     with pytest.raises(ToolError, match="can't be reached"):
         box.do("stop", handle=handle)

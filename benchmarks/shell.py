@@ -1,0 +1,87 @@
+"""Measure a command in a shell beside a plain one and one over `ssh`: ``python -m benchmarks.shell``.
+
+It prints the medians as a table in Markdown. The machine over SSH is a server on loopback, which runs what it is asked
+here; `ssh` logs in to it with the same keys, for each command anew, as it does without a control socket.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.actors.servers import Stage
+from callboard.actors.servers.shell import ShellServer
+from callboard.config import ShellSettings
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from ssh_server import USER, SshServer, ssh_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROUNDS = 21
+COMMAND = "true"
+
+
+def contenders(server: ShellServer, machine: SshServer) -> dict[str, Callable[[], object]]:
+    """Give the ways to run a command, by what they are called in the table."""
+    tool = next(entry.tool.fn for entry in server.tools() if entry.name == "run")
+
+    def run(name: str) -> object:
+        arguments = {"shell": name, "command": COMMAND}
+        return asyncio.run(tool(**arguments))
+
+    options = ("BatchMode=yes", f"UserKnownHostsFile={machine.known_hosts}", "StrictHostKeyChecking=yes")
+    words = [word for option in options for word in ("-o", option)]
+    ssh = ["ssh", "-F", "none", "-i", str(machine.key), "-p", str(machine.port), *words, f"{USER}@127.0.0.1", COMMAND]
+    return {
+        "`subprocess.run`": lambda: subprocess.run(["bash", "-c", COMMAND], check=True),  # noqa: S603, S607 - any bash
+        "`run`, here": lambda: run("here"),
+        "`run`, here, not isolated": lambda: run("open"),
+        "`ssh`": lambda: subprocess.run(ssh, check=True),  # noqa: S603 - the words above
+        "`run`, over SSH": lambda: run("there"),
+    }
+
+
+def median(work: Callable[[], object]) -> float:
+    """Give the median of its time, in milliseconds."""
+    work()
+    taken = []
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        work()
+        taken.append(1000 * (time.perf_counter() - begin))
+    return statistics.median(taken)
+
+
+def main() -> None:
+    """Measure all, and print the table."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder, stage = Path(name), Stage("shells")
+        with ssh_server(folder / "machine") as machine:
+            shells = {
+                "here": ShellSettings(cwd=folder),
+                "open": ShellSettings(cwd=folder, isolated=False),
+                "there": ShellSettings(cwd=folder, **machine.section),
+            }
+            server = ShellServer(shells)
+            server.open(stage)
+            try:
+                print("| a command that does nothing | ms |\n|---|--:|")
+                for called, work in contenders(server, machine).items():
+                    print(f"| {called} | {median(work):.1f} |")
+            finally:
+                server.close()
+                stage.close()
+
+
+if __name__ == "__main__":
+    main()

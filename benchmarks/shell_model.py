@@ -1,0 +1,88 @@
+"""Have a small language model on this machine count errors in a shell: ``python -m benchmarks.shell_model``.
+
+A LinuxAgent is asked how many lines with ERROR are in a folder of logs, and which file has most. Each run has other
+logs and another seed. A run counts as right if the agent's report has the count and the file's name; it prints one row
+for each run. The weights come from ``tests/local_llm/fetch.py``, the server is ``xllamacpp``
+(``pip install 'callboard[local-llm]'``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from callboard import EventName, Settings, Supervisor, Task
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "local_llm"))
+
+from server import serving  # noqa: E402 - the tests' own, and no package
+from weights import WEIGHTS  # noqa: E402 - as above
+
+REQUEST = "How many ERROR lines are in these logs, and which file has most?"
+FILES = ("api.log", "mail.log", "web.log")
+SECONDS = 600
+
+
+def write_logs(folder: Path, seed: int) -> tuple[int, str]:
+    """Write logs, and give how many lines with ERROR they have, and the file that has most."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    counts = dict(zip(FILES, chance.sample(range(3, 30), len(FILES)), strict=True))
+    for name, errors in counts.items():
+        lines = ["ERROR no connection"] * errors + ["INFO served"] * chance.randint(40, 80)
+        chance.shuffle(lines)
+        text = "".join(
+            f"2026-05-01T10:{number // 60:02}:{number % 60:02} {line}\n" for number, line in enumerate(lines)
+        )
+        (folder / name).write_text(text, encoding="utf-8")
+    return sum(counts.values()), max(counts, key=counts.__getitem__)
+
+
+def run(folder: Path, url: str, seed: int, temperature: float, steps: int) -> str:
+    """Have the errors counted, and give the run's row."""
+    total, most = write_logs(folder, seed)
+    provider = {"url": url, "temperature": temperature, "seed": seed, "actions": 1, "short": True}
+    settings = Settings.load(
+        models={"linux": "local:model"},
+        providers={"local": {**provider, "input_price": 0, "output_price": 0}},
+        shells={"logs": {"cwd": folder}},
+        limits={"steps": steps, "model_seconds": SECONDS, "step_seconds": SECONDS},
+        policy=[{"verdict": "allow"}],
+    )
+    begin = time.monotonic()
+    with Supervisor.start(settings) as supervisor:
+        handle = supervisor.submit(Task(request=REQUEST, target="logs"))
+        result = handle.result(SECONDS * steps)
+        called = [event.data for event in handle.events() if event.name is EventName.POLICY_DECIDED]
+    told = f"{result.output or ''} {result.comment}".replace("\n", " ").replace("|", "/")
+    right = "yes" if result.ok and re.search(rf"\b{total}\b", told) and most in told else "no"
+    commands = "; ".join(f"{each['tool']} {each['arguments']}"[:160].replace("|", "¦") for each in called)
+    return (
+        f"| {seed} | {total}, {most} | {result.outcome.value}: {told[:120]} | {right} | "
+        f"{time.monotonic() - begin:.0f} | {commands} |"
+    )
+
+
+def main() -> None:
+    """Run it as often as asked, and print the rows."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.shell_model")
+    parser.add_argument("--model", choices=WEIGHTS, default="1.5b")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--temperature", type=float, default=0.2)
+    parser.add_argument("--steps", type=int, default=6)
+    given = parser.parse_args()
+    print("| seed | in the logs | the agent says | right | seconds | calls |\n|--:|---|---|---|--:|---|")
+    with tempfile.TemporaryDirectory() as folder, serving(WEIGHTS[given.model].path, word_threads=2) as url:
+        for seed in range(1, given.runs + 1):
+            place = Path(folder, str(seed))
+            place.mkdir()
+            print(run(place, url, seed, given.temperature, given.steps), flush=True)
+
+
+if __name__ == "__main__":
+    main()
