@@ -21,6 +21,7 @@ from callboard.actors.servers.desktop._calls import method, states
 from callboard.actors.servers.desktop._clipboard import Clipboard
 from callboard.actors.servers.desktop._hands import gone
 from callboard.actors.servers.desktop._input import Keyboard, Pointer
+from callboard.actors.servers.desktop._pings import Pings
 from callboard.actors.servers.desktop._processes import command_name, is_alive, marks_of
 from callboard.actors.servers.desktop._programs import Program, Programs
 from callboard.actors.servers.desktop._screen import Screen, XWindow, around
@@ -111,6 +112,8 @@ class Desk:
         self.pointer = Pointer(self.screen)
         self.clipboard = Clipboard(self._environment["DISPLAY"])
         self._closers.append(self.clipboard.close)
+        self._pings = Pings(self._environment["DISPLAY"])
+        self._closers.append(self._pings.close)
         found = [*named(applications), *(installed(self._environment) if shown else ())]
         self.applications = {each.id: each for each in reversed(found)}
         """The applications that can be started, by id; those of the settings go before installed ones."""
@@ -293,6 +296,10 @@ class Desk:
             titles = repr(self.screen.processes().get(pid))
             return Sight((), titles, notes=(note,))
         return sight(tree.nodes, self.ids(pid), area, budget)
+
+    def has_taken_keys(self, pid: int, seconds: float) -> bool:
+        """Wait until a process has taken all keys that were pressed so far; False if that can't be known in time."""
+        return self._pings.answered((window.id for window in self.screen.of_process(pid)), seconds)
 
     def is_busy(self, pid: int) -> bool:
         """Return whether a window of a process says that it is busy; asks for nothing else."""

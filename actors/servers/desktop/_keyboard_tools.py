@@ -11,6 +11,7 @@ from callboard.actors.runtime import current_call
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.desktop._calls import BusError, attribute, method, value
 from callboard.actors.servers.desktop._hands import SHOWN_SECONDS, Answer, Process
+from callboard.actors.servers.desktop._programs import ANSWER_SECONDS
 from callboard.actors.servers.desktop._tree import State
 from callboard.messages import AgentKind, Effect, Probe
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from callboard.messages import Intent
 
 Focused = Annotated[str, Field(description="The control to type into; empty: the one that has the focus.")]
+_KEPT_SECONDS = 1.0
+"""The time after which LibreOffice has put the keys that it has taken into its text."""
 BOTH = (AgentKind.APP, AgentKind.OPERATOR)
 
 
@@ -48,7 +51,8 @@ class KeyboardTools:
         note = {"field": node.path, "at": caret - done, "length": length - done} if node is not None and place else {}
         call.note(json.dumps(note))
         typed = done + hands.type(process, text[done:])
-        if place is not None and node is not None:  # a call would overtake the keys: they reach the program another way
+        hands.desk.has_taken_keys(process, SHOWN_SECONDS)  # else the next call could overtake them
+        if place is not None and node is not None:
             hands.until(lambda: self._length(process, node.path) >= place[1] - done + typed, SHOWN_SECONDS)
         return {"typed": typed}
 
@@ -107,8 +111,8 @@ class KeyboardTools:
         if not intent.noted:
             return Probe.NOT_DONE  # that comes before the first key
         noted = json.loads(intent.noted[-1])
-        if not noted:
-            return Probe.UNKNOWN
+        if not noted or not self._has_taken(process, str(noted["field"])):
+            return Probe.UNKNOWN  # what is still on its way would be typed twice
         path, start = str(noted["field"]), int(noted["at"])
         typed = self._length(process, path) - int(noted["length"])
         answer = self._hands().program(process).ask([method(path, "Text", "GetText", "ii", start, start + typed)])[0]
@@ -119,6 +123,19 @@ class KeyboardTools:
         if typed:
             self._typed[intent.call_id] = typed
         return Probe.BEGUN if typed else Probe.NOT_DONE
+
+    def _has_taken(self, process: int, path: str) -> bool:
+        """Wait until all keys are in the text of a field; False if that can't be known.
+
+        LibreOffice keeps the keys that it has taken, and puts them into its text a moment later.
+        """
+        desk, lengths = self._hands().desk, list[int]()
+        while desk.has_taken_keys(process, ANSWER_SECONDS):
+            lengths.append(self._length(process, path))
+            if not self._hands().program(process).draws_itself or lengths[-2:-1] == lengths[-1:]:
+                return True
+            desk.wait(lambda: False, _KEPT_SECONDS)
+        return False
 
     def _focused(self, process: int, control_id: str) -> Node | None:
         """Give the window the focus, and the control if one is named; find the control that has it."""
@@ -135,8 +152,11 @@ class KeyboardTools:
     def _place(self, process: int, node: Node) -> tuple[int, int] | None:
         """Give where the cursor is, and how long the text is.
 
-        None where that tells nothing: a selected text is replaced, and that of a password's field is not told.
+        None where that tells nothing: a selected text is replaced, and that of a password's field is not told. Nor
+        does it while earlier keys are on their way.
         """
+        if not self._hands().desk.has_taken_keys(process, SHOWN_SECONDS):
+            return None
         program = self._hands().program(process)
         selected = program.ask([method(node.path, "Text", "GetNSelections")])[0]
         caret = value(program.ask([attribute(node.path, "Text", "CaretOffset")])[0])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ROOT = "/org/a11y/atspi/accessible/root"
 _REGISTRY = "org.a11y.atspi.Registry"
-_ANSWER_SECONDS = 10.0
+ANSWER_SECONDS = 10.0
 """The longest silence of a program: one that is stopped or busy for some seconds is waited for."""
 _MODAL_SECONDS = 1.0
 """The wait for the answer to an action. GTK 3 gives none before a dialog that the action opened is closed."""
@@ -67,8 +67,8 @@ class Program:
         """
         try:
             if self._direct is not None:
-                return self._direct.calls(None, asks, timeout=_ANSWER_SECONDS)
-            return self._bus.calls(self._name, asks, timeout=_ANSWER_SECONDS)
+                return self._direct.calls(None, asks, timeout=ANSWER_SECONDS)
+            return self._bus.calls(self._name, asks, timeout=ANSWER_SECONDS)
         except BusClosedError as error:
             raise ToolError(self._gone()) from error
         except TimeoutError as error:
@@ -174,7 +174,7 @@ class Programs:
         """
         with self._lock:
             try:
-                answer = self._bus.call(_REGISTRY, method(ROOT, "Accessible", "GetChildren"), timeout=_ANSWER_SECONDS)
+                answer = self._bus.call(_REGISTRY, method(ROOT, "Accessible", "GetChildren"), timeout=ANSWER_SECONDS)
             except (BusClosedError, BusError, TimeoutError) as error:
                 msg = f"the desktop's accessibility bus does not answer: {error}"
                 raise ToolError(msg) from error

@@ -1,6 +1,8 @@
 """The keyboard and the clipboard, in real programs."""
 
 import json
+import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -121,6 +123,25 @@ def test_what_was_typed_before_a_crash_is_read(editor, there, found):
     editor.do("set_text", next(each for each in editor.look().controls if each.kind == "text"), text=there)
     broken_off = intent("some words", field=field(editor), at=7, length=7)
     assert editor.server.probe(editor.target, broken_off, (), "") is found
+
+
+def test_keys_on_their_way_at_a_crash_count_as_typed(editor):
+    text = "0123456789" * 20
+    os.kill(editor.pid, signal.SIGSTOP)
+    editor.server._acting().type(editor.pid, text)
+    os.kill(editor.pid, signal.SIGCONT)
+    broken_off = intent(text, field=field(editor), at=0, length=0)
+    assert editor.server.probe(editor.target, broken_off, (), "") is Probe.DONE
+
+
+def test_what_was_typed_is_not_known_while_keys_may_be_on_their_way(editor, monkeypatch):
+    monkeypatch.setattr("callboard.actors.servers.desktop._keyboard_tools.ANSWER_SECONDS", 0.1)
+    broken_off = intent("some words", field=field(editor), at=0, length=0)
+    os.kill(editor.pid, signal.SIGSTOP)
+    try:
+        assert editor.server.probe(editor.target, broken_off, (), "") is Probe.UNKNOWN
+    finally:
+        os.kill(editor.pid, signal.SIGCONT)
 
 
 def test_the_rest_of_a_text_is_typed_after_a_crash(editor):
