@@ -114,10 +114,10 @@ def select_cells(hands: Hands, pid: int, path: str, cells: str) -> dict[str, Any
         raise ToolError(msg)
     program = hands.program(pid)
     corners = _cells(program, path, [start, end])
-    _put_cursor(hands, pid, corners[0], first)
+    window = _put_cursor(hands, pid, corners[0], first)
     for key, count in steps:
         for _ in range(count):
-            hands.keys(pid, f"shift+{key}")
+            hands.keys(window, f"shift+{key}")
     if not hands.until(
         lambda: all(hands.has(pid, each, State.FOCUSED, State.SELECTED) for each in corners), _TAKEN_SECONDS
     ):
@@ -145,19 +145,21 @@ def _enter(hands: Hands, pid: int, cell: str, wanted: tuple[int, int, str]) -> N
 
 def _type(hands: Hands, pid: int, cell: str, text: str, name: str) -> None:
     """Put the cursor into a cell, and type."""
-    _put_cursor(hands, pid, cell, name)
-    hands.type(pid, text)
-    hands.keys(pid, "Delete")  # what Calc has completed by itself is selected, and would be entered too
-    hands.keys(pid, "Return")
+    window = _put_cursor(hands, pid, cell, name)
+    hands.type(window, text)
+    hands.keys(window, "Delete")  # what Calc has completed by itself is selected, and would be entered too
+    hands.keys(window, "Return")
 
 
-def _put_cursor(hands: Hands, pid: int, cell: str, name: str) -> None:
+def _put_cursor(hands: Hands, pid: int, cell: str, name: str) -> int:
+    """Put the cursor into a cell, and give the window, to which keys may go."""
     program = hands.program(pid)
-    hands.focus(pid)
+    window = hands.focus(pid)
     program.act(method(cell, "Component", "GrabFocus"))
     if not hands.until(lambda: hands.has(pid, cell, State.FOCUSED, State.SELECTED), _TAKEN_SECONDS):
         msg = f"the cursor does not go to cell {name}"
         raise ToolError(msg)
+    return window
 
 
 def _verify(hands: Hands, pid: int, cells: Sequence[str], wanted: Sequence[Wanted]) -> None:

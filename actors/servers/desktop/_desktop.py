@@ -188,7 +188,7 @@ class DesktopServer(Server):
         if seen.dialog:
             facts["dialog"] = seen.dialog
         if not titles:
-            facts["hidden"] = "its windows are minimized: focus one of them"
+            facts["hidden"] = "its windows are minimized; keys and focus_window show one"
         return Observation(
             controls=seen.controls,
             window=facts,

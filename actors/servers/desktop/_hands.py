@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.servers.desktop._desk import Desk
     from callboard.actors.servers.desktop._programs import Program
+    from callboard.actors.servers.desktop._screen import XWindow
     from callboard.actors.servers.desktop._tree import Node
 
 Answer = dict[str, Any]
@@ -97,6 +98,21 @@ class Hands:
         names = program.ask([attribute(each, "Accessible", "Name") for each in paths])
         return [(each, str(value(name) or "")) for each, name in zip(paths, names, strict=True)]
 
+    def menu_bars(self, pid: int) -> list[str]:
+        """Give the menu bars of the window that has the focus, else of the uppermost one that has some."""
+        tree = self.desk.tree(pid)
+        bars = [node for node in tree.nodes if node.role == "menu bar"] if tree is not None else []
+        windows = [window for window in self.desk.screen.of_process(pid) if not window.popup]
+        order = [window.id for window in windows]
+        active, _ = self.desk.screen.active()
+
+        def rank(bar: Node) -> int:
+            window = self.window(windows, bar.window)
+            return len(order) if window == active else order.index(window) if window is not None else -1
+
+        best = max(map(rank, bars), default=0)
+        return [bar.path for bar in bars if rank(bar) == best]
+
     # Waiting
 
     def until(self, is_so: Callable[[], bool], seconds: float) -> bool:
@@ -118,31 +134,54 @@ class Hands:
 
     # Doing
 
-    def focus(self, pid: int, node: Node | None = None) -> None:
-        """Give a process's window the focus: that of a control, or the uppermost one.
+    def focus(self, pid: int, node: Node | None = None) -> int:
+        """Give a process's window the focus: that of a control, else the one that has it, else the uppermost one.
+
+        Returns:
+            The window, to which keys may go.
 
         Raises:
             ToolError: If it does not get it.
         """
         windows = [window for window in self.desk.screen.of_process(pid) if not window.popup]
         if not windows:
-            hidden = pid in self.desk.screen.processes()
-            raise ToolError("its windows are minimized: focus one of them first" if hidden else gone(pid))
-        chosen = windows[-1]
+            return self._restored(pid)
+        active, _ = self.desk.screen.active()
+        chosen = next((each for each in windows if each.id == active), windows[-1]).id
         if node is not None:
-            chosen = next((each for each in reversed(windows) if each.title == node.window.name), chosen)
-        if self.desk.screen.active() != pid or chosen is not windows[-1]:
+            chosen = self.window(windows, node.window) or chosen
+        if chosen != active:
             with self._turn, committing():
-                self.desk.screen.activate(chosen.id)
+                chosen = self.desk.screen.activate(chosen)
+        return chosen
 
-    def grab(self, pid: int, node: Node) -> None:
-        """Give a control the keyboard; by a click if it does not take it otherwise."""
-        self.focus(pid, node)
-        if self.has(pid, node.path, State.FOCUSED):
-            return
-        self.program(pid).act(method(node.path, "Component", "GrabFocus"))
-        if not self.until(lambda: self.has(pid, node.path, State.FOCUSED), 1.0):
-            self.click(pid, self.middle(node), node=node)
+    def _restored(self, pid: int) -> int:
+        """Show a window of a process whose windows are all minimized."""
+        hidden = self.desk.screen.clients_of(pid)
+        if not hidden:
+            raise ToolError(gone(pid))
+        with self._turn, committing():
+            return self.desk.screen.activate(hidden[-1])
+
+    @staticmethod
+    def window(windows: Sequence[XWindow], node: Node) -> int | None:
+        """Find a window of the accessibility tree on the screen: by its title, and by its place if several have it."""
+        found = [each for each in windows if each.title == node.name]
+        here = [each for each in found if node.box is not None and each.content == (node.box.x, node.box.y)]
+        return next((each.id for each in reversed(here or found)), None)
+
+    def grab(self, pid: int, node: Node) -> int:
+        """Give a control the keyboard; by a click if it does not take it otherwise.
+
+        Returns:
+            Its window, to which keys may go.
+        """
+        window = self.focus(pid, node)
+        if not self.has(pid, node.path, State.FOCUSED):
+            self.program(pid).act(method(node.path, "Component", "GrabFocus"))
+            if not self.until(lambda: self.has(pid, node.path, State.FOCUSED), 1.0):
+                self.click(pid, self.middle(node), node=node)
+        return window
 
     def act(self, pid: int, path: str, names: Sequence[str]) -> bool:
         """Have an object do one of its own actions; False if it has none."""
@@ -190,32 +229,34 @@ class Hands:
         """Click at a point of the screen that a window of the process shows.
 
         Raises:
-            ToolError: If another program's window is there.
+            ToolError: If another window is there.
         """
-        self.focus(pid, node)
-        with self._turn, committing():
-            self.must_show(pid, point)
-            self.desk.keyboard.hold(modifiers, lambda: self.desk.pointer.click(*point, button, count))
+        keyboard, pointer = self.desk.keyboard, self.desk.pointer
+        self.at(pid, lambda: keyboard.hold(modifiers, lambda: pointer.click(*point, button, count)), (point, node))
 
-    def keys(self, pid: int, keys: str) -> None:
-        """Press one combination of keys, if the process has the focus."""
-        symbols = self.desk.keyboard.symbols(keys)
-        with self._turn, committing():
-            self._must_have_focus(pid)
-            self.desk.keyboard.press(symbols)
-
-    def type(self, pid: int, text: str) -> int:
-        """Type a text as long as the process has the focus, and give how many characters were typed.
+    def keys(self, window: int, keys: str) -> None:
+        """Press one combination of keys, if a window has the focus.
 
         Raises:
-            ToolError: If another window takes the focus; the text says how far it came.
+            ToolError: If another one has it, of whichever process.
+        """
+        symbols = self.desk.keyboard.symbols(keys)
+        with self._turn, committing():
+            self._must_have_focus(window)
+            self.desk.keyboard.press(symbols)
+
+    def type(self, window: int, text: str) -> int:
+        """Type a text as long as a window has the focus, and give how many characters were typed.
+
+        Raises:
+            ToolError: If another one takes the focus, of whichever process; the text says how far it came.
         """
         typed = 0
 
         def press(symbol: int) -> None:
             nonlocal typed
             with committing():
-                self._must_have_focus(pid)
+                self._must_have_focus(window)
                 self.desk.keyboard.press([symbol])
             typed += 1
 
@@ -238,16 +279,32 @@ class Hands:
             raise ToolError(msg)
         return node.box.x + node.box.width // 2, node.box.y + node.box.height // 2
 
-    def must_show(self, pid: int, *points: tuple[int, int]) -> None:
-        """Refuse points at which the process's window is not the uppermost one."""
-        for x, y in points:
-            found = self.desk.screen.process_at(x, y)
-            if found != pid:
-                msg = f"at ({x}, {y}) there is a window of another program (process {found}); nothing was done"
-                raise ToolError(msg)
+    def at(self, pid: int, what: Callable[[], None], *places: tuple[tuple[int, int], Node | None]) -> None:
+        """Do something at places: points of the screen that a window of the process shows, each of a control or none.
 
-    def _must_have_focus(self, pid: int) -> None:
-        if self.desk.screen.active() != pid:
+        Raises:
+            ToolError: If another window is at one of them.
+        """
+        self.focus(pid, places[0][1])
+        with self._turn, committing():
+            for point, node in places:
+                self._must_show(pid, *point, node)
+            what()
+
+    def _must_show(self, pid: int, x: int, y: int, node: Node | None) -> None:
+        """Refuse a point at which the process's window, or that of a control, is not the uppermost one."""
+        meant = self.window(self.desk.screen.of_process(pid), node.window) if node is not None else None
+        found = self.desk.screen.window_at(x, y)
+        if found is None or found.pid != pid:
+            there = f"a window of another program (process {found.pid})" if found is not None else "no window"
+            msg = f"at ({x}, {y}) there is {there}; nothing was done"
+            raise ToolError(msg)
+        if meant is not None and not found.popup and found.id != meant:
+            msg = f"at ({x}, {y}) there is another window of the program, {found.title!r}; nothing was done"
+            raise ToolError(msg)
+
+    def _must_have_focus(self, window: int) -> None:
+        if self.desk.screen.active()[0] != window:
             msg = "another window has taken the focus"
             raise ToolError(msg)
         held = "" if self.desk.session is not None else self.desk.keyboard.held()

@@ -44,13 +44,13 @@ class KeyboardTools:
     def type_text(self, process: Process, text: str, *, control_id: Focused = "") -> Answer:
         """Type a text on the keyboard, where the cursor is. A line break is Return, a tab is Tab."""
         hands, call = self._hands(), current_call()
-        node = self._focused(process, control_id)
+        window, node = self._focused(process, control_id)
         done = self._typed.pop(call.id, 0)
         place = self._place(process, node) if node is not None else None
         caret, length = place or (0, 0)
         note = {"field": node.path, "at": caret - done, "length": length - done} if node is not None and place else {}
         call.note(json.dumps(note))
-        typed = done + hands.type(process, text[done:])
+        typed = done + hands.type(window, text[done:])
         hands.desk.has_taken_keys(process, SHOWN_SECONDS)  # else the next call could overtake them
         if place is not None and node is not None:
             hands.until(lambda: self._length(process, node.path) >= place[1] - done + typed, SHOWN_SECONDS)
@@ -67,20 +67,20 @@ class KeyboardTools:
         """Press one key or combination on the keyboard."""
         hands = self._hands()
         hands.desk.keyboard.symbols(keys)
-        self._focused(process, control_id)
+        window, _ = self._focused(process, control_id)
         before = hands.mark(process)
-        hands.keys(process, keys)
+        hands.keys(window, keys)
         return hands.changed(process, before)
 
     @tool(effect=Effect.ONCE)
     def copy(self, process: Process, *, control_id: Focused = "") -> Answer:
         """Copy what is selected, and give its text. The clipboard has its former content afterwards."""
         hands = self._hands()
-        self._focused(process, control_id)
+        window, _ = self._focused(process, control_id)
         clipboard = hands.desk.clipboard
         with clipboard.borrowed():
             clipboard.clear()
-            hands.keys(process, "ctrl+c")
+            hands.keys(window, "ctrl+c")
             if not hands.until(lambda: not clipboard.is_empty(), SHOWN_SECONDS):
                 msg = "nothing was copied: nothing is selected, or it can't be copied"
                 raise ToolError(msg)
@@ -90,11 +90,11 @@ class KeyboardTools:
     def paste(self, process: Process, text: str, *, control_id: Focused = "") -> Answer:
         """Paste a text where the cursor is. The clipboard has its former content afterwards."""
         hands = self._hands()
-        self._focused(process, control_id)
+        window, _ = self._focused(process, control_id)
         before, clipboard = hands.mark(process), hands.desk.clipboard
         with clipboard.borrowed():
             clipboard.offer(text)
-            hands.keys(process, "ctrl+v")
+            hands.keys(window, "ctrl+v")
             if not clipboard.was_taken():
                 msg = "the program did not take the text from the clipboard"
                 raise ToolError(msg)
@@ -137,17 +137,16 @@ class KeyboardTools:
             desk.wait(lambda: False, _KEPT_SECONDS)
         return False
 
-    def _focused(self, process: int, control_id: str) -> Node | None:
-        """Give the window the focus, and the control if one is named; find the control that has it."""
+    def _focused(self, process: int, control_id: str) -> tuple[int, Node | None]:
+        """Give a window the focus, and the control if one is named; give both, the control where one has it."""
         hands = self._hands()
         if control_id:
             node = hands.ready(process, control_id)
-            hands.grab(process, node)
-            return node
-        hands.focus(process)
+            return hands.grab(process, node), node
+        window = hands.focus(process)
         tree = hands.desk.tree(process)
         nodes = tree.nodes if tree is not None else []
-        return next((each for each in nodes if each.has(State.FOCUSED) and each.text is not None), None)
+        return window, next((each for each in nodes if each.has(State.FOCUSED) and each.text is not None), None)
 
     def _place(self, process: int, node: Node) -> tuple[int, int] | None:
         """Give where the cursor is, and how long the text is.

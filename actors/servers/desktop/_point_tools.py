@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError, tool
-from callboard.actors.servers.desktop._hands import Answer, Button, Modifiers, Process, gone
+from callboard.actors.servers.desktop._hands import (  # noqa: TC001 - schemas are made of them
+    Answer,
+    Button,
+    Modifiers,
+    Process,
+)
 from callboard.messages import AgentKind, Effect
 
 if TYPE_CHECKING:
@@ -54,10 +58,7 @@ class PointTools:
     def move_to(self, process: Process, x: X, y: Y) -> Answer:
         """Move the pointer to a point."""
         hands, point = self._hands(), self._at(process, x, y)
-        hands.focus(process)
-        with committing():
-            hands.must_show(process, point)
-            hands.desk.pointer.move(*point)
+        hands.at(process, lambda: hands.desk.pointer.move(*point), (point, None))
         return {}
 
     @tool(effect=Effect.ONCE, agents=OPERATOR)
@@ -67,10 +68,7 @@ class PointTools:
         """Press a button at a point, and release it at another."""
         hands = self._hands()
         before, points = hands.mark(process), (self._at(process, x, y), self._at(process, to_x, to_y))
-        hands.focus(process)
-        with committing():
-            hands.must_show(process, *points)
-            hands.desk.pointer.drag(*points, button)
+        hands.at(process, lambda: hands.desk.pointer.drag(*points, button), (points[0], None), (points[1], None))
         return hands.changed(process, before)
 
     @tool(effect=Effect.IDEMPOTENT, agents=OPERATOR)
@@ -94,7 +92,9 @@ class PointTools:
         """Give the place on the screen of a point of the picture."""
         area = self._hands().desk.area(process)[1]
         if area is None:
-            raise ToolError(gone(process))
+            self._hands().focus(process)
+            msg = "the window was minimized, and is shown now: look again"
+            raise ToolError(msg)
         if not (0 <= x < area.width and 0 <= y < area.height):
             msg = f"({x}, {y}) is out of the picture, which has {area.width} by {area.height} pixels"
             raise ToolError(msg)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _FOCUS_SECONDS = 5.0
+_DIALOG_SECONDS = 0.5
+"""The time after which another window of the process may keep the focus: a modal dialog does."""
 _POLL_SECONDS = 0.02
 _FROM_PAGER = 2
 """The source of a request to a window manager that says that a person wants it."""
@@ -121,36 +123,52 @@ class Screen:
                         found.setdefault(pid, []).append(self._title(client))
             return found
 
-    def active(self) -> int:
-        """Give the process whose window has the focus; 0 if there is none."""
+    def clients_of(self, pid: int) -> list[int]:
+        """Give the windows of a process that the window manager has, also iconified ones, the lowest first."""
+        with self._asking():
+            found = []
+            for client in self._clients():
+                with contextlib.suppress(*_GONE):
+                    found += [client] if self._pid(client) == pid else []
+            return found
+
+    def active(self) -> tuple[int, int]:
+        """Give the window that has the focus, and its process; zeros if there is none."""
         with self._asking():
             window = self._active_window()
             with contextlib.suppress(*_GONE):
-                return self._pid(window) if window else 0
-            return 0
+                return (window, self._pid(window)) if window else (0, 0)
+            return (0, 0)
 
-    def activate(self, window: int) -> None:
+    def activate(self, window: int) -> int:
         """Ask the window manager to raise a window and to give it the focus, and wait until its process has that.
 
+        Returns:
+            The window that has got it: for example the modal dialog of the one that was meant.
+
         Raises:
-            ToolError: If it does not get it.
+            ToolError: If no window of its process gets it.
         """
         with self._asking():
             pid = self._pid(window)
             if self._active_window() == window:
-                return
+                return window
             data = (32, [_FROM_PAGER, X.CurrentTime, 0, 0, 0])
             message = event.ClientMessage(
                 window=self._object(window), client_type=self._atom("_NET_ACTIVE_WINDOW"), data=data
             )
             self.root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
             self.display.flush()
-        end = time.monotonic() + _FOCUS_SECONDS
-        while self.active() != pid:
-            if time.monotonic() > end:
+        begin = time.monotonic()
+        while (active := self.active())[0] != window:
+            waited = time.monotonic() - begin
+            if active[1] == pid and waited > _DIALOG_SECONDS:
+                break
+            if waited > _FOCUS_SECONDS:
                 msg = f"the window does not get the focus within {_FOCUS_SECONDS:g} s; another one keeps it"
                 raise ToolError(msg)
             time.sleep(_POLL_SECONDS)
+        return active[0]
 
     def close_window(self, window: int) -> None:
         """Ask a window to close, as the button in its frame does."""
@@ -162,13 +180,13 @@ class Screen:
             self.root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
             self.display.flush()
 
-    def process_at(self, x: int, y: int) -> int:
-        """Give the process whose window is uppermost at a point of the screen; 0 if there is none."""
+    def window_at(self, x: int, y: int) -> XWindow | None:
+        """Give the uppermost window at a point of the screen."""
         for window in reversed(self.windows()):
             box = window.box
             if box.x <= x < box.x + box.width and box.y <= y < box.y + box.height:
-                return window.pid
-        return 0
+                return window
+        return None
 
     def picture(self, windows: Iterable[XWindow], area: Box) -> bytes:
         """Draw some windows as they look by themselves, whatever covers them, as a PNG.

@@ -83,10 +83,7 @@ class WidgetTools:
         hands = self._hands()
         start, end = hands.ready(process, control_id), hands.desk.node(process, to)
         points, before = (hands.middle(start), hands.middle(end)), hands.mark(process)
-        hands.focus(process, start)
-        with committing():
-            hands.must_show(process, *points)
-            hands.desk.pointer.drag(*points)
+        hands.at(process, lambda: hands.desk.pointer.drag(*points), (points[0], start), (points[1], end))
         return hands.changed(process, before)
 
     @tool(effect=Effect.IDEMPOTENT)
@@ -118,12 +115,12 @@ class WidgetTools:
         with committing():
             answer = program.ask([method(node.path, "EditableText", "SetTextContents", "s", text)])[0]
         if isinstance(answer, BusError) or not hands.until(is_set, 1.0):
-            hands.grab(process, node)
-            hands.keys(process, "ctrl+a")
+            window = hands.grab(process, node)
+            hands.keys(window, "ctrl+a")
             if text:
-                hands.type(process, text)
+                hands.type(window, text)
             else:
-                hands.keys(process, "Delete")
+                hands.keys(window, "Delete")
             if not hands.until(is_set, SHOWN_SECONDS):
                 msg = f"{node.role} {node.name!r} does not take the text, or changes it"
                 raise ToolError(msg)
@@ -195,8 +192,7 @@ class WidgetTools:
     ) -> Answer:
         """Choose an item of the menu bar by its path."""
         hands = self._hands()
-        tree = hands.desk.tree(process)
-        here = [node.path for node in tree.nodes if node.role == "menu bar"] if tree is not None else []
+        here = hands.menu_bars(process)
         if not here:
             msg = "the window has no menu bar"
             raise ToolError(msg)

@@ -4,6 +4,8 @@ import io
 
 import pytest
 from PIL import Image
+from Xlib import X
+from Xlib.protocol import event
 
 from callboard.actors.servers import Stage, ToolError
 from callboard.actors.servers.desktop import DesktopServer
@@ -135,11 +137,36 @@ def test_host_agents_see_the_screen_and_its_windows(start):
 
 def test_a_host_agent_brings_a_window_to_the_front(start):
     first, second = start("editor"), start("editor")
-    assert second.desk.screen.active() == second.pid
+    assert second.desk.screen.active()[1] == second.pid
     first.server.focus_window(first.target.id)
-    assert first.desk.screen.active() == first.pid
+    assert first.desk.screen.active()[1] == first.pid
     with pytest.raises(ToolError, match="there is no window 'nothing'"):
         first.server.focus_window("nothing")
+
+
+def test_a_minimized_window_is_shown_again_by_focus_keys_and_points(start):
+    window = start("editor")
+    screen = window.desk.screen
+    (client,) = screen.clients_of(window.pid)
+
+    def minimize():
+        iconic = event.ClientMessage(
+            window=screen._object(client), client_type=screen._atom("WM_CHANGE_STATE"), data=(32, [3, 0, 0, 0, 0])
+        )
+        screen.root.send_event(iconic, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
+        screen.display.flush()
+        assert window.desk.wait(lambda: "hidden" in window.look().window, 10)
+
+    minimize()
+    window.server.focus_window(window.target.id)
+    assert "hidden" not in window.look().window
+    minimize()
+    window.do("type_text", text="seen")
+    assert window.text() == "seen"
+    minimize()
+    with pytest.raises(ToolError, match="was minimized, and is shown now: look again"):
+        window.do("click_at", x=1, y=1)
+    assert "hidden" not in window.look().window
 
 
 def test_closing_ends_a_program_even_if_it_asks(start, monkeypatch):

@@ -78,7 +78,9 @@ def test_keys_that_there_are_not_are_told(editor, keys):
 def test_nothing_is_typed_while_another_window_has_the_focus(editor, start, monkeypatch):
     other = start("editor")
     hands = editor.server._acting()
-    monkeypatch.setattr(hands, "focus", lambda *_: None)
+    window = hands.focus(editor.pid)
+    hands.focus(other.pid)
+    monkeypatch.setattr(hands, "focus", lambda *_: window)
     with pytest.raises(ToolError, match="another window has taken the focus; 0 of 5 characters were typed"):
         editor.do("type_text", text="wrong")
     assert (editor.text(), other.text()) == ("", "")
@@ -90,9 +92,9 @@ def test_typing_stops_where_the_focus_is_lost(editor, start, monkeypatch):
 
     def stolen():
         calls.append(1)
-        return editor.pid if len(calls) <= 6 else other.pid
+        return (window, editor.pid) if len(calls) <= 6 else (0, other.pid)
 
-    editor.server._acting().focus(editor.pid)
+    window = editor.server._acting().focus(editor.pid)
     monkeypatch.setattr(screen, "active", stolen)
     with pytest.raises(ToolError, match=r"\d of 10 characters were typed") as told:
         editor.do("type_text", text="0123456789")
@@ -101,6 +103,51 @@ def test_typing_stops_where_the_focus_is_lost(editor, start, monkeypatch):
     assert editor.desk.wait(lambda: len(editor.text()) == typed, 5)
     assert editor.text() == "0123456789"[:typed]
     assert other.text() == ""
+
+
+@pytest.fixture
+def windows(start):
+    """Give one process with two windows: the text fields of both, the second one in front."""
+    process = start("editor")
+    assert process.do("press_keys", keys="ctrl+shift+n")["changed"]
+
+    def fields():
+        found = sorted((each for each in process.look().controls if each.kind == "text"), key=lambda each: int(each.id))
+        return process, [each.detail["text"] for each in found], [each.id for each in found]
+
+    assert process.desk.wait(lambda: len(fields()[1]) == 2, 10)
+    return fields
+
+
+def test_typing_stops_where_another_window_of_the_process_comes_up(windows, monkeypatch):
+    process, *_ = windows()
+    screen = process.desk.screen
+    first, second = screen.clients_of(process.pid)
+    press, pressed = process.desk.keyboard.press, []
+
+    def press_and_switch(symbols):
+        press(symbols)
+        pressed.append(symbols)
+        if len(pressed) == 4:
+            screen.activate(first)
+
+    monkeypatch.setattr(process.desk.keyboard, "press", press_and_switch)
+    with pytest.raises(ToolError, match=r"another window has taken the focus; 4 of 10 characters were typed"):
+        process.do("type_text", text="0123456789")
+    assert process.desk.has_taken_keys(process.pid, 10)
+    assert windows()[1] == ["", "0123"]
+    assert screen.active()[0] == first != second
+
+
+def test_a_menu_is_chosen_in_the_window_that_has_the_focus(windows):
+    process, *_ = windows()
+    process.do("type_text", text="second")
+    process.do("choose_menu", path=["Edit", "Select All"])
+    process.do("choose_menu", path=["Edit", "Delete Selection"])
+    assert process.desk.wait(lambda: windows()[1] == ["", ""], 5)
+    process.do("type_text", text="first", control_id=windows()[2][0])
+    assert process.do("choose_menu", path=["Edit", "Undo"])["changed"]
+    assert windows()[1] == ["", ""]
 
 
 def field(window):
@@ -127,8 +174,10 @@ def test_what_was_typed_before_a_crash_is_read(editor, there, found):
 
 def test_keys_on_their_way_at_a_crash_count_as_typed(editor):
     text = "0123456789" * 20
+    hands = editor.server._acting()
+    window = hands.focus(editor.pid)
     os.kill(editor.pid, signal.SIGSTOP)
-    editor.server._acting().type(editor.pid, text)
+    hands.type(window, text)
     os.kill(editor.pid, signal.SIGCONT)
     broken_off = intent(text, field=field(editor), at=0, length=0)
     assert editor.server.probe(editor.target, broken_off, (), "") is Probe.DONE
