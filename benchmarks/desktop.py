@@ -74,7 +74,8 @@ def measure(server: DesktopServer, name: str, rounds: int) -> str:
     application = next(target for target in server.targets() if target.id == name)
     window = server.start(application, {})
     desk = server._opened()  # noqa: SLF001 - for what walks beside it
-    program = desk.programs.by_process()[int(str(window.binds["process"]))]
+    program = desk.programs.of_process(int(str(window.binds["process"])))
+    assert program is not None  # noqa: S101 - for the type checker
     controls = len(server.observe(window, Look()).controls)
     figures = [
         median(lambda: server.observe(window, Look()), rounds),

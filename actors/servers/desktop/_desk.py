@@ -272,7 +272,7 @@ class Desk:
 
     def program(self, pid: int) -> Program | None:
         """Give a process as the accessibility bus knows it; None where it does not."""
-        return self.programs.by_process().get(pid)
+        return self.programs.of_process(pid)
 
     def tree(self, pid: int) -> Tree | None:
         """Take a snapshot of what a process shows; None where the accessibility bus does not know it."""

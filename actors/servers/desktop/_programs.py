@@ -26,23 +26,43 @@ _MODAL_SECONDS = 1.0
 class Program:
     """One program, as the accessibility bus shows it.
 
-    It is asked on a connection straight to it where it has one, which saves the way over the bus.
+    It is asked on a connection straight to it where it has one, which saves the way over the bus; else on a connection
+    to the bus of its own, so that one that does not answer keeps no other one waiting.
+
+    Args:
+        address: That of the accessibility bus.
+        pid: Its process.
+        name: Its name on the bus.
+        root: The path of the object that stands for it.
+
+    Raises:
+        BusError, BusClosedError: If it has ended, or does not tell who it is.
+        TimeoutError: If it does not answer.
     """
 
-    def __init__(self, bus: Connection, name: str, root: str = ROOT) -> None:
-        self._bus = bus
+    def __init__(self, address: str, pid: int, name: str, root: str = ROOT) -> None:
+        self._bus = Connection(address)
+        self.pid = pid
         self._name = name
         self.root = root
-        """The path of the object that stands for the program."""
-        self.pid: int = bus.call(BUS, Ask("/org/freedesktop/DBus", BUS, "GetConnectionUnixProcessID", "s", (name,)))[0]
-        """Its process."""
-        own, first, second = bus.calls(
-            name,
+        self._direct: Connection | None = None
+        self._acting: list[Connection] = []
+        try:
+            self._meet()
+        except BaseException:
+            self.close()
+            raise
+
+    def _meet(self) -> None:
+        own, first, second, private = self._bus.calls(
+            self._name,
             [
-                attribute(root, "Accessible", "Name"),
-                attribute(root, "Application", "ToolkitName"),
-                attribute(root, "Application", "Version"),
+                attribute(self.root, "Accessible", "Name"),
+                attribute(self.root, "Application", "ToolkitName"),
+                attribute(self.root, "Application", "Version"),
+                method(self.root, "Application", "GetApplicationBusAddress"),
             ],
+            timeout=ANSWER_SECONDS,
         )
         self.name = str(value(own) or "")
         """Its own name for itself: ``soffice``."""
@@ -52,12 +72,10 @@ class Program:
         """True for LibreOffice, which draws its windows itself, into those of a toolkit."""
         self.relative = self.toolkit.lower().startswith("gtk 4")
         """True if it tells places within its windows alone."""
-        self._address = self._private_address()
-        self._direct: Connection | None = None
+        self._address = "" if isinstance(private, BusError) or not private else str(private[0])
         if self._address:
             with contextlib.suppress(BusClosedError):
                 self._direct = Connection(self._address, hello=False)
-        self._acting: list[Connection] = []
 
     def ask(self, asks: Sequence[Ask]) -> list[Answer | BusError]:
         """Ask many things at once.
@@ -72,8 +90,7 @@ class Program:
         except BusClosedError as error:
             raise ToolError(self._gone()) from error
         except TimeoutError as error:
-            msg = f"the program does not answer (process {self.pid}): it is stopped, or busy"
-            raise ToolError(msg) from error
+            raise ToolError(_silent(self.pid)) from error
 
     def one(self, ask: Ask) -> Answer:
         """Ask one thing.
@@ -124,14 +141,10 @@ class Program:
 
     def close(self) -> None:
         """Close the connections to it."""
-        for connection in (self._direct, *self._acting):
+        for connection in (self._bus, self._direct, *self._acting):
             if connection is not None:
                 connection.close()
         self._acting.clear()
-
-    def _private_address(self) -> str:
-        answer = self._bus.calls(self._name, [method(self.root, "Application", "GetApplicationBusAddress")])[0]
-        return "" if isinstance(answer, BusError) or not answer else str(answer[0])
 
     def _release(self) -> None:
         """Close the connections of earlier actions but the last few: their dialogs are closed, or will not be."""
@@ -163,29 +176,55 @@ class Programs:
         self.address = str(address[0])
         """The address of the accessibility bus."""
         self._bus = Connection(self.address)
+        self._pids: dict[tuple[str, str], int] = {}
         self._known: dict[tuple[str, str], Program] = {}
         self._lock = threading.Lock()
 
-    def by_process(self) -> dict[int, Program]:
-        """Give the programs that are there now, by their processes.
+    def of_process(self, pid: int) -> Program | None:
+        """Give the program of a process; None if it is not on the bus.
 
         Raises:
-            ToolError: If the accessibility bus is gone.
+            ToolError: If the accessibility bus is gone, or the program does not answer.
         """
+        key = next((key for key, its in reversed(self._there().items()) if its == pid), None)
+        if key is None:
+            return None
+        with self._lock:
+            known = self._known.get(key)
+        return known or self._meet(pid, key)
+
+    def _meet(self, pid: int, key: tuple[str, str]) -> Program | None:
+        try:
+            program = Program(self.address, pid, *key)
+        except TimeoutError as error:
+            raise ToolError(_silent(pid)) from error
+        except (BusError, BusClosedError):  # it ended meanwhile, or starts
+            return None
+        with self._lock:
+            if self._known.setdefault(key, program) is not program:  # another thread was faster
+                program.close()
+            return self._known[key]
+
+    def _there(self) -> dict[tuple[str, str], int]:
+        """Give the processes of the programs that are there now. The bus tells them, also of programs that are busy."""
         with self._lock:
             try:
                 answer = self._bus.call(_REGISTRY, method(ROOT, "Accessible", "GetChildren"), timeout=ANSWER_SECONDS)
+                there = [(name, root) for name, root in answer[0]]
+                new = [key for key in there if key not in self._pids]
+                asks = [
+                    Ask("/org/freedesktop/DBus", BUS, "GetConnectionUnixProcessID", "s", (name,)) for name, _ in new
+                ]
+                pids = self._bus.calls(BUS, asks, timeout=ANSWER_SECONDS)
             except (BusClosedError, BusError, TimeoutError) as error:
                 msg = f"the desktop's accessibility bus does not answer: {error}"
                 raise ToolError(msg) from error
-            there = [(name, root) for name, root in answer[0]]
-            for key in set(self._known) - set(there):
+            told = {key: found[0] for key, found in zip(new, pids, strict=True) if not isinstance(found, BusError)}
+            known = {**self._pids, **told}
+            self._pids = {key: known[key] for key in there if key in known}
+            for key in self._known.keys() - self._pids.keys():
                 self._known.pop(key).close()
-            for key in there:
-                if key not in self._known:
-                    with contextlib.suppress(BusError, BusClosedError, TimeoutError):  # it ended meanwhile, or starts
-                        self._known[key] = Program(self._bus, *key)
-            return {program.pid: program for program in self._known.values()}
+            return self._pids
 
     def close(self) -> None:
         """Close all connections."""
@@ -194,3 +233,7 @@ class Programs:
                 program.close()
             self._known.clear()
             self._bus.close()
+
+
+def _silent(pid: int) -> str:
+    return f"the program does not answer (process {pid}): it is stopped, or busy"

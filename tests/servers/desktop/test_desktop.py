@@ -194,7 +194,7 @@ def test_rules_know_the_application_of_a_call(start):
 
 def test_a_silent_program_is_seen_by_its_picture_alone(server, start, monkeypatch):
     window = start("editor")
-    monkeypatch.setattr(window.desk.programs, "by_process", dict)
+    monkeypatch.setattr(window.desk.programs, "of_process", lambda _: None)
     seen = window.look(picture=True)
     assert seen.controls == ()
     assert "only its picture shows it" in seen.notes[0]
