@@ -33,6 +33,7 @@ READY_SECONDS = 5.0
 """The wait for a control that does not react to input yet."""
 SHOWN_SECONDS = 2.0
 """The wait for the effect of an action."""
+_MOST_CHILDREN = 100_000
 CHANGED_SECONDS = 1.0
 """The wait for any change at all."""
 
@@ -91,8 +92,16 @@ class Hands:
         return self.has(pid, path, State.SENSITIVE, State.ENABLED)
 
     def children(self, pid: int, path: str) -> list[tuple[str, str]]:
-        """Give the objects in one, with their names."""
+        """Give the objects in one, with their names.
+
+        Raises:
+            ToolError: If there are too many: a program that lists two thousand million cells never answers again.
+        """
         program = self.program(pid)
+        count = value(program.ask([attribute(path, "Accessible", "ChildCount")])[0])
+        if isinstance(count, int) and not 0 <= count <= _MOST_CHILDREN:
+            msg = "there are too many entries to list: use read_table, select_cells, or the id of one in sight"
+            raise ToolError(msg)
         answer = program.ask([method(path, "Accessible", "GetChildren")])[0]
         paths = [] if isinstance(answer, BusError) else [str(child) for _, child in answer[0]]
         names = program.ask([attribute(each, "Accessible", "Name") for each in paths])

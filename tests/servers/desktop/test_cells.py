@@ -52,6 +52,13 @@ def test_cells_are_selected(sheet):
         sheet.do("select_cells", "Sheet Sheet1", cells="C3:A1")
 
 
+@pytest.mark.parametrize(("name", "kind"), [("Sheet Sheet1", "table"), ("", "document spreadsheet")])
+def test_the_cells_of_a_sheet_are_never_listed(sheet, name, kind):
+    control = next(each for each in sheet.look().controls if each.kind == kind and each.name.startswith(name))
+    with pytest.raises(ToolError, match="too many entries to list: use read_table, select_cells"):
+        sheet.do("select", control, item="B2")
+
+
 def test_more_cells_than_a_call_may_have_are_refused(sheet):
     with pytest.raises(ToolError, match="6000 cells are too many for one call"):
         sheet.do("write_cells", "Sheet Sheet1", cell="A1", rows=[[1] * 60] * 100)
