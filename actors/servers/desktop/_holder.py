@@ -13,6 +13,7 @@ import errno
 import json
 import os
 import pwd
+import re
 import secrets
 import select
 import shutil
@@ -25,6 +26,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.sax import saxutils
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +39,14 @@ _POLITE_SECONDS = 1.0
 _KILLED_SECONDS = 10.0
 """The time limit for killed ones: one that runs as another user can't be killed."""
 _START_SECONDS = 20.0
+_OFFICE = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry">
+<item oor:path="/org.openoffice.Office.Paths/Variables">
+<prop oor:name="Work" oor:op="fuse"><value>{}</value></prop>
+</item>
+</oor:items>
+"""
+"""LibreOffice's settings: where it offers to save documents."""
 _LIBC = ctypes.CDLL(None)
 _COOKIE = b"MIT-MAGIC-COOKIE-1"
 
@@ -147,6 +157,7 @@ class Holder:
         if shutil.which(command[0]) is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         home = tempfile.mkdtemp(dir=self._runtime / "home")
+        _save_in(Path(self._folder).absolute(), Path(home))
         return self._run(["dbus-run-session", "--", *command], {**environment, "HOME": home})
 
     def _run(
@@ -256,6 +267,23 @@ def _environment(runtime: Path) -> dict[str, str]:
         "QT_QPA_PLATFORM": "xcb",
         "SAL_USE_VCLPLUGIN": "gtk3",
     }
+
+
+def _save_in(folder: Path, home: Path) -> None:
+    """Have programs offer a folder for documents: what they save in their own home ends with the desktop.
+
+    Source: xdg-user-dirs, in which a backslash stands before what a shell would read; LibreOffice has settings of its
+    own.
+    """
+    quoted = re.sub(r'([\\"$`])', r"\\\1", str(folder))
+    dirs = "".join(f'XDG_{name}_DIR="{quoted}"\n' for name in ("DOCUMENTS", "DOWNLOAD", "DESKTOP"))
+    for path, text in {
+        "user-dirs.dirs": dirs,
+        "libreoffice/4/user/registrymodifications.xcu": _OFFICE.format(saxutils.escape(folder.as_uri())),
+    }.items():
+        file = home / ".config" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
 
 
 def _admit(number: str, cookie: bytes) -> None:

@@ -5,9 +5,11 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -67,8 +69,8 @@ def opened(tmp_path):
     """Open private desktops, and end them after the test."""
     sessions = []
 
-    def opened(record="session.json", grace=60.0):
-        sessions.append(Session(tmp_path / record, grace=grace, size="640x480", folder=tmp_path))
+    def opened(record="session.json", grace=60.0, folder=tmp_path):
+        sessions.append(Session(tmp_path / record, grace=grace, size="640x480", folder=folder))
         return sessions[-1]
 
     yield opened
@@ -226,6 +228,21 @@ def test_nothing_listens_on_the_network(opened):
                 held |= {str(fd.readlink()) for fd in (each / "fd").iterdir()}
     assert any("socket" in name for name in held)
     assert not held & ports
+
+
+def test_programs_offer_the_folder_for_what_they_save(opened, tmp_path):
+    folder = tmp_path / 'a "folder" & $more'
+    folder.mkdir()
+    session = opened(folder=folder)
+    environment = environment_of(session.start(["sleep", "3600"], {}))
+    home = Path(environment["HOME"])
+    dirs = home / ".config" / "user-dirs.dirs"
+    read = f'. {dirs}; printf "%s|" "$XDG_DOCUMENTS_DIR" "$XDG_DOWNLOAD_DIR" "$XDG_DESKTOP_DIR"'
+    assert (
+        subprocess.run(["/bin/sh", "-c", read], capture_output=True, text=True, check=True).stdout == f"{folder}|" * 3
+    )
+    (office,) = home.glob(".config/libreoffice/**/*.xcu")
+    assert ET.parse(office).find(".//value").text == folder.as_uri()  # noqa: S314 - our own
 
 
 def test_programs_get_nothing_of_this_programs_environment(opened, tmp_path, monkeypatch):
