@@ -20,7 +20,7 @@ from callboard.actors.servers.desktop._hands import (
     Modifiers,
     Process,
 )
-from callboard.actors.servers.desktop._tree import State
+from callboard.actors.servers.desktop._tree import VALUES, State
 from callboard.messages import Effect
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from callboard.actors.servers.desktop._tree import Node
 
 _EXPANDS = ("expand or contract", "expand", "collapse", "toggle", "activate", "press", "click")
+_FIELDS = frozenset({"text", "entry", "password text", "text box", "search box", "editbar", "combo box"}) | VALUES
+"""The roles whose text is all that ctrl+a selects in them."""
 _WHEEL = {"up": "up", "down": "down", "left": "back", "right": "forth"}
 
 
@@ -115,6 +117,9 @@ class WidgetTools:
         with committing():
             answer = program.ask([method(node.path, "EditableText", "SetTextContents", "s", text)])[0]
         if isinstance(answer, BusError) or not hands.until(is_set, 1.0):
+            if node.role not in _FIELDS:  # there ctrl+a selects all of a document or a sheet
+                msg = f"{node.role} {node.name!r} is no field: type_text types into it, write_cells writes into a sheet"
+                raise ToolError(msg)
             window = hands.grab(process, node)
             hands.keys(window, "ctrl+a")
             if text:

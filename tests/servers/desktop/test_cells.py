@@ -59,6 +59,13 @@ def test_the_cells_of_a_sheet_are_never_listed(sheet, name, kind):
         sheet.do("select", control, item="B2")
 
 
+def test_set_text_does_not_touch_a_whole_sheet(sheet):
+    sheet.do("write_cells", "Sheet Sheet1", cell="A1", rows=[["Region"]])
+    with pytest.raises(ToolError, match=r"is no field: .*, write_cells writes into a sheet"):
+        sheet.do("set_text", "Sheet Sheet1", text="")
+    assert shown(sheet, 1, 1) == [["Region"]]
+
+
 def test_more_cells_than_a_call_may_have_are_refused(sheet):
     with pytest.raises(ToolError, match="6000 cells are too many for one call"):
         sheet.do("write_cells", "Sheet Sheet1", cell="A1", rows=[[1] * 60] * 100)
