@@ -11,12 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from callboard.actors.servers._server import ToolError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _ENTRY = "Desktop Entry"
 _FILE_CODES = re.compile("%[fFuU]")
 _CODES = re.compile("%[a-zA-Z]")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_SCHEMES = frozenset({"file", "http", "https", "mailto"})
+"""The addresses that applications may be given. LibreOffice runs ``macro:`` without a question."""
 _OFFICE = {"libreoffice", "soffice", "lowriter", "localc", "loimpress", "lodraw", "lomath", "lobase"}
 
 
@@ -32,7 +37,22 @@ class Application:
     """True if it opens a file or an address that is given to it."""
 
     def started_with(self, what: str) -> list[str]:
-        """Give the command that starts it, and opens a file or an address; empty for none."""
+        """Give the command that starts it, and opens a file or an address; empty for none.
+
+        What begins with a hyphen is a file of the folder: it is no option of the program.
+
+        Raises:
+            ToolError: If it is an address of a kind that may be run as a program: ``macro:``, ``javascript:``.
+        """
+        scheme = _SCHEME.match(what)
+        if scheme is not None and scheme[1].lower() not in _SCHEMES:
+            msg = (
+                f"{scheme[1]}: is no kind of address that can be opened; there are: {', '.join(sorted(_SCHEMES))}. "
+                "A file with a colon in its name is written as ./name"
+            )
+            raise ToolError(msg)
+        if what.startswith("-"):
+            what = f"./{what}"
         office = ("--norestore", "--nologo", "--nofirststartwizard") if Path(self.command[0]).name in _OFFICE else ()
         return [*self.command, *office, *([what] if what else [])]
 

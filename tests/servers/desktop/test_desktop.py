@@ -9,7 +9,7 @@ from Xlib.protocol import event
 
 from callboard.actors.servers import Stage, ToolError
 from callboard.actors.servers.desktop import DesktopServer
-from callboard.actors.servers.desktop._applications import installed
+from callboard.actors.servers.desktop._applications import Application, installed
 from callboard.messages import Look, LookBudget, TargetKind
 
 
@@ -201,6 +201,29 @@ def test_a_silent_program_is_seen_by_its_picture_alone(server, start, monkeypatc
     assert seen.picture is not None
     with pytest.raises(ToolError, match="only an operator"):
         window.do("type_text", text="x", control_id="1")
+
+
+@pytest.mark.parametrize(
+    ("what", "given"),
+    [
+        ("--gpu-launcher=sh", "./--gpu-launcher=sh"),
+        ("-x.txt", "./-x.txt"),
+        ("a-b.txt", "a-b.txt"),
+        ("/a:b.txt", "/a:b.txt"),
+        ("HTTPS://example.org/", "HTTPS://example.org/"),
+        ("file:///a.txt", "file:///a.txt"),
+    ],
+)
+def test_what_is_opened_is_no_option(what, given):
+    assert Application("editor", "Editor", ("mousepad",), opens=True).started_with(what) == ["mousepad", given]
+
+
+@pytest.mark.parametrize("what", ["macro:///Tools.Misc.Main", "vnd.sun.star.script:a", "JavaScript:alert(1)"])
+def test_an_address_that_runs_something_is_not_opened(what):
+    with pytest.raises(
+        ToolError, match="is no kind of address that can be opened; there are: file, http, https, mailto"
+    ):
+        Application("office", "Office", ("soffice",), opens=True).started_with(what)
 
 
 def test_installed_applications_are_offered_if_they_are_wanted(tmp_path):
