@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from Xlib import X, Xatom, display
+from Xlib.ext import res
 from Xlib.protocol import event, request
 
 from callboard.actors.servers._server import ToolError
@@ -47,7 +48,8 @@ class Clipboard:
         self._selection = self._atom("CLIPBOARD")
         self._property = self._atom("CALLBOARD_CLIPBOARD")
         self._content: dict[int, bytes] = {}
-        self._served = threading.Event()
+        self._served: set[int] = set()
+        """The processes that have asked for what was offered last."""
         self._notified: Any = None
         self._borrowed = threading.Lock()
         self._jobs = queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]()
@@ -69,7 +71,7 @@ class Clipboard:
         """Give back at the end what was in the clipboard at the beginning.
 
         Raises:
-            ToolError: If it is too large for that; nothing has happened then.
+            ToolError: If it is too large for that, or its owner does not answer; nothing has happened then.
         """
         with self._borrowed:
             before = self._on_thread(self._everything)
@@ -94,9 +96,9 @@ class Clipboard:
         """Take out what is in the clipboard."""
         self._on_thread(lambda: self._own({}))
 
-    def was_taken(self) -> bool:
-        """Wait until a program has asked for what was offered; False if none does."""
-        return self._served.wait(_ANSWER_SECONDS)
+    def was_taken_by(self, pid: int) -> bool:
+        """Return whether a process has asked for what was offered; a clipboard manager does so, too."""
+        return pid in self._served
 
     def is_empty(self) -> bool:
         """Return whether no program has put something into the clipboard."""
@@ -143,7 +145,7 @@ class Clipboard:
         """Ask the owner for one form of the content; None if it has none.
 
         Raises:
-            ToolError: If it is larger than what could be given back.
+            ToolError: If it is larger than what could be given back, or its owner does not answer.
         """
         self._notified = None
         self._window.convert_selection(self._selection, self._atom(form), self._property, X.CurrentTime)
@@ -152,7 +154,10 @@ class Clipboard:
         while self._notified is None and time.monotonic() < end:
             self._handle_events()
             select.select([self._display.fileno()], [], [], _POLL_SECONDS)
-        if self._notified is None or not self._notified.property:
+        if self._notified is None:
+            msg = "the program that has filled the clipboard does not answer: what is in it could not be given back"
+            raise ToolError(msg)
+        if not self._notified.property:
             return None
         got = self._window.get_full_property(self._property, X.AnyPropertyType)
         self._window.delete_property(self._property)
@@ -166,7 +171,7 @@ class Clipboard:
 
     def _own(self, content: Mapping[str, bytes]) -> None:
         """Own the clipboard with some forms of a content; without any, leave it without an owner."""
-        self._served.clear()
+        self._served = set()
         self._content = {self._atom(name): data for name, data in content.items()}
         self._window.set_selection_owner(self._selection, X.CurrentTime)
         if not content:  # only an owner may do that
@@ -201,7 +206,8 @@ class Clipboard:
         asked.requestor.send_event(told)
         self._display.flush()
         if place and asked.target in self._content:
-            self._served.set()
+            asker = self._display.res_query_client_ids([{"client": asked.requestor.id, "mask": res.LocalClientPIDMask}])
+            self._served |= {int(each.value[0]) for each in asker.ids if each.value}
 
     def _atom(self, name: str) -> int:
         return int(self._display.intern_atom(name))

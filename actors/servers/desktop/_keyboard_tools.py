@@ -95,7 +95,7 @@ class KeyboardTools:
         with clipboard.borrowed():
             clipboard.offer(text)
             hands.keys(window, "ctrl+v")
-            if not clipboard.was_taken():
+            if not hands.until(lambda: clipboard.was_taken_by(process), SHOWN_SECONDS):
                 msg = "the program did not take the text from the clipboard"
                 raise ToolError(msg)
         return hands.changed(process, before)

@@ -3,12 +3,14 @@
 import json
 import os
 import signal
+import threading
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from callboard.actors.servers import ToolError
+from callboard.actors.servers.desktop._clipboard import Clipboard
 from callboard.messages import Intent, Probe
 
 TYPED = st.text(st.characters(codec="utf-8", exclude_categories=["C", "M", "Z"]), min_size=1, max_size=30)
@@ -215,6 +217,43 @@ def test_copy_and_paste_leave_the_clipboard_as_it_was(editor, start):
     person.do("press_keys", keys="ctrl+End")
     person.do("press_keys", keys="ctrl+v")
     assert person.text() == "of a personof a person"
+
+
+def test_a_paste_waits_for_its_program_and_not_for_a_clipboard_manager(editor, monkeypatch):
+    clipboard, keys = editor.desk.clipboard, editor.server._acting().keys
+    manager = Clipboard(editor.desk.screen.display.get_display_name())
+    seen = []
+
+    def slowly(window, combination):
+        os.kill(editor.pid, signal.SIGSTOP)
+        keys(window, combination)
+        seen.append(manager.text())
+        threading.Timer(0.3, os.kill, (editor.pid, signal.SIGCONT)).start()
+
+    monkeypatch.setattr(editor.server._acting(), "keys", slowly)
+    try:
+        clipboard.offer("of a person")
+        editor.do("paste", text="pasted")
+        assert (seen, clipboard.text()) == (["pasted"], "of a person")
+    finally:
+        manager.close()
+    assert editor.desk.has_taken_keys(editor.pid, 10)
+    assert editor.text() == "pasted"
+
+
+def test_nothing_is_pasted_over_what_can_not_be_given_back(editor, start, monkeypatch):
+    monkeypatch.setattr("callboard.actors.servers.desktop._clipboard._ANSWER_SECONDS", 0.2)
+    person = start("editor")
+    person.do("type_text", text="of a person")
+    person.do("press_keys", keys="ctrl+a")
+    person.do("press_keys", keys="ctrl+c")
+    os.kill(person.pid, signal.SIGSTOP)
+    with pytest.raises(ToolError, match="does not answer: what is in it could not be given back"):
+        editor.do("paste", text="x")
+    os.kill(person.pid, signal.SIGCONT)
+    assert person.desk.has_taken_keys(person.pid, 10)
+    monkeypatch.undo()
+    assert (editor.text(), editor.desk.clipboard.text()) == ("", "of a person")
 
 
 def test_a_copy_of_nothing_is_told(editor):
