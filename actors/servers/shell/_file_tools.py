@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 LINUX = (AgentKind.LINUX,)
 _LINES = 2_000
 _ENTRIES = 1_000
+_MATCHES = 200
+"""The number of lines that a search shows; all are counted."""
 
 ShellName = Annotated[str, Field(description="The shell.")]
 PathName = Annotated[str, Field(min_length=1, description="From where the shell is, or absolute.")]
@@ -118,11 +121,16 @@ class FileTools:
         names: Annotated[str, Field(description="The names of the files that are searched, such as *.py.")] = "*",
         ignore_case: bool = False,
     ) -> Answer:
-        """Find lines that contain a text, in a folder and all below it."""
+        """Find and count lines that contain a text, in a folder and all below it, and in each file."""
         here = self._shell(shell)
-        lines = here.files.search(here.inside(path), text, names, ignore_case=ignore_case)
-        found = [match._asdict() for match in itertools.islice(lines, _ENTRIES + 1)]
-        return {"matches": found[:_ENTRIES], **({"more": True} if len(found) > _ENTRIES else {})}
+        counts: Counter[str] = Counter()
+        shown: list[dict[str, Any]] = []
+        for match in here.files.search(here.inside(path), text, names, ignore_case=ignore_case):
+            counts[match.file] += 1
+            if len(shown) < _MATCHES:
+                shown.append(match._asdict())
+        answer: Answer = {"lines": counts.total(), "files": dict(counts.most_common(_ENTRIES)), "matches": shown}
+        return {**answer, **({"more": True} if counts.total() > len(shown) else {})}
 
 
 def _text_of(data: bytes, path: str) -> str:

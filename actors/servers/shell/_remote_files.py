@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.servers.shell._ssh import Link
 
-_FOUND_BYTES = 1_000_000
+_FOUND_BYTES = 5_000_000
 """The most bytes that a search gives."""
 
 
@@ -59,17 +59,29 @@ class RemoteFiles(Files):
         return sorted(shown), int(more or 0)
 
     def find(self, path: Path, pattern: str) -> Iterator[str]:
-        found = _text(self._link.run("find", _name(path), pattern, str(_FOUND_BYTES)))
-        yield from sorted(each.removeprefix("./") for each in found.split("\0")[:-1])
+        found = self._found("find", _name(path), pattern)
+        yield from sorted(_text(each).removeprefix("./") for each in found.split(b"\0")[:-1])
 
     def search(self, path: Path, text: str, names: str, *, ignore_case: bool) -> Iterator[Match]:
         option = "-i" if ignore_case else ""
-        for line in self._link.run("search", _name(path), text, names, option, str(_FOUND_BYTES)).split(b"\n"):
+        for line in self._found("search", _name(path), text, names, option).split(b"\n"):
             file, _, rest = line.partition(b"\0")
             number, _, found = rest.partition(b":")
             if number.isdigit():
                 name = _text(file).removeprefix("./") if file.startswith(b"./") else path.name
                 yield Match(name, int(number), _text(found)[:LONGEST_LINE])
+
+    def _found(self, *words: str) -> bytes:
+        """Give what an operation finds.
+
+        Raises:
+            ToolError: If that is too much.
+        """
+        found = self._link.run(*words, str(_FOUND_BYTES))
+        if len(found) == _FOUND_BYTES:
+            msg = f"more than {_FOUND_BYTES:,} bytes are found: look in a smaller folder, or for less"
+            raise ToolError(msg)
+        return found
 
     def _kind(self, path: Path) -> str:
         return _text(self._link.run("kind", _name(path))).strip()

@@ -48,9 +48,10 @@ def test_files_are_found_by_name_and_by_what_is_in_them(box):
     (box.work / "logs" / "b.log").write_text("error: net\n", encoding="utf-8")
     (box.work / "logs" / "data.bin").write_bytes(b"\0ERROR")
     assert box.do("find", pattern="*.log") == {"paths": ["logs/a.log", "logs/b.log"]}
-    assert box.do("search", text="ERROR") == {"matches": [{"file": "logs/a.log", "line": 2, "text": "ERROR: disk"}]}
+    match = {"file": "logs/a.log", "line": 2, "text": "ERROR: disk"}
+    assert box.do("search", text="ERROR") == {"lines": 1, "files": {"logs/a.log": 1}, "matches": [match]}
     found = box.do("search", text="error", ignore_case=True, path="logs", names="b*")
-    assert found == {"matches": [{"file": "b.log", "line": 1, "text": "error: net"}]}
+    assert found["matches"] == [{"file": "b.log", "line": 1, "text": "error: net"}]
 
 
 @pytest.mark.parametrize(
@@ -107,3 +108,18 @@ def test_a_write_that_a_crash_broke_off_is_looked_at(box, there, found):
     note = Foreseen(call_id="1", path=str(path), before=mark(b"old"), after=mark(b"new"))
     assert box.server.probe(box.target, broken_off, (note,), "") is found
     assert box.server.probe(box.target, broken_off, (), "") is Probe.NOT_DONE
+
+
+def test_a_search_counts_more_lines_than_it_shows(box, monkeypatch):
+    monkeypatch.setattr("callboard.actors.servers.shell._file_tools._MATCHES", 2)
+    for name, count in (("a", 1), ("b", 3)):
+        (box.work / name).write_text("ERROR\n" * count + "fine\n", encoding="utf-8")
+    found = box.do("search", text="ERROR")
+    assert (found["lines"], found["files"], len(found["matches"]), found["more"]) == (4, {"b": 3, "a": 1}, 2, True)
+
+
+def test_too_much_that_is_found_is_told(remote, monkeypatch):
+    monkeypatch.setattr("callboard.actors.servers.shell._remote_files._FOUND_BYTES", 10)
+    (remote.work / "a_long_name").touch()
+    with pytest.raises(ToolError, match="more than 10 bytes are found: look in a smaller folder"):
+        remote.do("find", pattern="*")
