@@ -5,6 +5,7 @@ import contextlib
 from callboard.actors.models import FunctionModel, ScriptedModel
 from callboard.actors.replay import Replay
 from callboard.actors.runtime import VirtualClock
+from callboard.testing._adb_device import AdbDevice
 from callboard.testing._faults import Faults, disk_full, kill_process
 from callboard.testing._memory import MemoryServer
 from callboard.testing._replays import assert_replays
@@ -15,6 +16,7 @@ with contextlib.suppress(ImportError):  # all else here works without pytest
     from callboard.testing._replays import replayed
 
 __all__ = [
+    "AdbDevice",
     "Faults",
     "FunctionModel",
     "MemoryServer",

@@ -1,0 +1,179 @@
+"""The device's side of adb: what a real adb server connects to over TCP, with any commands behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    Run = Callable[[str, bytes], Awaitable[tuple[int, bytes, bytes]]]
+    """Runs a command with what it reads, and gives its exit code and both outputs."""
+
+_HEAD = struct.Struct("<6I")
+_CONNECT, _OPEN, _OKAY, _CLOSE, _WRITE, _AUTH = (
+    int.from_bytes(name, "little") for name in (b"CNXN", b"OPEN", b"OKAY", b"CLSE", b"WRTE", b"AUTH")
+)
+_VERSION = 0x01000001
+"""The first version whose messages need no checksum."""
+_MOST = 256 * 1024
+_CHUNK = 32 * 1024
+_TOKEN, _SIGNATURE = 1, 2
+_STDIN, _STDOUT, _STDERR, _EXIT, _CLOSE_STDIN = range(5)
+
+
+class AdbDevice:
+    """A device that an adb server connects to, on loopback.
+
+    Args:
+        run: Runs a command of the device's shell.
+        model: The model that the device tells.
+    """
+
+    def __init__(self, run: Run, model: str = "Stand-in") -> None:
+        self._run = run
+        self._model = model
+        self._server: asyncio.Server | None = None
+        self._links: dict[_Link, asyncio.Task[None] | None] = {}
+        self.port = 0
+        self.authorized = True
+        """False for a device on which nobody has allowed this machine yet."""
+
+    @property
+    def serial(self) -> str:
+        """The serial under which an adb server lists it, and the address to connect to."""
+        return f"127.0.0.1:{self.port}"
+
+    async def start(self) -> None:
+        """Begin to take connections; again on the same port."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Cut all connections, and take none any more, as a device does whose cable is pulled."""
+        if self._server is not None:
+            self._server.close()
+            await self._server.wait_closed()
+            self._server = None
+            links = dict(self._links)
+            for link in links:
+                link.cut()
+            await asyncio.gather(*filter(None, links.values()), return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        link = _Link(reader, writer, self._run, f"device::ro.product.model={self._model};features=shell_v2,cmd")
+        self._links[link] = asyncio.current_task()
+        try:
+            await link.serve(authorized=self.authorized)
+        finally:
+            del self._links[link]
+
+
+class _Stream:
+    """One service that the other side has opened."""
+
+    def __init__(self, link: _Link, mine: int, theirs: int) -> None:
+        self._link = link
+        self.mine = mine
+        self.theirs = theirs
+        self.arrived: asyncio.Queue[bytes] = asyncio.Queue()
+        self.taken = asyncio.Event()
+        self._rest = b""
+
+    async def read(self, size: int) -> bytes:
+        """Read so many bytes."""
+        while len(self._rest) < size:
+            self._rest += await self.arrived.get()
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data
+
+    async def write(self, data: bytes) -> None:
+        """Write; each message waits until the one before was taken."""
+        for start in range(0, len(data), _CHUNK):
+            self.taken.clear()
+            self._link.send(_WRITE, self.mine, self.theirs, data[start : start + _CHUNK])
+            await self.taken.wait()
+
+
+class _Link:
+    """A connection of an adb server."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, run: Run, banner: str) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._run = run
+        self._banner = banner.encode()
+        self._streams: dict[int, _Stream] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._running: set[asyncio.Task[None]] = set()
+        self._ids = itertools.count(1)
+
+    def send(self, what: int, first: int, second: int, data: bytes = b"") -> None:
+        """Send a message."""
+        self._writer.write(_HEAD.pack(what, first, second, len(data), 0, what ^ 0xFFFFFFFF) + data)
+
+    def cut(self) -> None:
+        """Break the connection off."""
+        self._writer.transport.abort()
+
+    async def serve(self, *, authorized: bool) -> None:
+        """Serve the connection to its end."""
+        try:
+            while True:
+                what, first, second, size, _, _ = _HEAD.unpack(await self._reader.readexactly(_HEAD.size))
+                data = await self._reader.readexactly(size)
+                if what == _CONNECT and authorized:
+                    self.send(_CONNECT, _VERSION, _MOST, self._banner)
+                elif what == _CONNECT or (what == _AUTH and first == _SIGNATURE):
+                    self.send(_AUTH, _TOKEN, 0, bytes(20))  # none of the keys is known; a person would be asked
+                else:
+                    self._take(what, first, second, data)
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
+            self._writer.close()
+            with contextlib.suppress(OSError):
+                await self._writer.wait_closed()
+
+    def _take(self, what: int, first: int, second: int, data: bytes) -> None:
+        stream = self._streams.get(second)
+        if what == _OPEN:
+            self._open(first, data.rstrip(b"\0").decode(errors="replace"))
+        elif stream is not None and what == _OKAY:
+            stream.taken.set()
+        elif stream is not None and what == _WRITE:
+            stream.arrived.put_nowait(data)
+            self.send(_OKAY, second, first)
+        elif stream is not None and what == _CLOSE:
+            del self._streams[second]
+            self._tasks.pop(second).cancel()
+
+    def _open(self, theirs: int, service: str) -> None:
+        kind, _, command = service.partition(":")
+        if not kind.startswith("shell,v2"):
+            self.send(_CLOSE, 0, theirs)
+            return
+        stream = _Stream(self, next(self._ids), theirs)
+        self._streams[stream.mine] = stream
+        self.send(_OKAY, stream.mine, theirs)
+        task = self._tasks[stream.mine] = asyncio.ensure_future(self._shell(stream, command))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _shell(self, stream: _Stream, command: str) -> None:
+        """Speak the shell protocol: packets of a kind, a length, and bytes."""
+        given = b""
+        while (head := await stream.read(5))[0] == _STDIN:
+            given += await stream.read(int.from_bytes(head[1:], "little"))
+        code, out, err = await self._run(command, given)
+        for kind, data in ((_STDOUT, out), (_STDERR, err), (_EXIT, bytes([code]))):
+            if data:
+                await stream.write(bytes([kind]) + len(data).to_bytes(4, "little") + data)
+        self.send(_CLOSE, stream.mine, stream.theirs)
