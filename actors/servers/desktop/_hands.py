@@ -266,6 +266,7 @@ class Hands:
             nonlocal typed
             with committing():
                 self._must_have_focus(window)
+                self._must_type_plainly()
                 self.desk.keyboard.press([symbol])
             typed += 1
 
@@ -311,6 +312,15 @@ class Hands:
         if meant is not None and not found.popup and found.id != meant:
             msg = f"at ({x}, {y}) there is another window of the program, {found.title!r}; nothing was done"
             raise ToolError(msg)
+
+    def _must_type_plainly(self) -> None:
+        """Refuse keys that give other characters. On a private desktop, Caps Lock is switched off instead."""
+        locked = self.desk.keyboard.locked()
+        if locked and self.desk.session is not None:
+            self.desk.keyboard.unlock()
+            locked = self.desk.keyboard.locked()
+        if locked:
+            raise ToolError(locked)
 
     def _must_have_focus(self, window: int) -> None:
         if self.desk.screen.active()[0] != window:

@@ -47,6 +47,8 @@ _DRAG_SECONDS = 0.01
 _DOUBLE_SECONDS = 0.05
 _FIRST_BUTTON = 8
 """The bit of the first button in the state of the pointer."""
+_LAYOUT = 3 << 13
+"""The bits of the keyboard's layout in the state of the pointer, 0 for the first one."""
 _UNICODE = 0x01000000
 """Added to a code point beyond Latin 1, this gives the number of its key symbol."""
 _LATIN, _FUNCTIONS = 0xA0, 0xFD00
@@ -161,6 +163,18 @@ class Keyboard:
         mask = self._screen.root.query_pointer().mask
         held = {"Shift": X.ShiftMask, "Ctrl": X.ControlMask, "Alt": X.Mod1Mask, "Super": X.Mod4Mask}
         return next((name for name, bit in held.items() if mask & bit), "")
+
+    def locked(self) -> str:
+        """Say which lock has keys give other characters; empty if none is on."""
+        mask = self._screen.root.query_pointer().mask
+        if mask & X.LockMask:
+            return "Caps Lock is on"
+        return "another keyboard layout is in use" if mask & _LAYOUT else ""
+
+    def unlock(self) -> None:
+        """Switch Caps Lock off."""
+        if self._screen.root.query_pointer().mask & X.LockMask:
+            self.press([int(XK.string_to_keysym("Caps_Lock"))])
 
     def _that_fit(self, symbols: list[int]) -> list[int]:
         """Give as many symbols as there are keys for."""

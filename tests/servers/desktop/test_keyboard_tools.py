@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import threading
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -53,6 +54,30 @@ def test_more_foreign_characters_than_there_are_free_keys_are_typed(editor):
 def test_a_line_break_and_a_tab_are_keys(editor):
     editor.do("type_text", text="one\ttwo\nthree")
     assert editor.text() == "one\ttwo\nthree"
+
+
+def test_capitals_are_those_of_the_text_whatever_was_locked(editor):
+    editor.do("press_keys", keys="Caps_Lock")
+    editor.do("type_text", text="one Two é")
+    assert editor.text() == "one Two é"
+
+
+def test_nothing_is_typed_while_a_person_has_caps_lock_on(editor, monkeypatch):
+    monkeypatch.setattr(editor.desk, "session", None)
+    editor.do("press_keys", keys="Caps_Lock")
+    with pytest.raises(ToolError, match="Caps Lock is on; 0 of 3 characters were typed"):
+        editor.do("type_text", text="abc")
+    editor.do("press_keys", keys="Caps_Lock")
+    editor.do("type_text", text="abc")
+    assert editor.text() == "abc"
+
+
+def test_nothing_is_typed_in_another_layout(editor, monkeypatch):
+    monkeypatch.setattr(editor.desk.screen.root, "query_pointer", lambda: SimpleNamespace(mask=1 << 13))
+    with pytest.raises(ToolError, match="another keyboard layout is in use; 0 of 3 characters were typed"):
+        editor.do("type_text", text="abc")
+    monkeypatch.undo()
+    assert editor.text() == ""
 
 
 @pytest.mark.parametrize("text", ["\x07", "a\x00b", "\u200b"])
