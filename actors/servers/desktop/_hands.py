@@ -214,7 +214,8 @@ class Hands:
             self.act(pid, node.path, names)
 
         def by_pointer() -> None:
-            self.click(pid, self.middle(node), node=node)
+            now = self.desk.node(pid, self.desk.ids(pid).of(node.path))  # what was tried first may have moved it
+            self.click(pid, self.middle(now), node=now)
 
         for attempt in (by_itself, by_pointer) if names else (by_pointer,):
             if is_so():

@@ -162,7 +162,11 @@ class WidgetTools:
             return self._choose(process, node, item)
 
         def is_selected() -> bool:
-            return hands.has(process, node.path, State.SELECTED, State.CHECKED)
+            if hands.has(process, node.path, State.SELECTED, State.CHECKED):
+                return True
+            tree = hands.desk.tree(process)  # LibreOffice makes tabs anew that stand in two rows
+            like = [each for each in (tree.nodes if tree else ()) if (each.role, each.name) == (node.role, node.name)]
+            return all(each.path != node.path for each in like) and any(each.has(State.SELECTED) for each in like)
 
         if not is_selected() and node.parent is not None:
             _select(hands, process, node.parent.path, node.path)

@@ -85,6 +85,14 @@ def test_controls_of_libreoffice_are_where_they_are_drawn(sheet):
     assert name_box.y < sheet1.y
 
 
+def test_a_tab_of_the_row_behind_is_selected(sheet):
+    sheet.do("choose_menu", path=["Format", "Cells"])
+    assert sheet.do("select", sheet.control("Background", "page tab")) == {"selected": "Background"}
+    assert "selected" in sheet.control("Background", "page tab").states
+    sheet.do("press", "Cancel")
+    sheet.control("File")
+
+
 def test_parts_of_a_tree_are_opened_and_closed(sheet):
     sheet.do("choose_menu", path=["Tools", "Options"])
     assert sheet.do("expand", "LibreOffice Calc", open=True) == {"open": True}
