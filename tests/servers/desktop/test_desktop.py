@@ -44,10 +44,11 @@ def test_a_display_that_can_not_be_used_is_refused_with_the_reason(monkeypatch, 
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    server = DesktopServer("user", folder=tmp_path)
+    server, stage = DesktopServer("user", folder=tmp_path), Stage("desktop")
     with pytest.raises(ConnectionError, match=why):
-        server.open(Stage("desktop"))
+        server.open(stage)
     server.close()
+    stage.close()
 
 
 def test_applications_of_the_settings_can_be_started(server):
