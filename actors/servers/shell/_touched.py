@@ -1,0 +1,282 @@
+"""The files that a command touches, and the hazards that this brings."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.actors.servers.shell._words import UnclearError, Word
+from callboard.messages import Hazard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+STREAMS = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
+"""Names under which a program finds what it has open already, and the one that is always empty."""
+_SPECIAL = frozenset({"/proc", "/dev", "/sys"})
+_MOST_ENTRIES = 20_000
+_MOST_LINKS = 40
+_MOST_DEPTH = 1_000
+_SIGNS = frozenset("*?[")
+_ENDS = frozenset("*?[]")
+
+
+class Touched:
+    """A record of what a command reads and changes, made while it is gone through in order.
+
+    Args:
+        workspace: The folder that the shell may change, with links followed.
+        cwd: Where the command starts.
+        made: Files that the task has made, as absolute paths.
+    """
+
+    def __init__(self, workspace: Path, cwd: Path, made: Collection[str] = ()) -> None:
+        self.workspace = workspace
+        self.folders: tuple[str, ...] = (str(cwd),)
+        """Where the command may be by now; more than one where a `cd` may have failed."""
+        self.variables: dict[str, Word] = {}
+        self.exported: frozenset[str] = frozenset()
+        """The names of variables that further commands have too."""
+        self.reads: set[str] = set()
+        self.writes: list[tuple[str, bool]] = []
+        """The paths that it changes, and whether a second time changes nothing more."""
+        self.hazards: set[Hazard] = set()
+        self.lasting = False
+        """Whether it changes what the shell's next command finds: its folder or its environment."""
+        self.caches = False
+        """Whether it may write down anew what can be told from other files."""
+        self.moved = False
+        """Whether names may stand for other files by now than those that they stand for on the disk."""
+        self._made = made
+        self._seen = 0
+
+    def read(self, word: Word, *, follows: bool = False) -> None:
+        """Note a file or folder that is read.
+
+        Args:
+            word: Its name.
+            follows: Whether links below it are followed.
+
+        Raises:
+            UnclearError: If it can't be told which file that is.
+        """
+        if word.glob and word.known:
+            self._read_matches(word)
+        elif word.literal in STREAMS or not word.text:
+            return
+        for folder in self.folders:
+            path = os.path.join(folder, _stem(word) if word.glob else word.text)  # noqa: PTH118 - as the kernel joins
+            self._note(path)
+            for _, link in self._links(path, _MOST_DEPTH) if follows else ():
+                if Path(link).is_dir():
+                    msg = f"it follows the link {link}"
+                    raise UnclearError(msg)
+                self._note(link)
+
+    def write(self, word: Word, *, repeatable: bool, folders: bool = False) -> None:
+        """Note a file that is made, replaced or added to; a folder that is there already only if `folders` says so.
+
+        Raises:
+            UnclearError: If it can't be told which file that is, or if it is no plain file.
+        """
+        if word.literal in STREAMS:
+            return
+        for path in self.targets(word):
+            with_links = Path(path)
+            if os.path.lexists(path) and (folders or not with_links.is_dir()):
+                if with_links.exists() and not (with_links.is_file() or with_links.is_dir()):
+                    msg = f"{path} is no plain file"
+                    raise UnclearError(msg)
+                if path not in self._made:
+                    self.hazards.add(Hazard.OVERWRITES)
+            self.writes.append((path, repeatable))
+
+    def delete(self, word: Word, *, repeatable: bool) -> None:
+        """Note a file or folder that is deleted, or moved away.
+
+        Raises:
+            UnclearError: If it can't be told which.
+        """
+        self.hazards.add(Hazard.DELETES)
+        if word.glob and word.known:
+            self._read_matches(word)
+        for path in self.targets(Word(_stem(word)) if word.glob and word.known else word):
+            self.writes.append((path, repeatable))
+
+    def targets(self, word: Word) -> Iterator[str]:
+        """Give the paths that a name may stand for, as something that is changed.
+
+        Raises:
+            UnclearError: If it can't be told which, or if a change of it may be more than that of a file.
+        """
+        name = word.literal
+        for folder in self.folders:
+            path = self._note(os.path.join(folder, name), changed=True)  # noqa: PTH118 - as the kernel joins
+            if os.path.basename(path).startswith("-") or ".git" in Path(path).parts:  # noqa: PTH119 - no link followed
+                msg = f"a change of {path} may change what later commands do"
+                raise UnclearError(msg)
+            yield path
+
+    def enter(self, word: Word) -> None:
+        """Note that the working directory changes.
+
+        Raises:
+            UnclearError: If it can't be told to which.
+        """
+        if not word.literal or word.dashed:
+            msg = "it can't be told which folder it changes to"
+            raise UnclearError(msg)
+        if any(value.glob for value in self.variables.values()):
+            msg = "it changes the folder after a pattern has given names"
+            raise UnclearError(msg)
+        found: set[str] = set()
+        for folder in self.folders:
+            path = os.path.normpath(os.path.join(folder, word.text))  # noqa: PTH118 - bash joins them as texts too
+            self._note(path)
+            found |= {path} if os.access(path, os.X_OK) and Path(path).is_dir() else {path, folder}
+        self.folders = tuple(sorted(found))
+        self.lasting = True
+
+    def assign(self, name: str, value: Word) -> None:
+        """Note that a variable gets a value."""
+        self.variables[name] = value
+        self.lasting = self.lasting or name in self.exported
+
+    def here(self, *, follows: bool = False) -> None:
+        """Note that the working directory is read."""
+        self.read(Word("."), follows=follows)
+
+    def sometimes(self, part: Callable[[], None]) -> None:
+        """Go through a part of the command that may not be run."""
+        folders, variables = self.folders, dict(self.variables)
+        part()
+        self.folders = tuple(sorted({*folders, *self.folders}))
+        self.variables = {name: word for name, word in self.variables.items() if variables.get(name) == word}
+
+    def apart(self, part: Callable[[], None]) -> None:
+        """Go through a part that has a process of its own: where it goes, and its variables, are its own."""
+        folders, variables, lasting = self.folders, dict(self.variables), self.lasting
+        part()
+        self.folders, self.variables, self.lasting = folders, variables, lasting
+
+    def check_words(self, words: Sequence[Word]) -> None:
+        """Refuse patterns whose matches a program could take for options.
+
+        Raises:
+            UnclearError: If there are such files now.
+        """
+        for word in words:
+            if not word.glob:
+                continue
+            stem = _stem(word)
+            part = word.text[len(stem) :].partition("/")[0]
+            inside = [each for folder in self.folders for each in self.entries(os.path.join(folder, stem), 1)]  # noqa: PTH118
+            names = [entry.name for _, entry in inside if _may_match(part, entry.name)]
+            if word.text[:1] in _SIGNS and any(name.startswith("-") for name in names):
+                msg = f"{word.text!r} may match a file whose name is read as an option"
+                raise UnclearError(msg)
+            if word.split and (self.writes or not all(map(_is_plain, names))):
+                msg = f"the names that {word.text!r} matches are divided at blanks"
+                raise UnclearError(msg)
+
+    def entries(self, folder: str, depth: int) -> Iterator[tuple[int, os.DirEntry[str]]]:
+        """Give what is in a folder and below it, each with its depth; links are not followed.
+
+        Raises:
+            UnclearError: If there is too much, for all folders together.
+        """
+        left = [(0, folder)]
+        while left:
+            level, place = left.pop()
+            try:
+                with os.scandir(place) as found:
+                    inside = list(found)
+            except OSError:
+                continue
+            self._seen += len(inside)
+            if self._seen > _MOST_ENTRIES:
+                msg = f"there are more than {_MOST_ENTRIES:,} files to look at"
+                raise UnclearError(msg)
+            for entry in inside:
+                yield level, entry
+                if level + 1 < depth and entry.is_dir(follow_symlinks=False):
+                    left.append((level + 1, entry.path))
+
+    def _links(self, folder: str, depth: int) -> Iterator[tuple[int, str]]:
+        return ((level, entry.path) for level, entry in self.entries(folder, depth) if entry.is_symlink())
+
+    def _note(self, path: str, *, changed: bool = False) -> str:
+        """Note a path, and give it in normal form."""
+        if self.moved:
+            msg = "it uses files after it has moved or deleted some"
+            raise UnclearError(msg)
+        found = followed(path)
+        if found is None and changed:
+            msg = f"{path} is no plain file"
+            raise UnclearError(msg)
+        inside = found is not None and found.is_relative_to(self.workspace)
+        if not inside:
+            self.hazards.add(Hazard.LEAVES)
+        normal = str(found) if found is not None else os.path.normpath(path)
+        if not changed:
+            self.reads.add(normal)
+        return normal
+
+    def _read_matches(self, word: Word) -> None:
+        """Look for links among what a pattern matches."""
+        stem = _stem(word)
+        rest = word.text[len(stem) :].split("/")
+        if ".." in rest:
+            msg = f"{word.text!r} goes up from a pattern"
+            raise UnclearError(msg)
+        for folder in self.folders:
+            for depth, link in self._links(os.path.join(folder, stem), len(rest)):  # noqa: PTH118 - as the kernel joins
+                if not _may_match(rest[depth], os.path.basename(link)):  # noqa: PTH119 - a text
+                    continue
+                target = followed(link)
+                if depth + 1 < len(rest) and Path(link).is_dir():
+                    msg = f"{word.text!r} may go through the link {link}"
+                    raise UnclearError(msg)
+                if target is None or not target.is_relative_to(self.workspace):
+                    self.hazards.add(Hazard.LEAVES)
+
+
+def followed(path: str) -> Path | None:
+    """Follow the links of an absolute path; None for what is another file for each process, or no file.
+
+    What does not exist is taken as it is written.
+    """
+    left = path.split("/")[::-1]
+    here, links = "/", 0
+    while left:
+        part = left.pop()
+        if part in {"", "."}:
+            continue
+        here = os.path.dirname(here) if part == ".." else os.path.join(here, part)  # noqa: PTH118, PTH120 - by text
+        if here in _SPECIAL or links > _MOST_LINKS:
+            return None
+        if part != ".." and os.path.islink(here):  # noqa: PTH114 - a text
+            target, links = os.readlink(here), links + 1  # noqa: PTH115 - a text
+            here = "/" if target.startswith("/") else os.path.dirname(here)  # noqa: PTH120 - a text
+            left += target.split("/")[::-1]
+    return Path(here)
+
+
+def _may_match(pattern: str, name: str) -> bool:
+    """Return whether a name may match one part of a pattern, by how that begins and ends."""
+    first = next((place for place, sign in enumerate(pattern) if sign in _SIGNS), len(pattern))
+    last = max((place for place, sign in enumerate(pattern) if sign in _ENDS), default=-1)
+    return name.startswith(pattern[:first]) and (last < 0 or name.endswith(pattern[last + 1 :]))
+
+
+def _stem(word: Word) -> str:
+    """Give the folder in front of a pattern."""
+    parts = word.text.split("/")
+    first = next(place for place, part in enumerate(parts) if not _SIGNS.isdisjoint(part))
+    return "/".join(parts[:first]) + "/" if first else ""
+
+
+def _is_plain(name: str) -> bool:
+    return re.fullmatch(r"[\w.+,@%=:][\w.+,@%=:-]*", name) is not None

@@ -1,0 +1,195 @@
+"""The words of a command line: where they begin and end, and the texts that bash makes of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_VARIABLE = rb"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}|[?#$!@*0-9-])"
+_SINGLE = rb"'[^']*'"
+_DOUBLE = rb'"(?:[^"\\`$]|\\.|\$(?![\[({])|\$\{[A-Za-z_]\w*\})*"'
+_PLAIN = rb"[^\x00-\x20\x7f'\"\\$`|&;<>()]"
+_PIECES = re.compile(
+    rb"(?P<single>%b)|(?P<double>%b)|(?P<variable>%b)|(?P<escaped>\\[^\n\x80-\xff])|(?P<plain>(?:%b)+|\$(?![\[({'\"\w]))"
+    % (_SINGLE, _DOUBLE, _VARIABLE, _PLAIN),
+    re.DOTALL | re.ASCII,
+)
+_TOKENS = re.compile(
+    rb"(?P<blank>[ \t]+(?:\\\n[ \t]*)*)|(?P<newline>\n)|(?P<comment>#[^\n]*)|(?P<operator>[0-9]+(?=[<>])|&&|\|\||\|&|\|"
+    rb"|;|&>>|&>|\(|\)|<<<|>&-|<&-|<&|>&|>>|>\||<(?![<>(])|>(?!\())|(?P<word>(?:%b)+)"
+    % re.sub(rb"\?P<\w+>", b"?:", _PIECES.pattern),
+    re.DOTALL | re.ASCII,
+)
+_QUOTED_VARIABLE = re.compile(rb"(?P<escaped>\\[$`\"\\\n])|(?P<variable>%b)" % _VARIABLE, re.ASCII)
+_TILDE = re.compile(rb"[=:]~")
+_BRACES = re.compile(rb"\{.*(?:,|\.\.)", re.DOTALL)
+_SAFE_UNQUOTED = re.compile(r"[\w./+,@%=:-]*")
+
+
+class UnclearError(Exception):
+    """Something whose effect can't be told; the text says why."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word, an operator or a line's end, by its place in the bytes of a command."""
+
+    start: int
+    end: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Word:
+    """The text that bash makes of a word."""
+
+    text: str
+    """Where it is a pattern, with the pattern's signs; where it is not known, how it begins."""
+    glob: bool = False
+    """Whether it stands for the names of files, as ``*.log`` does."""
+    known: bool = True
+    hidden: bool = False
+    """Whether it may be a secret of the settings."""
+    names: bool = False
+    """Whether it is one of the names that a pattern has given, and no longer the pattern."""
+    split: bool = False
+    """Whether bash divides what is not known, or what a pattern gives, at blanks."""
+
+    @property
+    def literal(self) -> str:
+        """The text.
+
+        Raises:
+            UnclearError: If it is not known.
+        """
+        if not self.known or self.glob:
+            msg = f"the value of {self.text + '…' if self.text else 'a variable'!r} is not known"
+            raise UnclearError(msg)
+        return self.text
+
+    @property
+    def dashed(self) -> bool:
+        """Whether a program may take it for an option."""
+        return self.text.startswith("-") or not (self.known or self.text)
+
+
+def tokens(source: bytes) -> list[Token]:
+    """Divide a command as bash does, independently of the parser.
+
+    Raises:
+        UnclearError: If it has a form that is not understood, such as a substitution or a here-document.
+    """
+    found: list[Token] = []
+    place = 0
+    while place < len(source):
+        match = _TOKENS.match(source, place)
+        if match is None or match.lastgroup is None:
+            shown = source[place : place + 20].decode(errors="replace")
+            msg = f"the form {shown!r} is not understood"
+            raise UnclearError(msg)
+        place = match.end()
+        if match.lastgroup in {"word", "operator", "newline"}:
+            found.append(Token(match.start(), place, match.lastgroup))
+        if match.lastgroup == "word" and source[place - 1 : place + 1] in {b"}<", b"}>"}:
+            msg = "a redirect with a named descriptor is not understood"
+            raise UnclearError(msg)
+    return found
+
+
+def evaluate(raw: bytes, variables: Mapping[str, Word], *, assigned: bool = False) -> Word | None:
+    """Give the text that bash makes of a word; None if no word is left of it.
+
+    Args:
+        raw: The word as it is written, a token of `tokens`.
+        variables: The values of variables that are known.
+        assigned: Whether it is the value of an assignment, in which patterns stand for themselves.
+
+    Raises:
+        UnclearError: If that can't be told.
+    """
+    parts: list[Word] = []
+    quoted, place = False, 0
+    while place < len(raw):
+        match = _PIECES.match(raw, place)
+        if match is None:
+            msg = f"the form {raw.decode(errors='replace')!r} is not understood"
+            raise UnclearError(msg)
+        piece, place = match[0], match.end()
+        if match.lastgroup == "single":
+            parts.append(Word(piece[1:-1].decode()))
+        elif match.lastgroup == "double":
+            parts += _in_quotes(piece[1:-1], variables)
+        elif match.lastgroup == "variable":
+            parts.append(_unquoted(_value(piece, variables), assigned=assigned))
+        elif match.lastgroup == "escaped":
+            parts.append(Word(piece[1:].decode()))
+        else:
+            parts.append(_plain(piece, variables, first=match.start() == 0, assigned=assigned))
+        quoted = quoted or match.lastgroup in {"single", "double"}
+    joined = _joined(parts)
+    return joined if quoted or joined.text or not joined.known else None
+
+
+def _joined(parts: list[Word]) -> Word:
+    text, glob = "", False
+    alone = len([part for part in parts if part.text or not part.known]) == 1
+    for part in parts:
+        if part.names and not alone:  # the pattern is gone: its names stand within others
+            part = Word("", known=False, split=part.split)  # noqa: PLW2901 - as if it were not known
+        text += part.text
+        glob = glob or part.glob
+        if not part.known:
+            return Word(text, glob, known=False, split=any(each.split for each in parts))
+    return Word(text, glob, split=any(part.split for part in parts), names=glob and any(part.names for part in parts))
+
+
+def _plain(piece: bytes, variables: Mapping[str, Word], *, first: bool, assigned: bool) -> Word:
+    if _BRACES.search(piece) or _TILDE.search(piece):
+        msg = f"the expansion in {piece.decode(errors='replace')!r} is not understood"
+        raise UnclearError(msg)
+    text = piece.decode()
+    if first and text.startswith("~"):
+        home = variables.get("HOME")
+        if home is None or text[1:2] not in {"", "/"}:
+            msg = f"the home in {text!r} is not known"
+            raise UnclearError(msg)
+        text = home.literal + text[1:]
+    return Word(text, glob=not assigned and any(sign in text for sign in "*?["))
+
+
+def _in_quotes(inner: bytes, variables: Mapping[str, Word]) -> Iterator[Word]:
+    place = 0
+    for match in _QUOTED_VARIABLE.finditer(inner):
+        yield Word(inner[place : match.start()].decode())
+        place = match.end()
+        if match.lastgroup == "escaped":
+            yield Word(match[0][1:].decode().replace("\n", ""))
+        else:
+            yield _value(match[0], variables)
+    yield Word(inner[place:].decode())
+
+
+def _value(piece: bytes, variables: Mapping[str, Word]) -> Word:
+    name = piece.decode().strip("${}")
+    if piece in {b"$?", b"$#", b"$$"}:
+        return Word("0", known=False)  # some digits
+    found = variables.get(name, Word("", known=False))
+    if found.hidden:
+        msg = f"it uses the value of {name}, which may be secret"
+        raise UnclearError(msg)
+    return found
+
+
+def _unquoted(value: Word, *, assigned: bool) -> Word:
+    if assigned:
+        return value
+    if value.glob or (not value.known and not value.text):
+        return replace(value, split=True)
+    if not _SAFE_UNQUOTED.fullmatch(value.text):
+        msg = f"the value {value.text!r} of a variable without quotes is divided or expanded"
+        raise UnclearError(msg)
+    return value

@@ -1,0 +1,100 @@
+"""The programs whose changes are known: which files they make, replace or delete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.actors.servers.shell._options import Given, Usage, given
+from callboard.actors.servers.shell._words import UnclearError, Word
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.servers.shell._touched import Touched
+
+
+def _mkdir(words: list[Word], touched: Touched) -> None:
+    found = given(Usage("-pv --parents --verbose"), words)
+    for word in found.operands:
+        touched.write(word, repeatable=found.has("-p", "--parents"))
+
+
+def _touch(words: list[Word], touched: Touched) -> None:
+    for word in given(Usage("-acm --no-create"), words).operands:
+        for path in touched.targets(word):
+            touched.writes.append((path, True))
+
+
+def _tee(words: list[Word], touched: Touched) -> None:
+    found = given(Usage("-ai --append --ignore-interrupts"), words)
+    for word in found.operands:
+        touched.write(word, repeatable=not found.has("-a", "--append"))
+
+
+def _rm(words: list[Word], touched: Touched) -> None:
+    found = given(Usage("-frRvd --force --recursive --verbose --dir"), words)
+    for word in found.operands:
+        touched.delete(word, repeatable=found.has("-f", "--force"))
+    touched.moved = True
+
+
+def _rmdir(words: list[Word], touched: Touched) -> None:
+    for word in given(Usage("-v --verbose"), words).operands:
+        touched.delete(word, repeatable=False)
+    touched.moved = True
+
+
+def _cp(words: list[Word], touched: Touched) -> None:
+    found = given(Usage("-rRapvf --recursive --archive --verbose --force"), words)
+    whole = found.has("-r", "-R", "-a", "--recursive", "--archive")
+    for source in found.operands[:-1]:
+        touched.read(source, follows=False)
+    for target in _targets(found, touched):
+        touched.write(target, repeatable=False, folders=True)
+    touched.moved = touched.moved or whole
+
+
+def _mv(words: list[Word], touched: Touched) -> None:
+    found = given(Usage("-vf --verbose --force"), words)
+    for target in _targets(found, touched):
+        touched.write(target, repeatable=False, folders=True)
+    for source in found.operands[:-1]:
+        touched.delete(source, repeatable=False)
+    touched.moved = True
+
+
+def _targets(found: Given, touched: Touched) -> list[Word]:
+    """Give what is made of each file that is copied or moved.
+
+    Raises:
+        UnclearError: If it can't be told.
+    """
+    if len(found.operands) < 2:  # noqa: PLR2004 - a source and a target
+        msg = "the target is missing"
+        raise UnclearError(msg)
+    *sources, target = found.operands
+    into = [Path(path) for path in touched.targets(target)]
+    folders = [path.is_dir() for path in into]
+    if any(folders) and not all(folders):
+        msg = f"it can't be told whether {target.text!r} is a folder"
+        raise UnclearError(msg)
+    if not any(folders):
+        return [target]
+    names = [Path(source.literal).name for source in sources]
+    if not {"", ".", ".."}.isdisjoint(names):
+        msg = "a folder is copied or moved into one by a name that it does not have"
+        raise UnclearError(msg)
+    return [Word(str(Path(target.text, name))) for name in names]
+
+
+WRITES: dict[str, Callable[[list[Word], Touched], None]] = {
+    "cp": _cp,
+    "mkdir": _mkdir,
+    "mv": _mv,
+    "rm": _rm,
+    "rmdir": _rmdir,
+    "tee": _tee,
+    "touch": _touch,
+}
+"""By the program's name."""
