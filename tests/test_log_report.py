@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 from openpyxl.chart import BarChart
 
-from callboard import Outcome, Supervisor, Task
+from callboard import EventName, Outcome, Supervisor, Task
 from callboard.config import Settings, load_yaml
 from support import PATIENCE
 
@@ -34,3 +34,14 @@ def test_the_errors_of_each_log_are_counted_and_drawn(tmp_path: Path, number: in
     (chart,) = workbook.active._charts  # noqa: SLF001 - the only way to the charts that were read
     assert isinstance(chart, BarChart)
     assert [series.val.numRef.f for series in chart.series] == ["'Sheet1'!$B$2:$B$6"]
+
+
+def test_commands_that_only_read_need_no_approval(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(EXAMPLE, tmp_path / "log_report"))
+    settings = Settings.load(folder / "callboard.yaml", policy=[])
+    with Supervisor.start(settings) as supervisor:
+        handle = supervisor.submit(Task(request=load_yaml(folder / "task.yaml")["request"]))
+        assert handle.result(PATIENCE).ok
+        told = [event for event in handle.events() if event.name is EventName.POLICY_DECIDED]
+    (run,) = [event for event in told if event.data["tool"] == "run"]
+    assert (run.data["effect"], run.data["verdict"], run.data["hazards"]) == ("read", "allow", [])

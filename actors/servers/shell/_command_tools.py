@@ -14,6 +14,7 @@ from pydantic import Field
 from callboard.actors.runtime import committing, current_call
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.shell._held import Stage
+from callboard.actors.servers.shell._privileged import privileged
 from callboard.messages import AgentKind, Effect, Probe
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class CommandTools:
         read_json: Annotated[bool, Field(description="Whether it prints JSON, which is answered as `value`.")] = False,
     ) -> Answer:
         """Run a command and wait for its end. Nothing that it has started runs on, and nobody can type into it."""
+        _check_rights(command)
         here, call = self._shell(shell), current_call()
         id_ = call.id or uuid.uuid4().hex  # a server of its own has no calls with ids
         held = here.held(id_)
@@ -84,6 +86,7 @@ class CommandTools:
         seconds: Annotated[float, Field(gt=0, le=86_400, description="The longest that it may run.")] = 3_600.0,
     ) -> Answer:
         """Start a command in the background, and give a handle for `read_output` and `stop`."""
+        _check_rights(command)
         here, call = self._shell(shell), current_call()
 
         def begin() -> str:
@@ -148,6 +151,18 @@ class CommandTools:
             raise ToolError(msg)
         with committing():
             here.begin(call, command, where, seconds)
+
+
+def _check_rights(command: str) -> None:
+    """Refuse a command that would run another one with the rights of another user.
+
+    Raises:
+        ToolError: If it is one.
+    """
+    name = privileged(command)
+    if name:
+        msg = f"{name!r} is never run: commands have the rights of this user alone. Nothing was done"
+        raise ToolError(msg)
 
 
 def _answer(ended: Ended, seconds: float | None) -> Answer:

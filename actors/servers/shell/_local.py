@@ -68,6 +68,11 @@ class LocalShell(Shell):
     def workspace(self) -> Path:
         return self._workspace
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """All that a command has in its environment."""
+        return {**self._base, **self.state.environment}
+
     def begin(self, call: str, command: str, cwd: Path, seconds: float) -> None:
         held = self.held(call)
         if held.stage() is not Stage.ABSENT:
@@ -80,8 +85,7 @@ class LocalShell(Shell):
         words = ["/bin/bash", "--noprofile", "--norc", "-c", _SCRIPT, "bash", command, str(place)]
         if self.isolated:
             words = [*sandbox(self.workspace, cwd, (place,), network=self._network), *words]
-        environment = {**self._base, **self.state.environment}
-        held.begin(words, cwd=cwd, environment=environment, seconds=seconds, grace=self._grace)
+        held.begin(words, cwd=cwd, environment=self.environment, seconds=seconds, grace=self._grace)
 
     def held(self, call: str) -> LocalHeld:
         return LocalHeld(folder_of(self._place / "commands", call))

@@ -13,8 +13,10 @@ from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolEr
 from callboard.actors.servers.shell._command_tools import CommandTools
 from callboard.actors.servers.shell._file_tools import FileTools
 from callboard.actors.servers.shell._isolation import why_not
+from callboard.actors.servers.shell._judge import UNSEEN, Judgement, judge
 from callboard.actors.servers.shell._local import LocalShell
-from callboard.messages import Hazard, Look, Observation, Probe, Target, TargetKind
+from callboard.actors.servers.shell._privileged import privileged
+from callboard.messages import Coverage, Effect, Hazard, Look, Observation, Probe, Target, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 _COMMANDS = frozenset({"run", "start"})
 _FILES = frozenset({"read_file", "write_file", "edit_file", "list_dir", "find", "search"})
 _WRITING = frozenset({"write_file", "edit_file"})
+_LITERAL = re.compile(r"[^*?\[]*")
 _NAMES = 200
 _SIZE = re.compile(r" \(\d+\)$")
 _END_SECONDS = 5.0
@@ -53,7 +56,7 @@ class ShellServer(Server):
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
-        """Need the workspaces and bash; bubblewrap makes commands see nothing else."""
+        """Need the workspaces and bash; bubblewrap makes commands see nothing else, tree-sitter tells what they do."""
         shells = options.get("shells", {})
         local = {name: shell for name, shell in shells.items() if shell.ssh is None}
         found = [
@@ -74,6 +77,7 @@ class ShellServer(Server):
             what = f"isolation of commands{f' ({why})' if why else ''}"
             required = any(shell.isolated for shell in local.values())
             found.append(Need.program("bash", "apt-get install bash"))
+            found.append(Need.package("tree_sitter_bash", "pip install 'callboard[shell]'", optional=True))
             found.append(Need(what=what, met=not why, command="apt-get install bubblewrap", optional=not required))
         return found
 
@@ -147,10 +151,11 @@ class ShellServer(Server):
     def hazards(
         self, target: Target, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
     ) -> set[Hazard]:
-        """Say what a call does that a person may want to see: of a command, that nothing is known of it."""
+        """Say what a call does that a person may want to see first."""
         shell = self._shell(target.id)
         if tool in _COMMANDS:
-            return {Hazard.UNKNOWN}
+            refused = privileged(str(arguments["command"]))  # by the tool, so that nobody needs to approve it
+            return set() if refused else set(self._judged(shell, arguments, made).hazards)
         if tool not in _FILES:
             return set()
         path = shell.inside(str(arguments.get("path", "")))
@@ -158,18 +163,38 @@ class ShellServer(Server):
         replaces = tool in _WRITING and shell.files.exists(path) and str(path) not in made
         return outside | ({Hazard.OVERWRITES} if replaces else set())
 
+    def effect(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Effect | None:
+        """Say what repeating a command would do, as far as its text tells."""
+        if tool != "run":
+            return None
+        shell = self._shell(target.id)
+        found = self._judged(shell, arguments).effect
+        moves = found is not Effect.ONCE and shell.inside(str(arguments.get("cwd", ""))) != shell.state.cwd
+        return Effect.ONCE if moves else found
+
     def resources(
         self,
         target: Target | None,
         tool: str,
         arguments: Mapping[str, JsonValue],
     ) -> Collection[str]:
-        """Name the file or folder that a call touches; what a command touches is not known."""
+        """Name the files and folders that a call touches."""
+        if target is not None and tool in _COMMANDS:
+            return self._judged(self._shell(target.id), arguments).resources
         if target is None or tool not in _FILES:
             return (UNKNOWN,) if tool in _COMMANDS else ()
         shell = self._shell(target.id)
         machine = f"ssh://{shell.host}" if shell.host else ""
         return (f"file:{machine}{shell.inside(str(arguments.get('path', '')))}",)
+
+    def coverage(self, target: Target | None, pattern: str, resource: str) -> Coverage:
+        """Compare a pattern with a file, or with a folder, which stands for all that is in it."""
+        found = super().coverage(target, pattern, resource)
+        if found is Coverage.ALL or not Path(resource.removeprefix("file:")).is_dir():
+            return found
+        inside, begins = f"{resource.rstrip('/')}/", _LITERAL.match(pattern)
+        start = begins[0] if begins and not pattern.startswith("re:") else ""
+        return Coverage.PART if start.startswith(inside) or inside.startswith(start) else Coverage.NONE
 
     def canonical(
         self,
@@ -204,6 +229,13 @@ class ShellServer(Server):
             return Probe.NOT_DONE if intent.tool in _WRITING else super().probe(target, intent, foreseen, fingerprint)
         known = {foreseen[-1].before: Probe.NOT_DONE, foreseen[-1].after: Probe.DONE}
         return known.get(now, Probe.UNKNOWN)
+
+    def _judged(self, shell: Shell, arguments: Mapping[str, JsonValue], made: Collection[str] = ()) -> Judgement:
+        if not isinstance(shell, LocalShell):
+            return UNSEEN
+        cwd = shell.inside(str(arguments.get("cwd", "")))
+        command = str(arguments["command"])
+        return judge(command, cwd=cwd, workspace=shell.workspace, environment=shell.environment, made=made)
 
     def _shell(self, name: str) -> Shell:
         if name not in self._shells:

@@ -1,0 +1,67 @@
+"""Commands, as the policy sees them."""
+
+import pytest
+
+from callboard.actors.servers.shell import ShellServer
+from callboard.config import ShellSettings
+from callboard.messages import Coverage, Effect, Hazard
+
+READ = {"command": "wc -l *.log", "cwd": ""}
+
+
+def test_a_read_has_no_hazards_and_may_be_repeated(local):
+    assert local.server.hazards(local.target, "run", READ, ()) == set()
+    assert local.server.effect(local.target, "run", READ) is Effect.READ
+    assert local.server.effect(local.target, "run", {**READ, "cwd": "/tmp"}) is Effect.ONCE  # noqa: S108 - the shell is there then
+    assert local.server.resources(local.target, "run", READ) == (f"file:{local.work}",)
+
+
+def test_a_background_command_is_never_repeated(local):
+    assert local.server.hazards(local.target, "start", READ, ()) == set()
+    assert local.server.effect(local.target, "start", READ) is None
+
+
+@pytest.mark.parametrize("command", ["make", "ls $(x)", "cat <<EOF"])
+def test_what_is_not_understood_is_unknown(local, command):
+    call = {"command": command, "cwd": ""}
+    assert local.server.hazards(local.target, "run", call, ()) == {Hazard.UNKNOWN}
+    assert local.server.effect(local.target, "run", call) is Effect.ONCE
+    assert local.server.resources(local.target, "run", call) == ("unknown",)
+
+
+def test_what_a_command_does_on_another_machine_is_unknown(remote):
+    assert remote.server.hazards(remote.target, "run", READ, ()) == {Hazard.UNKNOWN}
+    assert remote.server.effect(remote.target, "run", READ) is Effect.ONCE
+    assert remote.server.resources(remote.target, "run", READ) == ("unknown",)
+
+
+def test_the_folder_and_variables_of_the_shell_count(local):
+    (local.work / "deep").mkdir()
+    up = {"command": "cat ../x"}
+    assert local.server.hazards(local.target, "run", {**up, "cwd": ""}, ()) == {Hazard.LEAVES}
+    assert local.server.hazards(local.target, "run", {**up, "cwd": "deep"}, ()) == set()
+    local.run("cd deep")
+    assert local.server.hazards(local.target, "run", {**up, "cwd": ""}, ()) == set()
+    local.run("export LD_PRELOAD=''")
+    assert local.server.hazards(local.target, "run", READ, ()) == {Hazard.UNKNOWN}
+
+
+def test_a_rule_for_a_file_is_about_a_command_that_reads_its_folder(local):
+    folder = f"file:{local.work}"
+    for pattern, coverage in (
+        (f"{folder}*", Coverage.ALL),
+        (f"{folder}/secret.txt", Coverage.PART),
+        ("file:*.txt", Coverage.PART),
+        ("re:file:.*", Coverage.ALL),
+        ("re:file:.*/secret", Coverage.PART),
+        ("file:/elsewhere/*", Coverage.NONE),
+        (f"{folder}s/*", Coverage.NONE),
+    ):
+        assert local.server.coverage(local.target, pattern, folder) is coverage
+    assert local.server.coverage(local.target, "file:*.txt", f"{folder}/a.log") is Coverage.NONE
+
+
+def test_the_parser_is_an_optional_need(tmp_path):
+    options = {"shells": {"box": ShellSettings(cwd=tmp_path)}}
+    need = next(need for need in ShellServer.needs(options) if "tree_sitter" in need.what)
+    assert (need.met, need.optional, need.command) == (True, True, "pip install 'callboard[shell]'")
