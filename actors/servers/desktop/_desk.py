@@ -30,7 +30,7 @@ from callboard.actors.servers.desktop._sight import Ids, Sight, sight
 from callboard.actors.servers.desktop._tree import Node, State, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from callboard.messages import Box, LookBudget
 
@@ -282,8 +282,16 @@ class Desk:
         places = {window.title: window.content for window in self.screen.of_process(pid)} if program.relative else {}
         return Tree(program, places)
 
-    def sight(self, pid: int, area: Box | None, budget: LookBudget) -> Sight:
-        """See what an agent is shown of a process.
+    def sight(
+        self,
+        pid: int,
+        area: Box | None,
+        budget: LookBudget,
+        *,
+        popups: Sequence[Box] = (),
+        masked: Collection[str] = (),
+    ) -> Sight:
+        """See what an agent is shown of a process. The last two are told by `sight`.
 
         Raises:
             ToolError: If it has ended, or does not answer.
@@ -295,7 +303,7 @@ class Desk:
             note = "This program tells nothing of what is in its windows; only its picture shows it."
             titles = repr(self.screen.processes().get(pid))
             return Sight((), titles, notes=(note,))
-        return sight(tree.nodes, self.ids(pid), area, budget)
+        return sight(tree.nodes, self.ids(pid), area, budget, popups=popups, masked=masked)
 
     def has_taken_keys(self, pid: int, seconds: float) -> bool:
         """Wait until a process has taken all keys that were pressed so far; False if that can't be known in time."""

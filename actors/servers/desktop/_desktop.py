@@ -182,7 +182,9 @@ class DesktopServer(Server):
         """
         desk, pid = self._opened(), _process(target)
         windows, area = desk.area(pid)
-        seen = desk.sight(pid, area, look.budget)
+        seen = desk.sight(
+            pid, area, look.budget, popups=[each.box for each in windows if each.popup], masked=look.masked
+        )
         titles: list[JsonValue] = [window.title for window in windows if not window.popup]
         facts: dict[str, JsonValue] = {"titles": titles, "folder": str(desk.folder)}
         if seen.dialog:

@@ -11,7 +11,7 @@ from callboard.actors.servers.desktop._tree import CELLS, TABLES, TEXTS, VALUES,
 from callboard.messages import Box, Control, LookBudget
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from pydantic import JsonValue
 
@@ -49,6 +49,8 @@ CONTROLS = _ACTED_ON | CELLS | TABLES | TEXTS | VALUES
 _READ = frozenset({"label", "image", "status bar", "alert", "notification", "info bar", "tool tip", "list", "section"})
 """The roles that are shown if they have a name."""
 _WINDOWS = frozenset({"frame", "dialog", "window", "alert", "file chooser", "color chooser", "font chooser"})
+_POPUPS = frozenset({"menu", "popup menu", "combo box", "tool tip", "window"})
+"""The roles of what pops up, and of what it hangs on. Main windows and dialogs are frames and dialogs."""
 _WHOLES = frozenset(
     {"push button", "toggle button", "list item", "tree item", "table cell", "check box", "radio button"}
 )
@@ -105,7 +107,15 @@ class Sight:
     notes: tuple[str, ...] = field(default=())
 
 
-def sight(nodes: Sequence[Node], ids: Ids, area: Box | None, budget: LookBudget) -> Sight:
+def sight(  # noqa: PLR0913 - what is seen, and how it is to be shown
+    nodes: Sequence[Node],
+    ids: Ids,
+    area: Box | None,
+    budget: LookBudget,
+    *,
+    popups: Sequence[Box] = (),
+    masked: Collection[str] = (),
+) -> Sight:
     """Choose what is shown of the objects of a snapshot.
 
     Args:
@@ -113,6 +123,8 @@ def sight(nodes: Sequence[Node], ids: Ids, area: Box | None, budget: LookBudget)
         ids: The program's names for them.
         area: The part of the screen that the picture shows: boxes count from its corner.
         budget: How many controls there may be, and how much text.
+        popups: Where open menus and lists lie. What they cover has no place in the picture, but for what is masked.
+        masked: The controls that hold secrets, and so have their place always.
     """
     controls, notes, room, dialog = list[Control](), list[str](), budget.text, ""
     marks = hashlib.sha256()
@@ -128,6 +140,8 @@ def sight(nodes: Sequence[Node], ids: Ids, area: Box | None, budget: LookBudget)
             continue
         else:
             control = _control(node, ids, area)
+            if _is_covered(node, popups) and PASSWORD not in control.states and control.id not in masked:
+                control = control.model_copy(update={"box": None})
             marks.update(repr(_mark(control)).encode())
             room -= len(control.name) + sum(len(each) for each in control.detail.values() if isinstance(each, str))
             if len(controls) < budget.controls and room >= 0:
@@ -156,6 +170,14 @@ def _is_shown(node: Node) -> bool:
     if node.role in _READ or node.box is None:
         return bool(node.name or node.text)
     return node.role in CONTROLS and bool(node.role != "paragraph" or node.text)
+
+
+def _is_covered(node: Node, popups: Sequence[Box]) -> bool:
+    """Return whether an open menu or list lies over the middle of an object that is not in it."""
+    if node.box is None or any(each.role in _POPUPS for each in (node, *node.above())):
+        return False
+    x, y = node.box.x + node.box.width // 2, node.box.y + node.box.height // 2
+    return any(box.x <= x < box.x + box.width and box.y <= y < box.y + box.height for box in popups)
 
 
 def _control(node: Node, ids: Ids, area: Box | None) -> Control:

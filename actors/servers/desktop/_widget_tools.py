@@ -20,7 +20,7 @@ from callboard.actors.servers.desktop._hands import (
     Modifiers,
     Process,
 )
-from callboard.actors.servers.desktop._tree import VALUES, State
+from callboard.actors.servers.desktop._tree import TABLES, TEXTS, VALUES, State
 from callboard.messages import Effect
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class WidgetTools:
     def check(self, process: Process, control_id: ControlId, *, on: bool = True) -> Answer:
         """Switch a check box, radio button or toggle on or off."""
         hands = self._hands()
-        node = hands.ready(process, control_id)
+        node = _switchable(hands.ready(process, control_id))
         hands.switch(process, node, lambda: hands.has(process, node.path, State.CHECKED, State.PRESSED) == on, PRESSES)
         return {"on": on}
 
@@ -143,7 +143,7 @@ class WidgetTools:
     def expand(self, process: Process, control_id: ControlId, *, open: bool = True) -> Answer:  # noqa: A002 - what a model reads
         """Open or close a part of a tree, or an expander."""
         hands = self._hands()
-        node = hands.ready(process, control_id)
+        node = _switchable(hands.ready(process, control_id))
         hands.switch(process, node, lambda: hands.has(process, node.path, State.EXPANDED) == open, _EXPANDS)
         return {"open": open}
 
@@ -250,6 +250,18 @@ class WidgetTools:
             msg = f"{text!r} is {'still' if gone else 'not'} to be seen after {seconds:g} s"
             raise ToolError(msg)
         return {"seconds": round(time.monotonic() - begin, 1)}
+
+
+def _switchable(node: Node) -> Node:
+    """Refuse what has nothing to switch, before it is clicked on.
+
+    Raises:
+        ToolError: If the control is a text, a table, or a document.
+    """
+    if node.role in TEXTS | TABLES or node.role.startswith("document"):
+        msg = f"{node.name!r} is a {node.role}: there is nothing to switch, open or close"
+        raise ToolError(msg)
+    return node
 
 
 def _select(hands: Hands, process: int, parent: str, path: str) -> None:

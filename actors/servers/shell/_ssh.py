@@ -159,9 +159,11 @@ class Link:
                 ended = await connection.run(command, encoding=None, **given_in)
         except (OSError, asyncssh.Error, TimeoutError) as error:
             connection.abort()
+            self._forget(connection)
             msg = f"the connection to {self.host} was lost: {reason_of(error)}"
             raise LinkLostError(msg) from error
         if ended.exit_status is None:
+            self._forget(connection)
             msg = f"the connection to {self.host} was lost"
             raise LinkLostError(msg)
         if ended.exit_status:
@@ -169,6 +171,12 @@ class Link:
             msg = told if ended.exit_status == _REFUSED else f"{given[0]} failed on {self.host}: {told}"
             raise ToolError(msg)
         return _bytes(ended.stdout)
+
+    def _forget(self, connection: asyncssh.SSHClientConnection) -> None:
+        """Make a new connection next time; a lost one may not know yet that it is."""
+        task = self._connecting
+        if task is not None and task.done() and not task.cancelled() and task.exception() is None:
+            self._connecting = None if task.result() is connection else task
 
     async def _connected(self) -> asyncssh.SSHClientConnection:
         """Give the connection, or make one; all that wait share it."""

@@ -183,3 +183,9 @@ def test_a_control_that_is_gone_is_told(editor):
     item = editor.control("File")
     with pytest.raises(ToolError, match="there is no control 'n999' any more: look again"):
         editor.do("press", item.model_copy(update={"id": "n999"}))
+
+
+def test_what_has_nothing_to_switch_is_not_clicked_on(editor):
+    for tool_name in ("check", "expand"):
+        with pytest.raises(ToolError, match="is a text: there is nothing to switch, open or close"):
+            editor.do(tool_name, next(each for each in editor.look().controls if each.kind == "text"))
