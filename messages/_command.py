@@ -154,7 +154,7 @@ class CommandResult(Message):
     broke: bool = False
     """Whether the tool raised something else than its own refusal: it may have done a part of it."""
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
-    """Of a call that was stopped while it ran: its arguments, since no step tells them."""
+    """Of a call whose step was broken off: its arguments, since no finished step tells them."""
     seconds: Seconds = Field(default=0.0, ge=0)
 
     @property

@@ -186,7 +186,7 @@ class ActionList:
         keeper = CallRecord(context, self.run, command)  # what may be repeated may still change its own control
         result = await context.services.dispatcher.run(command, self._tools, context.lease, keeper)
         context.note(self.run, result, lazy=True)
-        context.meter.results.append(result)
+        context.meter.results.append(result.model_copy(update={"arguments": command.parameters}))
         context.meter.running = None
         return result
 

@@ -80,7 +80,7 @@ class Meter:
         if left is None:
             return cls()
         used = left.usage.model_dump(exclude={"steps"})
-        return cls({kind: amount for kind, amount in used.items() if amount}, [*left.results], doubt=left.in_doubt)
+        return cls({kind: amount for kind, amount in used.items() if amount}, [*left.ran], doubt=left.in_doubt)
 
     def add(self, **amounts: float) -> None:
         """Count more."""

@@ -68,9 +68,17 @@ class Unfinished:
         )
 
     @property
+    def ran(self) -> tuple[CommandResult, ...]:
+        """The results with their arguments, since no finished step tells these."""
+        given = {action.call_id: action.arguments for action in self.decided.actions} if self.decided is not None else {}
+        return tuple(
+            result.model_copy(update={"arguments": given.get(result.call_id, {})}) for result in self.results
+        )
+
+    @property
     def done(self) -> tuple[CommandResult, ...]:
         """What it had done, and what it may have done."""
-        return self.results if self.in_doubt is None else (*self.results, self.in_doubt)
+        return self.ran if self.in_doubt is None else (*self.ran, self.in_doubt)
 
     @property
     def usage(self) -> Usage:
