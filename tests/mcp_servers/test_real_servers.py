@@ -59,25 +59,27 @@ SAID = {
 }
 
 
-def process_of(name):
-    """Find the process of a server among the children of this one."""
+def processes_of(name):
+    """Find the processes of a server among the children of this one: each supervisor of the tests has its own."""
     (path,) = [str(server.path) for server in SERVERS if server.name == name]
+    found = set()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             parent = folder.joinpath("stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1]
             if int(parent) == os.getpid() and path in folder.joinpath("cmdline").read_text(encoding="utf-8"):
-                return int(folder.name)
+                found.add(int(folder.name))
         except (FileNotFoundError, ProcessLookupError):
             continue
-    return None
+    return found
 
 
 def kill(name):
-    """Kill a server; gives the id of its process."""
-    pid = process_of(name)
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    return pid
+    """Kill a server; gives the ids of its processes."""
+    found = processes_of(name)
+    assert found
+    for pid in found:
+        os.kill(pid, signal.SIGKILL)
+    return found
 
 
 def test_each_server_is_a_target(supervisor):
@@ -112,7 +114,7 @@ def test_a_server_that_was_killed_is_started_by_its_next_use(supervisor, given, 
         assert "went away during the call: whether it was done is in doubt" in str(result.causes)
         result = supervisor.submit(Task(request=given[name][0])).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED
-    assert process_of(name) not in {None, killed}
+    assert processes_of(name) - killed
 
 
 @pytest.mark.parametrize("name", NAMES)
