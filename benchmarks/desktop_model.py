@@ -45,7 +45,7 @@ def run(folder: Path, url: str, seed: int, temperature: float, steps: int) -> st
         models={"app": "local:model"},
         providers={"local": {**provider, "input_price": 0, "output_price": 0}},
         desktop={"display": "private", "folder": folder, "applications": {"editor": ["mousepad"]}, "installed": False},
-        limits={"steps": steps, "model_seconds": SECONDS, "step_seconds": SECONDS},
+        limits={"steps": steps, "model_seconds": SECONDS, "step_seconds": SECONDS, "question_seconds": 1},
         policy=[{"verdict": "allow"}],
     )
     request = f'Type this sentence into the editor: "{SENTENCE}" Then save it as {file}.'

@@ -51,7 +51,7 @@ def run(folder: Path, url: str, seed: int, temperature: float, steps: int) -> st
         models={"linux": "local:model"},
         providers={"local": {**provider, "input_price": 0, "output_price": 0}},
         shells={"logs": {"cwd": folder}},
-        limits={"steps": steps, "model_seconds": SECONDS, "step_seconds": SECONDS},
+        limits={"steps": steps, "model_seconds": SECONDS, "step_seconds": SECONDS, "question_seconds": 1},
         policy=[{"verdict": "allow"}],
     )
     begin = time.monotonic()

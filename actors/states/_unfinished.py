@@ -70,10 +70,9 @@ class Unfinished:
     @property
     def ran(self) -> tuple[CommandResult, ...]:
         """The results with their arguments, since no finished step tells these."""
-        given = {action.call_id: action.arguments for action in self.decided.actions} if self.decided is not None else {}
-        return tuple(
-            result.model_copy(update={"arguments": given.get(result.call_id, {})}) for result in self.results
-        )
+        actions = self.decided.actions if self.decided is not None else ()
+        given = {action.call_id: action.arguments for action in actions}
+        return tuple(result.model_copy(update={"arguments": given.get(result.call_id, {})}) for result in self.results)
 
     @property
     def done(self) -> tuple[CommandResult, ...]:

@@ -12,7 +12,7 @@ from callboard.actors.servers._server import UNKNOWN
 from callboard.actors.servers.shell._programs import program
 from callboard.actors.servers.shell._shell import PATH
 from callboard.actors.servers.shell._syntax import WORDS, parsed
-from callboard.actors.servers.shell._touched import STREAMS, Touched, followed
+from callboard.actors.servers.shell._touched import STREAMS, Touched
 from callboard.actors.servers.shell._variables import check_variable
 from callboard.actors.servers.shell._words import UnclearError, Word, evaluate
 from callboard.messages import Effect, Hazard
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tree_sitter import Node
+
+    from callboard.actors.servers.shell._disk import Disk
 
 _ASSIGNMENT = re.compile(rb"([A-Za-z_]\w*)=(.*)", re.DOTALL | re.ASCII)
 _BUILTIN = frozenset({":", "cd", "exit", "set", "type"})
@@ -41,15 +43,15 @@ class Judgement:
     """Why that can't be told, where it can't."""
 
 
-UNSEEN = Judgement(Effect.ONCE, frozenset({Hazard.UNKNOWN}), (UNKNOWN,), "the files of its machine are not looked at")
-"""What is said of a command that runs on another machine."""
+UNSEEN = Judgement(Effect.ONCE, frozenset({Hazard.UNKNOWN}), (UNKNOWN,), "the files of its machine can't be looked at")
+"""What is said of a command where there are too many files, or their machine can't be reached."""
 
 
 def judge(
     command: str,
     *,
     cwd: Path,
-    workspace: Path,
+    disk: Disk,
     environment: Mapping[str, str],
     made: Collection[str] = (),
 ) -> Judgement:
@@ -60,20 +62,20 @@ def judge(
     Args:
         command: For bash.
         cwd: Where it starts, with links followed.
-        workspace: The folder that the shell may change, with links followed.
+        disk: The files that there are, and the folder among them that the shell may change.
         environment: All that the command has in its environment.
         made: Files that the task has made itself, as absolute paths.
     """
-    touched = Touched(workspace, cwd, made)
+    touched = Touched(disk, cwd, made)
     try:
         source = command.encode()
-        _check_environment(environment, workspace)
+        _check_environment(environment, disk)
         touched.variables = {
             name: Word(value) if name in _SHOWN else Word("", known=False, hidden=True)
             for name, value in environment.items()
         }
         touched.exported = frozenset(environment)
-        if not cwd.is_relative_to(workspace):
+        if not cwd.is_relative_to(disk.workspace):
             touched.hazards.add(Hazard.LEAVES)
         _Walk(source, touched).statement(parsed(source))
     except (UnclearError, UnicodeEncodeError, OSError) as error:
@@ -94,9 +96,9 @@ def _effect(touched: Touched) -> Effect:
     return Effect.IDEMPOTENT if repeatable and not reads_it else Effect.ONCE
 
 
-def _check_environment(environment: Mapping[str, str], workspace: Path) -> None:
-    folders = [followed(folder) for folder in PATH.split(":")]
-    if environment.get("PATH") != PATH or any(each is None or each.is_relative_to(workspace) for each in folders):
+def _check_environment(environment: Mapping[str, str], disk: Disk) -> None:
+    folders = [disk.followed(folder) for folder in PATH.split(":")]
+    if environment.get("PATH") != PATH or any(each is None or each.is_relative_to(disk.workspace) for each in folders):
         msg = "its programs are not those of the system"
         raise UnclearError(msg)
     for name, value in environment.items():

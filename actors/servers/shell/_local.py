@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.shell._disk import LocalDisk
 from callboard.actors.servers.shell._files import LocalFiles
 from callboard.actors.servers.shell._held import LocalHeld, Stage, folder_of
 from callboard.actors.servers.shell._isolation import sandbox, why_not
@@ -16,7 +18,6 @@ from callboard.actors.servers.shell._shell import KEPT_DAYS, Left, Shell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from callboard.actors.servers.shell._held import Held
 
@@ -68,10 +69,11 @@ class LocalShell(Shell):
     def workspace(self) -> Path:
         return self._workspace
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """All that a command has in its environment."""
-        return {**self._base, **self.state.environment}
+    def disk(self) -> LocalDisk:
+        return LocalDisk(self.workspace)
+
+    def may_be_folder(self, path: str) -> bool:
+        return Path(path).is_dir()
 
     def begin(self, call: str, command: str, cwd: Path, seconds: float) -> None:
         held = self.held(call)

@@ -16,17 +16,21 @@ from callboard.actors.servers.shell._held import MOST_BYTES, TAIL_BYTES, Ended, 
 from callboard.actors.servers.shell._remote_files import RemoteFiles
 from callboard.actors.servers.shell._shell import KEPT_DAYS, Left, Shell
 from callboard.actors.servers.shell._ssh import Link, LinkLostError, There, UnreachableError
+from callboard.actors.servers.shell._words import UnclearError
 from callboard.config import HostLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from callboard.actors.servers.shell._disk import Disk
     from callboard.config import ShellSettings
 
 _log = HostLog()
 _T = TypeVar("_T")
 _WAIT_SECONDS = 5
 _RETRY_SECONDS = 0.5
+_DISK_SECONDS = 2.0
+"""For how long what the machine has told of its files is taken for what is there: the questions about one command."""
 _THREADS = 4
 _SO_FAR = 16_000
 """The bytes of the beginning of an output that are fetched while a command runs."""
@@ -146,12 +150,14 @@ class RemoteShell(Shell):
         super().__init__(name, place, {key: value.get_secret_value() for key, value in settings.env.items()})
         self._link = Link(settings)
         self.host = self._link.host
-        self.files = RemoteFiles(self._link)
+        self.files: RemoteFiles = RemoteFiles(self._link)
         self.why_not_isolated = f"on {self.host} they run as its user"
         self._settings = settings
         self._lasting = lasting
         self._threads = concurrent.futures.ThreadPoolExecutor(_THREADS, f"callboard-shell-{name}")
         self._workspace: Path | None = None
+        self._disk: Disk | None = None
+        self._looked = 0.0
         kept = place / "remote"
         if not kept.exists():
             kept.write_text(uuid.uuid4().hex, encoding="ascii")
@@ -167,15 +173,28 @@ class RemoteShell(Shell):
             self._link.run("forget", self._there, str(KEPT_DAYS))
         return self._workspace
 
+    def disk(self) -> Disk:
+        if self._disk is None or time.monotonic() - self._looked > _DISK_SECONDS:
+            self._looked = time.monotonic()
+            self._disk = self.files.disk(self.workspace)
+        return self._disk
+
+    def may_be_folder(self, path: str) -> bool:
+        try:
+            return self._disk is None or self._disk.is_folder(path)
+        except UnclearError:
+            return True
+
     def expanded(self, path: str) -> str:
         self._link.connect()
         return f"{self._link.home}{path[1:]}" if path == "~" or path.startswith("~/") else path
 
     def begin(self, call: str, command: str, cwd: Path, seconds: float) -> None:
         held = self.held(call)
+        self._disk = None
         self._link.connect()  # else nothing would have been asked of the machine
-        environment = {**self._base, **self.state.environment}.items()
-        exports = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment if name.isidentifier())
+        environment = {name: value for name, value in self.environment.items() if name.isidentifier()}
+        exports = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items())
         folder = shlex.quote(f"{self._link.place}/{held.folder.name}").replace("'", "'\\''")
         script = _SCRIPT.format(exports=exports, cwd=shlex.quote(str(cwd)), folder=folder, command=shlex.quote(command))
         limits = (f"{seconds:g}", str(MOST_BYTES), str(TAIL_BYTES))

@@ -280,6 +280,20 @@ list() {
     return 0
 }
 
+# tree PATH PROGRAMS BYTES: tell what is in a folder and below it, and the folders of programs, which a colon divides: of
+# each a letter for what it is, its path, and where it leads if it is a link, each ended by a null. A dot says that all of
+# it was told: a find without -printf, or one that may not look into a folder, leaves it out.
+tree() {
+    {
+        printf '%s\n' "$2" | tr ':' '\n' | while read -r folder; do
+            real=$(readlink -f "$folder") && [ -d "$real" ] || continue
+            [ "$real" = "$folder" ] || printf 'l%s\0%s\0' "$folder" "$real"
+            printf 'd%s\0\0' "$real"
+        done
+        find "$1" -mindepth 1 -printf '%y%p\0%l\0' && printf '.\0'
+    } 2>/dev/null | head -c "$3"
+}
+
 # find PATH PATTERN BYTES: tell the paths below that have such a name, each ended by a null.
 find_names() {
     cd -- "$1" 2>/dev/null || fail "$1: no such folder"
@@ -296,7 +310,7 @@ search() {
 operation=$1
 shift
 case $operation in
-    begin | hold | look | cancel | call_off | end_all | forget | real | kind | put | place | list | search) "$operation" "$@" ;;
+    begin | hold | look | cancel | call_off | end_all | forget | real | kind | put | place | list | search | tree) "$operation" "$@" ;;
     wait) await "$@" ;;
     read) read_file "$@" ;;
     find) find_names "$@" ;;

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.runtime import committing, foresee
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.shell._disk import Disk, ToldDisk
 from callboard.actors.servers.shell._files import LONGEST_LINE, MOST_BYTES, Files, Match, mark
+from callboard.actors.servers.shell._shell import PATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +72,20 @@ class RemoteFiles(Files):
             if number.isdigit():
                 name = _text(file).removeprefix("./") if file.startswith(b"./") else path.name
                 yield Match(name, int(number), _text(found)[:LONGEST_LINE])
+
+    def disk(self, workspace: Path) -> Disk:
+        """Have it told what is in a folder.
+
+        Raises:
+            ToolError: If there is too much, or it can't be told.
+        """
+        *parts, end, _ = _text(self._found("tree", _name(workspace), PATH)).split("\0")
+        if end != "." or len(parts) % 2:
+            msg = f"the files in {workspace} on the other machine can't be listed"
+            raise ToolError(msg)
+        pairs = list(zip(parts[::2], parts[1::2], strict=True))
+        kinds = {each[1:]: each[0] for each, _ in pairs}
+        return ToldDisk(workspace, kinds, {each[1:]: link for each, link in pairs if each[0] == "l"})
 
     def _found(self, *words: str) -> bytes:
         """Give what an operation finds.

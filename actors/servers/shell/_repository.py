@@ -87,6 +87,9 @@ def git(words: list[Word], touched: Touched) -> None:
     if touched.writes or touched.moved:
         msg = "git is run after files were changed"
         raise UnclearError(msg)
+    if not touched.disk.local:
+        msg = "the settings of git on another machine are not looked at"
+        raise UnclearError(msg)
     for folder in touched.folders:
         _check_repository(Path(folder), touched, submodules=name in _REFRESHING)
     for word in found.operands:  # a revision is the name of no file; a file elsewhere is compared as one
@@ -98,7 +101,7 @@ def git(words: list[Word], touched: Touched) -> None:
 def _check_repository(folder: Path, touched: Touched, *, submodules: bool) -> None:
     root = Path(os.path.realpath(folder))
     while not (root / ".git").exists():
-        if (root / "HEAD").exists() or root in {touched.workspace, root.parent}:
+        if (root / "HEAD").exists() or root in {touched.disk.workspace, root.parent}:
             msg = f"there is no repository at {folder}, or one of a form that is not understood"
             raise UnclearError(msg)
         root = root.parent
@@ -106,7 +109,7 @@ def _check_repository(folder: Path, touched: Touched, *, submodules: bool) -> No
     hooks = [path.name for path in (place / "hooks").iterdir()] if (place / "hooks").is_dir() else []
     odd = [name for name in ("commondir", "modules", "config.worktree", "worktrees") if (place / name).exists()]
     if (
-        not root.is_relative_to(touched.workspace)
+        not root.is_relative_to(touched.disk.workspace)
         or place.is_symlink()
         or (root / "HEAD").exists()
         or not place.is_dir()

@@ -15,6 +15,7 @@ from callboard.actors.servers._server import ToolError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from callboard.actors.servers.shell._disk import Disk
     from callboard.actors.servers.shell._files import Files
     from callboard.actors.servers.shell._held import Held
 
@@ -72,6 +73,23 @@ class Shell(ABC):
         for folder in ("commands", "states"):
             (place / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
         self._known: State | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """All that a command has in its environment."""
+        return {**self._base, **self.state.environment}
+
+    @abstractmethod
+    def disk(self) -> Disk:
+        """Give the files of its machine, as they are now, to judge a command by.
+
+        Raises:
+            ToolError: If they can't be looked at, or there are too many.
+        """
+
+    @abstractmethod
+    def may_be_folder(self, path: str) -> bool:
+        """Return whether something is a folder, or that is not known. Does not wait."""
 
     @property
     @abstractmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,13 +185,13 @@ class ShellServer(Server):
         if target is None or tool not in _FILES:
             return (UNKNOWN,) if tool in _COMMANDS else ()
         shell = self._shell(target.id)
-        machine = f"ssh://{shell.host}" if shell.host else ""
-        return (f"file:{machine}{shell.inside(str(arguments.get('path', '')))}",)
+        return (f"{_machine(shell)}{shell.inside(str(arguments.get('path', '')))}",)
 
     def coverage(self, target: Target | None, pattern: str, resource: str) -> Coverage:
         """Compare a pattern with a file, or with a folder, which stands for all that is in it."""
         found = super().coverage(target, pattern, resource)
-        if found is Coverage.ALL or not Path(resource.removeprefix("file:")).is_dir():
+        shell = self._shells.get(target.id) if target is not None else None
+        if found is Coverage.ALL or shell is None or not shell.may_be_folder(resource.removeprefix(_machine(shell))):
             return found
         inside, begins = f"{resource.rstrip('/')}/", _LITERAL.match(pattern)
         start = begins[0] if begins and not pattern.startswith("re:") else ""
@@ -231,14 +232,22 @@ class ShellServer(Server):
         return known.get(now, Probe.UNKNOWN)
 
     def _judged(self, shell: Shell, arguments: Mapping[str, JsonValue], made: Collection[str] = ()) -> Judgement:
-        if not isinstance(shell, LocalShell):
+        try:
+            cwd, disk = shell.inside(str(arguments.get("cwd", ""))), shell.disk()
+        except ToolError:
             return UNSEEN
-        cwd = shell.inside(str(arguments.get("cwd", "")))
         command = str(arguments["command"])
-        return judge(command, cwd=cwd, workspace=shell.workspace, environment=shell.environment, made=made)
+        found = judge(command, cwd=cwd, disk=disk, environment=shell.environment, made=made)
+        named = tuple(each.replace("file:", _machine(shell), 1) for each in found.resources)
+        return replace(found, resources=named)
 
     def _shell(self, name: str) -> Shell:
         if name not in self._shells:
             msg = f"there is no shell {name!r}"
             raise ToolError(msg)
         return self._shells[name]
+
+
+def _machine(shell: Shell) -> str:
+    """Give the beginning of the names of its files for rules."""
+    return f"file:ssh://{shell.host}" if shell.host else "file:"

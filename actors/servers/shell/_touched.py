@@ -13,11 +13,11 @@ from callboard.messages import Hazard
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
+    from callboard.actors.servers.shell._disk import Disk, Entry
+
 STREAMS = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 """Names under which a program finds what it has open already, and the one that is always empty."""
-_SPECIAL = frozenset({"/proc", "/dev", "/sys"})
 _MOST_ENTRIES = 20_000
-_MOST_LINKS = 40
 _MOST_DEPTH = 1_000
 _SIGNS = frozenset("*?[")
 _ENDS = frozenset("*?[]")
@@ -27,13 +27,13 @@ class Touched:
     """A record of what a command reads and changes, made while it is gone through in order.
 
     Args:
-        workspace: The folder that the shell may change, with links followed.
+        disk: The files that there are, and the folder among them that the shell may change.
         cwd: Where the command starts.
         made: Files that the task has made, as absolute paths.
     """
 
-    def __init__(self, workspace: Path, cwd: Path, made: Collection[str] = ()) -> None:
-        self.workspace = workspace
+    def __init__(self, disk: Disk, cwd: Path, made: Collection[str] = ()) -> None:
+        self.disk = disk
         self.folders: tuple[str, ...] = (str(cwd),)
         """Where the command may be by now; more than one where a `cd` may have failed."""
         self.variables: dict[str, Word] = {}
@@ -70,7 +70,7 @@ class Touched:
             path = os.path.join(folder, _stem(word) if word.glob else word.text)  # noqa: PTH118 - as the kernel joins
             self._note(path)
             for _, link in self._links(path, _MOST_DEPTH) if follows else ():
-                if Path(link).is_dir():
+                if self.disk.is_folder(link):
                     msg = f"it follows the link {link}"
                     raise UnclearError(msg)
                 self._note(link)
@@ -84,9 +84,10 @@ class Touched:
         if word.literal in STREAMS:
             return
         for path in self.targets(word):
-            with_links = Path(path)
-            if os.path.lexists(path) and (folders or not with_links.is_dir()):
-                if with_links.exists() and not (with_links.is_file() or with_links.is_dir()):
+            disk = self.disk
+            there = disk.exists(path)
+            if (there or disk.is_link(path)) and (folders or not disk.is_folder(path)):
+                if there and not (disk.is_file(path) or disk.is_folder(path)):
                     msg = f"{path} is no plain file"
                     raise UnclearError(msg)
                 if path not in self._made:
@@ -135,7 +136,7 @@ class Touched:
         for folder in self.folders:
             path = os.path.normpath(os.path.join(folder, word.text))  # noqa: PTH118 - bash joins them as texts too
             self._note(path)
-            found |= {path} if os.access(path, os.X_OK) and Path(path).is_dir() else {path, folder}
+            found |= {path} if self.disk.is_open(path) else {path, folder}
         self.folders = tuple(sorted(found))
         self.lasting = True
 
@@ -181,7 +182,7 @@ class Touched:
                 msg = f"the names that {word.text!r} matches are divided at blanks"
                 raise UnclearError(msg)
 
-    def entries(self, folder: str, depth: int) -> Iterator[tuple[int, os.DirEntry[str]]]:
+    def entries(self, folder: str, depth: int) -> Iterator[tuple[int, Entry]]:
         """Give what is in a folder and below it, each with its depth; links are not followed.
 
         Raises:
@@ -190,33 +191,29 @@ class Touched:
         left = [(0, folder)]
         while left:
             level, place = left.pop()
-            try:
-                with os.scandir(place) as found:
-                    inside = list(found)
-            except OSError:
-                continue
+            inside = self.disk.entries(place)
             self._seen += len(inside)
             if self._seen > _MOST_ENTRIES:
                 msg = f"there are more than {_MOST_ENTRIES:,} files to look at"
                 raise UnclearError(msg)
             for entry in inside:
                 yield level, entry
-                if level + 1 < depth and entry.is_dir(follow_symlinks=False):
+                if level + 1 < depth and entry.is_folder:
                     left.append((level + 1, entry.path))
 
     def _links(self, folder: str, depth: int) -> Iterator[tuple[int, str]]:
-        return ((level, entry.path) for level, entry in self.entries(folder, depth) if entry.is_symlink())
+        return ((level, entry.path) for level, entry in self.entries(folder, depth) if entry.is_link)
 
     def _note(self, path: str, *, changed: bool = False) -> str:
         """Note a path, and give it in normal form."""
         if self.moved:
             msg = "it uses files after it has moved or deleted some"
             raise UnclearError(msg)
-        found = followed(path)
+        found = self.disk.followed(path)
         if found is None and changed:
             msg = f"{path} is no plain file"
             raise UnclearError(msg)
-        inside = found is not None and found.is_relative_to(self.workspace)
+        inside = found is not None and found.is_relative_to(self.disk.workspace)
         if not inside:
             self.hazards.add(Hazard.LEAVES)
         normal = str(found) if found is not None else os.path.normpath(path)
@@ -235,33 +232,12 @@ class Touched:
             for depth, link in self._links(os.path.join(folder, stem), len(rest)):  # noqa: PTH118 - as the kernel joins
                 if not _may_match(rest[depth], os.path.basename(link)):  # noqa: PTH119 - a text
                     continue
-                target = followed(link)
-                if depth + 1 < len(rest) and Path(link).is_dir():
+                target = self.disk.followed(link)
+                if depth + 1 < len(rest) and self.disk.is_folder(link):
                     msg = f"{word.text!r} may go through the link {link}"
                     raise UnclearError(msg)
-                if target is None or not target.is_relative_to(self.workspace):
+                if target is None or not target.is_relative_to(self.disk.workspace):
                     self.hazards.add(Hazard.LEAVES)
-
-
-def followed(path: str) -> Path | None:
-    """Follow the links of an absolute path; None for what is another file for each process, or no file.
-
-    What does not exist is taken as it is written.
-    """
-    left = path.split("/")[::-1]
-    here, links = "/", 0
-    while left:
-        part = left.pop()
-        if part in {"", "."}:
-            continue
-        here = os.path.dirname(here) if part == ".." else os.path.join(here, part)  # noqa: PTH118, PTH120 - by text
-        if here in _SPECIAL or links > _MOST_LINKS:
-            return None
-        if part != ".." and os.path.islink(here):  # noqa: PTH114 - a text
-            target, links = os.readlink(here), links + 1  # noqa: PTH115 - a text
-            here = "/" if target.startswith("/") else os.path.dirname(here)  # noqa: PTH120 - a text
-            left += target.split("/")[::-1]
-    return Path(here)
 
 
 def _may_match(pattern: str, name: str) -> bool:

@@ -74,8 +74,7 @@ def _targets(found: Given, touched: Touched) -> list[Word]:
         msg = "the target is missing"
         raise UnclearError(msg)
     *sources, target = found.operands
-    into = [Path(path) for path in touched.targets(target)]
-    folders = [path.is_dir() for path in into]
+    folders = [touched.disk.is_folder(path) for path in touched.targets(target)]
     if any(folders) and not all(folders):
         msg = f"it can't be told whether {target.text!r} is a folder"
         raise UnclearError(msg)

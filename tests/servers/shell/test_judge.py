@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
+import subprocess
+from pathlib import Path
 
 import pytest
 
+from callboard.actors.servers import shell
+from callboard.actors.servers.shell._disk import LocalDisk
 from callboard.actors.servers.shell._judge import judge
+from callboard.actors.servers.shell._remote_files import RemoteFiles
 from callboard.actors.servers.shell._shell import PATH
 from callboard.messages import Effect, Hazard
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+SCRIPT = Path(shell.__file__).with_name("_remote.sh")
 DELETES, LEAVES, OVERWRITES, UNKNOWN = Hazard.DELETES, Hazard.LEAVES, Hazard.OVERWRITES, Hazard.UNKNOWN
 
 READ = (
@@ -564,9 +566,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top / "work"
 
 
-def judged(place, command, **more):
+def judged(place, command, disk=None, **more):
     environment = {"PATH": PATH, "HOME": "/nowhere", "LANG": "C.UTF-8", "TERM": "dumb", "PAGER": "cat"}
-    return judge(command, cwd=place, workspace=place, environment={**environment, **more})
+    return judge(command, cwd=place, disk=disk or LocalDisk(place), environment={**environment, **more})
 
 
 @pytest.mark.parametrize("command", READ)
@@ -594,16 +596,36 @@ def test_a_command_that_does_more_says_what(place, command, effect, hazards, pat
     assert {each for each in found.resources if "/proc" not in each} == named
 
 
+class Here:
+    """The other machine's script, run on this one."""
+
+    def run(self, *words: str) -> bytes:
+        return subprocess.run(["sh", SCRIPT, *words], stdout=subprocess.PIPE, check=True).stdout  # noqa: S607 - any
+
+
+def test_on_another_machine_commands_are_judged_no_less_strictly(place):
+    told = RemoteFiles(Here()).disk(place)
+    unlike = 0
+    for command in (each.replace("\0", "\n") for each in (*READ, *ASK, *(each[0] for each in OTHERS))):
+        here, there = judged(place, command), judged(place, command, told)
+        unlike += here != there
+        if UNKNOWN not in there.hazards:
+            assert here.hazards <= there.hazards, command
+            assert set(here.resources) <= set(there.resources), command
+            assert there.effect in {here.effect, Effect.ONCE}, command
+    assert unlike < 50
+
+
 def test_there_are_enough_cases():
     assert len({*READ, *ASK, *(each[0] for each in OTHERS)}) == len(READ) + len(ASK) + len(OTHERS) > 200
 
 
 def test_a_name_like_an_option_makes_a_pattern_ask(place, tmp_path):
     (tmp_path / "--output=a.log").touch()
-    found = judge("sort *", cwd=tmp_path, workspace=tmp_path, environment={"PATH": PATH})
+    found = judge("sort *", cwd=tmp_path, disk=LocalDisk(tmp_path), environment={"PATH": PATH})
     assert found.why == "'*' may match a file whose name is read as an option"
     for command in ("sort ./*", "sort *.txt", "sort -- a.log"):
-        assert judge(command, cwd=tmp_path, workspace=tmp_path, environment={"PATH": PATH}).effect is Effect.READ
+        assert judge(command, cwd=tmp_path, disk=LocalDisk(tmp_path), environment={"PATH": PATH}).effect is Effect.READ
 
 
 def test_names_with_blanks_make_a_loop_without_quotes_ask(tmp_path):
@@ -613,7 +635,7 @@ def test_names_with_blanks_make_a_loop_without_quotes_ask(tmp_path):
         ('for f in *.log; do sort "$f"; done', Effect.READ),
         ('for f in *; do sort "$f.log"; done', Effect.ONCE),
     ):
-        assert judge(command, cwd=tmp_path, workspace=tmp_path, environment={"PATH": PATH}).effect is effect
+        assert judge(command, cwd=tmp_path, disk=LocalDisk(tmp_path), environment={"PATH": PATH}).effect is effect
 
 
 @pytest.mark.parametrize(
@@ -631,18 +653,20 @@ def test_the_value_of_a_variable_of_the_settings_is_not_shown_unasked(place):
 
 
 def test_programs_in_the_workspace_are_never_those_of_the_system(place):
-    found = judge("ls", cwd=place, workspace=place.__class__("/usr"), environment={"PATH": PATH})
+    found = judge("ls", cwd=place, disk=LocalDisk(place.__class__("/usr")), environment={"PATH": PATH})
     assert "its programs are not those of the system" in found.why
 
 
 def test_what_the_task_has_made_is_replaced_without_a_hazard(place):
     environment = {"PATH": PATH}
-    found = judge("echo > a.log", cwd=place, workspace=place, environment=environment, made=[str(place / "a.log")])
+    found = judge(
+        "echo > a.log", cwd=place, disk=LocalDisk(place), environment=environment, made=[str(place / "a.log")]
+    )
     assert found.hazards == set()
 
 
 def test_a_command_outside_of_the_workspace_leaves_it(place):
-    found = judge("echo x", cwd=place.parent, workspace=place, environment={"PATH": PATH})
+    found = judge("echo x", cwd=place.parent, disk=LocalDisk(place), environment={"PATH": PATH})
     assert found.hazards == {LEAVES}
 
 
@@ -650,7 +674,7 @@ def test_a_pipe_or_a_device_is_no_file_to_write(tmp_path):
     import os  # noqa: PLC0415 - only here
 
     os.mkfifo(tmp_path / "pipe")
-    assert UNKNOWN in judge("ls > pipe", cwd=tmp_path, workspace=tmp_path, environment={"PATH": PATH}).hazards
+    assert UNKNOWN in judge("ls > pipe", cwd=tmp_path, disk=LocalDisk(tmp_path), environment={"PATH": PATH}).hazards
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callboard.actors.servers.shell._disk import LocalDisk
 from callboard.actors.servers.shell._isolation import sandbox, why_not
 from callboard.actors.servers.shell._judge import judge
 from callboard.actors.servers.shell._local import _SCRIPT
@@ -147,7 +148,7 @@ def test_commands_judged_to_read_change_nothing(tmp_path_factory: pytest.TempPat
     place = Place(tmp_path_factory.mktemp("judged"))
     chosen = Random(seed)  # noqa: S311 - strategies of hypothesis take twenty times as long as the commands
     for text in [command(chosen) for _ in range(12)]:
-        judged = judge(text, cwd=place.work, workspace=place.work, environment=place.environment)
+        judged = judge(text, cwd=place.work, disk=LocalDisk(place.work), environment=place.environment)
         if judged.effect is not Effect.READ:
             continue
         assert Hazard.UNKNOWN not in judged.hazards

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from callboard.actors.servers.shell._disk import LocalDisk
 from callboard.actors.servers.shell._judge import judge
 from callboard.actors.servers.shell._shell import PATH
 from callboard.messages import Effect, Hazard
@@ -34,7 +35,7 @@ def place(made: Path, tmp_path: Path) -> Path:
 
 
 def judged(place: Path, command: str, home: str = "/nowhere"):
-    return judge(command, cwd=place, workspace=place, environment={**ENVIRONMENT, "HOME": home})
+    return judge(command, cwd=place, disk=LocalDisk(place), environment={**ENVIRONMENT, "HOME": home})
 
 
 READS = [
@@ -153,5 +154,5 @@ def test_what_may_do_more_asks(place, command):
 
 def test_a_repository_around_the_workspace_asks(place):
     (place / "deep").mkdir()
-    found = judge("git log", cwd=place / "deep", workspace=place / "deep", environment=ENVIRONMENT)
+    found = judge("git log", cwd=place / "deep", disk=LocalDisk(place / "deep"), environment=ENVIRONMENT)
     assert Hazard.UNKNOWN in found.hazards

@@ -6,6 +6,7 @@ from callboard.actors.servers.shell import ShellServer
 from callboard.config import ShellSettings
 from callboard.messages import Coverage, Effect, Hazard
 
+DELETES, UNKNOWN = Hazard.DELETES, Hazard.UNKNOWN
 READ = {"command": "wc -l *.log", "cwd": ""}
 
 
@@ -24,15 +25,36 @@ def test_a_background_command_is_never_repeated(local):
 @pytest.mark.parametrize("command", ["make", "ls $(x)", "cat <<EOF"])
 def test_what_is_not_understood_is_unknown(local, command):
     call = {"command": command, "cwd": ""}
-    assert local.server.hazards(local.target, "run", call, ()) == {Hazard.UNKNOWN}
+    assert local.server.hazards(local.target, "run", call, ()) == {UNKNOWN}
     assert local.server.effect(local.target, "run", call) is Effect.ONCE
     assert local.server.resources(local.target, "run", call) == ("unknown",)
 
 
-def test_what_a_command_does_on_another_machine_is_unknown(remote):
-    assert remote.server.hazards(remote.target, "run", READ, ()) == {Hazard.UNKNOWN}
+def test_a_command_on_another_machine_is_judged_by_its_files(remote, machine):
+    (remote.work / "a.log").write_text("x")
+    (remote.work / "link").symlink_to("/etc/passwd")
+    folder = f"file:ssh://{machine.section['ssh']}{remote.work}"
+    assert remote.server.hazards(remote.target, "run", READ, ()) == set()
+    assert remote.server.effect(remote.target, "run", READ) is Effect.READ
+    assert remote.server.resources(remote.target, "run", READ) == (folder,)
+    assert remote.server.coverage(remote.target, f"{folder}/secret", folder) is Coverage.PART
+    for command, hazard in (
+        ("make", UNKNOWN),
+        ("cat ../x", UNKNOWN),
+        ("cat link", UNKNOWN),
+        ("cat /etc/passwd", UNKNOWN),
+        ("rm a.log", DELETES),
+    ):
+        call = {"command": command, "cwd": ""}
+        assert remote.server.hazards(remote.target, "run", call, ()) == {hazard}, command
+        assert remote.server.effect(remote.target, "run", call) is Effect.ONCE, command
+
+
+def test_commands_are_unknown_where_another_machines_files_are_not_listed(remote, monkeypatch):
+    (remote.work / "a.log").write_text("x")
+    monkeypatch.setattr("callboard.actors.servers.shell._remote_files._FOUND_BYTES", 20)
+    assert remote.server.hazards(remote.target, "run", READ, ()) == {UNKNOWN}
     assert remote.server.effect(remote.target, "run", READ) is Effect.ONCE
-    assert remote.server.resources(remote.target, "run", READ) == ("unknown",)
 
 
 def test_the_folder_and_variables_of_the_shell_count(local):
@@ -43,7 +65,7 @@ def test_the_folder_and_variables_of_the_shell_count(local):
     local.run("cd deep")
     assert local.server.hazards(local.target, "run", {**up, "cwd": ""}, ()) == set()
     local.run("export LD_PRELOAD=''")
-    assert local.server.hazards(local.target, "run", READ, ()) == {Hazard.UNKNOWN}
+    assert local.server.hazards(local.target, "run", READ, ()) == {UNKNOWN}
 
 
 def test_a_rule_for_a_file_is_about_a_command_that_reads_its_folder(local):
