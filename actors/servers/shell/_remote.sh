@@ -77,7 +77,10 @@ hold() {
     env -i "CALLBOARD_COMMAND=$mark" PATH="$PATH" HOME="$HOME" $detach bash --noprofile --norc ./script \
         </dev/null >out.pipe 2>err.pipe &
     child=$!
-    (trap - TERM USR1; sleep "$seconds"; kill -USR1 $$) >/dev/null 2>&1 &
+    ( # ends with the command's processes if this one is killed, and tells no other process that has its number by then
+        trap - TERM USR1
+        CALLBOARD_COMMAND="$mark" sleep "$seconds" && [ "$(readlink begun)" = "$$ $(started $$)" ] && kill -USR1 $$
+    ) >/dev/null 2>&1 &
     timer=$!
     while [ -z "$why" ]; do
         wait "$child"

@@ -207,11 +207,12 @@ def test_closing_leaves_nothing_there(opened, own):
 
 def test_a_holder_that_is_killed_leaves_the_doubt_and_no_process(opened, machine):
     box, sleeper = opened(**machine.section), mark()
-    (handle,) = box.do("start", command=f"sleep {sleeper}").values()
-    until(lambda: alive(f"sleep\0{sleeper}"))
+    limit = 40_000 + int(sleeper) % 40_000
+    (handle,) = box.do("start", command=f"sleep {sleeper}", seconds=limit).values()
+    until(lambda: alive(f"sleep\0{sleeper}") and alive(f"sleep\0{limit}"))
     folder = box.server._shell("box").job(handle).folder
     (place,) = machine.home.rglob(folder.name.rpartition("/")[2])
     os.kill(int(str((place / "begun").readlink()).split()[0]), 9)
     with pytest.raises(InDoubtError, match="nothing tells how it ended"):
         box.do("read_output", handle=handle, seconds=5)
-    until(lambda: not alive(f"sleep\0{sleeper}"))
+    until(lambda: not alive(f"sleep\0{sleeper}") and not alive(f"sleep\0{limit}"))
