@@ -17,6 +17,7 @@ from callboard.config._providers import COMPATIBLE, Provider
 from callboard.config._redactor import REFERENCE, Redactor
 from callboard.config._secrets import MASK, in_url, like_a_key, masked
 from callboard.config._sections import (
+    Android,
     BlackboardSettings,
     Desktop,
     Documents,
@@ -40,6 +41,7 @@ __all__ = [
     "EXPRESSION",
     "MASK",
     "REFERENCE",
+    "Android",
     "BlackboardSettings",
     "Budget",
     "BudgetSettings",

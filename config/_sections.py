@@ -20,6 +20,10 @@ _LONGEST_NAME = 100
 """The most characters of a server's name."""
 
 
+DeviceSerial = Annotated[str, Field(pattern=r"^[^\s/*?\[\]]{1,100}$")]
+"""What an Android device is called: a part of an address, which rules match."""
+
+
 class SystemSettings(Section):
     """Whether people are asked."""
 
@@ -127,6 +131,23 @@ class Desktop(Section):
     def wanted(self) -> bool:
         """Whether there is such a surface."""
         return self.display is not None
+
+
+class Android(Section):
+    """Android devices, for MobileAgents."""
+
+    devices: Literal["all"] | tuple[DeviceSerial, ...] | None = None
+    """The serials of the devices that may be used, as `adb devices` lists them. One with a port is connected to over
+    the network: `192.168.1.7:5555`. `all`: those that the adb server knows. None: there are none."""
+    adb: Path | None = None
+    """The program adb. None: that in `ANDROID_HOME`, or on the path."""
+    port: int = Field(default=5037, ge=1, le=65_535)
+    """Where the adb server listens on this machine. One is started there if none runs."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is such a surface."""
+        return bool(self.devices)
 
 
 class ShellSettings(Section):

@@ -17,6 +17,7 @@ from callboard.config._observe import ObserveSettings
 from callboard.config._policy import PolicySettings, as_rules
 from callboard.config._providers import Provider
 from callboard.config._sections import (
+    Android,
     BlackboardSettings,
     Desktop,
     Documents,
@@ -89,6 +90,8 @@ class Settings(BaseSettings):
     """The documents server."""
     desktop: Desktop = Desktop()
     """The Linux desktop."""
+    android: Android = Android()
+    """Android devices."""
     shells: dict[ServerName, ShellSettings] = Field(default_factory=dict)
     """Shells for LinuxAgents, by name."""
     surfaces: dict[ServerName, SurfacePlugin] = Field(default_factory=dict)

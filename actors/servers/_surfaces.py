@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SHIPPED: Mapping[str, str] = {
     "documents": "callboard.actors.servers.documents:DocumentServer",
     "desktop": "callboard.actors.servers.desktop:DesktopServer",
+    "android": "callboard.actors.servers.android:AndroidServer",
     "shells": "callboard.actors.servers.shell:ShellServer",
 }
 """The surfaces that ship: the section of the settings that has their options, and their class, imported on use."""

@@ -1,5 +1,6 @@
-"""The adb server's client, with which Android devices are reached."""
+"""Android devices as a surface, and the client of the adb server with which they are reached."""
 
 from callboard.actors.servers.android._adb import Adb, AdbError, DeviceState, Listed, Ran, find_adb
+from callboard.actors.servers.android._android import AndroidServer
 
-__all__ = ["Adb", "AdbError", "DeviceState", "Listed", "Ran", "find_adb"]
+__all__ = ["Adb", "AdbError", "AndroidServer", "DeviceState", "Listed", "Ran", "find_adb"]

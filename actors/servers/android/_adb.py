@@ -20,7 +20,10 @@ from callboard.actors.servers._server import InDoubtError, ToolError
 from callboard.messages import reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
+    from contextlib import AbstractContextManager
+
+    Commit = Callable[[], AbstractContextManager[None]]
 
 PORT = 5037
 """Where the adb server listens, unless something else is set."""
@@ -71,6 +74,11 @@ class Ran:
     def text(self) -> str:
         """What it has printed on its standard output."""
         return self.out.decode(errors="replace")
+
+    @property
+    def error(self) -> str:
+        """The last line of what it has printed on its standard error."""
+        return (self.err.decode(errors="replace").strip().splitlines() or [""])[-1].strip()
 
 
 class AdbError(ToolError):
@@ -180,7 +188,14 @@ class Adb:
         if not told.startswith(("connected", "already connected")):
             raise AdbError(told or f"{address} can't be reached")
 
-    async def shell(self, serial: str, command: str, data: bytes = b"", seconds: float = 30.0) -> Ran:
+    async def shell(
+        self,
+        serial: str,
+        command: str,
+        data: bytes = b"",
+        seconds: float = 30.0,
+        commit: Commit = contextlib.nullcontext,
+    ) -> Ran:
         """Run a command on a device, and wait for its end.
 
         Args:
@@ -188,6 +203,7 @@ class Adb:
             command: For the device's shell.
             data: What it reads.
             seconds: The time limit.
+            commit: Gives the context in which the command is sent. What it raises is raised, and nothing is sent.
 
         Raises:
             AdbError: If the device can't be used; nothing was done on it.
@@ -195,7 +211,8 @@ class Adb:
         """
         try:
             async with asyncio.timeout(seconds):
-                async with self._opened(f"host:transport:{serial}", f"shell,v2,raw:{command}") as streams:
+                async with self._opened(f"host:transport:{serial}") as streams:
+                    await _request(*streams, f"shell,v2,raw:{command}", commit)
                     return await _ran(*streams, data)
         except (OSError, asyncio.IncompleteReadError, TimeoutError) as error:
             why = f"it took longer than {seconds:g} s" if isinstance(error, TimeoutError) else "it is gone"
@@ -221,13 +238,19 @@ class Adb:
                 await writer.wait_closed()
 
 
-async def _request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, service: str) -> None:
+async def _request(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    service: str,
+    commit: Commit = contextlib.nullcontext,
+) -> None:
     data = service.encode()
     if len(data) > _LONGEST:
         msg = f"{len(data):,} bytes are too many for one command of a device"
         raise AdbError(msg)
     try:
-        writer.write(f"{len(data):04x}".encode() + data)
+        with commit():
+            writer.write(f"{len(data):04x}".encode() + data)
         await writer.drain()
         answer = await reader.readexactly(4)
         if answer == b"OKAY":

@@ -1,0 +1,285 @@
+"""The Android server: each device that an adb server reaches is a target."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, Literal
+
+from callboard.actors.servers._need import Need
+from callboard.actors.servers._server import UNKNOWN, InDoubtError, Server, ServerTool, ToolError, collect
+from callboard.actors.servers.android import _hazards
+from callboard.actors.servers.android._adb import PORT, Adb, AdbError, DeviceState, Listed, find_adb
+from callboard.actors.servers.android._application_tools import ApplicationTools
+from callboard.actors.servers.android._device import FOLDER, Device, told
+from callboard.actors.servers.android._hands import Hands
+from callboard.actors.servers.android._key_tools import KeyTools, give_back, keycode
+from callboard.actors.servers.android._touch_tools import TouchTools
+from callboard.messages import AgentKind, Control, Hazard, Look, Observation, Probe, Target, TargetKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from pydantic import JsonValue
+
+    from callboard.actors.servers._stage import Stage
+    from callboard.actors.servers.android._device import Screen
+    from callboard.messages import Foreseen, Intent
+
+_PACKAGES = "pip install 'callboard[android]'"
+_TOUCHES = frozenset({"tap", "click_control", "click_input", "double_tap", "long_press", "drag"})
+_MOVES = frozenset({"swipe", "wait"})
+_ORIENTATIONS = ("portrait", "landscape", "portrait, upside down", "landscape, turned right")
+
+
+class AndroidServer(Server):
+    """Android devices.
+
+    Args:
+        devices: The serials that may be used; one with a port is connected to over the network. ``all``: those that the
+            adb server knows.
+        adb: The program adb. None: that of ``ANDROID_HOME``, or on the path.
+        port: Where the adb server listens.
+        clock: Gives the time, in seconds.
+    """
+
+    name = "android"
+    pictures = True
+    blocks = False
+    settles = False  # a device lists what it shows once that is quiet
+    resource_kinds = ("application", "device")
+
+    def __init__(
+        self,
+        devices: Sequence[str] | Literal["all"] = "all",
+        *,
+        adb: Path | None = None,
+        port: int = PORT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._named = () if devices == "all" else tuple(devices)
+        self._adb = Adb(find_adb(adb), port)
+        self._clock = clock
+        self._mark = ""
+        self._keyboards: Path | None = None
+        self._hands: dict[str, Hands] = {}
+        self._keys = KeyTools(self._of, self._note_keyboard)
+        self._parts = (self._keys, TouchTools(self._of), ApplicationTools(self._of, self._listed))
+
+    @classmethod
+    def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
+        """Need adb, and Pillow for labels in pictures."""
+        given = options.get("adb")
+        what = f"the program {str(given)!r}" if given else "the program 'adb'"
+        return [
+            Need.package("PIL", _PACKAGES),
+            Need(what=what, met=find_adb(given) is not None, command="apt-get install adb"),
+        ]
+
+    async def open(self, stage: Stage) -> None:
+        """Start an adb server if none runs, connect to devices over the network, and give back their keyboards.
+
+        Raises:
+            AdbError: If there is no adb server, and none can be started.
+        """
+        await self._adb.start()
+        mark = stage.folder / "mark"
+        if not mark.exists():
+            mark.write_text(uuid.uuid4().hex[:8], encoding="ascii")
+        self._mark, self._keyboards = mark.read_text(encoding="ascii"), stage.folder / "keyboards.json"
+        for serial in self._named:
+            await self._connect(serial)
+        for serial, keyboard in self._noted_keyboards().items():
+            try:
+                await give_back(self._of(serial), keyboard)
+            except (ToolError, InDoubtError):
+                continue  # the device is not there; the next process tries again
+            self._note_keyboard(serial, "")
+
+    async def close(self) -> None:
+        """Remove the marks from the devices, and end the adb server if this has started it."""
+        hands, self._hands = self._hands, {}
+        for each in hands.values():
+            try:
+                await each.device.shell(f'rm -f "{FOLDER}/callboard-{self._mark}".*', 2.0)
+            except (ToolError, InDoubtError):
+                continue  # it is not there any more
+        await self._adb.stop()
+
+    def tools(self) -> tuple[ServerTool, ...]:
+        """Give the tools of MobileAgents and of HostAgents."""
+        return tuple(entry for part in self._parts for entry in collect(part))
+
+    async def targets(self) -> tuple[Target, ...]:  # type: ignore[override]
+        """List the devices, also those that can't be used now: an agent is told why."""
+        return tuple(map(self._target, await self._listed()))
+
+    async def observe(self, target: Target, look: Look) -> Observation:  # type: ignore[override]
+        """Look at a device: its screen as controls and as a picture, and what it is doing.
+
+        Raises:
+            ToolError: If it can't be reached; the text says why, and what to do.
+        """
+        device = self._of(target.id).device
+        screen, known, installed = (
+            await device.screen.get(),
+            await device.information.get(),
+            await device.applications.get(),
+        )
+        facts: dict[str, JsonValue] = {
+            "device": known.model,
+            "android": known.android,
+            "application": screen.state.application,
+            "keyboard": "shown" if screen.state.keyboard else "hidden",
+            "applications": [package for package, _ in installed.startable],
+        }
+        notes: list[str] = []
+        if not screen.state.awake:
+            facts["screen"] = "off"
+            notes.append("The screen is off. The key WAKEUP turns it on.")
+        if screen.state.locked:
+            facts["locked"] = True
+            notes.append("The device is locked. A person has to unlock it, unless a swipe up does.")
+        controls, left = tuple[Control, ...](), tuple[str, ...]()
+        if screen.hierarchy is not None:
+            facts["orientation"] = _ORIENTATIONS[screen.hierarchy.rotation % 4]
+            controls, left = screen.hierarchy.controls(look.budget)
+        elif screen.state.awake:
+            notes.append(f"The controls can't be listed: {screen.why}. Points of the picture can be tapped.")
+        picture, why = await self._picture(device) if look.picture and screen.state.awake else (None, "")
+        return Observation(
+            controls=controls,
+            window=facts,
+            picture=picture,
+            fingerprint=_fingerprint(screen),
+            notes=(*notes, *left, *filter(None, (why,))),
+        )
+
+    async def fingerprint(self, target: Target) -> str:  # type: ignore[override]
+        """Ask for what is on the screen, without a picture."""
+        screen = await self._of(target.id).device.screen.get()
+        return _fingerprint(screen)
+
+    def hazards(
+        self,
+        target: Target,
+        tool: str,
+        arguments: Mapping[str, JsonValue],
+        made: Collection[str],  # noqa: ARG002 - the interface
+    ) -> set[Hazard]:
+        """Say what a touch, a key or an address may do, from what was seen last."""
+        screen = self._of(target.id).device.screen.last
+        if tool == "open_url":
+            return _hazards.of_address(str(arguments["url"]))
+        if tool == "press_key":
+            key = keycode(str(arguments["key"]))
+            return (
+                _hazards.of_enter(screen.hierarchy)
+                if key in _hazards.ENTER and screen and screen.hierarchy
+                else _hazards.of_key(key)
+            )
+        if tool == "type_text" and "\n" in str(arguments["text"]):
+            return _hazards.of_enter(screen.hierarchy) if screen and screen.hierarchy else {Hazard.UNKNOWN}
+        if tool not in _TOUCHES:
+            return set()
+        if screen is None or screen.hierarchy is None:
+            return {Hazard.UNKNOWN}
+        found = set[Hazard]()
+        for id_, left, top in (("control_id", "x", "y"), ("to", "to_x", "to_y")):
+            x, y = arguments.get(left), arguments.get(top)
+            node = screen.hierarchy.node(str(arguments.get(id_) or ""))
+            if node is None and isinstance(x, int) and isinstance(y, int):
+                node = screen.hierarchy.at(x, y)
+            found |= _hazards.of_touch(node) if node is not None else set()
+        return found
+
+    def resources(self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]) -> Collection[str]:
+        """Name the application that a call is for, as ``application:<package>``; for a HostAgent's, the device."""
+        if target is None:
+            return (f"device:{arguments['device']}",) if "device" in arguments else ()
+        if tool in {"launch_app", "stop_app"}:
+            known = self._of(target.id).device.applications.last
+            component = known.component(str(arguments["application"])) if known is not None else None
+            return (f"application:{component.partition('/')[0]}",) if component else (UNKNOWN,)
+        if tool in _MOVES:
+            return ()
+        screen = self._of(target.id).device.screen.last
+        package = screen.hierarchy.package if screen and screen.hierarchy else screen.state.package if screen else ""
+        return (f"application:{package}",) if package and tool != "open_url" else (UNKNOWN,)
+
+    async def probe(  # type: ignore[override]
+        self,
+        target: Target | None,
+        intent: Intent,
+        foreseen: Sequence[Foreseen],  # noqa: ARG002 - the interface
+        fingerprint: str,  # noqa: ARG002 - the interface
+    ) -> Probe:
+        """Read from the mark on the device whether an action was done."""
+        if target is None:
+            return Probe.UNKNOWN
+        parts = self._keys.parts(str(intent.arguments["text"])) if intent.tool == "type_text" else 1
+        return await self._of(target.id).probe(intent.call_id, parts)
+
+    async def _picture(self, device: Device) -> tuple[bytes | None, str]:
+        try:
+            return await device.picture(), ""
+        except ToolError as error:
+            return None, str(error)
+
+    async def _listed(self) -> tuple[Listed, ...]:
+        """List the devices that may be used, those first that the settings name."""
+        known = {each.serial: each for each in await self._adb.devices()}
+        missing = Listed("", DeviceState.OTHER, "not connected")
+        if self._named:
+            return tuple(known.get(serial, Listed(serial, missing.state, missing.told)) for serial in self._named)
+        return tuple(known.values())
+
+    async def _connect(self, serial: str) -> None:
+        """Connect to a device over the network; one that can't be reached is listed as such."""
+        if ":" not in serial:
+            return
+        try:
+            await self._adb.connect(serial)
+        except AdbError:
+            return
+
+    def _target(self, listed: Listed) -> Target:
+        state = "" if listed.state is DeviceState.DEVICE else f" ({listed.told})"
+        return Target(
+            id=listed.serial,
+            name=f"{listed.model or listed.serial}{state}",
+            kind=TargetKind.DEVICE,
+            kinds=(AgentKind.MOBILE,),
+            address=f"mobile/{listed.serial}",
+            server=self.name,
+            binds={"device": listed.serial},
+        )
+
+    def _of(self, serial: str) -> Hands:
+        if self._named and serial not in self._named:
+            raise ToolError(told(serial, "not found"))
+        if serial not in self._hands:
+            self._hands[serial] = Hands(Device(self._adb, serial, self._mark, self._clock))
+        return self._hands[serial]
+
+    def _noted_keyboards(self) -> dict[str, str]:
+        if self._keyboards is None or not self._keyboards.exists():
+            return {}
+        found: dict[str, str] = json.loads(self._keyboards.read_text(encoding="utf-8"))
+        return found
+
+    def _note_keyboard(self, serial: str, keyboard: str) -> None:
+        noted = {key: value for key, value in self._noted_keyboards().items() if key != serial}
+        if keyboard:
+            noted[serial] = keyboard
+        if self._keyboards is not None:
+            self._keyboards.write_text(json.dumps(noted), encoding="utf-8")
+
+
+def _fingerprint(screen: Screen) -> str:
+    """Give a digest of what a device shows: not of its pixels, nor of whether its keyboard is there."""
+    state, shown = screen.state, screen.hierarchy.fingerprint() if screen.hierarchy is not None else screen.why
+    return hashlib.sha256(repr((shown, state.awake, state.locked, state.application)).encode()).hexdigest()

@@ -1,0 +1,102 @@
+"""The tools for a device's applications, and those with which a HostAgent finds its way."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.android._touch_tools import MOBILE, Answer, Serial
+from callboard.messages import AgentKind, Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from callboard.actors.servers.android._adb import Listed
+    from callboard.actors.servers.android._hands import Hands
+
+HOST = (AgentKind.HOST,)
+Application = Annotated[
+    str, Field(min_length=1, max_length=200, description="A package, or its last part: com.android.contacts, contacts.")
+]
+
+
+class ApplicationTools:
+    """Start and stop applications, and list them.
+
+    Args:
+        hands: Gives what acts on a device, by its serial.
+        devices: Lists the devices.
+    """
+
+    def __init__(self, hands: Callable[[str], Hands], devices: Callable[[], Awaitable[tuple[Listed, ...]]]) -> None:
+        self._hands = hands
+        self._devices = devices
+
+    @tool(effect=Effect.IDEMPOTENT, agents=MOBILE)
+    async def launch_app(self, device: Serial, application: Application) -> Answer:
+        """Start an application, or bring it to the front."""
+        hands = self._hands(device)
+        component = await self._component(hands, application)
+        await hands.act(_started(f"-n {shlex.quote(component)}"))
+        return {"activity": component}
+
+    @tool(effect=Effect.IDEMPOTENT, agents=MOBILE)
+    async def stop_app(self, device: Serial, application: Application) -> Answer:
+        """End an application. What it has not saved is lost."""
+        hands = self._hands(device)
+        package = (await self._component(hands, application)).partition("/")[0]
+        await hands.act(f"am force-stop {shlex.quote(package)}")
+        return {"package": package}
+
+    @tool(effect=Effect.ONCE, agents=MOBILE)
+    async def open_url(
+        self,
+        device: Serial,
+        url: Annotated[str, Field(max_length=4_000, pattern=r"^[a-z][a-z0-9+.-]*:\S+$")],
+    ) -> Answer:
+        """Open an address with the application that is set for it."""
+        hands = self._hands(device)
+        await hands.act(_started(f"-a android.intent.action.VIEW -d {shlex.quote(url)}"))
+        return {"url": url}
+
+    @tool(effect=Effect.READ, agents=HOST)
+    async def list_devices(self) -> list[dict[str, str]]:
+        """List the Android devices, and whether they can be used."""
+        return [{"device": each.serial, "model": each.model, "state": each.told} for each in await self._devices()]
+
+    @tool(effect=Effect.READ, agents=HOST)
+    async def list_apps(
+        self,
+        device: Serial,
+        *,
+        all: Annotated[bool, Field(description="Whether those that can't be started are listed, too.")] = False,  # noqa: A002 - the argument's name
+    ) -> list[str]:
+        """List the applications that are installed on a device."""
+        found = await self._hands(device).device.applications.get()
+        return list(found.packages) if all else [package for package, _ in found.startable]
+
+    async def _component(self, hands: Hands, application: str) -> str:
+        """Find what starts an application.
+
+        Raises:
+            ToolError: If there is none of that name; it names similar ones.
+        """
+        found = (await hands.device.applications.get()).component(application)
+        if found is None:
+            hands.device.applications.drop()  # it may have been installed since
+            known = await hands.device.applications.get()
+            found = known.component(application)
+        if found is None:
+            names = ", ".join(package for package, _ in known.startable) or "none"
+            msg = f"no application {application!r} is installed that can be started; there are: {names}"
+            raise ToolError(msg)
+        return found
+
+
+def _started(intent: str) -> str:
+    """Give the command that starts an activity; `am start` says on its output alone that it could not."""
+    known = "*'Status: ok'* | *'Warning: Activity not started'*"
+    return f'o=$(am start -W {intent} 2>&1); case "$o" in {known}) ;; *) echo "$o" >&2; false ;; esac'

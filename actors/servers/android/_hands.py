@@ -1,0 +1,143 @@
+"""Acting on a device so that a crash leaves no doubt: each action leaves a mark on the device itself.
+
+The device's shell writes the call's id before it acts, and again when it has. So the next process reads whether an
+action was begun and done, whatever became of the one that asked for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from typing import TYPE_CHECKING
+
+from callboard.actors.runtime import committing, current_call
+from callboard.actors.servers._server import InDoubtError, ToolError
+from callboard.actors.servers.android._device import FOLDER
+from callboard.messages import Probe
+
+if TYPE_CHECKING:
+    from callboard.actors.servers.android._device import Device
+    from callboard.actors.servers.android._hierarchy import Node
+
+ACTION_SECONDS = 30.0
+_NO_MARK = 97
+"""The exit code that says that nothing was done, since the mark could not be written."""
+_ACT = 'm="{folder}/callboard-{name}.call"; echo {begun} > "$m" || exit {none}; {{ {command}\n}} && echo {done} > "$m"'
+_POLLS = 10
+_POLL_SECONDS = 0.2
+
+
+class Hands:
+    """Acts on one device.
+
+    Args:
+        device: The device.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._done: dict[str, int] = {}
+        """The parts that were done of calls that a crash broke off, as `probe` has seen."""
+
+    async def act(self, *commands: str) -> None:
+        """Run the parts of an action one after the other, without those that were done before a crash.
+
+        Raises:
+            ToolError: If the device refuses one.
+            InDoubtError: If it was lost meanwhile.
+            LeaseVoidError: If the call was stopped; no further part is begun.
+        """
+        call = current_call().id
+        for number, command in list(enumerate(commands))[self._done.pop(call, 0) :]:
+            marked = _ACT.format(
+                folder=FOLDER,
+                name=self.device.name,
+                none=_NO_MARK,
+                command=command,
+                begun=shlex.quote(f"{call} {number} begun"),
+                done=shlex.quote(f"{call} {number} done"),
+            )
+            try:
+                ran = await self.device.shell(marked if call else command, ACTION_SECONDS, committing)
+            finally:
+                self.device.screen.drop()
+            if ran.code == _NO_MARK:
+                msg = f"nothing was done: the device can't write into {FOLDER}: {ran.error}"
+                raise ToolError(msg)
+            if ran.code or "Exception" in ran.error:
+                msg = f"the device refused: {ran.error or ran.text.strip() or f'exit code {ran.code}'}"
+                raise ToolError(msg)
+
+    async def probe(self, call: str, parts: int) -> Probe:
+        """Read from the device's mark how far a call came.
+
+        Args:
+            call: The call's id.
+            parts: The number of its parts.
+        """
+        mark, seen = "", 0
+        for _ in range(_POLLS):  # the device may still be at it
+            try:
+                ran = await self.device.shell(f'cat "{FOLDER}/callboard-{self.device.name}.call" 2>/dev/null')
+            except (ToolError, InDoubtError):
+                return Probe.UNKNOWN
+            seen = seen + 1 if ran.text == mark else 0
+            mark = ran.text
+            if seen >= _POLLS // 2 and not mark.endswith("begun\n"):
+                break
+            await asyncio.sleep(_POLL_SECONDS)
+        found = mark.split()
+        if not found or found[0] != call:
+            return Probe.NOT_DONE
+        done = int(found[1]) + 1
+        if found[2] != "done":
+            return Probe.UNKNOWN
+        if done < parts:
+            self._done[call] = done
+            return Probe.BEGUN
+        return Probe.DONE
+
+    async def control(self, control_id: str) -> Node:
+        """Find a control on the screen.
+
+        Raises:
+            ToolError: If it is not there, or can't be used.
+        """
+        screen = await self.device.screen.get()
+        if not screen.state.awake:
+            msg = "the screen is off: press the key WAKEUP first"
+            raise ToolError(msg)
+        if screen.hierarchy is None:
+            msg = f"the controls are not known: {screen.why}"
+            raise ToolError(msg)
+        node = screen.hierarchy.node(control_id)
+        if node is None or node.box is None:
+            msg = f"there is no control {control_id!r} on the screen any more"
+            raise ToolError(msg)
+        if node.values.get("enabled") == "false":
+            msg = f"{node.kind} {node.name!r} does not react to touches: it is disabled"
+            raise ToolError(msg)
+        return node
+
+    async def point(self, control_id: str, x: int | None, y: int | None) -> tuple[int, int]:
+        """Give the middle of a control, or a point of the screen that is named.
+
+        Raises:
+            ToolError: If neither or both are named, or it is not on the screen.
+        """
+        if control_id and x is None and y is None:
+            box = (await self.control(control_id)).box
+            assert box is not None  # noqa: S101 - `control` gives those with a place
+            return box.x + box.width // 2, box.y + box.height // 2
+        if control_id or x is None or y is None:
+            msg = "name either a control or a point, x and y"
+            raise ToolError(msg)
+        screen, known = await self.device.screen.get(), await self.device.information.get()
+        if not screen.state.awake:
+            msg = "the screen is off: press the key WAKEUP first"
+            raise ToolError(msg)
+        width, height = known.size(screen)
+        if not (0 <= x < width and 0 <= y < height):
+            msg = f"({x}, {y}) is out of the screen, which has {width} by {height} pixels"
+            raise ToolError(msg)
+        return x, y

@@ -1,0 +1,149 @@
+"""The tools of the keyboard and the keys."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shlex
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.android._hierarchy import FIELD
+from callboard.actors.servers.android._touch_tools import MOBILE, Answer, Serial
+from callboard.actors.servers.android._typing import KEYBOARD, is_plain, typing
+from callboard.messages import Effect
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from callboard.actors.servers.android._hands import Hands
+
+_KEYBOARD_SECONDS = 5.0
+_POLL_SECONDS = 0.1
+_MOST_DELETED = 5_000
+_SET = "settings get secure default_input_method"
+
+
+class KeyTools:
+    """Type, press keys and wait.
+
+    Args:
+        hands: Gives what acts on a device, by its serial.
+        note: Keeps which keyboard a device had, until it is given back: called with the serial and the keyboard's id,
+            and with an empty one afterwards.
+    """
+
+    def __init__(self, hands: Callable[[str], Hands], note: Callable[[str, str], None]) -> None:
+        self._hands = hands
+        self._note = note
+
+    @tool(effect=Effect.ONCE, agents=MOBILE, seconds=300.0)
+    async def type_text(
+        self,
+        device: Serial,
+        text: Annotated[str, Field(min_length=1, max_length=10_000)],
+        *,
+        control_id: Annotated[str, Field(description="The text field; empty: the one that has the focus.")] = "",
+        clear: Annotated[bool, Field(description="Whether the text that is there is deleted first.")] = False,
+    ) -> Answer:
+        """Type a text into a field. A line break is the key Enter."""
+        hands = self._hands(device)
+        parts = (await self._before(hands, control_id, clear=clear), *typing(text))
+        if is_plain(text):
+            await hands.act(*parts)
+        else:
+            async with self._keyboard(hands):
+                await hands.act(*parts)
+        return {"typed": len(text)}
+
+    def parts(self, text: str) -> int:
+        """Return the number of parts in which `type_text` types a text."""
+        return 1 + len(typing(text))
+
+    @tool(effect=Effect.ONCE, agents=MOBILE)
+    async def press_key(
+        self,
+        device: Serial,
+        key: Annotated[
+            str,
+            Field(
+                pattern=r"^(?:KEYCODE_)?[A-Za-z0-9_]{1,40}$",
+                description="BACK, HOME, ENTER, DEL, TAB, APP_SWITCH, WAKEUP, POWER, VOLUME_UP, …",
+            ),
+        ],
+    ) -> Answer:
+        """Press a key of the device."""
+        await self._hands(device).act(f"input keyevent {keycode(key)}")
+        return {}
+
+    @tool(effect=Effect.READ, agents=MOBILE)
+    async def wait(self, device: Serial, seconds: Annotated[float, Field(gt=0, le=50)] = 1.0) -> Answer:
+        """Wait, for example for a page to be loaded."""
+        await asyncio.sleep(seconds)
+        self._hands(device).device.screen.drop()
+        return {}
+
+    async def _before(self, hands: Hands, control_id: str, *, clear: bool) -> str:
+        """Give the command that makes a field ready to be typed into."""
+        if control_id:
+            field = await hands.control(control_id)
+        else:
+            screen = await hands.device.screen.get()
+            if not screen.state.awake:
+                msg = "the screen is off: press the key WAKEUP first"
+                raise ToolError(msg)
+            if screen.hierarchy is None:
+                return ":"  # the model may see in the picture where the focus is
+            found = screen.hierarchy.focused
+            if found is None:
+                msg = "no text field has the focus: name the field to type into"
+                raise ToolError(msg)
+            field = found
+        if field.kind != FIELD:
+            msg = f"{field.kind} {field.name!r} is no text field"
+            raise ToolError(msg)
+        commands = []
+        if control_id and field.box is not None and not field.is_("focused"):
+            box = field.box
+            commands.append(f"input tap {box.x + box.width // 2} {box.y + box.height // 2}")
+        if control_id or clear:
+            commands.append("input keyevent KEYCODE_MOVE_END")
+        if clear and (size := min(len(field.values.get("text", "")), _MOST_DELETED)):
+            commands.append(f"input keyevent {' '.join(['KEYCODE_DEL'] * size)}")
+        return " && ".join(commands) or ":"
+
+    @contextlib.asynccontextmanager
+    async def _keyboard(self, hands: Hands) -> AsyncIterator[None]:
+        """Have the device use the keyboard that can type anything, and give back the one that was set."""
+        device = hands.device
+        if KEYBOARD not in (await device.text("ime list -s -a")).split():
+            msg = (
+                "the device's own commands type the letters of ASCII alone. For others, install ADBKeyBoard on it "
+                "(https://github.com/senzhk/ADBKeyBoard)"
+            )
+            raise ToolError(msg)
+        had = (await device.text(_SET)).strip()
+        self._note(device.serial, had)
+        try:
+            await device.text(f"ime enable {KEYBOARD} && ime set {KEYBOARD}")
+            for _ in range(round(_KEYBOARD_SECONDS / _POLL_SECONDS)):
+                if f"mCurMethodId={KEYBOARD}" in await device.text("dumpsys input_method"):
+                    break
+                await asyncio.sleep(_POLL_SECONDS)
+            yield
+        finally:
+            await give_back(hands, had)
+            self._note(device.serial, "")
+
+
+async def give_back(hands: Hands, keyboard: str) -> None:
+    """Have a device use a keyboard again."""
+    await hands.device.text(f"ime set {shlex.quote(keyboard)}" if keyboard else "ime reset")
+
+
+def keycode(key: str) -> str:
+    """Give a key as Android names it, or its number."""
+    name = key.upper()
+    return name if name.isdigit() or name.startswith("KEYCODE_") else f"KEYCODE_{name}"

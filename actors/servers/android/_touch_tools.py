@@ -1,0 +1,116 @@
+"""The tools of the finger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from callboard.actors.servers._server import tool
+from callboard.messages import AgentKind, Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.servers.android._hands import Hands
+
+MOBILE = (AgentKind.MOBILE,)
+Answer = dict[str, Any]
+Serial = Annotated[str, Field(description="The device.")]
+ControlId = Annotated[str, Field(description="The control.")]
+MaybeControl = Annotated[str, Field(description="The control; empty if a point is given.")]
+X = Annotated[int | None, Field(ge=0, description="A point in place of a control: pixels from the left.")]
+Y = Annotated[int | None, Field(ge=0, description="Pixels from the top.")]
+Direction = Literal["up", "down", "left", "right"]
+_DIRECTIONS: dict[str, tuple[int, int]] = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
+_LONG_MS = 800
+
+
+class TouchTools:
+    """Tap, press, swipe and drag.
+
+    Args:
+        hands: Gives what acts on a device, by its serial.
+    """
+
+    def __init__(self, hands: Callable[[str], Hands]) -> None:
+        self._hands = hands
+
+    @tool(effect=Effect.ONCE, agents=MOBILE)
+    async def tap(self, device: Serial, *, control_id: MaybeControl = "", x: X = None, y: Y = None) -> Answer:
+        """Tap a control, or a point of the screen."""
+        hands = self._hands(device)
+        left, top = await hands.point(control_id, x, y)
+        await hands.act(f"input tap {left} {top}")
+        return {}
+
+    @tool(effect=Effect.ONCE, agents=MOBILE, offered=False)
+    async def click_control(self, device: Serial, control_id: ControlId) -> Answer:
+        """Tap a control."""
+        return await self.tap(device, control_id=control_id)
+
+    @tool(effect=Effect.ONCE, agents=MOBILE, offered=False)
+    async def click_input(self, device: Serial, control_id: ControlId, *, double: bool = False) -> Answer:
+        """Tap a control once, or twice."""
+        return await (self.double_tap if double else self.tap)(device, control_id=control_id)
+
+    @tool(effect=Effect.ONCE, agents=MOBILE)
+    async def double_tap(self, device: Serial, *, control_id: MaybeControl = "", x: X = None, y: Y = None) -> Answer:
+        """Tap a control, or a point of the screen, twice."""
+        hands = self._hands(device)
+        left, top = await hands.point(control_id, x, y)
+        await hands.act(f"input tap {left} {top} & input tap {left} {top} && wait")  # each takes too long to start
+        return {}
+
+    @tool(effect=Effect.ONCE, agents=MOBILE)
+    async def long_press(self, device: Serial, *, control_id: MaybeControl = "", x: X = None, y: Y = None) -> Answer:
+        """Press a control, or a point of the screen, for almost a second."""
+        hands = self._hands(device)
+        left, top = await hands.point(control_id, x, y)
+        await hands.act(f"input swipe {left} {top} {left} {top} {_LONG_MS}")
+        return {}
+
+    @tool(effect=Effect.ONCE, agents=MOBILE)
+    async def swipe(
+        self,
+        device: Serial,
+        direction: Annotated[Direction, Field(description="Where the finger goes: up to see what is further down.")],
+        *,
+        control_id: Annotated[str, Field(description="The list to swipe in; empty: the whole screen.")] = "",
+        share: Annotated[float, Field(gt=0, le=0.9, description="How far, as a share of its size.")] = 0.6,
+    ) -> Answer:
+        """Swipe with a finger in a list, or over the screen."""
+        hands = self._hands(device)
+        if control_id:
+            box = (await hands.control(control_id)).box
+            assert box is not None  # noqa: S101 - `control` gives those with a place
+            left, top, width, height = box.x, box.y, box.width, box.height
+        else:
+            known = await hands.device.information.get()
+            width, height = known.size(await hands.device.screen.get())
+            left, top = 0, 0
+        across, down = _DIRECTIONS[direction]
+        middle = (left + width // 2, top + height // 2)
+        half = (round(across * share * width / 2), round(down * share * height / 2))
+        start, end = (tuple(a + sign * b for a, b in zip(middle, half, strict=True)) for sign in (-1, 1))
+        await hands.act(f"input swipe {start[0]} {start[1]} {end[0]} {end[1]} 300")
+        return {}
+
+    @tool(effect=Effect.ONCE, agents=MOBILE)
+    async def drag(  # noqa: PLR0913 - two places
+        self,
+        device: Serial,
+        *,
+        control_id: MaybeControl = "",
+        x: X = None,
+        y: Y = None,
+        to: Annotated[str, Field(description="The control to drag it to; empty if a point is given.")] = "",
+        to_x: X = None,
+        to_y: Y = None,
+        seconds: Annotated[float, Field(gt=0, le=10)] = 1.0,
+    ) -> Answer:
+        """Hold a control, or a point of the screen, and drag it to another one."""
+        hands = self._hands(device)
+        start, end = await hands.point(control_id, x, y), await hands.point(to, to_x, to_y)
+        await hands.act(f"input draganddrop {start[0]} {start[1]} {end[0]} {end[1]} {round(seconds * 1000)}")
+        return {}

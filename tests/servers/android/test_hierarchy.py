@@ -1,0 +1,162 @@
+"""What is on a device's screen, from what it has told."""
+
+import pytest
+
+from callboard.actors.servers.android._hazards import of_address, of_enter, of_key, of_touch
+from callboard.actors.servers.android._hierarchy import Hierarchy, HierarchyError
+from callboard.messages import Box, Hazard, LookBudget
+
+
+def node(name="View", inside="", **values):
+    given = {"index": "0", "class": f"android.widget.{name}", "package": "org.example", "bounds": "[0,0][100,50]"}
+    told = {**given, **{key.replace("_", "-"): value for key, value in values.items()}}
+    return f"<node {' '.join(f'{key}={chr(34)}{value}{chr(34)}' for key, value in told.items())}>{inside}</node>"
+
+
+def screen(*nodes, rotation=0):
+    return Hierarchy(
+        f"<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation=\"{rotation}\">"
+        f"{''.join(nodes)}</hierarchy>"
+    )
+
+
+def only(*nodes):
+    (control,) = screen(*nodes).controls(LookBudget())[0]
+    return control
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "kind"),
+    [
+        ("Button", {"text": "Go", "clickable": "true"}, "button"),
+        ("EditText", {"resource_id": "a:id/first_name", "clickable": "true"}, "text field"),
+        ("Switch", {"checkable": "true", "clickable": "true"}, "switch"),
+        ("TextView", {"text": "Hello"}, "label"),
+        ("RecyclerView", {"scrollable": "true"}, "list"),
+        ("LinearLayout", {"clickable": "true"}, "item"),
+    ],
+)
+def test_a_class_is_told_as_a_kind(name, more, kind):
+    assert only(node(name, **more)).kind == kind
+
+
+def test_a_control_tells_its_states_and_where_it_is():
+    control = only(node("CheckBox", text="Wi-Fi", checkable="true", checked="true", enabled="false"))
+    assert (control.name, control.states, control.enabled) == ("Wi-Fi", ("checked",), False)
+    assert control.box == Box(x=0, y=0, width=100, height=50)
+
+
+def test_an_entry_is_called_by_the_texts_in_it_which_are_no_controls_of_their_own():
+    entry = node(
+        "LinearLayout",
+        node("TextView", text="Ada")
+        + node("TextView", text="555")
+        + node("ImageButton", content_desc="Call", clickable="true"),
+        clickable="true",
+    )
+    assert [each.name for each in screen(entry).controls(LookBudget())[0]] == ["Ada, 555", "Call"]
+
+
+def test_a_fields_text_is_no_part_of_its_name():
+    field = only(node("EditText", text="Ada", resource_id="a:id/first_name", focused="true"))
+    assert (field.name, field.detail, field.states) == ("first name", {"text": "Ada"}, ("focused",))
+
+
+def test_a_password_is_not_told():
+    field = only(node("EditText", text="secret", content_desc="Password", password="true"))  # noqa: S106 - a property
+    assert (field.name, field.detail, field.states) == ("Password", {}, ("password",))
+
+
+def test_what_has_no_place_on_the_screen_is_left_out():
+    assert screen(node("Button", text="Go", clickable="true", bounds="[5,5][5,5]")).controls(LookBudget()) == ((), ())
+
+
+def test_an_id_stays_while_other_things_change():
+    first = only(node("Button", text="Go", clickable="true"))
+    assert only(node("Button", text="Stop", clickable="true")).id == first.id
+
+
+def test_what_looks_alike_has_ids_of_its_own():
+    button = node("Button", text="Go", clickable="true")
+    assert len({each.id for each in screen(button, button, button).controls(LookBudget())[0]}) == 3
+
+
+def test_the_fingerprint_is_about_what_is_shown_and_not_where():
+    one = screen(node("Button", text="Go", clickable="true"))
+    assert one.fingerprint() == screen(node("Button", text="Go", clickable="true", bounds="[9,9][50,50]")).fingerprint()
+    assert one.fingerprint() == screen(node("Button", text="Go", clickable="true", focused="true")).fingerprint()
+    assert one.fingerprint() != screen(node("Button", text="No", clickable="true")).fingerprint()
+
+
+def test_more_controls_than_fit_are_left_out_and_that_is_said():
+    shown, notes = screen(*[node("Button", text=str(each), clickable="true") for each in range(9)]).controls(
+        LookBudget(controls=5)
+    )
+    assert (len(shown), notes) == (5, ("There are more controls than fit: scroll.",))
+
+
+def test_a_touch_acts_on_what_was_drawn_last():
+    below, above = node("Button", text="Old", clickable="true"), node("Button", text="New", clickable="true", index="1")
+    found = screen(below, above).at(10, 10)
+    assert found is not None
+    assert found.text == "New"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "ERROR: null root node returned by UiTestAutomationBridge.",
+        "<hierarchy><node></hierarchy>",
+        '<!DOCTYPE x [<!ENTITY a "aaaa">]><hierarchy rotation="0"><node text="&a;"/></hierarchy>',
+        "<hierarchy>" + "<node>" * 500 + "</node>" * 500 + "</hierarchy>",
+    ],
+)
+def test_what_is_no_hierarchy_is_refused(text):
+    with pytest.raises(HierarchyError, match="the device has told"):
+        Hierarchy(text)
+
+
+def touched(name="Button", **values):
+    (found,) = screen(node(name, clickable="true", **values)).nodes
+    return of_touch(found)
+
+
+@pytest.mark.parametrize(
+    ("values", "hazard"),
+    [
+        ({"text": "Call"}, Hazard.SENDS),
+        ({"text": "Send message"}, Hazard.SENDS),
+        ({"content_desc": "Call Ada"}, Hazard.SENDS),
+        ({"resource_id": "a:id/send_button"}, Hazard.SENDS),
+        ({"text": "Buy now"}, Hazard.SPENDS),
+        ({"text": "Install"}, Hazard.INSTALLS),
+        ({"text": "Delete contact"}, Hazard.DELETES),
+        ({"text": "Allow"}, Hazard.CONFIGURES),
+        ({"text": "Open", "package": "com.google.android.packageinstaller"}, Hazard.INSTALLS),
+        ({"text": "OK", "package": "com.android.settings"}, Hazard.CONFIGURES),
+    ],
+)
+def test_a_touch_that_a_person_may_want_to_see_first(values, hazard):
+    assert touched(**values) == {hazard}
+
+
+@pytest.mark.parametrize("values", [{"text": "Save"}, {"text": "Next"}, {"text": "Caller"}, {"text": "Orders"}])
+def test_any_other_touch_has_no_hazard(values):
+    assert touched(**values) == set()
+
+
+def test_an_entry_of_the_settings_only_leads_to_others():
+    assert touched("LinearLayout", package="com.android.settings", content_desc="Network") == set()
+
+
+def test_enter_may_press_the_button_that_sends():
+    field = node("EditText", text="hi", focused="true")
+    assert of_enter(screen(field, node("ImageButton", content_desc="Send", clickable="true"))) == {Hazard.SENDS}
+    assert of_enter(screen(field)) == set()
+
+
+def test_addresses_and_keys_may_call_or_install():
+    assert of_address("TEL:555") == of_address("sms:555") == of_key("KEYCODE_CALL") == {Hazard.SENDS}
+    assert of_address("market://details?id=x") == {Hazard.INSTALLS}
+    assert of_address("https://example.org") == of_key("KEYCODE_BACK") == set()
