@@ -46,7 +46,7 @@ def test_a_control_tells_its_states_and_where_it_is():
     assert control.box == Box(x=0, y=0, width=100, height=50)
 
 
-def test_an_entry_is_called_by_the_texts_in_it_which_are_no_controls_of_their_own():
+def test_an_entry_is_called_by_the_texts_in_it():
     entry = node(
         "LinearLayout",
         node("TextView", text="Ada")
