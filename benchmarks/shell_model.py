@@ -46,7 +46,7 @@ def write_logs(folder: Path, seed: int) -> tuple[int, str]:
 def run(folder: Path, url: str, seed: int, temperature: float, steps: int) -> str:
     """Have the errors counted, and give the run's row."""
     total, most = write_logs(folder, seed)
-    provider = {"url": url, "temperature": temperature, "seed": seed, "actions": 1, "short": True}
+    provider = {"url": url, "temperature": temperature, "seed": seed, "actions": 1, "short": True, "max_tokens": 600}
     settings = Settings.load(
         models={"linux": "local:model"},
         providers={"local": {**provider, "input_price": 0, "output_price": 0}},

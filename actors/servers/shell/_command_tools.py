@@ -15,6 +15,7 @@ from callboard.actors.runtime import committing, current_call
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.shell._held import Stage
 from callboard.actors.servers.shell._privileged import privileged
+from callboard.actors.servers.shell._shell import NO_NULL
 from callboard.messages import AgentKind, Effect, Probe
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _STOP_SECONDS = 5.0
 _PROMPT = re.compile(r"(password|passphrase|passwort|\[y/n\]|\(yes/no[^)]*\)|continue\?)[^\n]*$", re.IGNORECASE)
 
 ShellName = Annotated[str, Field(description="The shell.")]
-Command = Annotated[str, Field(min_length=1, max_length=100_000, description="For bash.")]
+Command = Annotated[str, Field(min_length=1, max_length=100_000, pattern=NO_NULL, description="For bash.")]
 Handle = Annotated[str, Field(description="What `start` has answered.")]
 Answer = dict[str, Any]
 
@@ -126,13 +127,14 @@ class CommandTools:
         """End a background command, with everything that it has started."""
         here = self._shell(shell)
 
-        def cancel() -> None:
+        def cancel() -> Stage:
             held = here.job(handle)
-            if held.stage() is Stage.RUNNING:
-                with committing():
-                    held.cancel()
+            with committing():
+                held.cancel()
+            return held.stage()
 
-        await here.off(cancel)
+        if await here.off(cancel) is Stage.ABSENT:
+            return {"running": False, "stopped": "it was stopped before it began", "stdout": "", "stderr": ""}
         return await self.read_output(shell, handle, seconds=_STOP_SECONDS)
 
     def probe(self, shell: Shell, intent: Intent) -> Probe | None:
@@ -168,8 +170,12 @@ def _check_rights(command: str) -> None:
 def _answer(ended: Ended, seconds: float | None) -> Answer:
     """Say how a command has ended.
 
+    Args:
+        ended: What is known of its end.
+        seconds: How long it was waited for; None for one in the background.
+
     Raises:
-        ToolError: If it was ended, or could not be started.
+        ToolError: If it could not be started, or was ended while it was waited for.
     """
     if ended.error:
         msg = f"bash can't be started: {ended.error}"
@@ -182,8 +188,10 @@ def _answer(ended: Ended, seconds: float | None) -> Answer:
     )
     if asked and (ended.why or ended.code):
         answer["note"] = f"it seems to have asked {asked[0]!r}: nobody can answer, so give what it needs as options"
-    if ended.why:
-        limit = f" after {seconds:g} s" if ended.why == "timed out" and seconds else ""
+    if ended.why and seconds is None:  # that is no failure of who reads its output
+        answer["stopped"] = f"it was {ended.why}, with everything that it had started"
+    elif ended.why:
+        limit = f" after {seconds:g} s" if ended.why == "timed out" else ""
         hint = f"; {answer['note']}" if "note" in answer else ""
         msg = f"it was {ended.why}{limit}, with everything that it had started{hint}. It printed: {answer['stdout']}"
         raise ToolError(msg + answer["stderr"])

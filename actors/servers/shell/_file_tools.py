@@ -10,6 +10,7 @@ from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.shell._files import MOST_BYTES
+from callboard.actors.servers.shell._shell import NO_NULL
 from callboard.messages import AgentKind, Effect
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ _MATCHES = 200
 """The number of lines that a search shows; all are counted."""
 
 ShellName = Annotated[str, Field(description="The shell.")]
-PathName = Annotated[str, Field(min_length=1, description="From where the shell is, or absolute.")]
-Folder = Annotated[str, Field(description="From where the shell is, or absolute; empty: where it is.")]
+PathName = Annotated[str, Field(min_length=1, pattern=NO_NULL, description="From where the shell is, or absolute.")]
+Folder = Annotated[str, Field(pattern=NO_NULL, description="From where the shell is, or absolute; empty: where it is.")]
 Answer = dict[str, Any]
 
 
@@ -102,7 +103,7 @@ class FileTools:
     def find(
         self,
         shell: ShellName,
-        pattern: Annotated[str, Field(min_length=1, description="Of names, such as *.log.")],
+        pattern: Annotated[str, Field(min_length=1, pattern=NO_NULL, description="Of names, such as *.log.")],
         *,
         path: Folder = "",
     ) -> Answer:
@@ -115,10 +116,14 @@ class FileTools:
     def search(
         self,
         shell: ShellName,
-        text: Annotated[str, Field(min_length=1, description="What a line contains, as it is written.")],
+        text: Annotated[
+            str, Field(min_length=1, pattern=NO_NULL, description="What a line contains, as it is written.")
+        ],
         *,
         path: Folder = "",
-        names: Annotated[str, Field(description="The names of the files that are searched, such as *.py.")] = "*",
+        names: Annotated[
+            str, Field(pattern=NO_NULL, description="The names of the files that are searched, such as *.py.")
+        ] = "*",
         ignore_case: bool = False,
     ) -> Answer:
         """Find and count lines that contain a text, in a folder and all below it, and in each file."""

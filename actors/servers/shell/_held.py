@@ -18,7 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.servers._server import InDoubtError
+from callboard.actors.servers._server import InDoubtError, ToolError
 from callboard.actors.servers.shell._runner import claim, start_of
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ class Held(ABC):
         """Wait until it has ended, and say how.
 
         Raises:
+            ToolError: If it will not begin any more.
             InDoubtError: If nothing tells how it ended.
         """
 
@@ -106,7 +107,7 @@ class Held(ABC):
 
     @abstractmethod
     def cancel(self) -> None:
-        """Have it ended, with everything that it has started.
+        """Have it ended, with everything that it has started. One that is about to begin does not any more.
 
         Raises:
             ToolError: If that can't be asked for now.
@@ -175,13 +176,15 @@ class LocalHeld(Held):
 
     def call_off(self) -> bool:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return claim(self.folder, _CALLED_OFF) or self._holder() is None
+        return claim(self.folder, _CALLED_OFF) or self._is_called_off()
 
     async def ended(self) -> Ended:
         begin = time.monotonic()
         while (stage := self.stage()) in {Stage.RUNNING, Stage.ABSENT}:
-            if stage is Stage.ABSENT and time.monotonic() - begin > 30:  # noqa: PLR2004 - an interpreter starts within
-                break
+            late = time.monotonic() - begin > 30  # noqa: PLR2004 - an interpreter starts within
+            if stage is Stage.ABSENT and (late or self._is_called_off()):
+                msg = "it was stopped before it began: it was not run"
+                raise ToolError(msg)
             await asyncio.sleep(min(_POLL_SECONDS, 0.005 + (time.monotonic() - begin) / 4))
         if stage is not Stage.ENDED:
             msg = "the process that held the command was killed: nothing tells how it ended"
@@ -201,20 +204,24 @@ class LocalHeld(Held):
         return self._output("out", None), self._output("err", None)
 
     def cancel(self) -> None:
-        holder = self._holder()
+        holder = None if self.call_off() else self._holder()
         if holder is not None and start_of(holder[0]) == holder[1]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(holder[0], signal.SIGTERM)
 
     def _holder(self) -> tuple[int, str] | None:
-        try:
-            told = (self.folder / "begun").read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
-        if told == _CALLED_OFF:
-            return None
+        told = self._begun()
         pid, _, start = told.partition(" ")
-        return int(pid), start
+        return (int(pid), start) if told not in {"", _CALLED_OFF} else None
+
+    def _is_called_off(self) -> bool:
+        return self._begun() == _CALLED_OFF
+
+    def _begun(self) -> str:
+        try:
+            return (self.folder / "begun").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return ""
 
     def _output(self, name: str, told: Mapping[str, Any] | None) -> Output:
         path = self.folder / name

@@ -103,8 +103,8 @@ class LocalShell(Shell):
             shutil.rmtree(place, ignore_errors=True)
 
     def end(self, seconds: float) -> None:
-        running = [held for held in map(LocalHeld, self._folders()) if held.stage() is Stage.RUNNING]
-        for held in running:
+        running = [held for held in map(LocalHeld, self._folders()) if held.stage() in {Stage.RUNNING, Stage.ABSENT}]
+        for held in running:  # those that are about to begin, too
             held.cancel()
         end = time.monotonic() + seconds
         while any(held.stage() is Stage.RUNNING for held in running) and time.monotonic() < end:

@@ -200,7 +200,7 @@ call_off() {
 end_all() {
     [ -d "$1" ] || { echo yes; return; }
     for folder in "$1"/*/; do
-        [ -L "$folder/begun" ] && (cancel "$folder")
+        [ -d "$folder" ] && (cancel "$folder")
     done
     end=$(($(date +%s) + $2))
     while :; do

@@ -66,9 +66,11 @@ class RemoteFiles(Files):
 
     def search(self, path: Path, text: str, names: str, *, ignore_case: bool) -> Iterator[Match]:
         option = "-i" if ignore_case else ""
-        for line in self._found("search", _name(path), text, names, option).split(b"\n"):
-            file, _, rest = line.partition(b"\0")
-            number, _, found = rest.partition(b":")
+        rest = self._found("search", _name(path), text, names, option)
+        while rest:  # a file's name may have a line break, and a line has none
+            file, _, rest = rest.partition(b"\0")
+            line, _, rest = rest.partition(b"\n")
+            number, _, found = line.partition(b":")
             if number.isdigit():
                 name = _text(file).removeprefix("./") if file.startswith(b"./") else path.name
                 yield Match(name, int(number), _text(found)[:LONGEST_LINE])

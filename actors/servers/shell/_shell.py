@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from callboard.actors.servers._server import ToolError
 
+NO_NULL = r"^[^\x00]*$"
+"""What a command or a path may hold: the character that ends texts in C would cut it."""
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 

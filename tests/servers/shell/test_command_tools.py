@@ -1,5 +1,7 @@
 """Commands in real shells."""
 
+import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from callboard.actors.servers import ToolError
+from callboard.actors.servers.shell._held import Stage
 from callboard.actors.servers.shell._isolation import why_not
 from ssh_server import alive
 from support import PATIENCE
@@ -144,9 +147,41 @@ def test_a_background_command_is_followed_and_stopped(box):
     until(lambda: box.do("read_output", handle=handle)["stdout"])
     assert box.do("read_output", handle=handle) == {"running": True, "stdout": "begun\n", "stderr": ""}
     assert box.look().window["background"] == {handle: "running"}
-    with pytest.raises(ToolError, match="it was cancelled, with everything that it had started"):
-        box.do("stop", handle=handle)
+    stopped = box.do("stop", handle=handle)
+    assert (stopped["running"], stopped["stdout"]) == (False, "begun\n")
+    assert stopped["stopped"] == "it was cancelled, with everything that it had started"
     assert box.look().window["background"] == {handle: "ended"}
+
+
+def test_a_background_command_is_stopped_before_it_has_begun(box):
+    for _ in range(3):
+        handle = box.do("start", command="sleep 3600")["handle"]
+        stopped = box.do("stop", handle=handle)
+        assert not stopped["running"]
+        assert stopped["stopped"]
+        assert box.look().window["background"][handle] in {"ended", "absent"}
+
+
+def test_closing_ends_what_is_about_to_begin(opened):
+    box, mark = opened(), f"{os.getpid()}{time.monotonic_ns() % 10**9}"
+    box.do("start", command=f"sleep {mark}; echo done > done")
+    held = box.server._shell("box").job("job-1")
+    box.server.close()
+    until(lambda: held.stage() in {Stage.ENDED, Stage.ABSENT})
+    assert not alive(f"sleep\0{mark}")
+    with pytest.raises(ToolError, match="it was not run") if held.stage() is Stage.ABSENT else contextlib.nullcontext():
+        asyncio.run(held.ended())
+
+
+def test_a_null_is_refused(box):
+    tools = {entry.name: entry.tool for entry in box.server.tools()}
+    for tool, arguments in (
+        ("run", {"command": "echo a\0b"}),
+        ("read_file", {"path": "a\0b"}),
+        ("search", {"text": "\0"}),
+    ):
+        with pytest.raises(Exception, match="should match pattern"):
+            asyncio.run(tools[tool].run({"shell": "box", **arguments}, None))
 
 
 def test_a_background_command_that_ends_tells_its_code(box):

@@ -123,3 +123,8 @@ def test_too_much_that_is_found_is_told(remote, monkeypatch):
     (remote.work / "a_long_name").touch()
     with pytest.raises(ToolError, match="more than 10 bytes are found: look in a smaller folder"):
         remote.do("find", pattern="*")
+
+
+def test_a_search_tells_names_with_line_breaks(box):
+    (box.work / "new\nline").write_text("ERROR\n")
+    assert box.do("search", text="ERROR")["files"] == {"new\nline": 1}
