@@ -107,11 +107,14 @@ class _Seen:
     """What the machine tells of a command; its parts are those that `look` in the script names."""
 
     def __init__(self, told: bytes) -> None:
-        stage, ended, sizes, rest = told.split(b"\n", 3)
-        self.stage = Stage(stage.decode())
-        self._ended = ended.decode().split("|")
-        self._sizes = [int(each) for each in sizes.split()]
-        self._rest = rest
+        try:
+            stage, ended, sizes, self._rest = told.split(b"\n", 3)
+            self.stage = Stage(stage.decode())
+            self._ended = ended.decode().split("|")
+            self._sizes = [int(each) for each in sizes.split()]
+        except ValueError as error:
+            msg = f"the machine's answer about a command is not understood: {told[:100]!r}"
+            raise InDoubtError(msg) from error
 
     def outputs(self, place: Path) -> tuple[Output, Output]:
         """Give both outputs, whose beginnings are written into files of a folder."""

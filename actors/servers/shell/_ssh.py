@@ -31,6 +31,8 @@ _CONNECT_SECONDS = 15.0
 _KEEPALIVE_SECONDS = 5.0
 _ONCE = frozenset({"begin", "put", "place"})
 """The operations that are not repeated where the connection was lost; any other does the same once more."""
+_MOST_TOLD = 50_000_000
+"""The most bytes of one answer: both outputs of a command, with what `_held` keeps of each."""
 _REFUSED = 3
 """The exit code of the script where something can't be done."""
 
@@ -155,22 +157,21 @@ class Link:
         command = shlex.join(("sh", f"{self.place}/{self._file}", *given))
         try:
             async with asyncio.timeout(seconds):
-                given_in: dict[str, Any] = {"input": data} if data else {"stdin": asyncssh.DEVNULL}
-                ended = await connection.run(command, encoding=None, **given_in)
+                status, out, err = await _told(connection, command, data)
         except (OSError, asyncssh.Error, TimeoutError) as error:
             connection.abort()
             self._forget(connection)
-            msg = f"the connection to {self.host} was lost: {reason_of(error)}"
+            msg = f"the connection to {self.host} was lost: {self._why(error)}"
             raise LinkLostError(msg) from error
-        if ended.exit_status is None:
+        if status is None:
             self._forget(connection)
             msg = f"the connection to {self.host} was lost"
             raise LinkLostError(msg)
-        if ended.exit_status:
-            told = _bytes(ended.stderr).decode(errors="replace").strip()[-1000:]
-            msg = told if ended.exit_status == _REFUSED else f"{given[0]} failed on {self.host}: {told}"
+        if status:
+            told = err.decode(errors="replace").strip()[-1000:]
+            msg = told if status == _REFUSED else f"{given[0]} failed on {self.host}: {told}"
             raise ToolError(msg)
-        return _bytes(ended.stdout)
+        return out
 
     def _forget(self, connection: asyncssh.SSHClientConnection) -> None:
         """Make a new connection next time; a lost one may not know yet that it is."""
@@ -192,14 +193,12 @@ class Link:
     async def _connect(self) -> asyncssh.SSHClientConnection:
         connection = await asyncssh.connect(**self._options)
         async with asyncio.timeout(_CONNECT_SECONDS):
-            ended = await connection.run(
-                f"sh -c {shlex.quote(_INSTALL % {'name': self._file})}", input=_SCRIPT.read_bytes(), encoding=None
-            )
-        lines = _bytes(ended.stdout).decode(errors="replace").splitlines()
-        if ended.exit_status or len(lines) < 2:  # noqa: PLR2004 - the folder, and the home
-            told = _bytes(ended.stderr).decode(errors="replace").strip()
+            install = f"sh -c {shlex.quote(_INSTALL % {'name': self._file})}"
+            status, out, err = await _told(connection, install, _SCRIPT.read_bytes())
+        lines = out.decode(errors="replace").splitlines()
+        if status or len(lines) < 2:  # noqa: PLR2004 - the folder, and the home
             connection.abort()
-            msg = f"its folder for Callboard can't be made: {told}"
+            msg = f"its folder for Callboard can't be made: {err.decode(errors='replace').strip()[-1000:]}"
             raise OSError(msg)
         self.place, self.home = lines[-2:]
         return connection
@@ -222,9 +221,30 @@ class Link:
             return f"it refuses the user {self._options['username']!r} with the keys that there are"
         if isinstance(error, FileNotFoundError) and error.filename == self._options["known_hosts"]:
             return f"there is no file {error.filename} with the keys of known machines"
-        return reason_of(error)
+        return "it does not answer" if isinstance(error, TimeoutError) else reason_of(error)
 
 
-def _bytes(told: bytes | str | None) -> bytes:
-    assert not isinstance(told, str)  # noqa: S101 - for the type checker: no encoding is asked for
-    return told or b""
+async def _told(connection: asyncssh.SSHClientConnection, command: str, data: bytes) -> tuple[int | None, bytes, bytes]:
+    """Run a command, and give its exit status, None if the connection was lost, and both outputs.
+
+    Raises:
+        ConnectionError: If it prints more than any operation of the script does.
+    """
+    given: dict[str, Any] = {"input": data} if data else {"stdin": asyncssh.DEVNULL}
+    process = await connection.create_process(command, encoding=None, **given)
+    try:
+        out, err = await asyncio.gather(_read(process.stdout), _read(process.stderr))
+        await process.wait_closed()
+    finally:
+        process.close()
+    return process.exit_status, out, err
+
+
+async def _read(stream: asyncssh.SSHReader[bytes]) -> bytes:
+    found = bytearray()
+    while part := await stream.read(1 << 16):
+        found += part
+        if len(found) > _MOST_TOLD:
+            msg = f"it sends more than {_MOST_TOLD:,} bytes"
+            raise ConnectionError(msg)
+    return bytes(found)

@@ -215,3 +215,25 @@ def test_a_holder_that_is_killed_leaves_the_doubt_and_no_process(opened, machine
     with pytest.raises(InDoubtError, match="nothing tells how it ended"):
         box.do("read_output", handle=handle, seconds=5)
     until(lambda: not alive(f"sleep\0{sleeper}") and not alive(f"sleep\0{limit}"))
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        ("head -c 1000000 /dev/zero", "the connection to .* was lost: it sends more than 100,000 bytes"),
+        ("echo nonsense", "the machine's answer about a command is not understood: b'nonsense"),
+        ("exit 1", "failed on"),
+    ],
+)
+def test_a_machine_that_answers_oddly_is_not_believed(opened, own, monkeypatch, script, error):
+    monkeypatch.setattr("callboard.actors.servers.shell._ssh._MOST_TOLD", 100_000)
+    box = opened(**own.section)
+    handle = box.do("start", command="sleep 1")["handle"]
+    (program,) = own.home.rglob("*.sh")
+    good = program.read_bytes()
+    program.write_text(script)
+    try:
+        with pytest.raises(ToolError, match=error):
+            box.do("read_output", handle=handle)
+    finally:
+        program.write_bytes(good)
