@@ -1,4 +1,4 @@
-"""For your own tests: a surface in memory, a clock that stands still, faults, runs replayed, a suite for surfaces."""
+"""For your own tests: a surface in memory, a still clock, faults, a phone, runs replayed, a suite for surfaces."""
 
 import contextlib
 
@@ -11,15 +11,18 @@ from callboard.testing._memory import MemoryServer
 from callboard.testing._replays import assert_replays
 from callboard.testing._stand import SurfaceCall, SurfaceCase
 from callboard.testing._suite import SurfaceSuite, surface_suite
+from callboard.testing.phone import Contact, Phone, plugged_in
 
 with contextlib.suppress(ImportError):  # all else here works without pytest
     from callboard.testing._replays import replayed
 
 __all__ = [
     "AdbDevice",
+    "Contact",
     "Faults",
     "FunctionModel",
     "MemoryServer",
+    "Phone",
     "Replay",
     "ScriptedModel",
     "SurfaceCall",
@@ -29,6 +32,7 @@ __all__ = [
     "assert_replays",
     "disk_full",
     "kill_process",
+    "plugged_in",
     "replayed",
     "surface_suite",
 ]

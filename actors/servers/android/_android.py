@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _PACKAGES = "pip install 'callboard[android]'"
 _TOUCHES = frozenset({"tap", "click_control", "click_input", "double_tap", "long_press", "drag"})
 _MOVES = frozenset({"swipe", "wait"})
+_CLOSE_SECONDS = 2.0
 _ORIENTATIONS = ("portrait", "landscape", "portrait, upside down", "landscape, turned right")
 
 
@@ -64,10 +65,11 @@ class AndroidServer(Server):
         self._adb = Adb(find_adb(adb), port)
         self._clock = clock
         self._mark = ""
+        self._lasting = False
         self._keyboards: Path | None = None
         self._hands: dict[str, Hands] = {}
         self._keys = KeyTools(self._of, self._note_keyboard)
-        self._parts = (self._keys, TouchTools(self._of), ApplicationTools(self._of, self._listed))
+        self._parts = (self._keys, TouchTools(self._of), ApplicationTools(self._of, self.devices))
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
@@ -89,6 +91,7 @@ class AndroidServer(Server):
         mark = stage.folder / "mark"
         if not mark.exists():
             mark.write_text(uuid.uuid4().hex[:8], encoding="ascii")
+        self._lasting = stage.lasting
         self._mark, self._keyboards = mark.read_text(encoding="ascii"), stage.folder / "keyboards.json"
         for serial in self._named:
             await self._connect(serial)
@@ -100,11 +103,14 @@ class AndroidServer(Server):
             self._note_keyboard(serial, "")
 
     async def close(self) -> None:
-        """Remove the marks from the devices, and end the adb server if this has started it."""
+        """End the adb server if this has started it. Without a journal, remove the marks from the devices."""
         hands, self._hands = self._hands, {}
         for each in hands.values():
             try:
-                await each.device.shell(f'rm -f "{FOLDER}/callboard-{self._mark}".*', 2.0)
+                if self._lasting:
+                    await each.trim()
+                else:
+                    await each.device.shell(f'rm -f "{FOLDER}/callboard-{self._mark}".*', _CLOSE_SECONDS)
             except (ToolError, InDoubtError):
                 continue  # it is not there any more
         await self._adb.stop()
@@ -115,7 +121,7 @@ class AndroidServer(Server):
 
     async def targets(self) -> tuple[Target, ...]:  # type: ignore[override]
         """List the devices, also those that can't be used now: an agent is told why."""
-        return tuple(map(self._target, await self._listed()))
+        return tuple(map(self._target, await self.devices()))
 
     async def observe(self, target: Target, look: Look) -> Observation:  # type: ignore[override]
         """Look at a device: its screen as controls and as a picture, and what it is doing.
@@ -159,9 +165,10 @@ class AndroidServer(Server):
         )
 
     async def fingerprint(self, target: Target) -> str:  # type: ignore[override]
-        """Ask for what is on the screen, without a picture."""
-        screen = await self._of(target.id).device.screen.get()
-        return _fingerprint(screen)
+        """Ask for what is on the screen now, without a picture: what was seen seconds ago may have changed."""
+        device = self._of(target.id).device
+        device.screen.drop()
+        return _fingerprint(await device.screen.get())
 
     def hazards(
         self,
@@ -229,7 +236,7 @@ class AndroidServer(Server):
         except ToolError as error:
             return None, str(error)
 
-    async def _listed(self) -> tuple[Listed, ...]:
+    async def devices(self) -> tuple[Listed, ...]:
         """List the devices that may be used, those first that the settings name."""
         known = {each.serial: each for each in await self._adb.devices()}
         missing = Listed("", DeviceState.OTHER, "not connected")

@@ -22,9 +22,16 @@ if TYPE_CHECKING:
 ACTION_SECONDS = 30.0
 _NO_MARK = 97
 """The exit code that says that nothing was done, since the mark could not be written."""
-_ACT = 'm="{folder}/callboard-{name}.call"; echo {begun} > "$m" || exit {none}; {{ {command}\n}} && echo {done} > "$m"'
-_POLLS = 10
-_POLL_SECONDS = 0.2
+_ACT = (
+    'm="{folder}/callboard-{name}.calls"; echo {begun} >> "$m" || exit {none}; {{ {command}\n}} && echo {done} >> "$m"'
+)
+_KEPT_CALLS = 2_000
+"""The lines with calls that stay on a device: enough for all that a crash can have left in doubt."""
+_TRIM = 'm="{folder}/callboard-{name}.calls"; [ -e "$m" ] && tail -n {kept} "$m" > "$m.new" && mv "$m.new" "$m"'
+_POLLS = 50
+_POLL_SECONDS = 0.1
+_QUIET = 3
+"""How often a mark is read alike until it counts: a request may still be on its way to the device."""
 
 
 class Hands:
@@ -75,27 +82,38 @@ class Hands:
             call: The call's id.
             parts: The number of its parts.
         """
-        mark, seen = "", 0
+        calls = f'"{FOLDER}/callboard-{self.device.name}.calls"'
+        read = f"grep -F -- {shlex.quote(f'{call} ')} {calls} 2>/dev/null | tail -n 1"
+        mark, alike = "", 0
         for _ in range(_POLLS):  # the device may still be at it
             try:
-                ran = await self.device.shell(f'cat "{FOLDER}/callboard-{self.device.name}.call" 2>/dev/null')
+                ran = await self.device.shell(read)
             except (ToolError, InDoubtError):
                 return Probe.UNKNOWN
-            seen = seen + 1 if ran.text == mark else 0
+            alike = alike + 1 if ran.text == mark else 0
             mark = ran.text
-            if seen >= _POLLS // 2 and not mark.endswith("begun\n"):
+            if alike >= _QUIET and not mark.endswith("begun\n"):
                 break
             await asyncio.sleep(_POLL_SECONDS)
-        found = mark.split()
-        if not found or found[0] != call:
+        named, _, rest = mark.strip().rpartition(f"{call} ")
+        if named or not rest:  # a longer id ends alike
             return Probe.NOT_DONE
-        done = int(found[1]) + 1
-        if found[2] != "done":
+        number, stage = rest.split()
+        done = int(number) + 1
+        if stage != "done":
             return Probe.UNKNOWN
         if done < parts:
             self._done[call] = done
             return Probe.BEGUN
         return Probe.DONE
+
+    async def trim(self) -> None:
+        """Keep the latest marks alone.
+
+        Raises:
+            ToolError: If the device can't be used.
+        """
+        await self.device.shell(_TRIM.format(folder=FOLDER, name=self.device.name, kept=_KEPT_CALLS))
 
     async def control(self, control_id: str) -> Node:
         """Find a control on the screen.

@@ -74,8 +74,9 @@ class Node:
 
     @property
     def text(self) -> str:
-        """The text that it shows; that of a password's field is not told."""
-        return "" if self.is_("password") else self.values.get("text", "")
+        """The text that it shows; that of a password's field is not told, nor a hint in place of a text."""
+        text = self.values.get("text", "")
+        return "" if self.is_("password") or text == self.values.get("hint") else text
 
     @property
     def kind(self) -> str:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import inspect
 import os
 import shutil
 import socket
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from callboard.actors.servers.android import Adb, find_adb
+from callboard.actors.servers import Stage
+from callboard.actors.servers.android import Adb, AndroidServer, DeviceState, find_adb
+from callboard.messages import Look, Observation
+from callboard.testing import Phone, plugged_in
+from support import PATIENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -48,3 +55,89 @@ def without_adb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     for variable in ("ANDROID_HOME", "ANDROID_SDK_ROOT"):
         monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture(scope="session")
+def adb_port(adb_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Start an adb server for all tests."""
+    home = str(tmp_path_factory.mktemp("adb"))
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    quiet = {"ADB_LOCAL_TRANSPORT_MAX_PORT": "0", "ADB_MDNS_AUTO_CONNECT": "0"}
+    adb = Adb(adb_program, port, {"HOME": home, "TMPDIR": home, "PATH": os.defpath, **quiet})
+    asyncio.run(adb.start())
+    yield port
+    asyncio.run(adb.stop())
+
+
+@dataclass
+class Held:
+    """A phone as an agent has it: by the surface, which asks the real adb server."""
+
+    server: AndroidServer
+    phone: Phone
+    serial: str
+    runner: asyncio.Runner
+    seen: list[Observation] = field(default_factory=list)
+
+    def wait(self, given: Any) -> Any:
+        """Wait for a coroutine."""
+        return self.runner.run(given) if inspect.iscoroutine(given) else given
+
+    @property
+    def target(self) -> Any:
+        """The device as a target."""
+        return next(each for each in self.wait(self.server.targets()) if each.id == self.serial)
+
+    def do(self, tool: str, **arguments: Any) -> Any:
+        """Call a tool."""
+        entry = next(entry for entry in self.server.tools() if entry.name == tool)
+        given = {} if tool == "list_devices" else {"device": self.serial}
+        return self.wait(entry.tool.fn(**given, **arguments))
+
+    def look(self, **look: Any) -> Observation:
+        """Look at it."""
+        found: Observation = self.wait(self.server.observe(self.target, Look(**look)))
+        return found
+
+    def id(self, name: str) -> str:
+        """Find a control by its name."""
+        return next(each.id for each in self.look(picture=False).controls if each.name == name)
+
+    def tap(self, name: str) -> None:
+        """Tap a control, by its name."""
+        self.do("tap", control_id=self.id(name))
+
+
+@pytest.fixture
+def hold(adb_port: int, tmp_path: Path) -> Iterator[Callable[..., Held]]:
+    """Make phones, each with a surface for it."""
+    with contextlib.ExitStack() as stack:
+
+        def make(phone: Phone | None = None, *, lasting: bool = True, **options: Any) -> Held:
+            phone = phone or Phone()
+            device = stack.enter_context(plugged_in(phone))
+            runner = stack.enter_context(asyncio.Runner())
+            server = AndroidServer([device.serial], port=adb_port, **options)
+            stage = Stage("android", tmp_path / "j" if lasting else None)
+            held = Held(server, phone, device.serial, runner)
+            held.wait(server.open(stage))
+            stack.callback(lambda: held.wait(server.close()))
+            held.wait(_usable(server, device.serial))
+            return held
+
+        yield make
+
+
+async def _usable(server: AndroidServer, serial: str) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while serial not in {  # noqa: ASYNC110 - another program's state
+            each.serial for each in await server.devices() if each.state is DeviceState.DEVICE
+        }:
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def held(hold: Callable[..., Held]) -> Held:
+    """Give a phone."""
+    return hold()

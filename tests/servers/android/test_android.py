@@ -1,0 +1,290 @@
+"""A phone, as agents see and touch it."""
+
+import io
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from callboard.actors.servers import Stage, ToolError
+from callboard.messages import Hazard, Probe
+from callboard.testing import Contact, Phone
+
+
+def test_a_look_tells_what_is_on_the_screen_and_what_the_device_does(held):
+    seen = held.look()
+    assert [each.name for each in seen.controls if each.kind == "button"] == [
+        "Contacts",
+        "Notes",
+        "Settings",
+        "Form",
+        "Browser",
+        "Phone",
+    ]
+    assert Image.open(io.BytesIO(seen.picture)).size == (1080, 2400)
+    assert seen.window | {"applications": ...} == {
+        "device": "Callboard Stand-in",
+        "android": "16",
+        "application": "com.android.launcher3/.uioverrides.QuickstepLauncher",
+        "keyboard": "hidden",
+        "orientation": "portrait",
+        "applications": ...,
+    }
+    assert "com.android.contacts" in seen.window["applications"]
+    assert seen.notes == ()
+
+
+def test_a_contact_is_added(held):
+    held.do("launch_app", application="contacts")
+    held.tap("Create contact")
+    for name, text in (("First name", "Ada"), ("Last name", "O'Hara & Søn %s"), ("Phone", "+44 20")):
+        held.do("type_text", control_id=held.id(name), text=text)
+    assert held.look(picture=False).window["keyboard"] == "shown"
+    held.tap("Save")
+    assert held.phone.apps["com.android.contacts"].people[-1] == Contact("Ada", "O'Hara & Søn %s", "+44 20")
+    assert held.phone.ime == "com.android.inputmethod.latin/.LatinIME"
+
+
+@given(text=st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_plain_text_is_typed_as_it_is(held, text):
+    held.phone.start("org.callboard.form")
+    form = held.phone.app
+    form.name.text = ""
+    held.wait(held.server._of(held.serial).device.shell("true"))
+    held.server._of(held.serial).device.screen.drop()
+    held.do("type_text", control_id=held.id("Name (required)"), text=text)
+    assert form.name.text == text
+
+
+def test_lines_and_any_letters_are_typed_where_the_cursor_is(held):
+    held.phone.start("org.callboard.notes")
+    held.tap("New note")
+    (field,) = [each.id for each in held.look().controls if each.kind == "text field"]
+    held.do("type_text", control_id=field, text="one\ntwo")
+    held.do("type_text", text=" … drei 🙂\n")
+    held.tap("Done")
+    assert held.phone.apps["org.callboard.notes"].notes[-1].text == "one\ntwo … drei 🙂\n"
+
+
+def test_a_text_is_replaced(held):
+    held.phone.start("com.android.dialer", "tel:555")
+    held.do("type_text", control_id=held.id("Number"), text="12", clear=True)
+    assert held.phone.app.number.text == "12"
+
+
+def test_without_its_keyboard_other_letters_are_refused_before_anything_is_typed(hold):
+    held = hold(Phone(keyboard=False))
+    held.phone.start("com.android.dialer")
+    with pytest.raises(ToolError, match="letters of ASCII alone"):
+        held.do("type_text", control_id=held.id("Number"), text="ä")
+    assert held.phone.inputs == []
+
+
+def test_a_list_is_swiped_and_an_entry_found(held):
+    contacts = held.phone.apps["com.android.contacts"]
+    contacts.people += [Contact(f"Person {number:02}") for number in range(40)]
+    held.do("launch_app", application="com.android.contacts")
+    names = {each.name for each in held.look(picture=False).controls}
+    assert "Person 30" not in names
+    (list_,) = [each.id for each in held.look(picture=False).controls if each.kind == "list"]
+    held.do("swipe", direction="up", control_id=list_)
+    held.do("swipe", direction="up")
+    held.tap("Person 30")
+    assert contacts.shown == Contact("Person 30")
+
+
+def test_points_long_presses_and_drags(held):
+    held.look()
+    held.do("tap", x=200, y=400)
+    assert held.phone.app.label == "Contacts"
+    held.do("long_press", x=500, y=300)
+    held.do("drag", x=500, y=1500, to_x=500, to_y=300)
+    held.do("double_tap", x=500, y=2000)
+    assert held.phone.inputs[1:] == [
+        "swipe 500 300 500 300 800",
+        "draganddrop 500 1500 500 300 1000",
+        "tap 500 2000",
+        "tap 500 2000",
+    ]
+    for arguments, why in (
+        ({}, "name either a control or a point"),
+        ({"control_id": "1", "x": 1, "y": 1}, "name either a control or a point"),
+        ({"x": 1, "y": 5000}, r"\(1, 5000\) is out of the screen, which has 1080 by 2400 pixels"),
+        ({"control_id": "none"}, "there is no control 'none' on the screen any more"),
+    ):
+        with pytest.raises(ToolError, match=why):
+            held.do("tap", **arguments)
+
+
+def test_a_long_press_on_an_entry_is_told_from_a_tap(held):
+    held.do("launch_app", application="contacts")
+    held.do("long_press", control_id=held.id("Alan Turing"))
+    held.tap("Delete")
+    assert [each.name for each in held.phone.apps["com.android.contacts"].people] == ["Grace Hopper"]
+
+
+def test_a_turned_screen_has_other_places(held):
+    held.phone.rotation = 1
+    assert held.look().window["orientation"] == "landscape"
+    held.do("tap", x=2300, y=5)
+    with pytest.raises(ToolError, match="2400 by 1080"):
+        held.do("tap", x=5, y=2300)
+
+
+def test_keys_are_pressed(held):
+    held.do("launch_app", application="settings")
+    held.do("press_key", key="back")
+    assert held.phone.app.label == "Home"
+    held.do("press_key", key="KEYCODE_SLEEP")
+    assert not held.phone.awake
+
+
+def test_a_screen_that_is_off_is_said_and_not_touched(held):
+    held.phone.awake = False
+    seen = held.look()
+    assert (seen.window["screen"], seen.picture) == ("off", None)
+    assert seen.notes == ("The screen is off. The key WAKEUP turns it on.",)
+    with pytest.raises(ToolError, match="the screen is off: press the key WAKEUP first"):
+        held.do("tap", x=5, y=5)
+    held.do("press_key", key="WAKEUP")
+    assert "screen" not in held.look().window
+
+
+def test_a_locked_device_is_said(held):
+    held.phone.locked = True
+    seen = held.look()
+    assert seen.window["locked"]
+    assert seen.notes == ("The device is locked. A person has to unlock it, unless a swipe up does.",)
+    held.do("swipe", direction="up")
+    assert "locked" not in held.look().window
+
+
+def test_a_permission_is_asked_for_and_is_a_hazard(hold):
+    held = hold(Phone(asks_permission=True))
+    held.do("launch_app", application="contacts")
+    allow = held.id("Allow")
+    assert held.server.hazards(held.target, "tap", {"control_id": allow}, ()) == {Hazard.CONFIGURES}
+    held.do("tap", control_id=allow)
+    assert held.phone.done == [("permission", "True")]
+
+
+def test_a_screen_that_moves_has_no_controls_but_a_picture(held):
+    held.phone.moving = 1
+    seen = held.look()
+    assert (seen.controls, bool(seen.picture)) == ((), True)
+    assert seen.notes == (
+        "The controls can't be listed: something on the screen keeps moving. Points of the picture can be tapped.",
+    )
+    assert held.server.hazards(held.target, "tap", {"x": 1, "y": 1}, ()) == {Hazard.UNKNOWN}
+    held.do("wait", seconds=0.01)
+    assert held.look().controls
+
+
+def test_an_application_that_is_not_there_is_said_with_those_that_are(held):
+    with pytest.raises(ToolError, match="no application 'mail' is installed that can be started; there are"):
+        held.do("launch_app", application="mail")
+
+
+def test_applications_are_opened_with_an_address_and_ended(held):
+    held.do("open_url", url="https://example.org/?a=1&b='2'")
+    assert held.phone.app.url == "https://example.org/?a=1&b='2'"
+    with pytest.raises(ToolError, match="unable to resolve Intent"):
+        held.do("open_url", url="odd:thing")
+    held.do("stop_app", application="browser")
+    assert held.phone.app.label == "Home"
+
+
+def test_a_call_a_deletion_and_a_setting_are_hazards(held):
+    held.do("launch_app", application="contacts")
+    held.tap("Alan Turing")
+    for name, hazard in (("Call", Hazard.SENDS), ("Message", None), ("Delete", Hazard.DELETES)):
+        call = {"control_id": held.id(name)}
+        assert held.server.hazards(held.target, "tap", call, ()) == ({hazard} if hazard else set())
+        box = next(each.box for each in held.look().controls if each.name == name)
+        point = {"x": box.x + 5, "y": box.y + 5}
+        assert held.server.hazards(held.target, "tap", point, ()) == ({hazard} if hazard else set())
+    assert held.server.resources(held.target, "tap", call) == ("application:com.android.contacts",)
+    held.do("launch_app", application="settings")
+    wifi = {"control_id": held.id("Wi-Fi")}
+    assert held.server.hazards(held.target, "click_control", wifi, ()) == {Hazard.CONFIGURES}
+    assert held.server.hazards(held.target, "press_key", {"key": "call"}, ()) == {Hazard.SENDS}
+
+
+def test_the_host_agent_lists_devices_and_applications(held):
+    assert {"device": held.serial, "model": "Stand in", "state": "device"} in held.do("list_devices")
+    assert "com.android.settings" in held.do("list_apps")
+    assert "com.android.systemui" in held.do("list_apps", all=True)
+
+
+def test_answers_are_kept_for_as_long_as_they_hold(hold):
+    now = [0.0]
+    held = hold(clock=lambda: now[0])
+    held.look()
+    held.phone.start("com.android.settings")
+    held.phone.others.append("org.example")
+    held.phone.model = "Other"
+    assert held.look().window["application"].startswith("com.android.launcher3")
+    now[0] += 5
+    seen = held.look()
+    assert (seen.window["application"], seen.window["device"]) == (
+        "com.android.settings/.MainActivity",
+        "Callboard Stand-in",
+    )
+    now[0] += 60
+    assert held.look().window["device"] == "Callboard Other"
+    assert "org.example" not in held.do("list_apps", all=True)
+    now[0] += 300
+    assert "org.example" in held.do("list_apps", all=True)
+
+
+def test_an_action_has_the_controls_listed_again(hold):
+    held = hold(clock=lambda: 0.0)
+    held.look()
+    held.tap("Settings")
+    assert held.look().window["application"].startswith("com.android.settings")
+
+
+def test_a_device_that_is_not_there_is_said(held):
+    held.look()
+    with pytest.raises(ToolError, match="the device nobody is not connected"):
+        held.server._of("nobody")
+
+
+def test_nothing_is_left_on_the_device_and_its_keyboard_is_given_back(hold):
+    held = hold(lasting=False)
+    held.phone.start("com.android.dialer")
+    held.do("type_text", control_id=held.id("Number"), text="é")
+    held.wait(held.server.close())
+    assert list((held.phone.programs.parent / "tmp").iterdir()) == []
+    assert held.phone.ime == "com.android.inputmethod.latin/.LatinIME"
+    assert held.server._noted_keyboards() == {}
+
+
+def test_a_keyboard_that_a_crash_left_is_given_back_by_the_next_process(hold, tmp_path):
+    first = hold()
+    first.phone.ime = "com.android.adbkeyboard/.AdbIME"
+    first.server._note_keyboard(first.serial, "com.android.inputmethod.latin/.LatinIME")
+    first.wait(first.server.open(Stage("android", tmp_path / "j")))
+    assert first.phone.ime == "com.android.inputmethod.latin/.LatinIME"
+
+
+@pytest.mark.parametrize(
+    ("mark", "probe"),
+    [
+        ("", Probe.NOT_DONE),
+        ("run.1.00 0 done\nother.run.1.0 1 done", Probe.NOT_DONE),
+        ("run.1.0 0 done\nother 1 begun", Probe.BEGUN),
+        ("run.1.0 0 begun", Probe.UNKNOWN),
+        ("run.1.0 0 done", Probe.BEGUN),
+        ("run.1.0 2 done", Probe.DONE),
+    ],
+)
+def test_the_mark_tells_how_far_an_action_came(held, monkeypatch, mark, probe):
+    monkeypatch.setattr("callboard.actors.servers.android._hands._POLL_SECONDS", 0.01)
+    hands = held.server._of(held.serial)
+    if mark:
+        path = held.phone.programs.parent / "tmp" / f"callboard-{hands.device.name}.calls"
+        path.write_text(f"{mark}\n", encoding="utf-8")
+    assert held.wait(hands.probe("run.1.0", 3)) is probe

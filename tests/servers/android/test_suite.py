@@ -1,0 +1,53 @@
+"""A phone passes the tests that every surface should pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from callboard.actors.servers.android import AndroidServer
+from callboard.testing import Phone, SurfaceCall, SurfaceCase, plugged_in, surface_suite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+STAND: dict[str, Any] = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def phone(adb_port: int) -> Iterator[None]:
+    """Give all cases a phone of their own."""
+    phone = Phone()
+    with plugged_in(phone) as device:
+        STAND.update(phone=phone, serial=device.serial, port=adb_port)
+        yield
+    STAND.clear()
+
+
+def case(_folder: Path) -> SurfaceCase:
+    """A number in the dialler; what is done once is a letter in it."""
+    phone: Phone = STAND["phone"]
+    phone.start("com.android.dialer", "tel:")
+    app = phone.app
+    phone.focus(app.number)  # type: ignore[attr-defined]
+
+    def text() -> str:
+        return str(app.number.text)  # type: ignore[attr-defined]
+
+    return SurfaceCase(
+        server=lambda: AndroidServer([STAND["serial"]], port=STAND["port"]),
+        target=STAND["serial"],
+        change=lambda: phone.start("com.android.dialer", "tel:55"),
+        control="",
+        once=SurfaceCall("type_text", {"text": "x"}),
+        done=lambda: text().count("x"),
+        slow=SurfaceCall("type_text", {"text": "." * 2_000}),
+        started=lambda: "." in text(),
+        lent=lambda: phone.ime,
+    )
+
+
+class TestPhone(surface_suite(case)):  # type: ignore[misc]
+    """The suite."""
