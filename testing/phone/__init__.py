@@ -1,6 +1,7 @@
 """A phone that stands in for an Android device, behind a real adb server."""
 
-from callboard.testing.phone._applications import Contact
-from callboard.testing.phone._phone import Phone, plugged_in
+from callboard.testing.phone._contacts import Contact
+from callboard.testing.phone._phone import Phone
+from callboard.testing.phone._shell import plugged_in
 
 __all__ = ["Contact", "Phone", "plugged_in"]

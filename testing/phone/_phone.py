@@ -1,83 +1,139 @@
-"""A small phone: one state, which is shown, touched, and asked by the programs of its shell."""
+"""A small phone: one state, which is shown and touched."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import secrets
-import shutil
-import sys
-import tempfile
-import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.testing._adb_device import AdbDevice
-from callboard.testing.phone._applications import ALL, Application, Home
-from callboard.testing.phone._programs import PROGRAMS, Programs
-from callboard.testing.phone._screen import HEIGHT, KEYBOARD, ROW, WIDTH, View, hierarchy, hit, picture
+from callboard.testing.phone._applications import Application, Browser, Dialler, Home, Settings
+from callboard.testing.phone._contacts import Contact, Contacts
+from callboard.testing.phone._form import Form
+from callboard.testing.phone._notebook import Notes
+from callboard.testing.phone._painter import paint
+from callboard.testing.phone._screen import HEIGHT, WIDTH, Screen, View, hierarchy
+from callboard.testing.phone._shell import Shell
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterable
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
 
-    from callboard.testing.phone._applications import Field
+    from callboard.testing.phone._page import Field
 
-_PROGRAM = """#!/bin/bash
-exec 3<>/dev/tcp/127.0.0.1/{port}
-printf '%s\\0' {token} {name} "$#" "$@" >&3
-read -r code out err <&3
-head -c "$out" <&3
-head -c "$err" <&3 >&2
-exit "$code"
-"""
-"""A program of the phone's shell: it passes its arguments on, and what comes back. It starts in 3 ms."""
-_LATE = 10.0
+LATIN = "com.android.inputmethod.latin/.LatinIME"
+ADB_KEYBOARD = "com.android.adbkeyboard/.AdbIME"
+_OLDEST, _NEWEST = 13, 16
+_TURNS = 4
+_STILL = 20
+"""The way in pixels, below which a finger is taken to rest."""
+_LONG = 500
+"""The milliseconds from which a touch is a long one."""
 
 
 class Phone:
-    """A phone of Android 16 for tests: home, contacts, notes, settings, a form, a browser and a dialler.
+    """A phone for tests: home, contacts, notes, settings, a form, a browser and a dialler.
+
+    It shows the same thing at any time: it has no clock, and moves only as it is told.
 
     Args:
         model: What it calls itself.
+        android: The version of Android whose formats it has: 13 to 16. From 16 on, the hierarchy tells hints.
         keyboard: Whether ADBKeyBoard is installed, which types any letters.
         asks_permission: Whether its contacts ask for a permission first.
+        locks: Whether it locks itself when its screen goes off.
+        contacts: The people that it knows.
+
+    Raises:
+        ValueError: If it does not know that Android.
     """
 
-    def __init__(self, model: str = "Stand-in", *, keyboard: bool = True, asks_permission: bool = False) -> None:
+    def __init__(  # noqa: PLR0913 - options
+        self,
+        model: str = "Stand-in",
+        *,
+        android: int = _NEWEST,
+        keyboard: bool = True,
+        asks_permission: bool = False,
+        locks: bool = False,
+        contacts: Iterable[Contact] = (Contact("Grace", "Hopper", "555-0100"), Contact("Alan", "Turing", "555-0101")),
+    ) -> None:
+        if not _OLDEST <= android <= _NEWEST:
+            msg = f"the phone knows the formats of Android {_OLDEST} to {_NEWEST}, not of {android}"
+            raise ValueError(msg)
         self.model = model
+        self.android = android
         self.asks_permission = asks_permission
+        self.locks = locks
         self.awake = True
         self.locked = False
-        self.rotation = 0
-        """In turns of 90 degrees."""
         self.moving = 0
         """The number of times that `uiautomator` finds the screen moving."""
         self.done: list[tuple[str, str]] = []
         """What it has done that others notice: ``("call", "555-0100")``."""
         self.inputs: list[str] = []
         """The touches, keys and texts that it has got."""
-        self.ime = "com.android.inputmethod.latin/.LatinIME"
+        self.intents: list[str] = []
+        """What it was asked to start or to broadcast, as Android writes it."""
+        self.ime = LATIN
         """The keyboard that is set."""
-        self.imes = [self.ime, *(["com.android.adbkeyboard/.AdbIME"] if keyboard else [])]
-        self.settings: dict[str, str] = {}
+        self.imes = [LATIN, *([ADB_KEYBOARD] if keyboard else [])]
+        """The keyboards that are installed."""
+        self.enabled_imes = [LATIN]
+        self.settings = {
+            "global/wifi_on": "1",
+            "secure/ui_night_mode": "1",
+            "system/accelerometer_rotation": "0",
+            "system/user_rotation": "0",
+        }
+        """By namespace and key."""
         self.field: Field | None = None
         """The text field that has the focus."""
         self.cursor = 0
-        self.apps: dict[str, Application] = {}
-        for kind in ALL:
-            self.apps[kind.package] = kind(self)
+        """Where in its text the next letter goes."""
+        self.reveals = False
+        """Whether the page has to be scrolled to the field."""
+        self.contacts = Contacts(self, contacts)
+        self.notes = Notes(self)
+        self.form = Form(self)
+        self.browser = Browser(self)
+        self.dialler = Dialler(self)
+        apps = (Home(self), self.contacts, self.notes, Settings(self), self.form, self.browser, self.dialler)
+        self.apps: dict[str, Application] = {app.package: app for app in apps}
+        """What can be started, by package."""
         self.others = ["android", "com.android.systemui", *(["com.android.adbkeyboard"] if keyboard else [])]
         """Packages that nobody can start."""
+        self.installed: list[str] = ["com.android.adbkeyboard"] if keyboard else []
+        """Packages that were not on it from the beginning."""
         self._stack = [Home.package]
-        self._programs = Programs(self)
-        self._folder: Path | None = None
-        self._server: asyncio.Server | None = None
-        self._token = secrets.token_hex(16)
+        self._shell = Shell(self)
 
     @property
     def app(self) -> Application:
         """The application in front."""
         return self.apps[self._stack[-1]]
+
+    @property
+    def running(self) -> list[Application]:
+        """The applications that were started, without home; the last one is in front, or was."""
+        return [self.apps[each] for each in self._stack if each != Home.package]
+
+    @property
+    def packages(self) -> list[str]:
+        """All packages."""
+        return [*self.apps, *self.others]
+
+    @property
+    def rotation(self) -> int:
+        """How it is held: turns of 90 degrees, from 0 to 3. The settings keep it; auto-rotate holds it upright."""
+        turns = self.settings.get("system/user_rotation", "")
+        fixed = self.settings.get("system/accelerometer_rotation") != "1"
+        return int(turns) if fixed and turns in ("1", "2", "3") else 0
+
+    @rotation.setter
+    def rotation(self, turns: int) -> None:
+        if turns not in range(_TURNS):
+            msg = f"a phone is turned 0 to 3 times by 90 degrees, not {turns!r} times"
+            raise ValueError(msg)
+        self.settings |= {"system/accelerometer_rotation": "0", "system/user_rotation": str(turns)}
 
     @property
     def width(self) -> int:
@@ -91,52 +147,85 @@ class Phone:
 
     @property
     def keyboard(self) -> bool:
-        """Whether its keyboard is shown."""
-        return self.field is not None and self.awake and "adbkeyboard" not in self.ime
+        """Whether its keyboard is shown. ADBKeyBoard shows nothing."""
+        return self.field is not None and self.awake and not self.locked and self.ime != ADB_KEYBOARD
+
+    @property
+    def keyboard_height(self) -> int:
+        """Of its keyboard, in pixels; 0 if it is not shown."""
+        return (480 if self.rotation % 2 else 800) if self.keyboard else 0
 
     # What is seen
 
-    def views(self) -> list[View]:
-        """Make the screen."""
-        if self.locked:
-            return [View("TextView", (0, 0, self.width, 400), "Swipe up to unlock", id="keyguard")]
-        return self.app.views()
+    def screen(self) -> Screen:
+        """Make what is in front."""
+        if not self.locked:
+            return self.app.screen()
+        clock = View("TextView", (0, 400, self.width, 600), "12:00", "clock")
+        told = View("TextView", (0, 600, self.width, 750), "Swipe up to unlock", "keyguard_indication_text")
+        return Screen("com.android.systemui", "", [clock, told])
 
     def hierarchy(self) -> str:
         """Tell the screen as `uiautomator dump` does."""
-        return hierarchy("com.android.systemui" if self.locked else self.app.package, self.views(), self.rotation)
+        return hierarchy(self.screen(), (self.width, self.height), self.rotation, self.android)
 
     def picture(self) -> bytes:
-        """Draw the screen, as PNG."""
-        return picture(self.views(), self.rotation, keyboard=self.keyboard, awake=self.awake)
+        """Draw the screen, as PNG; black if it is off."""
+        return paint(self.screen(), (self.width, self.height), self.keyboard_height, awake=self.awake)
 
     # What is done
 
     def tap(self, x: int, y: int, *, long: bool = False) -> None:
-        """Touch a point; a screen that is off or locked does nothing."""
-        if not self.awake or self.locked or (self.keyboard and y >= self.height - KEYBOARD):
+        """Touch a point; a screen that is off or locked does nothing, nor does the keyboard."""
+        if not self._reached(x, y):
             return
-        view = hit(self.views(), x, y)
-        if view is None or not view.enabled:
-            self.focus(None)
+        screen = self.screen()
+        found = screen.at(x, y, lambda view: view.reacts)
+        if found is None:
+            if screen.behind and not screen.covers and screen.at(x, y, lambda _: True) is None:
+                self.app.back()
             return
-        act = view.hold if long else view.tap
-        if act is not None:
+        view, (left, _, right, _) = found
+        if not view.enabled:
+            return
+        act = view.hold if long and view.hold is not None else view.tap
+        if view.slide is not None:
+            view.slide(max(0.0, min(1.0, (x - left) / (right - left))))
+        elif act is not None:
             act()
 
     def swipe(self, x: int, y: int, to_x: int, to_y: int, *, milliseconds: int = 300) -> None:
-        """Move a finger: a list scrolls, a locked phone is unlocked, and no way at all is a long touch."""
-        if abs(to_x - x) + abs(to_y - y) < 20:  # noqa: PLR2004 - what Android takes for no movement
-            self.tap(x, y, long=milliseconds >= 500)  # noqa: PLR2004 - as above
+        """Move a finger: what is below scrolls by as much, or a slider follows; a locked phone is unlocked.
+
+        No way at all is a touch, and a long one from half a second on.
+        """
+        if abs(to_x - x) + abs(to_y - y) < _STILL:
+            self.tap(x, y, long=milliseconds >= _LONG)
         elif self.awake and self.locked:
             self.locked = to_y >= y
-        elif self.awake:
-            self.app.scrolled = max(0, self.app.scrolled + round((y - to_y) / ROW))
-            self.views()  # which keeps it in the list
+        elif self._reached(x, y):
+            screen = self.screen()
+            slider = screen.at(x, y, lambda view: view.slide)
+            list_ = screen.at(x, y, lambda view: view.scroll)
+            if slider is not None and slider[0].slide is not None:
+                left, _, right, _ = slider[1]
+                slider[0].slide(max(0.0, min(1.0, (to_x - left) / (right - left))))
+            elif list_ is not None and list_[0].scroll is not None:
+                list_[0].scroll.by(y - to_y)
+
+    def drag(self, x: int, y: int, to_x: int, to_y: int) -> None:
+        """Hold what is at a point, and drop it at another one."""
+        if self._reached(x, y):
+            screen = self.screen()
+            source = screen.at(x, y, lambda view: view.drop)
+            target = screen.at(to_x, to_y, lambda view: view.drop)
+            if source is not None and target is not None and source[0].drop is not None:
+                source[0].drop(target[0])
 
     def focus(self, field: Field | None) -> None:
         """Give a text field the focus; the cursor is at its end."""
         self.field, self.cursor = field, len(field.text) if field is not None else 0
+        self.reveals = field is not None
 
     def type(self, text: str) -> None:
         """Put a text where the cursor is."""
@@ -144,134 +233,112 @@ class Phone:
             now, at = self.field.text, self.cursor
             self.field.text, self.cursor = now[:at] + text + now[at:], at + len(text)
 
-    def erase(self) -> None:
-        """Delete the character before the cursor."""
-        if self.field is not None and self.cursor:
-            now, at = self.field.text, self.cursor
-            self.field.text, self.cursor = now[: at - 1] + now[at:], at - 1
+    def erase(self, before: int = 1, after: int = 0) -> None:
+        """Delete characters before and after the cursor."""
+        if self.field is not None and self.awake and not self.locked:
+            now, start = self.field.text, max(0, self.cursor - before)
+            self.field.text, self.cursor = now[:start] + now[self.cursor + after :], start
+
+    def next_field(self) -> bool:
+        """Give the next field of the page the focus, or none if there is none; False if none had it."""
+        if self.field is None:
+            return False
+        fields = self.app.fields()
+        place = fields.index(self.field) + 1 if self.field in fields else len(fields)
+        self.focus(fields[place] if place < len(fields) else None)
+        return True
 
     def start(self, package: str, url: str = "") -> None:
-        """Bring an application to the front."""
+        """Bring an application to the front.
+
+        Raises:
+            ValueError: If there is none of this package.
+        """
+        if package not in self.apps:
+            msg = f"the phone has no application {package!r}, but {', '.join(self.apps)}"
+            raise ValueError(msg)
         self.focus(None)
-        self._stack = [Home.package, *(each for each in self._stack[1:] if each != package)]
-        if package != Home.package:
-            self._stack.append(package)
+        if package == Home.package:
+            self.apps[package].reset()
+            self._stack.remove(package)
         else:
-            self._stack = [Home.package]
+            self._stack = [Home.package, *(each.package for each in self.running if each.package != package)]
+        self._stack.append(package)
         if url:
             self.app.open(url)
 
     def end(self, package: str) -> None:
         """End an application: what it has not kept is gone."""
-        self._stack = [each for each in self._stack if each != package or each == Home.package]
+        if package in self._stack and package != Home.package:
+            self._stack.remove(package)
         self.focus(None)
-        self.apps[package].to("list")
+        self.apps[package].reset()
+
+    def forget(self, package: str) -> None:
+        """Remove a package that was installed; a keyboard of it is gone, too."""
+        self.others.remove(package)
+        self.installed.remove(package)
+        for keyboards in (self.imes, self.enabled_imes):
+            keyboards[:] = [each for each in keyboards if not each.startswith(f"{package}/")]
+        if self.ime not in self.imes:
+            self.ime = LATIN
 
     def back(self) -> None:
         """Hide the keyboard, or go to where one came from."""
-        if self.field is not None:
+        if self.keyboard:
             self.focus(None)
-        elif not self.app.back() and len(self._stack) > 1:
-            self._stack.pop()
+        elif not self.app.back() and self.app.package != Home.package:
+            self.start(Home.package)
+
+    def show_recents(self) -> None:
+        """Show the applications that run."""
+        self.start(Home.package)
+        if self.app.page != "recents":
+            self.app.go("recents")
+
+    def sleep(self) -> None:
+        """Turn the screen off."""
+        self.awake = False
+        self.locked = self.locked or self.locks
+
+    def _reached(self, x: int, y: int) -> bool:
+        """Return whether a touch gets to what is in front."""
+        on_screen = 0 <= x < self.width and 0 <= y < self.height - self.keyboard_height
+        return on_screen and self.awake and not self.locked
 
     # Its shell
 
     @property
     def programs(self) -> Path:
-        """The folder with the programs of its shell, once it is open: to be put first on a path."""
-        if self._folder is None:
-            msg = "the phone is not open: use `async with phone.opened()`"
-            raise RuntimeError(msg)
-        return self._folder / "bin"
+        """The folder with the programs of its shell, while it is open: to be put first on a path.
+
+        Raises:
+            RuntimeError: If it is not open.
+        """
+        return self._shell.programs
 
     async def run(self, command: str, data: bytes = b"") -> tuple[int, bytes, bytes]:
-        """Run a command in its shell: a real one, whose programs are the phone's.
+        """Run a command in its shell: `sh` of this machine, with the phone's programs first.
 
-        ``/data/local/tmp`` in it stands for a folder of the phone's own.
+        ``/data/local/tmp`` and ``/sdcard`` in it stand for folders of the phone's own. This is no sandbox: whoever may
+        send commands may do what this user may do.
+
+        Args:
+            command: One line, or several.
+            data: What it reads.
+
+        Returns:
+            The exit code, and both outputs.
+
+        Raises:
+            RuntimeError: If it is not open.
         """
-        folder = self.programs.parent
-        process = await asyncio.create_subprocess_exec(
-            "sh",
-            "-c",
-            command.replace("/data/local/tmp", str(folder / "tmp")),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={"PATH": f"{folder / 'bin'}:/usr/bin:/bin", "TMPDIR": str(folder / "tmp"), "HOME": str(folder)},
-        )
-        try:
-            out, err = await process.communicate(data)
-        finally:
-            if process.returncode is None:  # the device was pulled off
-                process.kill()
-                await process.communicate()
-        return process.returncode or 0, out, err
+        return await self._shell.run(command, data)
 
-    @contextlib.asynccontextmanager
-    async def opened(self) -> AsyncIterator[Phone]:
-        """Give it a shell, in a folder that only this user can read; its programs ask on loopback, with a secret."""
-        self._folder = Path(tempfile.mkdtemp(prefix="callboard-phone-"))
-        try:
-            self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-            port = self._server.sockets[0].getsockname()[1]
-            (self._folder / "bin").mkdir()
-            (self._folder / "tmp").mkdir()
-            for name in PROGRAMS:
-                program = self._folder / "bin" / name
-                program.write_text(_PROGRAM.format(port=port, token=self._token, name=name), encoding="ascii")
-                program.chmod(0o700)
-            yield self
-        finally:
-            if self._server is not None:
-                self._server.close()
-                await self._server.wait_closed()
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = self._server = None
+    def opened(self) -> AbstractAsyncContextManager[Phone]:
+        """Give it a shell: programs in a folder that only this user can read, which ask on loopback, with a secret.
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async def word() -> str:
-            return (await reader.readuntil(b"\0"))[:-1].decode(errors="surrogateescape")
-
-        try:
-            async with asyncio.timeout(_LATE):
-                if not secrets.compare_digest((await word()).encode(errors="replace"), self._token.encode()):
-                    return
-                name, count = await word(), int(await word())
-                words = [await word() for _ in range(count)]
-            code, out, err = self._programs.run(name, words)
-            writer.write(f"{code} {len(out)} {len(err)}\n".encode() + out + err)
-            await writer.drain()
-        except (OSError, EOFError, ValueError, TimeoutError) as error:
-            print(f"a program of the phone was broken off: {error!r}", file=sys.stderr)  # noqa: T201 - a test's output
-        finally:
-            writer.close()
-
-
-@contextlib.contextmanager
-def plugged_in(phone: Phone) -> Iterator[AdbDevice]:
-    """Let adb servers connect to a phone, from a thread of its own: ``settings.android.devices`` names its `serial`.
-
-    Raises:
-        TimeoutError: If it can't be opened in time.
-    """
-    loop, device = asyncio.new_event_loop(), AdbDevice(phone.run, phone.model)
-    ready, over = threading.Event(), asyncio.Event()
-
-    async def serve() -> None:
-        async with phone.opened():
-            await device.start()
-            ready.set()
-            await over.wait()
-            await device.stop()
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), name="callboard-phone", daemon=True)
-    thread.start()
-    try:
-        if not ready.wait(_LATE):
-            msg = "the phone does not open"
-            raise TimeoutError(msg)
-        yield device
-    finally:
-        loop.call_soon_threadsafe(over.set)
-        thread.join(_LATE)
-        loop.close()
+        Raises:
+            RuntimeError: If it is open already, or if there is no `bash` for its programs.
+        """
+        return self._shell.opened()

@@ -1,0 +1,44 @@
+"""The ways in which the programs of a device fail."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+
+class ProgramError(Exception):
+    """A program ends with an exit code, an output and an error."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        super().__init__(err or out)
+        self.code = code
+        self.out = out
+        self.err = err
+
+
+def fail(err: str = "", code: int = 255, out: str = "") -> NoReturn:
+    """End a program with lines of output and of error.
+
+    Raises:
+        ProgramError: Always.
+    """
+    raise ProgramError(code, out and f"{out}\n", err and f"{err}\n")
+
+
+def thrown(command: str, what: str) -> NoReturn:
+    """End a program as the services of Android do when something is thrown: ``BasicShellCommandHandler.exec``.
+
+    Raises:
+        ProgramError: Always.
+    """
+    fail(f"\nException occurred while executing '{command}':\n{what}")
+
+
+def argument(words: list[str], place: int, after: str) -> str:
+    """Give an argument that has to be there.
+
+    Raises:
+        ProgramError: If it is not.
+    """
+    if place >= len(words):
+        thrown(after, f'java.lang.IllegalArgumentException: Argument expected after "{words[-1] if words else after}"')
+    return words[place]

@@ -1,0 +1,322 @@
+"""The programs that ask Android's managers of activities and of packages."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from callboard.testing.phone._applications import Application, Browser, Dialler, Home
+from callboard.testing.phone._fault import argument, fail, thrown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.testing.phone._phone import Phone
+
+_ADB_KEYBOARD = "com.android.adbkeyboard"
+_SCHEMES = {"http": Browser.package, "https": Browser.package, "tel": Dialler.package}
+_ACTIONS = {
+    "android.settings.SETTINGS": "com.android.settings",
+    "android.intent.action.DIAL": Dialler.package,
+}
+_PRIVATE = {"tel", "sip", "sms", "smsto", "mailto"}
+_ACTIVITY = "priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=false"
+_WITH_VALUE = {"-e": 2, "--es": 2, "--ez": 2, "--ei": 2, "--el": 2, "--esn": 1, "-f": 1, "--user": 1, "-t": 1, "-R": 1}
+"""The options of an intent that are read past, with the number of their values."""
+_KEPT = {"-a": "action", "-d": "data", "-n": "component", "-p": "package"}
+
+
+@dataclass
+class Intent:
+    """What `am` is asked for."""
+
+    action: str = ""
+    data: str = ""
+    component: str = ""
+    package: str = ""
+    categories: list[str] = field(default_factory=list)
+    extras: dict[str, str] = field(default_factory=dict)
+    flags: str = ""
+    waits: bool = False
+    stops: bool = False
+
+    @classmethod
+    def read(cls, words: list[str]) -> Intent:
+        """Read it, as ``Intent.parseCommandArgs`` does."""
+        given, place = cls(), 0
+        while place < len(words):
+            word = words[place]
+            value = words[place + 1] if place + 1 < len(words) else ""
+            if word in _KEPT:
+                setattr(given, _KEPT[word], argument(words, place + 1, word))
+            elif word == "-c":
+                given.categories.append(value)
+            elif word in {"-e", "--es"}:
+                given.extras[value] = argument(words, place + 2, word)
+            elif word == "-W":
+                given.waits = True
+            elif word == "-S":
+                given.stops = True
+            elif not word.startswith("-"):
+                given.take(word)
+            place += 1 + (1 if word in _KEPT or word == "-c" else _WITH_VALUE.get(word, 0))
+        return given
+
+    def take(self, word: str) -> None:
+        """Take an argument without an option: an address, a component or a package."""
+        if ":" in word:
+            self.data = word
+        elif "/" in word:
+            self.component = word
+        else:
+            self.package = word
+
+    def __str__(self) -> str:
+        """Write it, as ``Intent.toString`` does, which tells little of an address."""
+        parts = (
+            ("act", self.action),
+            ("cat", f"[{','.join(self.categories)}]" if self.categories else ""),
+            ("dat", _safe(self.data)),
+            ("flg", self.flags),
+            ("pkg", self.package),
+            ("cmp", _short(self.component)),
+        )
+        told = [f"{name}={value}" for name, value in parts if value]
+        return f"Intent {{ {' '.join((*told, *(['(has extras)'] if self.extras else [])))} }}"
+
+
+class Managers:
+    """Runs `am`, `pm`, `cmd` and `monkey`.
+
+    Args:
+        phone: The phone that they ask.
+        place: Gives the file that one of the device's paths stands for.
+    """
+
+    def __init__(self, phone: Phone, place: Callable[[str], Path | None]) -> None:
+        self._phone = phone
+        self._place = place
+
+    def am(self, words: list[str]) -> str:
+        """Start and end applications, and send what a keyboard types: ``ActivityManagerShellCommand``."""
+        what, rest = (words[0], words[1:]) if words else ("", [])
+        if what in {"start", "start-activity"}:
+            return self._start(Intent.read(rest))
+        if what == "broadcast":
+            return self._broadcast(Intent.read(rest))
+        if what == "force-stop":
+            package = argument(rest, len(rest) - 1 if rest else 0, what)
+            if package in self._phone.apps:
+                self._phone.end(package)
+            return ""
+        return fail(out=f"Unknown command: {what}")
+
+    def _start(self, intent: Intent) -> str:
+        """Start an activity. Without `-W`, what goes wrong is told as an error."""
+        phone = self._phone
+        if not intent.component and not intent.action and not intent.data and not intent.package:
+            thrown("start", "java.lang.IllegalArgumentException: No intent supplied")
+        if intent.data and not intent.action:
+            intent.action = "android.intent.action.VIEW"
+        if intent.package and not intent.action and not intent.component:
+            intent.action, intent.categories = "android.intent.action.MAIN", ["android.intent.category.LAUNCHER"]
+        phone.intents.append(str(intent))
+        shown = f"Starting: {intent}"
+        package = self._resolved(intent)
+        if package is None:
+            intent.flags = "0x10000000"
+            missing = f"Error type 3\nError: Activity class {{{_long(intent.component)}}} does not exist."
+            told = missing if intent.component else f"Error: Activity not started, unable to resolve {intent}"
+            if intent.waits:
+                fail(out=f"{shown}\n{told}", code=1)
+            fail(told, 1, shown)
+        if intent.stops:
+            phone.end(package)
+        warning, state = self._brought(package, intent)
+        if intent.action == "android.intent.action.CALL":
+            phone.done.append(("call", intent.data.partition(":")[2]))
+        lines = [shown, *([warning] if warning else [])]
+        if intent.waits:
+            lines += ["Status: ok", f"LaunchState: {state}", f"Activity: {component(phone.app)}"]
+            lines += ["TotalTime: 100", "WaitTime: 102", "Complete"]
+        return "".join(f"{line}\n" for line in lines)
+
+    def _brought(self, package: str, intent: Intent) -> tuple[str, str]:
+        """Bring an application to the front, and give the warning and the state with which that is told."""
+        phone = self._phone
+        if phone.app.package == package and not intent.data:
+            told = "intent has been delivered to currently running top-most instance."
+            return f"Warning: Activity not started, {told}", "UNKNOWN (0)"
+        runs = package in {each.package for each in phone.running}
+        phone.start(package, intent.data)
+        if runs and not intent.data:
+            return "Warning: Activity not started, its current task has been brought to the front", "HOT"
+        return "", "HOT" if runs else "COLD"
+
+    def _resolved(self, intent: Intent) -> str | None:
+        """Find the application of an intent."""
+        phone = self._phone
+        if intent.component:
+            package, _, activity = _long(intent.component).partition("/")
+            known = {_long(f"{package}/{each}") for each in self._activities(package)}
+            return package if f"{package}/{activity}" in known else None
+        scheme = intent.data.partition(":")[0].casefold()
+        if intent.action == "android.intent.action.MAIN":
+            home = "android.intent.category.HOME" in intent.categories
+            package = Home.package if home else intent.package
+        else:
+            package = _ACTIONS.get(intent.action) or _SCHEMES.get(scheme, "")
+        allowed = not intent.package or intent.package == package
+        return package if package in phone.apps and allowed else None
+
+    def _activities(self, package: str) -> list[str]:
+        app = self._phone.apps.get(package)
+        return [app.activity, *app.activities.values()] if app is not None else []
+
+    def _broadcast(self, intent: Intent) -> str:
+        """Send something to all that want it: ADBKeyBoard, if it is set, types what it is sent."""
+        phone = self._phone
+        intent.flags = "0x400000"
+        phone.intents.append(str(intent))
+        hears = phone.ime.startswith(f"{_ADB_KEYBOARD}/") and intent.package in {"", _ADB_KEYBOARD}
+        if hears and intent.action == "ADB_INPUT_B64":
+            phone.inputs.append("broadcast")
+            try:
+                phone.type(base64.b64decode(intent.extras.get("msg", ""), validate=True).decode())
+            except (binascii.Error, UnicodeDecodeError):
+                phone.type("")  # the keyboard logs it, and types nothing
+        elif hears and intent.action == "ADB_INPUT_TEXT":
+            phone.inputs.append("broadcast")
+            phone.type(intent.extras.get("msg", ""))
+        elif hears and intent.action == "ADB_CLEAR_TEXT" and phone.field is not None:
+            phone.inputs.append("clear")
+            phone.erase(phone.cursor, len(phone.field.text))
+        return f"Broadcasting: {intent}\nBroadcast completed: result=0\n"
+
+    def monkey(self, words: list[str]) -> str:
+        """Start a package, as far as its one event goes."""
+        packages = [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-p"]
+        if not packages or packages[0] not in self._phone.apps:
+            fail("** No activities found to run, monkey aborted.", 252)
+        self._phone.start(packages[0])
+        return "Events injected: 1\n## Network stats: elapsed time=12ms (0ms mobile, 0ms wifi, 12ms not connected)\n"
+
+    def cmd(self, words: list[str]) -> str:
+        """Ask a service."""
+        if words[:1] != ["package"]:
+            fail(f"cmd: Can't find service: {words[0] if words else ''}", 20)
+        return self.pm(words[1:])
+
+    def pm(self, words: list[str]) -> str:
+        """List, add and remove packages: ``PackageManagerShellCommand``."""
+        what, rest = (words[0], words[1:]) if words else ("", [])
+        known: dict[str, Callable[[list[str]], str]] = {
+            "list": self._list,
+            "path": self._path,
+            "install": self._install,
+            "uninstall": self._uninstall,
+            "clear": self._clear,
+            "query-activities": self._query,
+            "resolve-activity": self._resolve,
+        }
+        if what not in known:
+            fail(out=f"Unknown command: {what}")
+        return known[what](rest)
+
+    def _list(self, words: list[str]) -> str:
+        if words[:1] != ["packages"]:
+            fail(f"Error: unknown list type '{words[0] if words else ''}'")
+        names = [each for each in words[1:] if not each.startswith("-")]
+        found = [each for each in self._phone.packages if all(name in each for name in names)]
+        if "-3" in words:
+            found = [each for each in found if each in self._phone.installed]
+        if "-s" in words:
+            found = [each for each in found if each not in self._phone.installed]
+        files = "-f" in words
+        return "".join(f"package:{f'{self._file(each)}=' if files else ''}{each}\n" for each in sorted(found))
+
+    def _file(self, package: str) -> str:
+        name = package.rpartition(".")[2]
+        return (
+            f"/data/app/{package}-1/base.apk" if package in self._phone.installed else f"/system/app/{name}/{name}.apk"
+        )
+
+    def _path(self, words: list[str]) -> str:
+        package = argument(words, len(words) - 1 if words else 0, "path")
+        if package not in self._phone.packages:
+            fail(code=1)
+        return f"package:{self._file(package)}\n"
+
+    def _install(self, words: list[str]) -> str:
+        """Pretend to install a file: the package has the file's name."""
+        file = argument(words, len(words) - 1 if words else 0, "install")
+        place = self._place(file)
+        if place is None or not place.is_file():
+            fail(f"Error: Unable to open file: {file}\nConsider using a file under /data/local/tmp/", 1)
+        package = PurePosixPath(file).stem
+        if re.fullmatch(r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)+", package) is None:
+            fail(out="Failure [INSTALL_PARSE_FAILED_BAD_PACKAGE_NAME]", code=1)
+        if package not in self._phone.packages:
+            self._phone.others.append(package)
+            self._phone.installed.append(package)
+        return "Success\n"
+
+    def _uninstall(self, words: list[str]) -> str:
+        package = argument(words, len(words) - 1 if words else 0, "uninstall")
+        if package not in self._phone.installed:
+            fail(out="Failure [DELETE_FAILED_INTERNAL_ERROR]", code=1)
+        self._phone.forget(package)
+        return "Success\n"
+
+    def _clear(self, words: list[str]) -> str:
+        package = argument(words, len(words) - 1 if words else 0, "clear")
+        if package not in self._phone.packages:
+            fail(out="Failed", code=1)
+        if package in self._phone.apps:
+            self._phone.end(package)
+        return "Success\n"
+
+    def _query(self, words: list[str]) -> str:
+        """List what a person can start."""
+        if "android.intent.category.LAUNCHER" not in words:
+            return "No activities found\n"
+        apps = [app for app in self._phone.apps.values() if not isinstance(app, Home)]
+        if "--components" in words:
+            return "".join(f"{component(app)}\n" for app in apps)
+        told = [f"  Activity #{place}:\n    {_ACTIVITY}\n    {component(app)}\n" for place, app in enumerate(apps)]
+        return f"{len(apps)} activities found:\n{''.join(told)}"
+
+    def _resolve(self, words: list[str]) -> str:
+        app = self._phone.apps.get(words[-1]) if words else None
+        if app is None or isinstance(app, Home):
+            return "No activity found\n"
+        told = component(app)
+        return f"{told}\n" if "--components" in words else f"{_ACTIVITY}\n{told}\n"
+
+
+def component(app: Application, activity: str = "") -> str:
+    """Give the activity that starts an application, or another one of its."""
+    return _short(f"{app.package}/{activity or app.activity}")
+
+
+def _long(name: str) -> str:
+    package, _, activity = name.partition("/")
+    return f"{package}/{package}{activity}" if activity.startswith(".") else name
+
+
+def _short(name: str) -> str:
+    package, _, activity = name.partition("/")
+    return f"{package}/{activity.removeprefix(package)}" if activity.startswith(f"{package}.") else name
+
+
+def _safe(url: str) -> str:
+    """Write an address as ``Uri.toSafeString`` does: without what could be private."""
+    scheme, _, rest = url.partition(":")
+    if scheme.casefold() in _PRIVATE:
+        return f"{scheme}:{re.sub(r'[^-@.]', 'x', rest)}"
+    host = re.match(r"//([^/?#]*)", rest)
+    return f"{scheme}://{host[1].rpartition('@')[2]}/..." if host else url

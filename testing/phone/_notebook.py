@@ -1,0 +1,94 @@
+"""The phone's notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from callboard.testing.phone._applications import Application
+from callboard.testing.phone._page import Dialog, Field, Page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from callboard.testing.phone._page import Act
+    from callboard.testing.phone._phone import Phone
+    from callboard.testing.phone._screen import View
+
+
+@dataclass(eq=False)
+class Note:
+    """One note."""
+
+    text: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its first line."""
+        return self.text.partition("\n")[0] or "(empty)"
+
+
+class Notes(Application):
+    """Texts of several lines; a long touch deletes one, and one that is dragged is put to another place."""
+
+    package, label = "org.callboard.notes", "Notes"
+    activities: ClassVar[Mapping[str, str]] = {"note": ".EditActivity"}
+
+    def __init__(self, phone: Phone) -> None:
+        super().__init__(phone)
+        self.notes = [Note("Shopping\nmilk, bread")]
+        """All notes, in the order in which they are listed."""
+        self._field = Field("note", "Note", lines=5)
+        self._open: Note | None = None
+        self._entries: list[View] = []
+
+    def _page_main(self) -> Page:
+        page = self._made("Notes", "notes")
+        page.action("New note", "new", lambda: self._edit(None))
+        self._entries = [
+            page.entry(each.title, self._opener(each), self._deleter(each), self._mover(each)) for each in self.notes
+        ]
+        if not self.notes:
+            page.text("No notes", "empty")
+        return page
+
+    def _page_note(self) -> Page:
+        page = self._made("Note")
+        page.action("Done", "done", self._done)
+        page.field(self._field)
+        return page
+
+    def _opener(self, note: Note) -> Act:
+        return lambda: self._edit(note)
+
+    def _edit(self, note: Note | None) -> None:
+        self._open, self._field.text = note, note.text if note else ""
+        self.go("note")
+
+    def _done(self) -> None:
+        if self._open is None:
+            self._open = Note()
+            self.notes.append(self._open)
+        self._open.text = self._field.text
+        self.reset()
+
+    def _deleter(self, note: Note) -> Act:
+        def delete() -> None:
+            self.notes.remove(note)
+            self._close()
+
+        def ask() -> Dialog:
+            return Dialog(self.phone, f"Delete “{note.title}”?").answers(
+                [("Delete", "android:id/button1", delete), ("Cancel", "android:id/button2", self._close)]
+            )
+
+        return lambda: setattr(self, "dialog", ask)
+
+    def _mover(self, note: Note) -> Callable[[View], None]:
+        def drop(target: View) -> None:
+            if target in self._entries:
+                place = self._entries.index(target)
+                self.notes.remove(note)
+                self.notes.insert(place, note)
+
+        return drop

@@ -1,0 +1,197 @@
+"""The shell of a phone: a real one, whose programs ask the phone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import secrets
+import shlex
+import shutil
+import signal
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.testing._adb_device import AdbDevice
+from callboard.testing.phone._programs import Programs
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from callboard.testing.phone._phone import Phone
+
+_PROGRAM = """#!{bash}
+exec 3<>/dev/tcp/127.0.0.1/{port} || exit 255
+printf '%s\\0' {token} {name} "$#" "$@" >&3
+read -r code out err <&3 || exit 255
+head -c "$out" <&3
+head -c "$err" <&3 >&2
+exit "$code"
+"""
+"""A program: it passes its arguments on, and what comes back. It starts in 4 ms; an interpreter of Python in 15."""
+_FOLDERS = {"/data/local/tmp": "tmp", "/sdcard": "sdcard"}
+"""The folders of a device that its shell may write into, and those of the phone that they stand for."""
+_FOLDER = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, _FOLDERS))})(?![\w-])")
+_PLAIN = re.compile(r"[\w ./:=@%+,'-]+", re.ASCII)
+_LATE = 10.0
+
+
+class Shell:
+    """Runs commands.
+
+    Args:
+        phone: The phone that the programs ask.
+    """
+
+    def __init__(self, phone: Phone) -> None:
+        self._phone = phone
+        self._programs = Programs(phone, self._place)
+        self._folder: Path | None = None
+        self._token = secrets.token_hex(16)
+
+    @property
+    def programs(self) -> Path:
+        """The folder with the programs.
+
+        Raises:
+            RuntimeError: If the phone is not open.
+        """
+        if self._folder is None:
+            msg = "the phone is not open: use `async with phone.opened()`, or `with plugged_in(phone)`"
+            raise RuntimeError(msg)
+        return self._folder / "bin"
+
+    async def run(self, command: str, data: bytes) -> tuple[int, bytes, bytes]:
+        """Run a command; the arguments are those of `Phone.run`."""
+        folder = self.programs.parent
+        words = _words(command)
+        if words and words[0] in self._programs.names:  # no shell is needed for it
+            return self._answer(words[0], words[1:])
+        command = _FOLDER.sub(lambda found: str(folder / _FOLDERS[found[0]]), command)
+        process = await asyncio.create_subprocess_exec(
+            "sh",
+            "-c",
+            command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=folder / "tmp",
+            env={"PATH": f"{folder / 'bin'}:/usr/bin:/bin", "TMPDIR": str(folder / "tmp"), "HOME": str(folder)},
+            start_new_session=True,
+        )
+        try:
+            out, err = await process.communicate(data)
+        finally:
+            if process.returncode is None:  # the device was pulled off
+                os.killpg(process.pid, signal.SIGKILL)
+                await process.communicate()
+        code = process.returncode or 0
+        return code if code >= 0 else 128 - code, out, err  # as a shell tells what a signal has ended
+
+    @contextlib.asynccontextmanager
+    async def opened(self) -> AsyncIterator[Phone]:
+        """Open it."""
+        bash = shutil.which("bash", path=os.defpath) or shutil.which("bash")
+        if bash is None:
+            msg = "the programs of the phone need bash: apt-get install bash"
+            raise RuntimeError(msg)
+        if self._folder is not None:
+            msg = "the phone is open already"
+            raise RuntimeError(msg)
+        folder = self._folder = Path(tempfile.mkdtemp(prefix="callboard-phone-"))
+        try:
+            async with await asyncio.start_server(self._serve, "127.0.0.1", 0) as server:
+                port = server.sockets[0].getsockname()[1]
+                for name in ("bin", "tmp", "sdcard"):
+                    (folder / name).mkdir()
+                for name in self._programs.names:
+                    program = folder / "bin" / name
+                    program.write_text(_PROGRAM.format(bash=bash, port=port, token=self._token, name=name))
+                    program.chmod(0o700)
+                yield self._phone
+        finally:
+            self._folder = None
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _answer(self, name: str, words: list[str]) -> tuple[int, bytes, bytes]:
+        """Ask the phone, which knows the folders of a device alone."""
+        folder = str(self.programs.parent)
+        for theirs, ours in _FOLDERS.items():
+            words = [each.replace(f"{folder}/{ours}", theirs) for each in words]
+        return self._programs.run(name, words)
+
+    def _place(self, path: str) -> Path | None:
+        """Give the file that a path of the device stands for; None if its shell may not write there."""
+        for theirs, ours in _FOLDERS.items():
+            if path.startswith(f"{theirs}/") and ".." not in path.split("/"):
+                return self.programs.parent / ours / path.removeprefix(f"{theirs}/")
+        return None
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def word() -> str:
+            return (await reader.readuntil(b"\0"))[:-1].decode(errors="surrogateescape")
+
+        try:
+            async with asyncio.timeout(_LATE):
+                if not secrets.compare_digest((await word()).encode(errors="replace"), self._token.encode()):
+                    return
+                name, count = await word(), int(await word())
+                words = [await word() for _ in range(count)]
+            code, out, err = self._answer(name, words)
+            writer.write(f"{code} {len(out)} {len(err)}\n".encode() + out + err)
+            await writer.drain()
+        except (OSError, EOFError, ValueError, TimeoutError):
+            return  # the program was ended, with all that it was to tell
+        finally:
+            writer.close()
+
+
+def _words(command: str) -> list[str]:
+    """Divide a command into words as a shell does; none if a shell would do more with it."""
+    if not _PLAIN.fullmatch(command) or command.count("'") % 2:
+        return []
+    return shlex.split(command)
+
+
+@contextlib.contextmanager
+def plugged_in(phone: Phone) -> Iterator[AdbDevice]:
+    """Let adb servers connect to a phone, from a thread of its own: ``settings.android.devices`` names its `serial`.
+
+    Raises:
+        RuntimeError: If it can't be opened: there is no `bash`, or it is open already.
+    """
+    device = AdbDevice(phone.run, phone.model)
+    ready, over = threading.Event(), asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+    failed: list[Exception] = []
+
+    async def serve() -> None:
+        try:
+            async with phone.opened():
+                await device.start()
+                try:
+                    loops.append(asyncio.get_running_loop())
+                    ready.set()
+                    await over.wait()
+                finally:
+                    await device.stop()
+        except Exception as error:  # noqa: BLE001 - it is raised in the other thread
+            failed.append(error)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="callboard-phone", daemon=True)
+    thread.start()
+    ready.wait()
+    try:
+        if failed:
+            msg = f"the phone can't be plugged in: {failed[0]}"
+            raise RuntimeError(msg) from failed[0]
+        yield device
+    finally:
+        for loop in loops:
+            loop.call_soon_threadsafe(over.set)
+        thread.join()
