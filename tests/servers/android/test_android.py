@@ -74,7 +74,7 @@ def test_a_text_is_replaced(held):
     assert held.phone.app.number.text == "12"
 
 
-def test_without_its_keyboard_other_letters_are_refused_before_anything_is_typed(hold):
+def test_without_its_keyboard_other_letters_are_refused(hold):
     held = hold(Phone(keyboard=False))
     held.phone.start("com.android.dialer")
     with pytest.raises(ToolError, match="letters of ASCII alone"):
