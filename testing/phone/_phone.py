@@ -8,7 +8,7 @@ from callboard.testing.phone._applications import Application, Browser, Dialler,
 from callboard.testing.phone._contacts import Contact, Contacts
 from callboard.testing.phone._form import Form
 from callboard.testing.phone._notebook import Notes
-from callboard.testing.phone._painter import paint
+from callboard.testing.phone._painter import MARGIN, paint
 from callboard.testing.phone._screen import HEIGHT, WIDTH, Screen, View, hierarchy
 from callboard.testing.phone._shell import Shell
 
@@ -190,7 +190,7 @@ class Phone:
             return
         act = view.hold if long and view.hold is not None else view.tap
         if view.slide is not None:
-            view.slide(max(0.0, min(1.0, (x - left) / (right - left))))
+            view.slide(_share(x, left, right))
         elif act is not None:
             act()
 
@@ -209,7 +209,7 @@ class Phone:
             list_ = screen.at(x, y, lambda view: view.scroll)
             if slider is not None and slider[0].slide is not None:
                 left, _, right, _ = slider[1]
-                slider[0].slide(max(0.0, min(1.0, (to_x - left) / (right - left))))
+                slider[0].slide(_share(to_x, left, right))
             elif list_ is not None and list_[0].scroll is not None:
                 list_[0].scroll.by(y - to_y)
 
@@ -342,3 +342,8 @@ class Phone:
             RuntimeError: If it is open already, or if there is no `bash` for its programs.
         """
         return self._shell.opened()
+
+
+def _share(x: int, left: int, right: int) -> float:
+    """Give where a touch of a slider is on its line, from 0 to 1."""
+    return max(0.0, min(1.0, (x - left - MARGIN) / (right - left - 2 * MARGIN)))

@@ -86,7 +86,7 @@ def test_the_form_takes_one_of_each_control(person):
     assert "Accept the terms" in person.texts()
     person.tap("terms", "large", "Colour", "blue")
     x, y = person.middle("volume")
-    phone.swipe(x, y, 270, y)
+    phone.swipe(x, y, 294, y)
     assert person.find("volume").get("text") == "25.0"
     person.tap("date", "Previous month", "28 February 2026", "Next month", "Next month", "OK", "Submit")
     assert "Thank you" in person.texts()
