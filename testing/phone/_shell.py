@@ -51,6 +51,7 @@ class Shell:
         self._programs = Programs(phone, self._place)
         self._folder: Path | None = None
         self._token = secrets.token_hex(16)
+        self._asking: set[asyncio.Task[None]] = set()
 
     @property
     def programs(self) -> Path:
@@ -103,7 +104,7 @@ class Shell:
             raise RuntimeError(msg)
         folder = self._folder = Path(tempfile.mkdtemp(prefix="callboard-phone-"))
         try:
-            async with await asyncio.start_server(self._serve, "127.0.0.1", 0) as server:
+            async with await asyncio.start_server(self._take, "127.0.0.1", 0) as server:
                 port = server.sockets[0].getsockname()[1]
                 for name in ("bin", "tmp", "sdcard"):
                     (folder / name).mkdir()
@@ -111,7 +112,12 @@ class Shell:
                     program = folder / "bin" / name
                     program.write_text(_PROGRAM.format(bash=bash, port=port, token=self._token, name=name))
                     program.chmod(0o700)
-                yield self._phone
+                try:
+                    yield self._phone
+                finally:
+                    for task in self._asking:
+                        task.cancel()
+                    await asyncio.gather(*self._asking, return_exceptions=True)
         finally:
             self._folder = None
             shutil.rmtree(folder, ignore_errors=True)
@@ -129,6 +135,11 @@ class Shell:
             if path.startswith(f"{theirs}/") and ".." not in path.split("/"):
                 return self.programs.parent / ours / path.removeprefix(f"{theirs}/")
         return None
+
+    def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(self._serve(reader, writer))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async def word() -> str:

@@ -3,8 +3,11 @@
 import io
 import re
 import sys
+from xml.etree import ElementTree as ET
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image, ImageChops
 
 from callboard.testing import Contact, Phone
@@ -189,6 +192,24 @@ def test_a_picture_needs_pillow_and_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(RuntimeError, match=r"need Pillow: pip install 'callboard\[pictures\]'"):
         Phone().picture()
+
+
+@given(
+    touches=st.lists(
+        st.tuples(st.integers(-10, 2500), st.integers(-10, 2500), st.integers(0, 2400), st.integers(0, 900)),
+        max_size=20,
+    ),
+    turns=st.integers(0, 3),
+)
+@settings(max_examples=40, deadline=None)
+def test_whatever_is_touched_there_is_a_screen(touches, turns):
+    phone = Phone(contacts=PEOPLE, asks_permission=True)
+    phone.rotation = turns
+    for x, y, to_y, milliseconds in touches:
+        phone.swipe(x, y, x, to_y if milliseconds > 600 else y, milliseconds=milliseconds)
+        phone.type("é")
+        root = ET.fromstring(phone.hierarchy())  # noqa: S314 - the phone's own
+        assert [node.get("package") for node in root]
 
 
 @pytest.mark.parametrize(

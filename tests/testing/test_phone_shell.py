@@ -17,6 +17,13 @@ from callboard.testing import Contact, Phone, plugged_in
 from support import PATIENCE
 
 ADB_KEYBOARD = "com.android.adbkeyboard/.AdbIME"
+PROGRAMS = ("am", "pm", "cmd", "dumpsys", "settings", "ime", "input", "monkey", "wm", "uiautomator", "getprop")
+WORDS = """
+-n -a -d -p -W -S -c --es -f com.android.contacts com.android.settings/.MainActivity tel: http://x:y 5 -5 nan inf
+start broadcast force-stop tap swipe text draganddrop keyevent 66 package list packages -3 path install uninstall clear
+query-activities resolve-activity dump window policy get put delete system secure user_rotation set enable disable
+default_input_method com.android.adbkeyboard/.AdbIME size user-rotation lock ADB_INPUT_B64 ADB_CLEAR_TEXT msg ''
+"""
 VIEW = "Intent { act=android.intent.action.VIEW dat=geo:1,2"
 
 
@@ -399,3 +406,24 @@ def test_nothing_is_left_of_a_phone_that_was_plugged_in():
     assert set(Path("/proc/self/fd").iterdir()) == before
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", device.port))
+
+
+def test_a_program_that_says_nothing_does_not_hold_up_the_end():
+    async def work():
+        phone = Phone()
+        async with phone.opened():
+            program = (phone.programs / "am").read_text(encoding="ascii")
+            port = int(program.split("/dev/tcp/127.0.0.1/")[1].split()[0])
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.close()
+        return [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+    assert asyncio.run(work()) == []
+
+
+@given(name=st.sampled_from(PROGRAMS), words=st.lists(st.sampled_from(WORDS.split()), max_size=6))
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_a_program_answers_whatever_it_is_given(held, name, words):
+    code, _, err = held.run(" ".join((name, *words)))
+    assert code in {0, 1, 20, 252, 255}
+    assert "Traceback" not in err
