@@ -83,8 +83,9 @@ class Form(Application):
         after = View("ImageButton", text="", id="next", description="Next month", tap=lambda: self._turn_to(1))
         dialog.row([title])
         dialog.row([before, after])
+        height = 110 if self.phone.height > self.phone.width else 70
         for week in calendar.monthcalendar(month.year, month.month):
-            dialog.row([self._day(month.replace(day=day)) if day else View("Space") for day in week])
+            dialog.row([self._day(month.replace(day=day)) if day else View("Space") for day in week], height)
         return dialog.answers([("OK", "android:id/button1", self._set), ("Cancel", "android:id/button2", self._close)])
 
     def _day(self, day: dt.date) -> View:

@@ -237,5 +237,6 @@ class _Painter:
         left, top, right, bottom = box
         middle = ((left + right) // 2, (top + bottom) // 2)
         if view.checked:
-            self._draw.ellipse((middle[0] - 46, middle[1] - 46, middle[0] + 46, middle[1] + 46), fill=_ACCENT)
+            half = min(46, (bottom - top) // 2)
+            self._draw.ellipse((middle[0] - half, middle[1] - half, middle[0] + half, middle[1] + half), fill=_ACCENT)
         self._text(middle, view.text, "white" if view.checked else _INK, 38, "mm")

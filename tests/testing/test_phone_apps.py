@@ -104,6 +104,14 @@ def test_the_form_takes_one_of_each_control(person):
     ]
 
 
+def test_a_date_is_set_on_a_turned_phone(person):
+    person.tap("Form", "date")
+    person.phone.rotation = 1
+    assert person.find("Cancel").get("bounds") == "[760,860][1640,990]"
+    person.tap("31 March 2026", "OK")
+    assert person.phone.form.date.isoformat() == "2026-03-31"
+
+
 def test_a_month_with_fewer_days_keeps_the_day_in_it(person):
     person.tap("Form", "date", "31 March 2026", "Next month", "OK")
     assert person.phone.form.date.isoformat() == "2026-04-30"
