@@ -77,6 +77,37 @@ def test_a_touch_is_seen_in_the_hierarchy_and_in_the_picture(person):
     assert right <= 1080
 
 
+@pytest.mark.parametrize(
+    "taps",
+    [
+        (),
+        ("Contacts",),
+        ("Contacts", "Alan Turing", "Delete"),
+        ("Contacts", "Create contact", "first_name"),
+        ("Notes", "New note", "note"),
+        ("Settings", "Bluetooth"),
+        ("Form", "Newsletter", "large", "volume"),
+        ("Form", "Colour"),
+        ("Form", "date"),
+        ("Phone", "5"),
+    ],
+)
+@pytest.mark.parametrize("turns", [0, 1])
+def test_all_that_the_hierarchy_tells_is_drawn(hold, taps, turns):
+    person = hold()
+    person.tap(*taps)
+    person.phone.rotation = turns
+    if person.phone.field is not None:
+        person.phone.type("typed")
+    drawn = picture(person.phone).convert("L")
+    told = [node for node in person.nodes() if node.get("text") or node.get("content-desc")]
+    assert told
+    for node in told:
+        left, top, right, bottom = map(int, re.findall(r"\d+", node.get("bounds")))
+        low, high = drawn.crop((left, top, right, bottom)).getextrema()
+        assert high - low > 60 or bottom - top < 100, (node.get("text"), node.get("bounds"))
+
+
 def test_the_picture_is_the_same_for_the_same_state():
     assert Phone().picture() == Phone().picture()
     assert picture(Phone()).size == (1080, 2400)

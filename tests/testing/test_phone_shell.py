@@ -158,8 +158,8 @@ def test_other_letters_are_typed_by_the_keyboard_for_it(held):
         "input keyevent KEYCODE_MOVE_HOME KEYCODE_FORWARD_DEL 123 67 && am broadcast -a ADB_INPUT_B64 --es msg '*'"
     )
     assert held.phone.field.text == "röße\n"
-    held.told("am broadcast -a ADB_CLEAR_TEXT")
-    assert held.phone.field.text == ""
+    held.told("am broadcast -a ADB_CLEAR_TEXT && am broadcast -a ADB_INPUT_TEXT --es msg 'plain text'")
+    assert held.phone.field.text == "plain text"
 
 
 def test_keys_move_between_fields_and_end_what_they_end(held):
@@ -267,6 +267,21 @@ def test_applications_are_started_with_what_android_says_of_it(held):
     assert len(held.phone.intents) == 6
 
 
+def test_an_intent_has_options_an_address_and_extras(held):
+    held.told("am start -S -W --es name value --user 0 -a android.intent.action.CALL tel:5-5; input keyevent HOME")
+    assert held.phone.done == [("call", "5-5")]
+    assert held.phone.intents == ["Intent { act=android.intent.action.CALL dat=tel:x-x (has extras) }"]
+    assert "LaunchState: HOT" in held.told("am start -W com.android.dialer")
+    held.phone.start("org.callboard.notes")
+    held.phone.notes.go("note")
+    assert held.told("am start -S org.callboard.notes/.MainActivity").startswith("Starting: ")
+    assert held.phone.notes.page == "main"
+    code, out, err = held.run("am start -W")
+    assert (code, out) == (255, "")
+    assert err.endswith("java.lang.IllegalArgumentException: No intent supplied\n")
+    assert held.run("am start -p com.android.dialer -d https://example.org")[0] == 1
+
+
 def test_packages_are_listed_installed_and_removed(held):
     first = "priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=false"
     launcher = "-c android.intent.category.LAUNCHER"
@@ -279,6 +294,24 @@ def test_packages_are_listed_installed_and_removed(held):
     assert query[:4] == ["6 activities found:", *contacts]
     assert held.told("pm list packages -3") == "package:com.android.adbkeyboard\n"
     assert held.run("pm install /data/local/tmp/com.x.apk")[0] == 1
+    assert held.run("touch /sdcard/5.apk; pm install /sdcard/5.apk") == (
+        1,
+        "Failure [INSTALL_PARSE_FAILED_BAD_PACKAGE_NAME]\n",
+        "",
+    )
+    assert held.told(f"cmd package query-activities --components {launcher}").endswith(
+        "\ncom.android.dialer/.MainActivity\n"
+    )
+    assert (
+        held.told(f"cmd package resolve-activity --components {launcher} com.android.contacts")
+        == query[3].strip() + "\n"
+    )
+    held.phone.start("org.callboard.form")
+    assert held.told("pm clear org.callboard.form; pm path org.callboard.form") == (
+        "Success\npackage:/system/app/form/form.apk\n"
+    )
+    assert held.phone.app.label == "Home"
+    assert held.run("pm clear com.x") == (1, "Failed\n", "")
     assert held.told("touch /data/local/tmp/com.x.apk; pm install -r /data/local/tmp/com.x.apk") == "Success\n"
     assert held.told("pm list packages -3 -f com.x") == "package:/data/app/com.x-1/base.apk=com.x\n"
     assert held.told("pm path com.x") == "package:/data/app/com.x-1/base.apk\n"
