@@ -21,9 +21,10 @@ NAVIGATION = 60
 """The height of the bar at the bottom."""
 ROW = 150
 HINTS_SINCE = 16
-"""The first Android whose hierarchy tells drawing orders, hints and displays."""
+"""The first Android whose hierarchy tells drawing orders and hints."""
 _PACKAGES = {"RecyclerView": "androidx.recyclerview.widget.", "View": "android.view."}
-_INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INVALID = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufdcf\ufde0-\ufffd\U00010000-\U0010ffff]")
+"""What ``AccessibilityNodeInfoDumper`` writes a full stop for."""
 _NAMED_BY_OTHERS = frozenset({"ListView", "GridView", "TableLayout", "GridLayout"})
 
 
@@ -173,7 +174,6 @@ def _values(package: str, view: View, index: int, seen: Box, android: int) -> It
     if android >= HINTS_SINCE:
         yield "drawing-order", str(index)
         yield "hint", view.hint
-        yield "display-id", "0"
 
 
 def _is_nameless(view: View) -> bool:
@@ -187,6 +187,5 @@ def _quoted(value: str) -> str:
     """Write an attribute as Android's serializer does: in the quotes that are not in it."""
     quote, escaped = ("'", "&apos;") if '"' in value else ('"', "&quot;")
     value = _INVALID.sub(".", value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    for character in "\n\r\t":
-        value = value.replace(character, f"&#{ord(character)};")
+    value = re.sub("[\n\r\t\U00010000-\U0010ffff]", lambda found: f"&#{ord(found[0])};", value)
     return f"{quote}{value.replace(quote, escaped)}{quote}"
