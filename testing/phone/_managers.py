@@ -116,7 +116,7 @@ class Managers:
         return fail(out=f"Unknown command: {what}")
 
     def _start(self, intent: Intent) -> str:
-        """Start an activity. Without `-W`, what goes wrong is told as an error."""
+        """Start an activity. Without `-W`, warnings and errors go to the error output."""
         phone = self._phone
         if not intent.component and not intent.action and not intent.data and not intent.package:
             thrown("start", "java.lang.IllegalArgumentException: No intent supplied")
@@ -136,9 +136,12 @@ class Managers:
             fail(told, 1, shown)
         if intent.stops:
             phone.end(package)
+            shown = f"Stopping: {package}\n{shown}"
         warning, state = self._brought(package, intent)
         if intent.action == "android.intent.action.CALL":
             phone.done.append(("call", intent.data.partition(":")[2]))
+        if warning and not intent.waits:
+            fail(warning, 0, shown)
         lines = [shown, *([warning] if warning else [])]
         if intent.waits:
             lines += ["Status: ok", f"LaunchState: {state}", f"Activity: {component(phone.app)}"]

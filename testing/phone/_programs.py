@@ -127,7 +127,7 @@ class Programs:
             "keyevent": self._keys,
         }
         if what not in acts:
-            fail(out=f"Unknown command: {what}")
+            fail(out=f"Unknown command: {what}", code=0)
         self._phone.inputs.append(" ".join(given))
         try:
             acts[what](what, rest)
@@ -154,9 +154,11 @@ class Programs:
         self._phone.type(text.replace("%s", " "))
 
     def _keys(self, what: str, words: list[str]) -> None:
-        keys = [each for each in words if not each.startswith("--")]
-        argument(keys, 0, what)
-        for each in keys:
+        given = list(words)
+        while given and given[0].startswith("--"):
+            del given[: 2 if given[0] == "--delay" else 1]
+        argument(given, 0, what)
+        for each in given:
             number = int(each) if each.isdigit() else -1
             self._key(_NAMES.get(number, each).upper().removeprefix("KEYCODE_"))
 

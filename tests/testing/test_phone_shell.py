@@ -168,7 +168,7 @@ def test_keys_move_between_fields_and_end_what_they_end(held):
     phone.focus(phone.form.name)
     held.told("input keyevent 29 KEYCODE_B DPAD_LEFT SPACE && input keyevent 66 && input text pw && input keyevent TAB")
     assert (phone.form.name.text, phone.form.password.text, phone.field) == ("a b", "pw", None)
-    held.told("input keyevent --longpress BACK")
+    held.told("input keyevent --longpress --delay 3 BACK")
     assert phone.app.label == "Home"
     held.told("input keyevent 187")
     assert phone.app.front == "com.android.quickstep.RecentsActivity"
@@ -185,7 +185,7 @@ def test_keys_move_between_fields_and_end_what_they_end(held):
 @pytest.mark.parametrize(
     ("command", "code", "out", "err"),
     [
-        ("input fly", 255, "Unknown command: fly\n", ""),
+        ("input fly", 0, "Unknown command: fly\n", ""),
         (
             "input tap 5",
             255,
@@ -255,7 +255,7 @@ def test_applications_are_started_with_what_android_says_of_it(held):
     )
     assert held.phone.browser.url == "https://me:pw@example.org/a?b=c"
     brought = "Warning: Activity not started, its current task has been brought to the front\n"
-    assert held.told("am start com.android.settings/com.android.settings.MainActivity") == shown + brought
+    assert held.run("am start com.android.settings/com.android.settings.MainActivity") == (0, shown, brought)
     assert held.told("am start -a android.intent.action.DIAL -d tel:555-01") == (
         "Starting: Intent { act=android.intent.action.DIAL dat=tel:xxx-xx }\n"
     )
@@ -274,7 +274,8 @@ def test_an_intent_has_options_an_address_and_extras(held):
     assert "LaunchState: HOT" in held.told("am start -W com.android.dialer")
     held.phone.start("org.callboard.notes")
     held.phone.notes.go("note")
-    assert held.told("am start -S org.callboard.notes/.MainActivity").startswith("Starting: ")
+    notes = "org.callboard.notes/.MainActivity"
+    assert held.told(f"am start -S {notes}") == (f"Stopping: org.callboard.notes\nStarting: Intent {{ cmp={notes} }}\n")
     assert held.phone.notes.page == "main"
     code, out, err = held.run("am start -W")
     assert (code, out) == (255, "")
