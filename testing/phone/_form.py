@@ -30,10 +30,10 @@ class Form(Application):
         self.password = Field("password", "Password", password=True)
         self.news, self.terms, self.size, self.colour, self.error = False, False, "small", "red", ""
         self.volume = 0.5
-        """Where the slider is, from 0 to 1."""
+        """The place of the slider, from 0 to 1."""
         self.date = dt.date(2026, 3, 1)
         self.sent: list[dict[str, object]] = []
-        """What was submitted."""
+        """The submitted values, the oldest first."""
         self._month = self.date
 
     def _page_main(self) -> Page:

@@ -32,7 +32,7 @@ _KEPT = {"-a": "action", "-d": "data", "-n": "component", "-p": "package"}
 
 @dataclass
 class Intent:
-    """What `am` is asked for."""
+    """An intent, as the arguments of `am` describe it."""
 
     action: str = ""
     data: str = ""

@@ -68,11 +68,11 @@ class Phone:
         self.moving = 0
         """The number of times that `uiautomator` finds the screen moving."""
         self.done: list[tuple[str, str]] = []
-        """What it has done that others notice: ``("call", "555-0100")``."""
+        """Actions that others would notice: ``("call", "555-0100")``."""
         self.inputs: list[str] = []
         """The touches, keys and texts that it has got."""
         self.intents: list[str] = []
-        """What it was asked to start or to broadcast, as Android writes it."""
+        """The intents that it was asked to start or to broadcast, as Android writes them."""
         self.ime = LATIN
         """The keyboard that is set."""
         self.imes = [LATIN, *([ADB_KEYBOARD] if keyboard else [])]
@@ -88,9 +88,9 @@ class Phone:
         self.field: Field | None = None
         """The text field that has the focus."""
         self.cursor = 0
-        """Where in its text the next letter goes."""
+        """The place in its text where the next letter goes."""
         self.reveals = False
-        """Whether the page has to be scrolled to the field."""
+        """True if the page has to be scrolled to the field."""
         self.contacts = Contacts(self, contacts)
         self.notes = Notes(self)
         self.form = Form(self)
@@ -98,7 +98,7 @@ class Phone:
         self.dialler = Dialler(self)
         apps = (Home(self), self.contacts, self.notes, Settings(self), self.form, self.browser, self.dialler)
         self.apps: dict[str, Application] = {app.package: app for app in apps}
-        """What can be started, by package."""
+        """The applications, by package."""
         self.others = ["android", "com.android.systemui", *(["com.android.adbkeyboard"] if keyboard else [])]
         """Packages that nobody can start."""
         self.installed: list[str] = ["com.android.adbkeyboard"] if keyboard else []
@@ -123,7 +123,7 @@ class Phone:
 
     @property
     def rotation(self) -> int:
-        """How it is held: turns of 90 degrees, from 0 to 3. The settings keep it; auto-rotate holds it upright."""
+        """The orientation: turns of 90 degrees, from 0 to 3. The settings keep it; auto-rotate holds it upright."""
         turns = self.settings.get("system/user_rotation", "")
         fixed = self.settings.get("system/accelerometer_rotation") != "1"
         return int(turns) if fixed and turns in ("1", "2", "3") else 0
@@ -147,7 +147,7 @@ class Phone:
 
     @property
     def keyboard(self) -> bool:
-        """Whether its keyboard is shown. ADBKeyBoard shows nothing."""
+        """True if its keyboard is shown. ADBKeyBoard shows nothing."""
         return self.field is not None and self.awake and not self.locked and self.ime != ADB_KEYBOARD
 
     @property

@@ -16,7 +16,7 @@ WIDTH, HEIGHT = 1080, 2400
 STATUS = 80
 """The height of the status bar, in pixels."""
 TOP = 200
-"""Where a page begins, below the status bar and its title."""
+"""The upper edge of a page, below the status bar and the title."""
 NAVIGATION = 60
 """The height of the bar at the bottom."""
 ROW = 150
@@ -24,13 +24,13 @@ HINTS_SINCE = 16
 """The first Android whose hierarchy tells drawing orders and hints."""
 _PACKAGES = {"RecyclerView": "androidx.recyclerview.widget.", "View": "android.view."}
 _INVALID = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufdcf\ufde0-\ufffd\U00010000-\U0010ffff]")
-"""What ``AccessibilityNodeInfoDumper`` writes a full stop for."""
+"""Characters for which ``AccessibilityNodeInfoDumper`` writes a full stop."""
 _NAMED_BY_OTHERS = frozenset({"ListView", "GridView", "TableLayout", "GridLayout"})
 
 
 @dataclass
 class Scroll:
-    """How far something is scrolled, in pixels, and how far it can be."""
+    """A scroll position and its limit, in pixels."""
 
     at: int = 0
     most: int = 0
@@ -63,13 +63,13 @@ class View:
     hint: str = ""
     caret: int = 0
     share: float = 0.0
-    """Where the handle of a slider is."""
+    """The place of a slider's handle, from 0 to 1."""
     scroll: Scroll | None = None
     inside: list[View] = field(default_factory=list)
 
     @property
     def reacts(self) -> bool:
-        """Whether touches do something."""
+        """True if touches do something."""
         return any((self.tap, self.hold, self.slide, self.drop))
 
     def moved(self, across: int, down: int) -> View:
@@ -91,7 +91,7 @@ class View:
 
 @dataclass(frozen=True)
 class Screen:
-    """What is in front: a page, or a dialog."""
+    """A page or a dialog, as it is in front."""
 
     package: str
     activity: str
@@ -99,7 +99,7 @@ class Screen:
     behind: Sequence[View] = ()
     """The page that a dialog darkens."""
     covers: bool = False
-    """Whether touches beside a dialog do nothing; else they close it."""
+    """True if touches beside a dialog do nothing; else they close it."""
 
     def at(self, x: int, y: int, wanted: Callable[[View], object]) -> tuple[View, Box] | None:
         """Give the last drawn view at a point that is wanted."""
