@@ -46,7 +46,7 @@ def sandbox(workspace: Path, cwd: Path, writable: Sequence[Path], *, network: bo
         writable: Further folders that it may change.
         network: Whether it has the network.
     """
-    words = ["bwrap", "--die-with-parent", "--new-session", "--unshare-all"]
+    words = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--new-session", "--unshare-all"]
     words += ["--share-net"] if network else []
     for path in (*_READABLE, *(_NETWORK if network else ())):
         words += ["--ro-bind-try", path, path]

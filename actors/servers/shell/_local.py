@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shlex
 import shutil
+import stat
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,18 +17,23 @@ from callboard.actors.servers.shell._files import LocalFiles
 from callboard.actors.servers.shell._held import LocalHeld, Stage, folder_of
 from callboard.actors.servers.shell._isolation import sandbox, why_not
 from callboard.actors.servers.shell._runner import start_of
-from callboard.actors.servers.shell._shell import KEPT_DAYS, Left, Shell
+from callboard.actors.servers.shell._shell import KEPT_DAYS, Left, Shell, exports_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from callboard.actors.servers.shell._held import Held
 
-_SCRIPT = r"""
-command=$1 place=$2; shift 2
-trap '__code=$?; trap - EXIT; pwd -P > "$place/cwd"; /usr/bin/env -0 > "$place/env"; exit "$__code"' EXIT
+_SCRIPT = """\
+. {place}/exports 2>/dev/null; /bin/rm -f -- {place}/exports
+command=$1; shift
+trap '__code=$?; trap - EXIT
+{{ builtin pwd -P >{quoted}/cwd; /usr/bin/env -0 >{quoted}/env; }} 2>/dev/null
+exit "$__code"' EXIT
 eval "$command"
 """
+_MOST_LEFT = 4_000_000
+"""The most bytes of a folder's name or an environment that are taken over."""
 _POLL_SECONDS = 0.02
 
 
@@ -84,10 +92,16 @@ class LocalShell(Shell):
             raise ToolError(msg)
         place = self._place / "states" / held.folder.name
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        words = ["/bin/bash", "--noprofile", "--norc", "-c", _SCRIPT, "bash", command, str(place)]
+        exports = place / "exports"  # not in the environment: it could choose another bwrap, or load something into it
+        exports.unlink(missing_ok=True)
+        exports.touch(mode=0o600)
+        exports.write_text(exports_of(self.state.environment), encoding="utf-8")
+        name = shlex.quote(str(place))
+        script = _SCRIPT.format(place=name, quoted=name.replace("'", "'\\''"))
+        words = ["/bin/bash", "--noprofile", "--norc", "-c", script, "bash", command]
         if self.isolated:
             words = [*sandbox(self.workspace, cwd, (place,), network=self._network), *words]
-        held.begin(words, cwd=cwd, environment=self.environment, seconds=seconds, grace=self._grace)
+        held.begin(words, cwd=cwd, environment=self._base, seconds=seconds, grace=self._grace)
 
     def held(self, call: str) -> LocalHeld:
         return LocalHeld(folder_of(self._place / "commands", call))
@@ -96,11 +110,16 @@ class LocalShell(Shell):
         assert isinstance(held, LocalHeld)  # noqa: S101 - for the type checker
         place = self._place / "states" / held.folder.name
         try:
-            return Left((place / "cwd").read_bytes(), (place / "env").read_bytes())
-        except FileNotFoundError:
+            return Left(_plain(place / "cwd"), _plain(place / "env"))
+        except OSError:
             return None
         finally:
             shutil.rmtree(place, ignore_errors=True)
+
+    def here(self) -> Path:
+        cwd = self.files.real(self.state.cwd)
+        seen = not self.isolated or self.is_inside(cwd)
+        return cwd if seen and self.files.is_folder(cwd) else self.workspace
 
     def end(self, seconds: float) -> None:
         running = [held for held in map(LocalHeld, self._folders()) if held.stage() in {Stage.RUNNING, Stage.ABSENT}]
@@ -119,3 +138,16 @@ class LocalShell(Shell):
             old = time.time() - folder.stat().st_mtime > KEPT_DAYS * 86_400
             if old and LocalHeld(folder).stage() is not Stage.RUNNING:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _plain(path: Path) -> bytes:
+    """Read a file that a command may have put there: a link could lead out of what it sees, a pipe has no end.
+
+    Raises:
+        OSError: If it is no plain file, or a long one.
+    """
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_LEFT:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
+        return file.read(_MOST_LEFT)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from callboard.actors.servers._server import InDoubtError, ToolError
 from callboard.actors.servers.shell._held import MOST_BYTES, TAIL_BYTES, Ended, Held, Output, Stage, folder_of
 from callboard.actors.servers.shell._remote_files import RemoteFiles
-from callboard.actors.servers.shell._shell import KEPT_DAYS, Left, Shell
+from callboard.actors.servers.shell._shell import KEPT_DAYS, Left, Shell, exports_of
 from callboard.actors.servers.shell._ssh import Link, LinkLostError, There, UnreachableError
 from callboard.actors.servers.shell._words import UnclearError
 from callboard.config import HostLog
@@ -38,7 +38,9 @@ _SCRIPT = """\
 rm -f -- "$0"
 {exports}
 cd -- {cwd} || exit 1
-trap '__code=$?; trap - EXIT; pwd -P >{folder}/cwd; env -0 >{folder}/env; exit "$__code"' EXIT
+trap '__code=$?; trap - EXIT
+{{ builtin pwd -P >{folder}/cwd; env -0 >{folder}/env; }} 2>/dev/null
+exit "$__code"' EXIT
 eval {command}
 """
 
@@ -196,8 +198,7 @@ class RemoteShell(Shell):
         held = self.held(call)
         self._disk = None
         self._link.connect()  # else nothing would have been asked of the machine
-        environment = {name: value for name, value in self.environment.items() if name.isidentifier()}
-        exports = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items())
+        exports = exports_of(self.environment)
         folder = shlex.quote(f"{self._link.place}/{held.folder.name}").replace("'", "'\\''")
         script = _SCRIPT.format(exports=exports, cwd=shlex.quote(str(cwd)), folder=folder, command=shlex.quote(command))
         limits = (f"{seconds:g}", str(MOST_BYTES), str(TAIL_BYTES))

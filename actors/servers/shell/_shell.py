@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import posixpath
+import re
+import shlex
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +32,9 @@ ENVIRONMENT = {"PATH": PATH, "LANG": "C.UTF-8", "TERM": "dumb", "PAGER": "cat", 
 KEPT_DAYS = 7
 """For how many days the output of a command is kept."""
 _OURS = ("_", "SHLVL", "PWD", "OLDPWD", "SHELLOPTS", "BASHOPTS", "CALLBOARD_COMMAND")
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass
@@ -151,21 +156,26 @@ class Shell(ABC):
         if left is not None:
             exported = left.environment.decode(errors="replace").split("\0")
             found = dict(each.split("=", 1) for each in exported if "=" in each)
-            self.state.environment = {
+            changed = {
                 name: value
                 for name, value in found.items()
                 if name not in _OURS and not name.startswith("BASH_FUNC_") and self._base.get(name) != value
             }
+            self.state.environment = changed if found else self.state.environment  # none: too large to be told
             cwd = Path(left.cwd.decode(errors="surrogateescape").removesuffix("\n"))
-            if cwd != self.state.cwd and self.files.is_folder(cwd):
+            seen = cwd.is_absolute() and (not self.isolated or self.is_inside(cwd))
+            if seen and cwd != self.state.cwd and self.files.is_folder(cwd):
                 self.state.cwd = cwd
         self.state.last = hashlib.sha256(told).hexdigest()
         self.save()
 
     def inside(self, path: str) -> Path:
         """Give the absolute path of a name that counts from where the shell is, with links followed."""
-        cwd = self.state.cwd
-        return self.files.real(Path(posixpath.join(cwd, self.expanded(path)))) if path else cwd
+        return self.files.real(Path(posixpath.join(self.here(), self.expanded(path)))) if path else self.here()
+
+    def here(self) -> Path:
+        """Give the folder in which it is."""
+        return self.state.cwd
 
     def expanded(self, path: str) -> str:
         """Write the home in place of a tilde."""
@@ -205,3 +215,9 @@ class Shell(ABC):
             return State(self.workspace)
         known = self.files.is_folder(state.cwd)
         return state if known else State(self.workspace, state.environment, state.last, state.jobs)
+
+
+def exports_of(environment: Mapping[str, str]) -> str:
+    """Give lines for bash that export variables, but those that it can't name."""
+    named = {name: value for name, value in environment.items() if _NAME.fullmatch(name)}
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in named.items())

@@ -134,10 +134,11 @@ class ShellServer(Server):
     def observe(self, target: Target, look: Look = Look()) -> Observation:  # noqa: ARG002 - it looks the same for all
         """Look where a shell is, what is there, and what runs in its background."""
         shell = self._shell(target.id)
-        entries, left = shell.files.entries(shell.state.cwd, _NAMES)
+        cwd = shell.here()
+        entries, left = shell.files.entries(cwd, _NAMES)
         names = [each.partition(" -> ")[0] if " -> " in each else _SIZE.sub("", each) for each in entries]
         facts: dict[str, Any] = {
-            "cwd": str(shell.state.cwd),
+            "cwd": str(cwd),
             "workspace": str(shell.workspace),
             "isolation": "commands see the workspace and the system's programs alone"
             if shell.isolated
@@ -170,7 +171,7 @@ class ShellServer(Server):
             return None
         shell = self._shell(target.id)
         found = self._judged(shell, arguments).effect
-        moves = found is not Effect.ONCE and shell.inside(str(arguments.get("cwd", ""))) != shell.state.cwd
+        moves = found is not Effect.ONCE and shell.inside(str(arguments.get("cwd", ""))) != shell.here()
         return Effect.ONCE if moves else found
 
     def resources(

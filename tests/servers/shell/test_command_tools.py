@@ -38,6 +38,23 @@ def test_folder_and_environment_last_from_call_to_call(box):
     assert box.look().window["environment"] == ["COLOUR"]
 
 
+def test_a_shell_whose_folder_is_gone_is_in_its_workspace(local):
+    local.run("mkdir d; cd d; rmdir ../d")
+    assert local.run("pwd") == {"exit_code": 0, "stdout": f"{local.work}\n", "stderr": ""}
+    local.run("mkdir d; cd d")
+    (local.work / "d").rmdir()
+    assert local.look().window["cwd"] == str(local.work)
+
+
+def test_variables_of_a_command_do_not_change_what_is_kept(box):
+    (box.work / "Berlin").mkdir()
+    box.run("place=Berlin folder=Berlin; pwd() { echo /; }; export COLOUR=red; cd Berlin")
+    assert box.run("echo $COLOUR; pwd") == {"exit_code": 0, "stdout": f"red\n{box.work}/Berlin\n", "stderr": ""}
+    assert not [*(box.work / "Berlin").iterdir()]
+    box.run("export LARGE=$(head -c 200000 /dev/zero | tr '\\0' x)")
+    assert box.run("echo $COLOUR ${#LARGE}")["stdout"] == "red 0\n"
+
+
 def test_a_folder_of_one_call_is_for_that_call(box):
     (box.work / "other").mkdir()
     assert box.run("pwd; trap - EXIT", cwd="other")["stdout"] == f"{box.work}/other\n"
@@ -73,6 +90,40 @@ def test_a_link_out_of_the_workspace_leads_nowhere(local, tmp_path):
     (tmp_path / "outside").mkdir()
     (local.work / "link").symlink_to(tmp_path / "outside")
     assert "No such file" in local.run("touch link/x")["stderr"]
+
+
+@isolating
+def test_what_a_command_exports_starts_no_program_outside_the_sandbox(local, tmp_path):
+    fake = f"#!/bin/sh\ntouch {tmp_path}/escaped {local.work}/escaped\n"
+    (local.work / "bwrap").write_text(fake, encoding="utf-8")
+    (local.work / "bwrap").chmod(0o755)
+    local.run(f"export PATH={local.work}:$PATH LD_PRELOAD={local.work}/any.so")
+    answer = local.run('echo "$PATH"')
+    assert answer["stdout"].startswith(f"{local.work}:")
+    assert "from LD_PRELOAD cannot be preloaded" in answer["stderr"]  # of what bash starts, no sooner
+    assert not [*tmp_path.rglob("escaped")]
+
+
+@isolating
+@pytest.mark.parametrize("made", ["ln -s {0} $p/env; pwd >$p/cwd", "mkfifo $p/env $p/cwd", "ln -s /dev/zero $p/env"])
+def test_what_a_command_leaves_of_its_state_leads_nowhere(local, tmp_path, made):
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"x\0SECRET=hidden\0")
+    states = local.server._shell("box")._place / "states"
+    local.run(f"p=$(echo {states}/*); {made.format(secret)}; trap - EXIT")
+    assert local.run("env | grep SECRET")["stdout"] == ""
+
+
+@isolating
+def test_an_isolated_shell_is_never_outside_its_workspace(local, tmp_path):
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "name").touch()
+    local.run("cd /tmp")
+    assert local.run("pwd")["stdout"] == f"{local.work}\n"
+    local.run("mkdir d; cd d")
+    local.run(f"rmdir ../d; ln -s {tmp_path}/private ../d")
+    assert (local.look().window["cwd"], local.look().text) == (str(local.work), "d")
+    assert local.do("find", pattern="name") == {"paths": []}
 
 
 def test_without_isolation_it_is_said(opened):
