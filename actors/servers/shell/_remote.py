@@ -67,7 +67,7 @@ class RemoteHeld(Held):
         return _Seen(self._link.run("look", self.folder, "0", "0")).stage
 
     def call_off(self) -> bool:
-        return self._link.run("call_off", self.folder).strip() == b"yes"
+        return self._link.run("call_off", self.folder, "called off").strip() == b"yes"
 
     def cancel(self) -> None:
         try:
@@ -94,6 +94,9 @@ class RemoteHeld(Held):
                 continue
             lost = 0.0
             if seen.stage is Stage.ABSENT:
+                told = await self._link.ask("call_off", self.folder, "cancelled")
+                if told.strip() != b"yes":  # it has begun meanwhile
+                    continue
                 msg = "the connection was lost before the command began; it was not run"
                 raise ToolError(msg)
             if seen.stage is Stage.LOST:
@@ -203,7 +206,8 @@ class RemoteShell(Shell):
         script = _SCRIPT.format(exports=exports, cwd=shlex.quote(str(cwd)), folder=folder, command=shlex.quote(command))
         limits = (f"{seconds:g}", str(MOST_BYTES), str(TAIL_BYTES))
         try:
-            self._link.run("begin", held.folder, *limits, uuid.uuid4().hex, str(cwd), data=script.encode())
+            data = script.encode()
+            self._link.run("begin", held.folder, *limits, uuid.uuid4().hex, str(cwd), str(len(data)), data=data)
         except LinkLostError:
             _log.warning("the connection to %s was lost while a command was begun there", self.host)
 

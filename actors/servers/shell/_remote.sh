@@ -33,7 +33,7 @@ stage() {
     [ -e ended ] && { echo ended; return; }
     [ -L begun ] || { echo absent; return; }
     holder=$(readlink begun)
-    [ "$holder" = "called off" ] && { echo absent; return; }
+    case $holder in "called off" | cancelled) echo absent; return ;; esac
     if [ "$(started "${holder%% *}")" = "${holder#* }" ]; then
         echo running
     elif [ -e ended ]; then
@@ -43,22 +43,25 @@ stage() {
     fi
 }
 
-# begin FOLDER SECONDS MOST TAIL MARK CWD: begin the command whose script for bash comes on stdin, unless it was begun.
+# begin FOLDER SECONDS MOST TAIL MARK CWD BYTES: begin the command whose script for bash comes on stdin, unless it was
+# begun or cancelled, or a connection that was cut has brought only a part of its script.
 begin() {
     [ -d "$6" ] || fail "there is no folder $6"
     command -v bash >/dev/null || fail "there is no bash"
     [ "$(readlink "$1/begun" 2>/dev/null)" = "called off" ] && rm -rf "$1"
     [ -L "$1/begun" ] && return
     mkdir -p "$1" && cat >"$1/script" && echo "$5" >"$1/mark" || fail "$1 can't be written"
+    [ "$(size "$1/script")" = "$7" ] || { rm -f "$1/script"; fail "the command has not come whole, and was not run"; }
     detach=$(command -v setsid)
     $detach sh "$here" hold "$@" </dev/null >/dev/null 2>&1 &
     cd "$1" || exit 1
     rounds=0
-    while [ "$(stage)" = absent ]; do
+    while [ ! -L begun ]; do
         rounds=$((rounds + 1))
         [ $rounds -gt 500 ] && fail "the command does not start"
         sleep 0.02
     done
+    [ "$(stage)" != absent ] || rm -f script
 }
 
 # hold FOLDER SECONDS MOST TAIL MARK: run the command to its end, and end everything that it has started.
@@ -180,7 +183,7 @@ await() {
 # cancel FOLDER: have it ended, or never begun.
 cancel() {
     mkdir -p "$1" && cd "$1" || exit 1
-    ln -s "called off" begun 2>/dev/null && return
+    ln -s cancelled begun 2>/dev/null && return
     holder=$(readlink begun)
     case $(stage) in
         running) kill -TERM "${holder%% *}" ;;
@@ -189,11 +192,13 @@ cancel() {
     return 0
 }
 
-# call_off FOLDER: see to it that it is not begun any more; `no` if it was.
+# call_off FOLDER HOW: see to it that it is not begun any more; `no` if it was. One that is `called off` may be begun by
+# a later call, one that is `cancelled` may not: that call may be on its way already.
 call_off() {
     mkdir -p "$1" && cd "$1" || exit 1
-    ln -s "called off" begun 2>/dev/null
-    if [ "$(readlink begun)" = "called off" ]; then echo yes; else echo no; fi
+    [ "$(readlink begun)" = cancelled ] && rm -f begun
+    ln -s "$2" begun 2>/dev/null
+    if [ "$(readlink begun)" = "$2" ]; then echo yes; else echo no; fi
 }
 
 # end_all PLACE SECONDS: end all commands of a place, and wait so long for that; `no` if some still run.
@@ -306,7 +311,7 @@ find_names() {
 # search PATH TEXT NAMES OPTIONS BYTES: tell lines that contain a text: file, null, number, colon, line.
 search() {
     if [ -d "$1" ]; then cd -- "$1" && set -- . "$2" "$3" "$4" "$5"; fi
-    grep -rnIHFZ $4 --include="$3" -e "$2" -- "$1" 2>/dev/null | cut -c1-1000 | head -c "$5"
+    grep -rnIHFZ -D skip $4 --include="$3" -e "$2" -- "$1" 2>/dev/null | cut -c1-1000 | head -c "$5"
     return 0
 }
 

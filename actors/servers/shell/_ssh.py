@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _SCRIPT = Path(__file__).with_name("_remote.sh")
 _INSTALL = (
-    'umask 077; d=${XDG_CACHE_HOME:-$HOME/.cache}/callboard; mkdir -p "$d" && cd "$d" && '
-    "{ [ -s %(name)s ] || { cat >%(name)s.$$ && mv %(name)s.$$ %(name)s; }; } && pwd -P && cd && pwd -P"
+    'umask 077; d=${XDG_CACHE_HOME:-$HOME/.cache}/callboard; n=%(name)s; mkdir -p "$d" && cd "$d" && '
+    "{ [ -s $n ] || { cat >$n.$$ && [ $(wc -c <$n.$$) -eq %(bytes)d ] && mv $n.$$ $n; } || { rm -f $n.$$; false; }; } "
+    "&& pwd -P && cd && pwd -P"
 )
 _CONNECT_SECONDS = 15.0
 _KEEPALIVE_SECONDS = 5.0
@@ -193,8 +194,9 @@ class Link:
     async def _connect(self) -> asyncssh.SSHClientConnection:
         connection = await asyncssh.connect(**self._options)
         async with asyncio.timeout(_CONNECT_SECONDS):
-            install = f"sh -c {shlex.quote(_INSTALL % {'name': self._file})}"
-            status, out, err = await _told(connection, install, _SCRIPT.read_bytes())
+            script = _SCRIPT.read_bytes()
+            install = f"sh -c {shlex.quote(_INSTALL % {'name': self._file, 'bytes': len(script)})}"
+            status, out, err = await _told(connection, install, script)
         lines = out.decode(errors="replace").splitlines()
         if status or len(lines) < 2:  # noqa: PLR2004 - the folder, and the home
             connection.abort()

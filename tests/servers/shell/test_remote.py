@@ -3,12 +3,14 @@
 import asyncio
 import logging
 import os
+import subprocess
 import time
 
 import pytest
 from pydantic import ValidationError
 
 from callboard.actors.servers import InDoubtError, ToolError
+from callboard.actors.servers.shell._held import Stage
 from callboard.config import ShellSettings
 from callboard.messages import Intent, Probe, SettingsError
 from ssh_server import alive, ssh_server
@@ -179,6 +181,60 @@ def test_a_cancel_is_not_confirmed_until_the_machine_is_reached_again(opened, ow
     assert alive(f"sleep\0{sleeper}")
     own.start()
     until(lambda: not alive(f"sleep\0{sleeper}"))
+
+
+def script_of(machine, box):
+    box.do("list_dir")
+    return next(machine.home.rglob("*.sh")), box.server._shell("box")._there.name
+
+
+def test_a_command_that_comes_in_part_is_not_begun(opened, own):
+    box = opened(**own.section)
+    script, place = script_of(own, box)
+    folder, given = script.parent / place / "part", b"touch begun\n"
+    words = ["sh", script, "begin", folder, "9", "9", "9", "mark", box.work]
+    part = subprocess.run([*words, str(len(given) + 1)], input=given, capture_output=True, check=False)
+    assert (part.returncode, part.stderr) == (3, b"the command has not come whole, and was not run\n")
+    assert not (folder / "script").exists()
+    subprocess.run([*words, str(len(given))], input=b"touch begun\n", check=True)
+    until((folder / "begun").is_symlink)
+
+
+def test_a_script_that_comes_in_part_is_not_installed(opened, own, tmp_path):
+    from callboard.actors.servers.shell._ssh import _INSTALL  # noqa: PLC0415 - it needs the extra
+
+    words, cache = ["sh", "-c", _INSTALL % {"name": "it.sh", "bytes": 5}], {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for given, installed in ((b"true", False), (b"true\n", True)):
+        done = subprocess.run(words, input=given, env={**os.environ, **cache}, capture_output=True, check=False)
+        assert (done.returncode == 0, (tmp_path / "cache" / "callboard" / "it.sh").exists()) == (installed, installed)
+
+
+def test_a_cancel_that_overtakes_its_command_holds(opened, own):
+    box = opened(**own.section)
+    held = box.server._shell("box").held("call")
+    held.cancel()
+    box.server._shell("box").begin("call", "touch begun", box.work, 9)
+    with pytest.raises(ToolError, match="it was not run"):
+        asyncio.run(held.ended())
+    assert held.call_off()  # what the next program does, which may run it
+    box.server._shell("box").begin("call", "touch begun", box.work, 9)
+    assert asyncio.run(held.ended()).code == 0
+    assert (box.work / "begun").exists()
+
+
+def test_what_is_told_as_not_run_does_not_begin_later(opened, own):
+    box = opened(**own.section)
+    box.do("list_dir")
+    held = box.server._shell("box").held("call")
+    with pytest.raises(ToolError, match="it was not run"):
+        asyncio.run(held.ended())
+    box.server._shell("box").begin("call", "touch begun", box.work, 9)  # was on its way
+    assert held.stage() is Stage.ABSENT
+
+
+def test_a_pipe_is_not_searched(remote):
+    os.mkfifo(remote.work / "pipe")
+    assert remote.do("search", text="x", path="pipe")["lines"] == 0
 
 
 def test_a_stop_says_that_it_is_not_confirmed(opened, own):
