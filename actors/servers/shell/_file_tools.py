@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,7 +57,7 @@ class FileTools:
         """Read lines of a text file."""
         here = self._shell(shell)
         text = _text_of(here.files.read(here.inside(path)), path)
-        every = text.splitlines()
+        every = text.removesuffix("\n").split("\n") if text else []  # lines as `search` counts them
         shown = every[first_line - 1 : first_line - 1 + lines]
         left = len(every) - (first_line - 1) - len(shown)
         return {"text": "\n".join(shown), "lines": len(every), **({"more_lines": left} if left > 0 else {})}
@@ -84,7 +85,7 @@ class FileTools:
         place = here.inside(path)
         before = here.files.read(place)
         text = _text_of(before, path)
-        count = text.count(old)
+        count = len(re.findall(f"(?={re.escape(old)})", text))  # where they overlap, too
         if count != 1:
             why = f"stands there {count} times: give more of what is around it" if count else "does not stand there"
             msg = f"nothing was replaced in {path!r}: the text {why}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import hashlib
 import itertools
@@ -25,6 +26,8 @@ MOST_BYTES = 10_000_000
 """The most bytes of a file that is read or written."""
 LONGEST_LINE = 500
 """The most characters of a line that a search shows."""
+
+_MOST_OF_LINE = 1_000_000
 
 
 class Match(NamedTuple):
@@ -86,13 +89,17 @@ class LocalFiles(Files):
     """The files of this machine."""
 
     def real(self, path: Path) -> Path:
-        return Path(os.path.realpath(path))
+        found = os.path.realpath(path)
+        if _text(found) != found:
+            msg = f"{path} leads to {_text(found)!r}, a name that is no text in UTF-8"
+            raise ToolError(msg)
+        return Path(found)
 
     def is_folder(self, path: Path) -> bool:
-        return path.is_dir()
+        return os.path.isdir(path)  # noqa: PTH112 - also for a name that is too long
 
     def exists(self, path: Path) -> bool:
-        return path.exists()
+        return os.path.exists(path)  # noqa: PTH110 - as above
 
     def read(self, path: Path) -> bytes:
         try:
@@ -103,13 +110,15 @@ class LocalFiles(Files):
             if path.stat().st_size > MOST_BYTES:
                 msg = f"{path} has {path.stat().st_size:,} bytes; {MOST_BYTES:,} can be read: use `run`"
                 raise ToolError(msg)
-            return path.read_bytes()
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # it may be another one by now, or have no end
+            with os.fdopen(descriptor, "rb") as file:
+                return file.read(MOST_BYTES) or b""
         except OSError as error:
             raise ToolError(_why(error, str(path))) from error
 
     def replace(self, path: Path, data: bytes, before: bytes | None, answer: dict[str, JsonValue]) -> None:
         try:
-            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".callboard.")
         except OSError as error:
             raise ToolError(_why(error, str(path))) from error
         new = Path(name)
@@ -125,6 +134,8 @@ class LocalFiles(Files):
                     msg = f"{path} was changed by somebody else meanwhile; nothing was written"
                     raise ToolError(msg)
                 new.replace(path)
+        except OSError as error:
+            raise ToolError(_why(error, str(path))) from error
         finally:
             new.unlink(missing_ok=True)
 
@@ -136,17 +147,19 @@ class LocalFiles(Files):
         return [_entry(each) for each in found[:most]], max(0, len(found) - most)
 
     def find(self, path: Path, pattern: str) -> Iterator[str]:
-        return (str(each.relative_to(path)) for each in _below(path) if fnmatch.fnmatch(each.name, pattern))
+        return (_text(each.relative_to(path)) for each in _below(path) if fnmatch.fnmatch(each.name, pattern))
 
     def search(self, path: Path, text: str, names: str, *, ignore_case: bool) -> Iterator[Match]:
         wanted = re.compile(re.escape(text), re.IGNORECASE if ignore_case else 0)
         below: Iterable[Path] = (each for each in _below(path) if fnmatch.fnmatch(each.name, names))
-        for file in itertools.filterfalse(_is_no_text, [path] if path.is_file() else below):
-            with file.open(encoding="utf-8", errors="replace") as lines:
-                for number, line in enumerate(lines, 1):
-                    if wanted.search(line):
-                        name = file.name if file == path else str(file.relative_to(path))
-                        yield Match(name, number, line.rstrip("\n")[:LONGEST_LINE])
+        alone = os.path.isfile(path)  # noqa: PTH113 - as in `is_folder`
+        for file in itertools.filterfalse(_is_no_text, [path] if alone else below):
+            name = _text(file.name if alone else file.relative_to(path))
+            found = 0
+            for number, line in _lines(file):
+                if number != found and wanted.search(line):
+                    found = number
+                    yield Match(name, number, line.rstrip("\n")[:LONGEST_LINE])
 
 
 def mark(data: bytes | None) -> str:
@@ -155,11 +168,27 @@ def mark(data: bytes | None) -> str:
 
 
 def _below(place: Path) -> Iterator[Path]:
-    """Give all files and folders below one; links are not followed."""
+    """Give all files and folders below one; links are not followed.
+
+    Raises:
+        ToolError: If there is none.
+    """
+    if not os.path.isdir(place):  # noqa: PTH112 - as in `is_folder`
+        msg = f"there is no folder {place}"
+        raise ToolError(msg)
     for folder, folders, files in os.walk(place):
         folders.sort()
         for name in sorted((*folders, *files)):
             yield Path(folder, name)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Give the lines of a file with their numbers, a long one in parts; nothing of a file that is gone."""
+    number = 1
+    with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+        while line := file.readline(_MOST_OF_LINE):
+            yield number, line
+            number += line.endswith("\n")
 
 
 def _is_no_text(path: Path) -> bool:
@@ -174,14 +203,20 @@ def _is_no_text(path: Path) -> bool:
 
 
 def _entry(entry: os.DirEntry[str]) -> str:
+    name = _text(entry.name)
     try:
         if entry.is_symlink():
-            return f"{entry.name} -> {os.readlink(entry.path)}"  # noqa: PTH115 - it is no `Path`
+            return f"{name} -> {_text(os.readlink(entry.path))}"  # noqa: PTH115 - it is no `Path`
         if entry.is_dir():
-            return f"{entry.name}/"
-        return f"{entry.name} ({entry.stat().st_size})"
+            return f"{name}/"
+        return f"{name} ({entry.stat().st_size})"
     except OSError:
-        return entry.name
+        return name
+
+
+def _text(name: str | Path) -> str:
+    """Give a name as it can be told: those on a disk may be no UTF-8."""
+    return os.fsencode(name).decode(errors="replace")
 
 
 def _why(error: OSError, path: str) -> str:

@@ -267,12 +267,12 @@ place() {
         fail "$2 was changed by somebody else meanwhile; nothing was written"
     fi
     chmod "$(stat -c %a "$2" 2>/dev/null || echo 644)" "$1"
-    mv -f -- "$1" "$2" || fail "$2 can't be written"
+    mv -f -- "$1" "$2" || { rm -f -- "$1"; fail "$2 can't be written"; }
 }
 
 # list PATH MOST: tell so many names with their kinds and sizes, or where links lead, each ended by a null; then the rest.
 list() {
-    cd -- "$1" 2>/dev/null || fail "$1: no such folder"
+    cd -- "$1" 2>/dev/null || fail "there is no folder $1"
     count=0
     for name in * .*; do
         case $name in . | ..) continue ;; esac
@@ -304,12 +304,13 @@ tree() {
 
 # find PATH PATTERN BYTES: tell the paths below that have such a name, each ended by a null.
 find_names() {
-    cd -- "$1" 2>/dev/null || fail "$1: no such folder"
+    cd -- "$1" 2>/dev/null || fail "there is no folder $1"
     find . -mindepth 1 -name "$2" -print0 2>/dev/null | head -c "$3"
 }
 
 # search PATH TEXT NAMES OPTIONS BYTES: tell lines that contain a text: file, null, number, colon, line.
 search() {
+    [ -e "$1" ] || fail "there is no folder $1"
     if [ -d "$1" ]; then cd -- "$1" && set -- . "$2" "$3" "$4" "$5"; fi
     grep -rnIHFZ -D skip $4 --include="$3" -e "$2" -- "$1" 2>/dev/null | cut -c1-1000 | head -c "$5"
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import posixpath
 import re
 import shlex
@@ -162,7 +163,7 @@ class Shell(ABC):
                 if name not in _OURS and not name.startswith("BASH_FUNC_") and self._base.get(name) != value
             }
             self.state.environment = changed if found else self.state.environment  # none: too large to be told
-            cwd = Path(left.cwd.decode(errors="surrogateescape").removesuffix("\n"))
+            cwd = Path(left.cwd.decode(errors="replace").removesuffix("\n"))  # such a folder is not there
             seen = cwd.is_absolute() and (not self.isolated or self.is_inside(cwd))
             if seen and cwd != self.state.cwd and self.files.is_folder(cwd):
                 self.state.cwd = cwd
@@ -179,7 +180,7 @@ class Shell(ABC):
 
     def expanded(self, path: str) -> str:
         """Write the home in place of a tilde."""
-        return str(Path(path).expanduser())
+        return os.path.expanduser(path)  # noqa: PTH111 - one of an unknown user is a name
 
     def is_inside(self, path: Path) -> bool:
         """Return whether a path is the workspace, or in it."""

@@ -1,5 +1,8 @@
 """Files in a shell's workspace, and what a call on others is called."""
 
+import errno
+import os
+
 import pytest
 
 from callboard.actors.servers import ToolError
@@ -16,7 +19,9 @@ def test_a_file_is_written_read_and_edited(box):
     assert box.do("read_file", path="notes.txt", first_line=2, lines=1) == {"text": "2", "lines": 3, "more_lines": 1}
 
 
-@pytest.mark.parametrize(("old", "why"), [("a", "stands there 3 times"), ("z", "does not stand there")])
+@pytest.mark.parametrize(
+    ("old", "why"), [("a", "stands there 3 times"), ("a a", "stands there 2 times"), ("z", "does not stand there")]
+)
 def test_an_edit_that_is_not_unique_changes_nothing(box, old, why):
     (box.work / "a.txt").write_text("a a a", encoding="utf-8")
     with pytest.raises(ToolError, match=why):
@@ -128,3 +133,58 @@ def test_too_much_that_is_found_is_told(remote, monkeypatch):
 def test_a_search_tells_names_with_line_breaks(box):
     (box.work / "new\nline").write_text("ERROR\n")
     assert box.do("search", text="ERROR")["files"] == {"new\nline": 1}
+
+
+def test_names_that_are_no_text_are_told_and_do_no_harm(local):
+    bad = local.work / os.fsdecode(b"bad\xff")
+    bad.mkdir()
+    (bad / "a.log").write_text("ERROR", encoding="utf-8")
+    (local.work / "link").symlink_to(bad)
+    local.run("cd bad*")
+    assert local.look().model_dump_json()
+    told = [
+        local.do("list_dir")["entries"],
+        local.do("find", pattern="a.*")["paths"],
+        list(local.do("search", text="ERROR")["files"]),
+    ]
+    assert told == [["bad\ufffd/", "link -> " + f"{local.work}/bad\ufffd"], ["bad\ufffd/a.log"], ["bad\ufffd/a.log"]]
+    with pytest.raises(ToolError, match="a name that is no text in UTF-8"):
+        local.do("list_dir", path="link")
+
+
+@pytest.mark.parametrize("tool", ["read_file", "write_file", "edit_file", "list_dir", "find", "search"])
+@pytest.mark.parametrize("path", ["x" * 300, "~no-such-user/x", "none/x"])
+def test_a_path_that_can_not_be_is_told_in_plain_words(box, tool, path):
+    further = {"write_file": {"text": ""}, "edit_file": {"old": "a", "new": "b"}}
+    further |= {"find": {"pattern": "x"}, "search": {"text": "x"}}
+    box.server.hazards(box.target, tool, {"path": path}, ())
+    with pytest.raises(ToolError, match=r"too long|is not there|No such file|there is no folder|can't be written"):
+        box.do(tool, path=path, **further.get(tool, {}))
+    assert not [*box.work.iterdir()]
+
+
+def test_a_long_name_can_be_written(box):
+    assert box.do("write_file", path="x" * 255, text="y")["bytes"] == 1
+
+
+def test_lines_have_the_same_numbers_for_all_tools(box):
+    (box.work / "a").write_bytes("one\x0c\u2028\r\n\rERROR\n\n".encode())
+    assert box.do("search", text="ERROR")["matches"][0]["line"] == 2
+    assert box.do("read_file", path="a") == {"text": "one\x0c\u2028\r\n\rERROR\n", "lines": 3}
+    box.do("edit_file", path="a", old="\r\n\rE", new="\r\ne")
+
+
+def test_a_long_line_is_searched_in_parts(local, monkeypatch):
+    monkeypatch.setattr("callboard.actors.servers.shell._files._MOST_OF_LINE", 8)
+    (local.work / "a").write_text("ERROR 1 ERROR 2 ERROR 3\nERROR", encoding="utf-8")
+    assert [match["line"] for match in local.do("search", text="ERROR")["matches"]] == [1, 2]
+
+
+def test_a_full_disk_is_told(local, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ToolError, match="a: No space left on device"):
+        local.do("write_file", path="a", text="x")
+    assert not [*local.work.iterdir()]
