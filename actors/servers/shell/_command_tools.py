@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from callboard.actors.runtime import committing, current_call
-from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers._server import InDoubtError, ToolError, tool
 from callboard.actors.servers.shell._held import Stage
 from callboard.actors.servers.shell._privileged import privileged
 from callboard.actors.servers.shell._shell import NO_NULL
@@ -93,11 +93,20 @@ class CommandTools:
         def begin() -> str:
             jobs = here.state.jobs
             handle = next((handle for handle, id_ in jobs.items() if call.id and id_ == call.id), "")
-            if not handle:
-                handle = f"job-{len(jobs) + 1}"
-                jobs[handle] = call.id or handle
+            if handle:
+                self._begin(here, jobs[handle], command, cwd, seconds)
+                return handle
+            handle = f"job-{max((int(each[4:]) for each in jobs), default=0) + 1}"
+            jobs[handle] = call.id or uuid.uuid4().hex
+            here.save()
+            try:
+                self._begin(here, jobs[handle], command, cwd, seconds)
+            except InDoubtError:
+                raise
+            except ToolError:  # there will be none
+                del jobs[handle]
                 here.save()
-            self._begin(here, jobs[handle], command, cwd, seconds)
+                raise
             return handle
 
         return {"handle": await here.off(begin)}

@@ -30,6 +30,8 @@ MOST_BYTES = 20_000_000
 TAIL_BYTES = 16_000
 """The number of its last bytes that are kept, if it is longer."""
 _POLL_SECONDS = 0.05
+_START_SECONDS = 30.0
+"""The time within which an interpreter has started."""
 _CALLED_OFF = "called off"
 
 
@@ -181,8 +183,8 @@ class LocalHeld(Held):
     async def ended(self) -> Ended:
         begin = time.monotonic()
         while (stage := self.stage()) in {Stage.RUNNING, Stage.ABSENT}:
-            late = time.monotonic() - begin > 30  # noqa: PLR2004 - an interpreter starts within
-            if stage is Stage.ABSENT and (late or self._is_called_off()):
+            late = time.monotonic() - begin > _START_SECONDS
+            if stage is Stage.ABSENT and (self._is_called_off() or (late and self.call_off())):
                 msg = "it was stopped before it began: it was not run"
                 raise ToolError(msg)
             await asyncio.sleep(min(_POLL_SECONDS, 0.005 + (time.monotonic() - begin) / 4))

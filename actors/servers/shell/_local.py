@@ -133,11 +133,16 @@ class LocalShell(Shell):
         return [path for path in (self._place / "commands").iterdir() if path.is_dir()]
 
     def _forget(self) -> None:
-        """Remove what commands have printed that ended long ago."""
-        for folder in self._folders():
+        """Remove what commands have printed, and left, that ended long ago."""
+        running = {folder.name for folder in self._folders() if LocalHeld(folder).stage() is Stage.RUNNING}
+        for folder in (*self._folders(), *(self._place / "states").iterdir()):
             old = time.time() - folder.stat().st_mtime > KEPT_DAYS * 86_400
-            if old and LocalHeld(folder).stage() is not Stage.RUNNING:
+            if old and folder.name not in running:
                 shutil.rmtree(folder, ignore_errors=True)
+        jobs = {handle: call for handle, call in self.state.jobs.items() if self.held(call).folder.exists()}
+        if jobs != self.state.jobs:
+            self.state.jobs = jobs
+            self.save()
 
 
 def _plain(path: Path) -> bytes:

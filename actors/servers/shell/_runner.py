@@ -29,6 +29,8 @@ _OUTPUTS = ("out", "err")
 _DRAIN_SECONDS = 0.2
 """The wait for output that is on its way once the command has ended."""
 _DYING_SECONDS = 0.05
+_KILL_SECONDS = 10.0
+"""The time after which a process that can't be killed is left alone."""
 _TICK = 0.1
 _HOST_TICK = 1.0
 
@@ -38,15 +40,15 @@ class Stream:
 
     Args:
         pipe: Where it comes from.
-        path: The file.
+        file: The file, unbuffered.
         most: How many bytes the file gets.
         tail: How many of the last bytes are kept.
     """
 
-    def __init__(self, pipe: IO[bytes], path: Path, most: int, tail: int) -> None:
+    def __init__(self, pipe: IO[bytes], file: IO[bytes], most: int, tail: int) -> None:
         self.pipe = pipe
         os.set_blocking(pipe.fileno(), False)
-        self._file = path.open("wb", buffering=0)
+        self._file = file
         self._most = most
         self._tail = tail
         self.total = 0
@@ -102,6 +104,7 @@ def main(folder: Path) -> None:
 
 
 def _run(request: dict[str, Any], folder: Path, streams: list[Stream], begin: float) -> int:
+    files = [(folder / name).open("wb", buffering=0) for name in _OUTPUTS]  # a full disk is noticed before the command
     command = subprocess.Popen(  # noqa: S603 - what the request says, which a policy has allowed
         request["command"],
         cwd=request["cwd"],
@@ -114,9 +117,9 @@ def _run(request: dict[str, Any], folder: Path, streams: list[Stream], begin: fl
     )
     end = begin + float(request["seconds"])
     with selectors.DefaultSelector() as selector:
-        for name, pipe in zip(_OUTPUTS, (command.stdout, command.stderr), strict=True):
+        for file, pipe in zip(files, (command.stdout, command.stderr), strict=True):
             assert pipe is not None  # noqa: S101 - for the type checker
-            stream = Stream(pipe, folder / name, request["most"], request["tail"])
+            stream = Stream(pipe, file, request["most"], request["tail"])
             streams.append(stream)
             selector.register(pipe, selectors.EVENT_READ, stream)
         host = Host(folder.parent / "host", float(request["grace"]))
@@ -175,11 +178,12 @@ def _end_all(patience: float) -> int:
     end = time.monotonic() + patience
     while set(_descendants()) and time.monotonic() < end:
         time.sleep(0.002)
-    while others := set(_descendants()):
+    end = time.monotonic() + _KILL_SECONDS
+    while (others := set(_descendants())) and time.monotonic() < end:
         seen |= others
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in others:
-                with contextlib.suppress(ProcessLookupError):
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # one may be another user's by now
                     os.kill(pid, number)
         time.sleep(0.002)
     return len(seen)

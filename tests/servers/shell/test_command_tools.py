@@ -4,14 +4,19 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from callboard.actors.servers import ToolError
-from callboard.actors.servers.shell._held import Stage
+from callboard.actors.servers.shell import ShellServer
+from callboard.actors.servers.shell._held import _RUNNER, Stage
 from callboard.actors.servers.shell._isolation import why_not
+from callboard.config import ShellSettings
 from ssh_server import alive
 from support import PATIENCE
 
@@ -211,6 +216,36 @@ def test_a_background_command_is_stopped_before_it_has_begun(box):
         assert not stopped["running"]
         assert stopped["stopped"]
         assert box.look().window["background"][handle] in {"ended", "absent"}
+
+
+def test_a_background_command_that_can_not_begin_has_no_handle(box):
+    with pytest.raises(ToolError, match="there is no folder"):
+        box.do("start", command="true", cwd="nowhere")
+    assert box.look().window["background"] == {}
+    assert box.do("start", command="true") == {"handle": "job-1"}
+
+
+def test_a_command_that_is_told_as_not_run_does_not_begin_later(local, monkeypatch):
+    monkeypatch.setattr("callboard.actors.servers.shell._held._START_SECONDS", 0.0)
+    monkeypatch.setattr("callboard.actors.servers.shell._held._RUNNER", os.devnull)
+    with pytest.raises(ToolError, match="it was not run"):
+        local.run("touch begun")
+    (request,) = local.server._shell("box")._place.rglob("request.json")
+    subprocess.run([sys.executable, "-I", _RUNNER, request.parent], check=True)  # it comes after all
+    assert not [*local.work.iterdir()]
+
+
+def test_what_commands_left_long_ago_is_removed(local):
+    local.do("read_output", handle=local.do("start", command="true")["handle"], seconds=5)
+    place = local.server._shell("box")._place
+    for folder in (*(place / "commands").glob("*/"), *(place / "states").iterdir()):
+        os.utime(folder, (0, 0))
+    local.server.close()
+    again = ShellServer({"box": ShellSettings(cwd=local.work)})
+    again.open(SimpleNamespace(folder=place.parent, lasting=False))
+    assert again.observe(local.target).window["background"] == {}
+    assert [path.name for path in (*(place / "commands").iterdir(), *(place / "states").iterdir())] == ["host"]
+    again.close()
 
 
 def test_closing_ends_what_is_about_to_begin(opened):

@@ -1,0 +1,28 @@
+"""The process that holds a command, at its limits."""
+
+import json
+import os
+import subprocess
+import sys
+
+from callboard.actors.servers.shell import _runner
+
+
+def test_a_process_that_can_not_be_killed_is_left_alone(monkeypatch):
+    def refuse(pid, number):
+        raise PermissionError(pid, number)
+
+    monkeypatch.setattr(_runner, "_KILL_SECONDS", 0.02)
+    monkeypatch.setattr(_runner, "_descendants", lambda: iter([1]))
+    monkeypatch.setattr(os, "kill", refuse)
+    assert _runner._end_all(0.0) == 1
+
+
+def test_a_command_whose_output_can_not_be_kept_is_not_begun(tmp_path):
+    (tmp_path / "err").mkdir()
+    command = {"command": ["touch", str(tmp_path / "touched")], "cwd": "/", "environment": {"PATH": "/usr/bin:/bin"}}
+    request = {**command, "seconds": 9, "grace": 9, "most": 9, "tail": 9}
+    (tmp_path / "request.json").write_text(json.dumps(request), encoding="utf-8")
+    subprocess.run([sys.executable, "-I", _runner.__file__, tmp_path], check=True)
+    assert json.loads((tmp_path / "ended.json").read_text(encoding="utf-8"))["error"].startswith("Is a directory")
+    assert not (tmp_path / "touched").exists()
