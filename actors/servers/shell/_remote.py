@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import contextvars
 import shlex
 import time
@@ -34,6 +35,8 @@ _DISK_SECONDS = 2.0
 _THREADS = 4
 _SO_FAR = 16_000
 """The bytes of the beginning of an output that are fetched while a command runs."""
+_SIZES = 8
+"""The number of sizes that `look` tells."""
 _SCRIPT = """\
 rm -f -- "$0"
 {exports}
@@ -87,7 +90,7 @@ class RemoteHeld(Held):
                 seen = _Seen(await self._link.ask(*words, seconds=300))
             except (UnreachableError, LinkLostError) as error:
                 lost = lost or time.monotonic()
-                if time.monotonic() - lost > self._patience:
+                if time.monotonic() - lost > self._patience or self._link.closed:
                     msg = f"whether the command has ended, or goes on, is in doubt: {error}"
                     raise InDoubtError(msg) from error
                 await asyncio.sleep(_RETRY_SECONDS)
@@ -115,8 +118,11 @@ class _Seen:
         try:
             stage, ended, sizes, self._rest = told.split(b"\n", 3)
             self.stage = Stage(stage.decode())
-            self._ended = ended.decode().split("|")
-            self._sizes = [int(each) for each in sizes.split()]
+            self._sizes = _sizes_of(sizes)
+            if self.stage is Stage.ENDED:
+                code, self._why, left, seconds = ended.decode().split("|")
+                self._code = int(code) if code else None
+                self._left, self._seconds = int(left), float(seconds)
         except ValueError as error:
             msg = f"the machine's answer about a command is not understood: {told[:100]!r}"
             raise InDoubtError(msg) from error
@@ -133,8 +139,7 @@ class _Seen:
 
     def ended(self, place: Path) -> Ended:
         """Say how it has ended."""
-        code, why, left, seconds = self._ended
-        return Ended(int(code) if code else None, why, "", int(left), float(seconds), *self.outputs(place))
+        return Ended(self._code, self._why, "", self._left, self._seconds, *self.outputs(place))
 
     @property
     def left(self) -> Left | None:
@@ -142,6 +147,13 @@ class _Seen:
         cwd, environment = self._sizes[6:]
         at = len(self._rest) - cwd - environment
         return Left(self._rest[at : at + cwd], self._rest[at + cwd :]) if cwd else None
+
+
+def _sizes_of(line: bytes) -> list[int]:
+    found = [int(each) for each in line.split()]
+    if len(found) != _SIZES or min(found) < 0:
+        raise ValueError(line)
+    return found
 
 
 class RemoteShell(Shell):
@@ -163,6 +175,8 @@ class RemoteShell(Shell):
         self._settings = settings
         self._lasting = lasting
         self._threads = concurrent.futures.ThreadPoolExecutor(_THREADS, f"callboard-shell-{name}")
+        self._running: set[str] = set()
+        """The commands that were begun, and whose end is not known."""
         self._workspace: Path | None = None
         self._disk: Disk | None = None
         self._looked = 0.0
@@ -200,6 +214,7 @@ class RemoteShell(Shell):
     def begin(self, call: str, command: str, cwd: Path, seconds: float) -> None:
         held = self.held(call)
         self._disk = None
+        self._running.add(held.folder.name)
         self._link.connect()  # else nothing would have been asked of the machine
         exports = exports_of(self.environment)
         folder = shlex.quote(f"{self._link.place}/{held.folder.name}").replace("'", "'\\''")
@@ -217,6 +232,7 @@ class RemoteShell(Shell):
 
     def left_by(self, held: Held) -> Left | None:
         assert isinstance(held, RemoteHeld)  # noqa: S101 - for the type checker
+        self._running.discard(held.folder.name)
         return held.left
 
     async def off(self, function: Callable[[], _T]) -> _T:
@@ -228,21 +244,25 @@ class RemoteShell(Shell):
 
         def cancel() -> None:
             end = time.monotonic() + self._settings.grace
+            told = False
             while True:
                 try:
                     held.cancel()
                 except InDoubtError as error:
-                    _log.warning("%s", error)
-                    if time.monotonic() > end:
+                    if not told:
+                        _log.warning("%s", error)
+                    told = True
+                    if time.monotonic() > end or self._link.closed:
                         return
                     time.sleep(_RETRY_SECONDS)
                 else:
                     return
 
-        self._threads.submit(cancel)
+        with contextlib.suppress(RuntimeError):  # it was closed, which has them all ended
+            self._threads.submit(cancel)
 
     def end(self, seconds: float) -> None:
-        if not (self._link.connected or (self._known is not None and self.state.jobs)):
+        if not (self._link.connected or self._running or (self._known is not None and self.state.jobs)):
             return
         try:
             ended = self._link.run("end_all", self._there, f"{seconds:.0f}", seconds=seconds + 2).strip() == b"yes"

@@ -45,8 +45,8 @@ class RemoteFiles(Files):
     def read(self, path: Path) -> bytes:
         kind = self._kind(path)
         if kind != "file":
-            what = {"folder": "a folder", "other": "no file", "nothing": "not there"}[kind]
-            msg = f"{path} is {what}"
+            what = {"folder": "a folder", "nothing": "not there"}
+            msg = f"{path} is {what.get(kind, 'no file')}"
             raise ToolError(msg)
         return self._link.run("read", _name(path), str(MOST_BYTES))
 
@@ -58,7 +58,10 @@ class RemoteFiles(Files):
 
     def entries(self, path: Path, most: int) -> tuple[list[str], int]:
         *shown, more = _text(self._link.run("list", _name(path), str(most))).split("\0")
-        return sorted(shown), int(more or 0)
+        if more and not more.isdecimal():
+            msg = f"the machine's list of {path} is not understood: {more[:100]!r}"
+            raise ToolError(msg)
+        return sorted(shown), int(more[:18] or 0)
 
     def find(self, path: Path, pattern: str) -> Iterator[str]:
         found = self._found("find", _name(path), pattern)
@@ -71,7 +74,7 @@ class RemoteFiles(Files):
             file, _, rest = rest.partition(b"\0")
             line, _, rest = rest.partition(b"\n")
             number, _, found = line.partition(b":")
-            if number.isdigit():
+            if number.isdigit() and len(number) < 19:  # noqa: PLR2004 - what a line of a file can have
                 name = _text(file).removeprefix("./") if file.startswith(b"./") else path.name
                 yield Match(name, int(number), _text(found)[:LONGEST_LINE])
 
@@ -81,11 +84,11 @@ class RemoteFiles(Files):
         Raises:
             ToolError: If there is too much, or it can't be told.
         """
-        *parts, end, _ = _text(self._found("tree", _name(workspace), PATH)).split("\0")
-        if end != "." or len(parts) % 2:
+        *parts, end, rest = ("", *_text(self._found("tree", _name(workspace), PATH)).split("\0"))
+        if end != "." or rest or not len(parts) % 2:
             msg = f"the files in {workspace} on the other machine can't be listed"
             raise ToolError(msg)
-        pairs = list(zip(parts[::2], parts[1::2], strict=True))
+        pairs = list(zip(parts[1::2], parts[2::2], strict=True))
         kinds = {each[1:]: each[0] for each, _ in pairs}
         return ToldDisk(workspace, kinds, {each[1:]: link for each, link in pairs if each[0] == "l"})
 

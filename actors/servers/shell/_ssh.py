@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import hashlib
 import shlex
@@ -16,7 +17,6 @@ from callboard.actors.servers._server import InDoubtError, ToolError
 from callboard.messages import reason_of
 
 if TYPE_CHECKING:
-    import concurrent.futures
     from collections.abc import Coroutine
 
     from callboard.config import ShellSettings
@@ -30,6 +30,7 @@ _INSTALL = (
 )
 _CONNECT_SECONDS = 15.0
 _KEEPALIVE_SECONDS = 5.0
+_CLOSE_SECONDS = 2.0
 _ONCE = frozenset({"begin", "put", "place"})
 """The operations that are not repeated where the connection was lost; any other does the same once more."""
 _MOST_TOLD = 50_000_000
@@ -78,6 +79,7 @@ class Link:
             "keepalive_interval": _KEEPALIVE_SECONDS,
         }
         self._lock = threading.Lock()
+        self.closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connecting: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         self._file = f"{hashlib.sha256(_SCRIPT.read_bytes()).hexdigest()[:16]}.sh"
@@ -97,11 +99,21 @@ class Link:
             UnreachableError: If the machine can't be reached.
             LinkLostError: If the connection was lost meanwhile.
         """
-        return self._submit(self._run(words, data, seconds)).result()
+        try:
+            return self._submit(self._run(words, data, seconds)).result()
+        except concurrent.futures.CancelledError:
+            raise self._gone() from None
 
     async def ask(self, *words: str | There, seconds: float = 30.0) -> bytes:
         """Do as `run`, from a coroutine."""
-        return await asyncio.wrap_future(self._submit(self._run(words, b"", seconds)))
+        work = self._submit(self._run(words, b"", seconds))
+        try:
+            return await asyncio.wrap_future(work)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise self._gone() from None
 
     def connect(self) -> None:
         """Connect, if there is no connection.
@@ -109,17 +121,23 @@ class Link:
         Raises:
             UnreachableError: If the machine can't be reached, or refuses.
         """
-        self._submit(self._connected()).result()
+        try:
+            self._submit(self._connected()).result()
+        except concurrent.futures.CancelledError:
+            raise UnreachableError(str(self._gone())) from None
 
     @property
     def connected(self) -> bool:
         """True while there is a connection."""
         task = self._connecting
-        return task is not None and task.done() and task.exception() is None and not task.result().is_closed()
+        if task is None or not task.done() or task.cancelled():
+            return False
+        return task.exception() is None and not task.result().is_closed()
 
     def close(self) -> None:
-        """Disconnect, and end the thread."""
+        """Disconnect, and end the thread. What is asked from then on, or waits for an answer, is refused."""
         with self._lock:
+            self.closed = True
             loop, self._loop = self._loop, None
         if loop is not None:
             with contextlib.suppress(OSError, asyncssh.Error, TimeoutError):
@@ -129,6 +147,10 @@ class Link:
 
     def _submit(self, work: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
         with self._lock:
+            if self.closed:
+                work.close()
+                msg = f"{self.host} can't be reached: its shell was closed"
+                raise UnreachableError(msg)
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=self._serve, args=(self._loop,), daemon=True)
@@ -209,9 +231,17 @@ class Link:
         if self.connected and self._connecting is not None:
             connection = self._connecting.result()
             connection.close()
-            await connection.wait_closed()
-        elif self._connecting is not None:
-            self._connecting.cancel()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_CLOSE_SECONDS):
+                    await connection.wait_closed()
+            connection.abort()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:  # they would wait for ever
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    def _gone(self) -> LinkLostError:
+        return LinkLostError(f"the connection to {self.host} was closed")
 
     def _why(self, error: BaseException) -> str:
         if isinstance(error, asyncssh.HostKeyNotVerifiable):

@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import os
+import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -12,7 +14,7 @@ from pydantic import ValidationError
 from callboard.actors.servers import InDoubtError, ToolError
 from callboard.actors.servers.shell._held import Stage
 from callboard.config import ShellSettings
-from callboard.messages import Intent, Probe, SettingsError
+from callboard.messages import Hazard, Intent, Probe, SettingsError
 from ssh_server import alive, ssh_server
 from support import PATIENCE
 
@@ -279,6 +281,9 @@ def test_a_holder_that_is_killed_leaves_the_doubt_and_no_process(opened, machine
         ("head -c 1000000 /dev/zero", "the connection to .* was lost: it sends more than 100,000 bytes"),
         ("echo nonsense", "the machine's answer about a command is not understood: b'nonsense"),
         ("exit 1", "failed on"),
+        (r"printf 'ended\n\n0 0 0 0 0 0 0 0\n'", "is not understood"),
+        (r"printf 'ended\n1||0|0\n0 0 0 0 0 0\n'", "is not understood"),
+        (r"printf 'running\n\n-1 0 0 0 0 0 0 0\n'", "is not understood"),
     ],
 )
 def test_a_machine_that_answers_oddly_is_not_believed(opened, own, monkeypatch, script, error):
@@ -293,3 +298,57 @@ def test_a_machine_that_answers_oddly_is_not_believed(opened, own, monkeypatch, 
             box.do("read_output", handle=handle)
     finally:
         program.write_bytes(good)
+
+
+def test_odd_answers_about_files_are_not_believed(opened, own):
+    box = opened(**own.section)
+    script, _ = script_of(own, box)
+    script.write_text("printf odd")
+    for tool, error in (("read_file", "is no file"), ("list_dir", "is not understood: 'odd'")):
+        with pytest.raises(ToolError, match=error):
+            box.do(tool, path="x")
+    with pytest.raises(ToolError, match="is not understood"):
+        box.look()
+    assert Hazard.UNKNOWN in box.server.hazards(box.target, "run", {"command": "ls"}, ())
+
+
+def test_closing_ends_calls_of_a_machine_that_is_silent(opened, own):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        box = opened(**own.section | {"ssh": f"me@127.0.0.1:{silent.getsockname()[1]}"})
+
+        async def run():
+            job = begun(box, command="true")
+            connection, _ = await asyncio.to_thread(silent.accept)
+            with connection:
+                await asyncio.to_thread(box.server.close)
+                await job
+
+        with pytest.raises(ToolError, match="was closed"):
+            asyncio.run(run())
+    ours = [thread.name for thread in threading.enumerate() if "callboard" in thread.name and "me@" in thread.name]
+    assert ours == []
+
+
+def test_closing_says_that_an_end_is_not_confirmed(opened, own, caplog):
+    box, sleeper = opened(**own.section), mark()
+
+    async def run():
+        job = begun(box, command=f"sleep {sleeper}", seconds=3600)
+        await asyncio.to_thread(until, lambda: alive(f"sleep\0{sleeper}"))
+        await asyncio.to_thread(own.stop)
+        await asyncio.to_thread(until, lambda: not box.server._shell("box")._link.connected)
+        await asyncio.to_thread(box.server.close)
+        with pytest.raises(ToolError, match=r"was closed|in doubt"):
+            await job
+
+    with caplog.at_level(logging.WARNING, "callboard"):
+        asyncio.run(run())
+    assert "the end of the commands on" in caplog.text
+    own.start()
+    from callboard.actors.servers.shell._ssh import There  # noqa: PLC0415 - it needs the extra
+
+    again = opened(**own.section)
+    (place,) = (path.name for path in (own.home / ".cache" / "callboard").iterdir() if path.is_dir())
+    again.do("list_dir")
+    assert again.server._shell("box")._link.run("end_all", There(place), "9") == b"yes\n"
+    assert not alive(f"sleep\0{sleeper}")
