@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import selectors
 import signal
 import subprocess
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _DEATH_SIGNAL, _SUBREAPER = 1, 36
 _LIBC = ctypes.CDLL(None)
+_LIMITS = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NPROC: 10_000, resource.RLIMIT_FSIZE: 20_000_000_000}
+"""The bytes of a core dump, the processes and threads that the user can have, and the bytes of a file."""
 _CHUNK = 1 << 16
 _OUTPUTS = ("out", "err")
 _DRAIN_SECONDS = 0.2
@@ -113,7 +116,7 @@ def _run(request: dict[str, Any], folder: Path, streams: list[Stream], begin: fl
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
-        preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has one thread
+        preexec_fn=_prepare,  # noqa: PLW1509 - this process has one thread
     )
     end = begin + float(request["seconds"])
     with selectors.DefaultSelector() as selector:
@@ -245,8 +248,13 @@ def _write_text(path: Path, text: str) -> None:
         os.fsync(file.fileno())
 
 
-def _die_with_parent() -> None:
+def _prepare() -> None:
+    """Have the command die with this process, and limit what it can take."""
     _LIBC.prctl(_DEATH_SIGNAL, signal.SIGKILL)
+    for kind, most in _LIMITS.items():
+        allowed = resource.getrlimit(kind)[1]
+        least = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
+        resource.setrlimit(kind, (least, least))
 
 
 def _stop(*_: object) -> None:

@@ -138,6 +138,16 @@ def test_without_isolation_it_is_said(opened):
 
 
 @pytest.mark.parametrize("isolated", [pytest.param(True, marks=isolating), False])
+def test_what_a_command_can_take_is_limited(opened, isolated):
+    box = opened(isolated=isolated)
+    core, processes, blocks = box.run("ulimit -Hc; ulimit -Hu; ulimit -Hf")["stdout"].split()
+    assert (core, blocks) == ("0", str(20_000_000_000 // 1024))
+    assert int(processes) <= 10_000
+    assert box.run("truncate -s 21G large; ls")["stdout"] == "large\n"
+    assert (box.work / "large").stat().st_size == 0
+
+
+@pytest.mark.parametrize("isolated", [pytest.param(True, marks=isolating), False])
 @pytest.mark.parametrize(
     "command",
     [
