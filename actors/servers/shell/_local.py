@@ -18,6 +18,7 @@ from callboard.actors.servers.shell._held import LocalHeld, Stage, folder_of
 from callboard.actors.servers.shell._isolation import sandbox, why_not
 from callboard.actors.servers.shell._runner import start_of
 from callboard.actors.servers.shell._shell import KEPT_DAYS, Left, Shell, exports_of
+from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +49,9 @@ class LocalShell(Shell):
         network: Whether isolated commands have the network.
         isolated: Whether commands are isolated: None if that is possible here.
         grace: How many seconds commands go on when this program is killed.
+
+    Raises:
+        SettingsError: If isolated commands could change what is kept.
     """
 
     def __init__(  # noqa: PLR0913 - the section of the settings
@@ -65,6 +69,12 @@ class LocalShell(Shell):
         self._workspace = workspace.resolve()
         self.isolated = not why_not() if isolated is None else isolated
         self.why_not_isolated = "" if self.isolated else why_not() or "switched off"
+        if self.isolated and place.resolve().is_relative_to(self._workspace):
+            msg = (
+                f"the shell {name!r} has the workspace {self._workspace}, and {place} with the journal is in it: its "
+                "commands are isolated, and could change that; set another `cwd`, or another `journal.path`"
+            )
+            raise SettingsError(msg)
         home = "/tmp" if self.isolated else str(place / "home")  # noqa: S108 - its own there
         super().__init__(name, place, {"HOME": home, **environment})
         (place / "home").mkdir(mode=0o700, exist_ok=True)

@@ -12,11 +12,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from callboard import FunctionModel, Settings, Supervisor
 from callboard.actors.servers import ToolError
 from callboard.actors.servers.shell import ShellServer
 from callboard.actors.servers.shell._held import _RUNNER, Stage
 from callboard.actors.servers.shell._isolation import why_not
 from callboard.config import ShellSettings
+from callboard.messages import SettingsError
 from ssh_server import alive
 from support import PATIENCE
 
@@ -129,6 +131,18 @@ def test_an_isolated_shell_is_never_outside_its_workspace(local, tmp_path):
     local.run(f"rmdir ../d; ln -s {tmp_path}/private ../d")
     assert (local.look().window["cwd"], local.look().text) == (str(local.work), "d")
     assert local.do("find", pattern="name") == {"paths": []}
+
+
+@isolating
+def test_the_journal_is_in_no_workspace_of_isolated_commands(tmp_path, work):
+    shells = {"box": {"cwd": tmp_path}}
+    settings = Settings.load(journal={"path": work / "journal.db"}, shells=shells)
+    with pytest.raises(SettingsError, match="with the journal is in it"):
+        Supervisor.start(settings, models={"linux": FunctionModel(lambda _: {})})
+    settings = Settings.load(
+        journal={"path": work / "journal.db"}, shells={"box": {"cwd": tmp_path, "isolated": False}}
+    )
+    Supervisor.start(settings, models={"linux": FunctionModel(lambda _: {})}).stop()
 
 
 def test_without_isolation_it_is_said(opened):
