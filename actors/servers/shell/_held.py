@@ -61,7 +61,8 @@ class Output:
         """Give its beginning and its end, with a line between that says what is left out."""
         data = self.path.read_bytes() if self.path.exists() else b""
         if self.total <= 2 * most:
-            return data.decode(errors="replace")
+            whole = data if len(data) == self.total else self.tail  # a full disk does not have it
+            return whole.decode(errors="replace")
         head, tail = data[:most].decode(errors="ignore"), self.tail[-most:].decode(errors="ignore")
         return f"{head}\n… {self.total - 2 * most:,} bytes are left out …\n{tail}"
 
@@ -157,6 +158,8 @@ class LocalHeld(Held):
             "tail": TAIL_BYTES,
         }
         (self.folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        with (self.folder / "ended.new").open("wb") as room:  # how it ended is written even if the disk is full by then
+            os.posix_fallocate(room.fileno(), 0, 4 * TAIL_BYTES + 4096)
         runner = subprocess.Popen(  # noqa: S603 - this Python, and a file of this package
             [sys.executable, "-I", "-S", str(_RUNNER), str(self.folder)],
             stdin=subprocess.DEVNULL,

@@ -100,6 +100,13 @@ class LocalShell(Shell):
         if not cwd.is_dir():
             msg = f"there is no folder {cwd}"
             raise ToolError(msg)
+        try:
+            self._begin(held, command, cwd, seconds)
+        except OSError as error:  # the holder is started last
+            msg = f"the command can't be begun, and was not run: {error.strerror}"
+            raise ToolError(msg) from error
+
+    def _begin(self, held: LocalHeld, command: str, cwd: Path, seconds: float) -> None:
         place = self._place / "states" / held.folder.name
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         exports = place / "exports"  # not in the environment: it could choose another bwrap, or load something into it

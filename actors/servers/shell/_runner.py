@@ -103,7 +103,8 @@ def main(folder: Path) -> None:
             pass
     for name, stream in zip(_OUTPUTS, streams, strict=False):
         ended[name] = {"total": stream.total, "tail": stream.last.hex()}
-    _write(folder / "ended.json", {**ended, "seconds": round(time.monotonic() - begin, 3)})
+    ended["seconds"] = round(time.monotonic() - begin, 3)
+    _write(folder / "ended.json", ended)
 
 
 def _run(request: dict[str, Any], folder: Path, streams: list[Stream], begin: float) -> int:
@@ -236,14 +237,16 @@ def _readable(stream: Stream) -> bool:
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
+    """Write a file by way of another one, which may be there already so that a full disk has room for it."""
     new = path.with_suffix(".new")
-    _write_text(new, json.dumps(content))
+    _write_text(new, json.dumps(content), "r+" if new.exists() else "w")
     new.replace(path)
 
 
-def _write_text(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
+def _write_text(path: Path, text: str, mode: str = "w") -> None:
+    with path.open(mode, encoding="utf-8") as file:
         file.write(text)
+        file.truncate()
         file.flush()
         os.fsync(file.fileno())
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from callboard.actors.servers._server import ToolError
+from callboard.config import HostLog
 
 NO_NULL = r"^[^\x00]*$"
 """What a command or a path may hold: the character that ends texts in C would cut it."""
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from callboard.actors.servers.shell._files import Files
     from callboard.actors.servers.shell._held import Held
 
+_log = HostLog()
 _T = TypeVar("_T")
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 """Where programs are looked for."""
@@ -199,11 +201,14 @@ class Shell(ABC):
         return self.held(self.state.jobs[handle])
 
     def save(self) -> None:
-        """Keep the state for the next process."""
+        """Keep the state for the next process. On a full disk this one goes on without."""
         told = {**self.state.__dict__, "cwd": str(self.state.cwd)}
         new = self._place / "state.new"
-        new.write_text(json.dumps(told), encoding="utf-8")
-        new.replace(self._place / "state.json")
+        try:
+            new.write_text(json.dumps(told), encoding="utf-8")
+            new.replace(self._place / "state.json")
+        except OSError as error:
+            _log.warning("the state of the shell %s can't be kept: %s", self.name, error.strerror)
 
     def close(self) -> None:  # noqa: B027 - there is nothing to let go of on this machine
         """Let go of its machine."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -240,6 +242,17 @@ def test_a_background_command_is_stopped_before_it_has_begun(box):
         assert not stopped["running"]
         assert stopped["stopped"]
         assert box.look().window["background"][handle] in {"ended", "absent"}
+
+
+def test_a_full_disk_is_told_before_a_command_begins(local, monkeypatch):
+    local.run("cd .")
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(Path, "write_text", Mock(side_effect=full))
+    for tool in ("run", "start"):
+        with pytest.raises(ToolError, match="was not run: No space left on device"):
+            local.do(tool, command="touch begun")
+    assert not [*local.work.iterdir()]
+    assert local.look().window["background"] == {}
 
 
 def test_a_background_command_that_can_not_begin_has_no_handle(box):

@@ -26,3 +26,13 @@ def test_a_command_whose_output_can_not_be_kept_is_not_begun(tmp_path):
     subprocess.run([sys.executable, "-I", _runner.__file__, tmp_path], check=True)
     assert json.loads((tmp_path / "ended.json").read_text(encoding="utf-8"))["error"].startswith("Is a directory")
     assert not (tmp_path / "touched").exists()
+
+
+def test_how_a_command_ended_is_written_into_the_room_that_is_kept(tmp_path):
+    room = tmp_path / "ended.new"
+    room.write_bytes(bytes(100))
+    place = room.stat().st_ino
+    _runner._write(tmp_path / "ended.json", {"code": 3})
+    assert (tmp_path / "ended.json").read_text(encoding="utf-8") == '{"code": 3}'
+    assert (tmp_path / "ended.json").stat().st_ino == place
+    assert not room.exists()
