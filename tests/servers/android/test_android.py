@@ -42,7 +42,7 @@ def test_a_contact_is_added(held):
         held.do("type_text", control_id=held.id(name), text=text)
     assert held.look(picture=False).window["keyboard"] == "shown"
     held.tap("Save")
-    assert held.phone.apps["com.android.contacts"].people[-1] == Contact("Ada", "O'Hara & Søn %s", "+44 20")
+    assert held.phone.contacts.people[-1] == Contact("Ada", "O'Hara & Søn %s", "+44 20")
     assert held.phone.ime == "com.android.inputmethod.latin/.LatinIME"
 
 
@@ -83,7 +83,7 @@ def test_without_its_keyboard_other_letters_are_refused(hold):
 
 
 def test_a_list_is_swiped_and_an_entry_found(held):
-    contacts = held.phone.apps["com.android.contacts"]
+    contacts = held.phone.contacts
     contacts.people += [Contact(f"Person {number:02}") for number in range(40)]
     held.do("launch_app", application="com.android.contacts")
     names = {each.name for each in held.look(picture=False).controls}
@@ -122,7 +122,7 @@ def test_a_long_press_on_an_entry_is_told_from_a_tap(held):
     held.do("launch_app", application="contacts")
     held.do("long_press", control_id=held.id("Alan Turing"))
     held.tap("Delete")
-    assert [each.name for each in held.phone.apps["com.android.contacts"].people] == ["Grace Hopper"]
+    assert [each.name for each in held.phone.contacts.people] == ["Grace Hopper"]
 
 
 def test_a_turned_screen_has_other_places(held):

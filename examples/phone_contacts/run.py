@@ -1,0 +1,129 @@
+"""Type the contacts of a Word table into a phone: ``python examples/phone_contacts/run.py``.
+
+Two agents work under a HostAgent: one reads the table, the other one works on the phone. Without ``--device`` that is a
+phone which stands in for a real one, behind a real adb server. Functions decide in place of language models.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import socket
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import docx
+
+from callboard import FunctionModel, ModelRequest, Outcome, Settings, Supervisor, Task, TaskResult
+from callboard.testing import Phone, plugged_in
+
+PEOPLE = [
+    ("First name", "Last name", "Phone"),
+    ("Ada", "Lovelace", "+44 20 7946 0001"),
+    ("Søren", "O'Hara", "+45 33 12 34 56"),
+    ("Grace", "Hopper & Sons", "555-0100"),
+]
+FIELDS = ("First name", "Last name", "Phone")
+
+
+def write_document(file: Path, people: list[tuple[str, ...]]) -> None:
+    """Write the Word table."""
+    document = docx.Document()
+    table = document.add_table(len(people), len(people[0]))
+    for row, person in zip(table.rows, people, strict=True):
+        for cell, text in zip(row.cells, person, strict=True):
+            cell.text = text
+    written = io.BytesIO()
+    document.save(written)
+    file.write_bytes(written.getvalue())
+
+
+def host(request: ModelRequest) -> dict[str, Any]:
+    """Have the table read, then have it typed."""
+    done = request.subtasks
+    if done and done[-1].outcome is not Outcome.FINISHED:
+        return {"Status": "FAIL", "Comment": "; ".join(cause.reason for cause in done[-1].causes)}
+    if len(done) == 2:  # noqa: PLR2004 - both
+        return {"Status": "FINISH", "Result": done[-1].output, "Comment": done[-1].comment}
+    wanted = "mobile" if done else "app"
+    target = next(each for each in request.observation.targets if each.address.startswith(wanted))
+    asked = "Add the contacts that were read" if done else "Read the table of contacts"
+    return {"Status": "ASSIGN", "ControlText": target.id, "Current Sub-Task": asked}
+
+
+def app(request: ModelRequest) -> dict[str, Any]:
+    """Read the table, and hand it over."""
+    if not request.memory:
+        (table,) = [each.id for each in request.observation.controls if each.kind == "table"]
+        return {"Status": "CONTINUE", "Function": "read_table", "Args": {"control_id": table, "numbers": False}}
+    return {"Status": "FINISH", "Result": request.memory[0].results[0].value}
+
+
+def mobile(request: ModelRequest) -> dict[str, Any]:
+    """Decide the next action on the phone, by what is on its screen and what was typed so far."""
+    people: Any = request.subtasks[0].output["rows"]  # type: ignore[call-overload,index]
+    called = [action.tool for record in request.memory for action in record.decision.actions]
+    seen = {(each.name, each.kind): each.id for each in request.observation.controls}
+    at, field = divmod(called.count("type_text"), len(FIELDS))
+    if not called:
+        return call("launch_app", application="contacts")
+    if called[-1] == "type_text" and not field:
+        return call("tap", control_id=seen["Save", "button"])
+    if at == len(people):
+        return {"Status": "FINISH", "Result": at, "Comment": f"{at} contacts were added."}
+    if (FIELDS[field], "text field") in seen:
+        return call("type_text", control_id=seen[FIELDS[field], "text field"], text=str(people[at][field]))
+    if ("Create contact", "button") in seen:
+        return call("tap", control_id=seen["Create contact", "button"])
+    return call("press_key", key="BACK")
+
+
+def call(tool: str, **arguments: str) -> dict[str, Any]:
+    """Make an answer with one action."""
+    return {"Status": "CONTINUE", "Function": tool, "Args": arguments}
+
+
+def add_contacts(folder: Path, serial: str, port: int) -> TaskResult:
+    """Run the task: the table is in a document in the folder."""
+    settings = Settings.load(
+        documents={"workspace": folder},
+        android={"devices": [serial], "port": port},
+        journal={"path": folder / "journal.db"},
+        policy=[{"verdict": "allow", "tool": "tap", "agent": "mobile/*"}, {"verdict": "allow", "tool": "launch_app"}],
+    )
+    models = {"host": FunctionModel(host), "app": FunctionModel(app), "mobile": FunctionModel(mobile)}
+    with Supervisor.start(settings, models=models) as supervisor:
+        return supervisor.submit(Task(request="Add the contacts of people.docx to the phone")).result(timeout=600)
+
+
+def main() -> int:
+    """Run it on a device, or on the phone that stands in for one, whose screen is written into ``phone.png`` then."""
+    parser = argparse.ArgumentParser(description="Type the contacts of a Word table into a phone.")
+    parser.add_argument("--device", help="the serial of a real device, as `adb devices` lists it")
+    parser.add_argument("--output", type=Path, default=Path("phone.png"), help="the picture of the stand-in's screen")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_document(folder / "people.docx", PEOPLE)
+        if given.device:
+            result = add_contacts(folder, given.device, 5037)
+        else:
+            phone = Phone()
+            with plugged_in(phone) as device, contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
+                port = free.getsockname()[1]  # an adb server of its own, which ends with the task
+                free.close()
+                result = add_contacts(folder, device.serial, port)
+            contacts = phone.contacts
+            contacts.reset()
+            print("The phone's contacts:", *(f"{each.name}, {each.phone}" for each in contacts.people), sep="\n  ")
+            given.output.write_bytes(phone.picture())
+            print(f"The phone's screen is in {given.output}")
+    print(f"{result.outcome.value}: {result.comment or '; '.join(cause.reason for cause in result.causes)}")
+    return 0 if result.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

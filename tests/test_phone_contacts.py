@@ -1,0 +1,32 @@
+"""The example with a phone: contacts of a Word table are typed into it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from callboard.actors.servers.android import find_adb
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "phone_contacts" / "run.py"
+RUNS = 20
+IN_GATE = 1
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(number, marks=pytest.mark.slow if number >= IN_GATE else ()) for number in range(RUNS)]
+)
+def test_the_contacts_are_added(tmp_path: Path, number: int) -> None:
+    if find_adb() is None and not os.environ.get("REQUIRE_ADB"):
+        pytest.skip("adb is missing")
+    picture = tmp_path / f"{number}.png"
+    home = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "ADB_LOCAL_TRANSPORT_MAX_PORT": "0"}
+    command = [sys.executable, str(EXAMPLE), "--output", str(picture)]
+    ran = subprocess.run(command, env={**os.environ, **home}, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    assert {"  Ada Lovelace, +44 20 7946 0001", "  Søren O'Hara, +45 33 12 34 56"} < set(ran.stdout.splitlines())
+    assert ran.stdout.splitlines()[-1] == "finished: 3 contacts were added."
+    assert picture.read_bytes().startswith(b"\x89PNG")
