@@ -294,14 +294,29 @@ def _admit(number: str, cookie: bytes) -> None:
         display.connect(f"/tmp/.X11-unix/X{number}")  # noqa: S108 - where X servers listen
         display.sendall(struct.pack("<BxHHHHxx", ord("l"), 11, 0, len(_COOKIE), len(cookie)))
         display.sendall(_padded(_COOKIE) + _padded(cookie))
-        answer = display.recv(1 << 16)
-        if not answer or answer[0] != 1:
+        answer = _read(display, 8)
+        if answer[0] != 1:
             msg = "Xvfb refuses its own cookie"
             raise RuntimeError(msg)
+        _read(display, 4 * int.from_bytes(answer[6:], "little"))
         change_hosts, insert, interpreted, get_input_focus = 109, 0, 5, 43
         request = struct.pack("<BBHBxH", change_hosts, insert, 2 + len(_padded(user)) // 4, interpreted, len(user))
         display.sendall(request + _padded(user) + struct.pack("<BxH", get_input_focus, 1))
-        display.recv(32)  # the answer to the second request: the first one is done
+        if _read(display, 32)[0] != 1:  # the answer to the second request: the first one is done; or an error
+            msg = "Xvfb does not admit this user"
+            raise RuntimeError(msg)
+
+
+def _read(display: socket.socket, size: int) -> bytes:
+    """Read all of an answer, which may come in parts."""
+    read = b""
+    while len(read) < size:
+        part = display.recv(size - len(read))
+        if not part:
+            msg = "Xvfb has closed its connection"
+            raise RuntimeError(msg)
+        read += part
+    return read
 
 
 def _padded(text: bytes) -> bytes:
