@@ -8,11 +8,10 @@ import itertools
 import struct
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+from callboard.testing._adb_services import Files, Shell, Stream
 
-    Run = Callable[[str, bytes], Awaitable[tuple[int, bytes, bytes]]]
-    """Runs a command with what it reads, and gives its exit code and both outputs."""
+if TYPE_CHECKING:
+    from callboard.testing._adb_services import Place, Run
 
 _HEAD = struct.Struct("<6I")
 _CONNECT, _OPEN, _OKAY, _CLOSE, _WRITE, _AUTH = (
@@ -21,22 +20,23 @@ _CONNECT, _OPEN, _OKAY, _CLOSE, _WRITE, _AUTH = (
 _VERSION = 0x01000001
 """The first version whose messages need no checksum."""
 _MOST = 256 * 1024
-_CHUNK = 32 * 1024
 _TOKEN, _SIGNATURE = 1, 2
-_STDIN, _STDOUT, _STDERR, _EXIT, _CLOSE_STDIN = range(5)
 
 
 class AdbDevice:
-    """A device that an adb server connects to, on loopback.
+    """A device that an adb server connects to, on loopback: for ``adb shell``, ``exec-out``, ``push`` and ``pull``.
 
     Args:
-        run: Runs a command of the device's shell.
+        run: Runs a command of the device's shell: it gets the command and what that reads, and gives the exit code and
+            both outputs.
         model: The model that the device tells.
+        place: Gives the file of this machine that a path of the device stands for; None where files can't be reached.
     """
 
-    def __init__(self, run: Run, model: str = "Stand-in") -> None:
+    def __init__(self, run: Run, model: str = "Stand-in", place: Place = lambda _path: None) -> None:
         self._run = run
         self._model = model
+        self._place = place
         self._server: asyncio.Server | None = None
         self._links: dict[_Link, asyncio.Task[None] | None] = {}
         self.port = 0
@@ -65,49 +65,35 @@ class AdbDevice:
             await asyncio.gather(*filter(None, links.values()), return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        link = _Link(reader, writer, self._run, f"device::ro.product.model={self._model};features=shell_v2,cmd")
+        link = _Link(reader, writer, self, f"device::ro.product.model={self._model};features=shell_v2,cmd")
         self._links[link] = asyncio.current_task()
         try:
             await link.serve(authorized=self.authorized)
         finally:
             del self._links[link]
 
-
-class _Stream:
-    """One service that the other side has opened."""
-
-    def __init__(self, link: _Link, mine: int, theirs: int) -> None:
-        self._link = link
-        self.mine = mine
-        self.theirs = theirs
-        self.arrived: asyncio.Queue[bytes] = asyncio.Queue()
-        self.taken = asyncio.Event()
-        self._rest = b""
-
-    async def read(self, size: int) -> bytes:
-        """Read so many bytes."""
-        while len(self._rest) < size:
-            self._rest += await self.arrived.get()
-        data, self._rest = self._rest[:size], self._rest[size:]
-        return data
-
-    async def write(self, data: bytes) -> None:
-        """Write; each message waits until the one before was taken."""
-        for start in range(0, len(data), _CHUNK):
-            self.taken.clear()
-            self._link.send(_WRITE, self.mine, self.theirs, data[start : start + _CHUNK])
-            await self.taken.wait()
+    def service(self, name: str) -> Shell | Files | None:
+        """Give what serves a stream; None where the device has no such service."""
+        kind, _, rest = name.partition(":")
+        options = kind.split(",")
+        if options[0] == "shell":
+            return Shell(self._run, rest, packets="v2" in options)
+        if kind == "exec":
+            return Shell(self._run, rest, packets=False)
+        return Files(self._place) if kind == "sync" else None
 
 
 class _Link:
     """A connection of an adb server."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, run: Run, banner: str) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, device: AdbDevice, banner: str
+    ) -> None:
         self._reader = reader
         self._writer = writer
-        self._run = run
+        self._device = device
         self._banner = banner.encode()
-        self._streams: dict[int, _Stream] = {}
+        self._streams: dict[int, Stream] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._ids = itertools.count(1)
@@ -150,30 +136,26 @@ class _Link:
             stream.taken.set()
         elif stream is not None and what == _WRITE:
             stream.arrived.put_nowait(data)
-            self.send(_OKAY, second, first)
         elif stream is not None and what == _CLOSE:
             del self._streams[second]
             self._tasks.pop(second).cancel()
 
-    def _open(self, theirs: int, service: str) -> None:
-        kind, _, command = service.partition(":")
-        if not kind.startswith("shell,v2"):
+    def _open(self, theirs: int, name: str) -> None:
+        service = self._device.service(name)
+        if service is None:
             self.send(_CLOSE, 0, theirs)
             return
-        stream = _Stream(self, next(self._ids), theirs)
-        self._streams[stream.mine] = stream
-        self.send(_OKAY, stream.mine, theirs)
-        task = self._tasks[stream.mine] = asyncio.ensure_future(self._shell(stream, command))
+        mine = next(self._ids)
+
+        def write(data: bytes) -> None:
+            self.send(_WRITE, mine, theirs, data)
+
+        stream = self._streams[mine] = Stream(write, lambda: self.send(_OKAY, mine, theirs))
+        self.send(_OKAY, mine, theirs)
+        task = self._tasks[mine] = asyncio.ensure_future(self._serve(service, stream, mine, theirs))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    async def _shell(self, stream: _Stream, command: str) -> None:
-        """Speak the shell protocol: packets of a kind, a length, and bytes."""
-        given = b""
-        while (head := await stream.read(5))[0] == _STDIN:
-            given += await stream.read(int.from_bytes(head[1:], "little"))
-        code, out, err = await self._run(command, given)
-        for kind, data in ((_STDOUT, out), (_STDERR, err), (_EXIT, bytes([code]))):
-            if data:
-                await stream.write(bytes([kind]) + len(data).to_bytes(4, "little") + data)
-        self.send(_CLOSE, stream.mine, stream.theirs)
+    async def _serve(self, service: Shell | Files, stream: Stream, mine: int, theirs: int) -> None:
+        await service.serve(stream)
+        self.send(_CLOSE, mine, theirs)

@@ -13,6 +13,7 @@ from callboard.testing.phone._screen import HEIGHT, WIDTH, Screen, View, hierarc
 from callboard.testing.phone._shell import Shell
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Iterable
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
@@ -317,7 +318,15 @@ class Phone:
         """
         return self._shell.programs
 
-    async def run(self, command: str, data: bytes = b"") -> tuple[int, bytes, bytes]:
+    def place(self, path: str) -> Path | None:
+        """Give the file of this machine that a path of the phone stands for; None where others can't write.
+
+        Raises:
+            RuntimeError: If it is not open.
+        """
+        return self._shell.place(path)
+
+    async def run(self, command: str, data: bytes | asyncio.StreamReader = b"") -> tuple[int, bytes, bytes]:
         """Run a command in its shell: `sh` of this machine, with the phone's programs first.
 
         ``/data/local/tmp`` and ``/sdcard`` in it stand for folders of the phone's own. This is no sandbox: whoever may

@@ -48,7 +48,7 @@ class Shell:
 
     def __init__(self, phone: Phone) -> None:
         self._phone = phone
-        self._programs = Programs(phone, self._place)
+        self._programs = Programs(phone, self.place)
         self._folder: Path | None = None
         self._token = secrets.token_hex(16)
         self._asking: set[asyncio.Task[None]] = set()
@@ -65,7 +65,7 @@ class Shell:
             raise RuntimeError(msg)
         return self._folder / "bin"
 
-    async def run(self, command: str, data: bytes) -> tuple[int, bytes, bytes]:
+    async def run(self, command: str, data: bytes | asyncio.StreamReader) -> tuple[int, bytes, bytes]:
         """Run a command; the arguments are those of `Phone.run`."""
         folder = self.programs.parent
         words = _words(command)
@@ -83,9 +83,11 @@ class Shell:
             env={"PATH": f"{folder / 'bin'}:/usr/bin:/bin", "TMPDIR": str(folder / "tmp"), "HOME": str(folder)},
             start_new_session=True,
         )
+        feeding = asyncio.ensure_future(_feed(process, data))
         try:
-            out, err = await process.communicate(data)
+            out, err = await process.communicate()
         finally:
+            feeding.cancel()
             if process.returncode is None:  # the device was pulled off
                 os.killpg(process.pid, signal.SIGKILL)
                 await process.communicate()
@@ -129,11 +131,11 @@ class Shell:
             words = [each.replace(f"{folder}/{ours}", theirs) for each in words]
         return self._programs.run(name, words)
 
-    def _place(self, path: str) -> Path | None:
+    def place(self, path: str) -> Path | None:
         """Give the file that a path of the device stands for; None if its shell may not write there."""
         for theirs, ours in _FOLDERS.items():
-            if path.startswith(f"{theirs}/") and ".." not in path.split("/"):
-                return self.programs.parent / ours / path.removeprefix(f"{theirs}/")
+            if f"{path}/".startswith(f"{theirs}/") and ".." not in path.split("/"):
+                return self.programs.parent / ours / path.removeprefix(theirs).lstrip("/")
         return None
 
     def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -160,6 +162,21 @@ class Shell:
             writer.close()
 
 
+async def _feed(process: asyncio.subprocess.Process, data: bytes | asyncio.StreamReader) -> None:
+    """Give a process what it reads, as long as it does."""
+    stdin = process.stdin
+    assert stdin is not None  # noqa: S101 - it was started so
+    with contextlib.suppress(OSError):
+        if isinstance(data, bytes):
+            stdin.write(data)
+            await stdin.drain()
+        else:
+            while part := await data.read(1 << 16):
+                stdin.write(part)
+                await stdin.drain()
+    stdin.close()
+
+
 def _words(command: str) -> list[str]:
     """Divide a command into words as a shell does; none if a shell would do more with it."""
     if not _PLAIN.fullmatch(command) or command.count("'") % 2:
@@ -174,7 +191,7 @@ def plugged_in(phone: Phone) -> Iterator[AdbDevice]:
     Raises:
         RuntimeError: If it can't be opened: there is no `bash`, or it is open already.
     """
-    device = AdbDevice(phone.run, phone.model)
+    device = AdbDevice(phone.run, phone.model, phone.place)
     ready, over = threading.Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
     failed: list[Exception] = []

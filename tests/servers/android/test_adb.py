@@ -16,7 +16,7 @@ async def shell(command, data):
     """Run a command in this machine's shell, as a device does in its own."""
     process = await asyncio.create_subprocess_exec("sh", "-c", command, stdin=-1, stdout=-1, stderr=-1)
     try:
-        out, err = await process.communicate(data)
+        out, err = await process.communicate(await data.read())
     finally:
         if process.returncode is None:  # the device was pulled off
             process.kill()

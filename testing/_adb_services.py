@@ -1,0 +1,193 @@
+"""What a device serves on the streams of adb: commands of its shell, and its files.
+
+Source: SYNC.TXT, and shell_protocol.h of Android's adb.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import stat
+import struct
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Run = Callable[[str, asyncio.StreamReader], Awaitable[tuple[int, bytes, bytes]]]
+Place = Callable[[str], Path | None]
+_CHUNK = 32 * 1024
+_STDIN, _STDOUT, _STDERR, _EXIT, _CLOSE_STDIN = range(5)
+_LONGEST_PATH = 1024
+_PERMISSIONS = 0o777
+
+
+class Stream:
+    """One service that the other side has opened.
+
+    Args:
+        write: Sends a message to the other side, which says when it has taken it.
+        take: Says to the other side that its message was taken, so that it may send the next one.
+    """
+
+    def __init__(self, write: Callable[[bytes], None], take: Callable[[], None]) -> None:
+        self._write = write
+        self._take = take
+        self.arrived: asyncio.Queue[bytes] = asyncio.Queue()
+        self.taken = asyncio.Event()
+        self._rest = b""
+
+    async def part(self) -> bytes:
+        """Read what has arrived."""
+        data, self._rest = self._rest, b""
+        if not data:
+            data = await self.arrived.get()
+            self._take()
+        return data
+
+    async def read(self, size: int) -> bytes:
+        """Read so many bytes."""
+        data = b""
+        while len(data) < size:
+            data += await self.part()
+        data, self._rest = data[:size], data[size:]
+        return data
+
+    async def write(self, data: bytes) -> None:
+        """Write; each message waits until the one before was taken."""
+        for start in range(0, len(data), _CHUNK):
+            self.taken.clear()
+            self._write(data[start : start + _CHUNK])
+            await self.taken.wait()
+
+
+class Shell:
+    """A command of the device's shell.
+
+    Args:
+        run: Runs it.
+        command: The command.
+        packets: Whether both outputs and the exit code are told apart, and the end of what it reads is told.
+    """
+
+    def __init__(self, run: Run, command: str, *, packets: bool) -> None:
+        self._run = run
+        self._command = command
+        self._packets = packets
+
+    async def serve(self, stream: Stream) -> None:
+        """Run it to its end. What it reads may come later, or never."""
+        given = asyncio.StreamReader()
+        feeding = asyncio.ensure_future(self._feed(stream, given))
+        try:
+            code, out, err = await self._run(self._command, given)
+        finally:
+            feeding.cancel()
+            await asyncio.gather(feeding, return_exceptions=True)
+        if not self._packets:
+            await stream.write(out + err)
+            return
+        for kind, data in ((_STDOUT, out), (_STDERR, err), (_EXIT, bytes([code]))):
+            if data:
+                await stream.write(bytes([kind]) + len(data).to_bytes(4, "little") + data)
+
+    async def _feed(self, stream: Stream, given: asyncio.StreamReader) -> None:
+        while not self._packets:
+            given.feed_data(await stream.part())
+        while (head := await stream.read(5))[0] != _CLOSE_STDIN:
+            data = await stream.read(int.from_bytes(head[1:], "little"))
+            if head[0] == _STDIN:
+                given.feed_data(data)
+        given.feed_eof()
+
+
+class Files:
+    """The device's files.
+
+    Args:
+        place: Gives the file of this machine that a path of the device stands for.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    async def serve(self, stream: Stream) -> None:
+        """Answer requests until there is none any more."""
+        while True:
+            request, size = struct.unpack("<4sI", await stream.read(8))
+            if request == b"QUIT":
+                return
+            if size > _LONGEST_PATH:
+                await stream.write(_failed("the path is too long"))
+                return
+            path = (await stream.read(size)).decode(errors="surrogateescape")
+            if request == b"SEND":
+                await self._send(stream, *path.rsplit(",", 1))
+                continue
+            answers = {b"STAT": self._stat, b"LIST": self._list, b"RECV": self._receive}.get(request)
+            if answers is None:
+                await stream.write(_failed("the request is not known"))
+                return
+            for answer in answers(path):
+                await stream.write(answer)
+
+    def _found(self, path: str) -> Path:
+        place = self._place(path)
+        if place is None:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return place
+
+    def _stat(self, path: str) -> Iterator[bytes]:
+        with contextlib.suppress(OSError):
+            yield b"STAT" + _told(self._found(path))
+            return
+        yield b"STAT" + bytes(12)
+
+    def _list(self, path: str) -> Iterator[bytes]:
+        with contextlib.suppress(OSError):
+            for each in sorted(self._found(path).iterdir()):
+                name = os.fsencode(each.name)
+                yield b"DENT" + _told(each) + struct.pack("<I", len(name)) + name
+        yield b"DONE" + bytes(16)
+
+    def _receive(self, path: str) -> Iterator[bytes]:
+        try:
+            with self._found(path).open("rb") as file:
+                while data := file.read(_CHUNK):
+                    yield struct.pack("<4sI", b"DATA", len(data)) + data
+        except OSError as error:
+            yield _failed(f"open failed: {error.strerror}")
+            return
+        yield b"DONE" + bytes(4)
+
+    async def _send(self, stream: Stream, path: str, mode: str = "644") -> None:
+        """Take a file; all that was sent is read, also of one that can't be written."""
+        failed, parts = "", list[bytes]()
+        while (head := struct.unpack("<4sI", await stream.read(8)))[0] == b"DATA":
+            parts.append(await stream.read(head[1]))
+        try:
+            if path.endswith("/"):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            file = self._found(path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(b"".join(parts))
+            file.chmod((int(mode, 0) if mode.isalnum() else 0o644) & _PERMISSIONS)
+            os.utime(file, (head[1], head[1]))
+        except (OSError, ValueError) as error:
+            failed = f"couldn't create file: {error}"
+        await stream.write(_failed(failed) if failed else b"OKAY" + bytes(4))
+
+
+def _told(file: Path) -> bytes:
+    told = file.lstat()
+    mode = stat.S_IFMT(told.st_mode) | stat.S_IMODE(told.st_mode)
+    return struct.pack("<3I", mode, told.st_size & 0xFFFFFFFF, int(told.st_mtime) & 0xFFFFFFFF)
+
+
+def _failed(why: str) -> bytes:
+    text = why.encode(errors="replace")
+    return struct.pack("<4sI", b"FAIL", len(text)) + text
