@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from callboard.actors.servers.android import AndroidServer
+from callboard.actors.servers.android._hierarchy import Hierarchy
+from callboard.messages import LookBudget
 from callboard.testing import Phone, SurfaceCall, SurfaceCase, plugged_in, surface_suite
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ def phone(adb_port: int) -> Iterator[None]:
 
 
 def case(_folder: Path) -> SurfaceCase:
-    """A number in the dialler; what is done once is a letter in it."""
+    """A number in the dialler; what is done once is a letter in it. Nothing that was seen is kept for a second look."""
     phone: Phone = STAND["phone"]
     phone.start("com.android.dialer", "tel:")
     app = phone.app
@@ -36,15 +39,18 @@ def case(_folder: Path) -> SurfaceCase:
     def text() -> str:
         return str(app.number.text)  # type: ignore[attr-defined]
 
+    control = next(each.id for each in Hierarchy(phone.hierarchy()).controls(LookBudget())[0] if each.name == "Number")
     return SurfaceCase(
-        server=lambda: AndroidServer([STAND["serial"]], port=STAND["port"]),
+        server=lambda: AndroidServer([STAND["serial"]], port=STAND["port"], clock=itertools.count(step=6).__next__),
         target=STAND["serial"],
         change=lambda: phone.start("com.android.dialer", "tel:55"),
-        control="",
+        control=control,
+        replace=lambda: phone.start("com.android.launcher3"),
         once=SurfaceCall("type_text", {"text": "x"}),
         done=lambda: text().count("x"),
         slow=SurfaceCall("type_text", {"text": "." * 2_000}),
         started=lambda: "." in text(),
+        secret=SurfaceCall("type_text", {"text": "${secret:password}", "control_id": control}),
         lent=lambda: phone.ime,
     )
 
