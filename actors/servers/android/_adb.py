@@ -11,8 +11,10 @@ import contextlib
 import os
 import re
 import shutil
+import subprocess
 from dataclasses import dataclass
 from enum import StrEnum
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,13 +30,25 @@ if TYPE_CHECKING:
 PORT = 5037
 """Where the adb server listens, unless something else is set."""
 _START_SECONDS = 20.0
+_POLL_SECONDS = 0.02
 _CONNECT_SECONDS = 5.0
+_ASK_SECONDS = 15.0
+"""The longest that the server may take to answer: it tries for 10 s to reach a device over the network."""
 MOST_BYTES = 50_000_000
 """The most bytes that a command on a device may print."""
 _LONGEST = 0xFFFF
 """The longest request, in bytes: its length has four hexadecimal digits."""
+_CLOSED = "closed"
+"""The server's answer if the connection to a device ends while a command is handed over to it."""
+_MOST_SAID = 500
+"""The characters of an error of the device that are told."""
 _STDIN, _STDOUT, _STDERR, _EXIT, _CLOSE_STDIN = range(5)
-_LISTED = re.compile(r"^(?P<serial>\S+)\s+(?P<state>no permissions|\S+)(?P<rest>.*)$")
+_LISTED = re.compile(
+    r"^(?P<serial>\S.*?)\s+(?P<state>device|offline|unauthorized|authorizing|connecting|bootloader|host|recovery|rescue"
+    r"|sideload|detached|no permissions|unknown)(?P<rest>(?:\s.*|;.*|\(.*)?)$"
+)
+"""A line of the list of devices. A serial may have blanks: ``adb-29241JEG (2)._adb-tls-connect._tcp``."""
+_THROWN = re.compile(r"^(?:[\w.$]+\.)?\w*(?:Exception|Error)\b")
 
 
 class DeviceState(StrEnum):
@@ -77,24 +91,39 @@ class Ran:
 
     @property
     def error(self) -> str:
-        """The last line of what it has printed on its standard error."""
-        return (self.err.decode(errors="replace").strip().splitlines() or [""])[-1].strip()
+        """The line of its standard error that says most: what was thrown, else the last one."""
+        lines = [line.strip() for line in self.err.decode(errors="replace").splitlines()]
+        said = [line for line in lines if line and not line.startswith(("at ", "Exception occurred while executing"))]
+        return next(filter(_THROWN.match, said), said[-1] if said else "")[:_MOST_SAID]
 
 
 class AdbError(ToolError):
     """The adb server refuses, or can't be reached; nothing was done on a device."""
 
 
+class _RefusedError(AdbError):
+    """No server listens."""
+
+
+class _UnansweredError(AdbError):
+    """The server has broken off before it answered: what it was asked for may have been begun."""
+
+
 def find_adb(given: Path | None = None) -> Path | None:
     """Find the program adb: where the settings say, in ``ANDROID_HOME`` or ``ANDROID_SDK_ROOT``, or on the path."""
     if given is not None:
-        return given if os.access(given, os.X_OK) else None
+        program = given.expanduser().absolute()
+        return program if _runs(program) else None
     for variable in ("ANDROID_HOME", "ANDROID_SDK_ROOT"):
         home = os.environ.get(variable)
-        if home and os.access(program := Path(home, "platform-tools", "adb"), os.X_OK):
+        if home and _runs(program := Path(home, "platform-tools", "adb").absolute()):
             return program
     found = shutil.which("adb")
-    return Path(found) if found else None
+    return Path(found).absolute() if found else None
+
+
+def _runs(program: Path) -> bool:
+    return program.is_file() and os.access(program, os.X_OK)
 
 
 class Adb:
@@ -110,62 +139,109 @@ class Adb:
         self._program = program
         self.port = port
         self._environment = environment
-        self.started = False
-        """True if this program has started the server; only then it may end it."""
+        self._server: subprocess.Popen[bytes] | None = None
+        """The server, if this program has started it; only then it may end it."""
+        self._turn = asyncio.Lock()
+        self._open = False
+
+    @property
+    def started(self) -> bool:
+        """Whether this program has started the server, and it still runs."""
+        return self._server is not None and self._server.poll() is None
 
     async def start(self) -> None:
-        """See to it that a server runs.
+        """See to it that a server runs, until `stop`. One that runs is used, of whatever version it is.
 
         Raises:
-            AdbError: If there is none, and none can be started.
+            AdbError: If there is none, and none can be started; or if it does not answer.
         """
-        with contextlib.suppress(AdbError):
-            await self.ask("host:version")
-            return
-        if self._program is None:
-            msg = f"no adb server listens on port {self.port}, and there is no program adb: apt-get install adb"
-            raise AdbError(msg)
-        server = await asyncio.create_subprocess_exec(
-            self._program,
-            "-P",
-            str(self.port),
-            "start-server",
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            env=self._environment,
-        )
-        try:
-            async with asyncio.timeout(_START_SECONDS):
-                _, told = await server.communicate()
-        except TimeoutError:
-            server.kill()
-            await server.wait()
-            told = b"it took too long"
-        self.started = server.returncode == 0
-        if not self.started:
-            msg = f"the adb server does not start: {told.decode(errors='replace').strip()}"
-            raise AdbError(msg)
+        async with self._turn:
+            try:
+                await self._ask("host:version")
+            except _RefusedError:
+                await self._launch()
+            self._open = True
 
     async def stop(self) -> None:
         """End the server, if this program has started it."""
-        if self.started:
-            self.started = False
-            with contextlib.suppress(AdbError):
-                await self.ask("host:kill")
+        self._open = False
+        await self._end()
+
+    async def _end(self) -> None:
+        """End the server that this program has started, and wait for its end."""
+        server, self._server = self._server, None
+        for end in (subprocess.Popen.terminate, subprocess.Popen.kill):
+            if server is not None and server.poll() is None:
+                end(server)
+                for _ in range(round(_CONNECT_SECONDS / _POLL_SECONDS)):
+                    if server.poll() is not None:
+                        return
+                    await asyncio.sleep(_POLL_SECONDS)
+
+    async def _launch(self) -> None:
+        if self._program is None:
+            msg = f"no adb server listens on port {self.port}, and there is no program adb: apt-get install adb"
+            raise AdbError(msg)
+        await self._end()  # one that has ended by itself
+        reads, writes = os.pipe()
+        with FileIO(reads) as told:
+            try:
+                # `adb start-server` runs this, but first ends a server of another version that has started meanwhile
+                server = subprocess.Popen(  # noqa: ASYNC220, S603 - asyncio's would end with its loop; no shell
+                    [self._program, "-P", str(self.port), "fork-server", "server", "--reply-fd", str(writes)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env=self._environment,
+                    cwd="/",
+                    start_new_session=True,
+                    pass_fds=(writes,),
+                )
+            except OSError as error:
+                msg = f"the program {str(self._program)!r} does not run: {reason_of(error)}"
+                raise AdbError(msg) from error
+            finally:
+                os.close(writes)
+            self._server = server
+            os.set_blocking(reads, False)
+            if await _listens(told):
+                return
+        await self._end()
+        try:
+            await self._ask("host:version")  # another program was faster
+        except AdbError as error:
+            msg = f"the adb server does not start on port {self.port}; its log is adb.{os.getuid()}.log in /tmp"
+            raise AdbError(msg) from error
 
     async def ask(self, service: str) -> str:
         """Ask the server for something that it answers with a text.
 
         Raises:
-            AdbError: If it refuses, or can't be reached.
+            AdbError: If it refuses, can't be reached, or takes longer than 15 s.
         """
-        async with self._opened(service) as (reader, _):
-            try:
-                size = int(await reader.readexactly(4), 16)
-                return (await reader.readexactly(size)).decode(errors="replace")
-            except (asyncio.IncompleteReadError, ValueError):
-                return ""  # it answers nothing but that it is done
+        try:
+            return await self._ask(service)
+        except _RefusedError:
+            await self._revive()
+            return await self._ask(service)
+
+    async def _revive(self) -> None:
+        """Start a server again: the one that was used has ended. To be called while an error is handled."""
+        if not self._open:
+            raise  # noqa: PLE0704 - that of the caller
+        await self.start()
+
+    async def _ask(self, service: str) -> str:
+        try:
+            async with asyncio.timeout(_ASK_SECONDS), self._opened(service) as (reader, _):
+                try:
+                    size = int(await reader.readexactly(4), 16)
+                    return (await reader.readexactly(size)).decode(errors="replace")
+                except (OSError, asyncio.IncompleteReadError, ValueError):
+                    return ""  # it answers nothing but that it is done
+        except TimeoutError as error:
+            msg = f"the adb server on port {self.port} gives no answer to {service.partition(':')[2]!r}"
+            raise AdbError(msg) from error
 
     async def devices(self) -> tuple[Listed, ...]:
         """List the devices that the server knows, in the order of their serials."""
@@ -179,7 +255,7 @@ class Adb:
         return tuple(sorted(found, key=lambda each: each.serial))
 
     async def connect(self, address: str) -> None:
-        """Connect to a device over the network.
+        """Connect to a device over the network, and wait for some seconds until it can be used.
 
         Raises:
             AdbError: If it can't be reached.
@@ -187,6 +263,14 @@ class Adb:
         told = await self.ask(f"host:connect:{address}")
         if not told.startswith(("connected", "already connected")):
             raise AdbError(told or f"{address} can't be reached")
+        settled = {DeviceState.DEVICE, DeviceState.UNAUTHORIZED}
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                while (await self._state(address)) not in settled:  # noqa: ASYNC110 - another program's state
+                    await asyncio.sleep(_POLL_SECONDS)
+
+    async def _state(self, serial: str) -> DeviceState:
+        return next((each.state for each in await self.devices() if each.serial == serial), DeviceState.OTHER)
 
     async def shell(
         self,
@@ -211,13 +295,25 @@ class Adb:
         """
         try:
             async with asyncio.timeout(seconds):
-                async with self._opened(f"host:transport:{serial}") as streams:
-                    await _request(*streams, f"shell,v2,raw:{command}", commit)
-                    return await _ran(*streams, data)
+                try:
+                    return await self._shell(serial, command, data, commit)
+                except _RefusedError:
+                    await self._revive()
+                    return await self._shell(serial, command, data, commit)
         except (OSError, asyncio.IncompleteReadError, TimeoutError) as error:
             why = f"it took longer than {seconds:g} s" if isinstance(error, TimeoutError) else "it is gone"
             msg = f"the device {serial!r} was lost while it was asked for something: {why}"
             raise InDoubtError(msg) from error
+
+    async def _shell(self, serial: str, command: str, data: bytes, commit: Commit) -> Ran:
+        async with self._opened(f"host:transport:{serial}") as streams:
+            try:
+                await _request(*streams, f"shell,v2,raw:{command}", commit)
+            except AdbError as error:
+                if isinstance(error, _UnansweredError) or str(error) == _CLOSED:
+                    raise ConnectionResetError from error  # the device may have begun
+                raise
+            return await _ran(*streams, data)
 
     @contextlib.asynccontextmanager
     async def _opened(self, *services: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
@@ -227,15 +323,25 @@ class Adb:
                 reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         except (OSError, TimeoutError) as error:
             msg = f"the adb server on port {self.port} can't be reached: {reason_of(error)}"
-            raise AdbError(msg) from error
+            raise (_RefusedError if isinstance(error, ConnectionRefusedError) else AdbError)(msg) from error
         try:
             for service in services:
                 await _request(reader, writer, service)
             yield reader, writer
         finally:
-            writer.close()
+            writer.transport.abort()  # what was not sent yet must not be sent any more
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
+
+
+async def _listens(told: FileIO) -> bool:
+    """Wait until a server that was started says that it listens, or ends."""
+    for _ in range(round(_START_SECONDS / _POLL_SECONDS)):
+        said = told.read(3)
+        if said is not None:
+            return said == b"OK\n"
+        await asyncio.sleep(_POLL_SECONDS)
+    return False
 
 
 async def _request(
@@ -259,7 +365,7 @@ async def _request(
         told = (await reader.readexactly(size)).decode(errors="replace")
     except (OSError, asyncio.IncompleteReadError, ValueError) as error:
         msg = f"the adb server gives no answer to {service.partition(':')[0]!r}"
-        raise AdbError(msg) from error
+        raise _UnansweredError(msg) from error
     raise AdbError(told)
 
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from callboard.actors.servers import InDoubtError
-from callboard.actors.servers.android import Adb, AdbError, DeviceState, find_adb
+from callboard.actors.servers.android import Adb, AdbError, DeviceState, Ran, find_adb
 from callboard.testing import AdbDevice
 from support import PATIENCE
 
@@ -161,3 +161,144 @@ def test_the_program_of_the_sdk_is_found(tmp_path, monkeypatch):
     monkeypatch.setenv("ANDROID_HOME", str(tmp_path))
     assert find_adb() == program
     assert find_adb(tmp_path / "none") is None
+
+
+@contextlib.asynccontextmanager
+async def answering(*parts):
+    """Serve as an adb server that answers each request of a connection with one of the parts, and then hangs up."""
+
+    over = asyncio.Event()
+
+    async def serve(reader, writer):
+        for part in parts:
+            if part is None:  # it gives no answer at all
+                await over.wait()
+                break
+            size = int(await reader.readexactly(4), 16)
+            await reader.readexactly(size)
+            writer.write(part)
+        writer.close()
+        await asyncio.gather(writer.wait_closed(), return_exceptions=True)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield Adb(None, server.sockets[0].getsockname()[1])
+        over.set()
+        await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
+
+
+@pytest.mark.parametrize("answer", [b"", b"FA", b"FAIL0006closed", b"FAILzzzz", b"HTTP/1.1 400"])
+def test_a_device_lost_while_it_is_handed_a_command_is_in_doubt(answer):
+    async def work():
+        async with answering(b"OKAY", answer) as adb:
+            with pytest.raises(InDoubtError, match="it is gone"):
+                await adb.shell("one", "input tap 1 1")
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("parts", [(b"FAIL000edevice offline",), (b"OKAY", b"FAIL000edevice offline")])
+def test_a_command_that_the_server_refuses_was_not_done(parts):
+    async def work():
+        async with answering(*parts) as adb:
+            with pytest.raises(AdbError, match=r"^device offline$"):
+                await adb.shell("one", "input tap 1 1")
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    "packet", [b"\1\xff\xff\xff\xff", b"\1\5\0\0\0abc", b"\3\1\0", b"\1" + (50_000_001).to_bytes(4, "little")]
+)
+def test_an_answer_that_is_cut_or_too_long_is_in_doubt(packet):
+    async def work():
+        async with answering(b"OKAY", b"OKAY" + packet) as adb:
+            with pytest.raises(InDoubtError):
+                await adb.shell("one", "input tap 1 1")
+
+    asyncio.run(work())
+
+
+def test_a_server_that_hangs_is_told_and_never_replaced(monkeypatch):
+    monkeypatch.setattr("callboard.actors.servers.android._adb._ASK_SECONDS", 0.01)
+
+    async def work():
+        async with answering(None) as adb:
+            with pytest.raises(AdbError, match="gives no answer to 'version'"):
+                await adb.start()
+        assert not adb.started
+
+    asyncio.run(work())
+
+
+def test_serials_with_blanks_and_any_states_are_listed():
+    lines = (
+        "adb-29241JEG (2)._adb-tls-connect._tcp device product:x model:Pixel_7 device:y transport_id:3\n"
+        "192.168.1.7:5555       offline transport_id:4\n"
+        "emulator-5554          authorizing transport_id:5\n"
+        "????????????           no permissions (user in plugdev group); see [http://developer.android.com] usb:1-2\n"
+        "junk\n"
+    )
+
+    async def work():
+        async with answering(b"OKAY" + f"{len(lines):04x}{lines}".encode()) as adb:
+            return [(each.serial, each.state, each.told, each.model) for each in await adb.devices()]
+
+    assert asyncio.run(work()) == [
+        ("192.168.1.7:5555", DeviceState.OFFLINE, "offline", ""),
+        ("????????????", DeviceState.OTHER, "no permissions", ""),
+        ("adb-29241JEG (2)._adb-tls-connect._tcp", DeviceState.DEVICE, "device", "Pixel 7"),
+        ("emulator-5554", DeviceState.OTHER, "authorizing", ""),
+    ]
+
+
+def test_of_a_devices_error_the_line_that_tells_it_is_given():
+    told = (
+        b"\nException occurred while executing 'tap':\njava.lang.SecurityException: Injecting input events requires "
+        b"INJECT_EVENTS\n\tat android.os.Parcel.create(Parcel.java:1)\n\tat android.os.Binder.exec(Binder.java:2)\n"
+    )
+    assert Ran(255, b"", told).error == "java.lang.SecurityException: Injecting input events requires INJECT_EVENTS"
+    assert Ran(1, b"", b"one\ntwo\n").error == "two"
+    assert Ran(1, b"", b"x" * 9_000).error == "x" * 500
+
+
+def test_of_two_that_start_a_server_at_once_one_has_started_it(new_adb):
+    async def work():
+        first = new_adb()
+        await first.start()  # makes the key of this home, which two must not do at once
+        await first.stop()
+        second = Adb(first._program, first.port, first._environment)
+        await asyncio.gather(first.start(), second.start())
+        assert [first.started, second.started].count(True) == 1
+        mine, other = (first, second) if first.started else (second, first)
+        await other.stop()
+        assert await mine.ask("host:version")
+        await mine.stop()
+
+    asyncio.run(work())
+
+
+def test_a_server_that_another_program_has_ended_is_started_again(new_adb):
+    async def work():
+        adb = new_adb()
+        await adb.start()
+        await adb.ask("host:kill")
+        async with asyncio.timeout(PATIENCE):
+            while adb.started:  # noqa: ASYNC110 - another program's end
+                await asyncio.sleep(0.01)
+        assert await adb.ask("host:version")
+        assert adb.started
+        await adb.stop()
+        with pytest.raises(AdbError, match="can't be reached"):
+            await adb.ask("host:version")
+
+    asyncio.run(work())
+
+
+def test_what_is_no_program_is_told(tmp_path):
+    assert find_adb(tmp_path) is None
+    program = tmp_path / "adb"
+    program.write_bytes(b"\0")
+    program.chmod(0o755)
+    with pytest.raises(AdbError, match="does not run: "):
+        asyncio.run(Adb(program, 1).start())
