@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 PASSWORD = "password"  # noqa: S105 - a control's state
 FIELD = "text field"
-_BOUNDS = re.compile(r"\[(-?\d+),(-?\d+)\]\[(-?\d+),(-?\d+)\]")
+_BOUNDS = re.compile(r"\[(-?\d{1,6}),(-?\d{1,6})\]\[(-?\d{1,6}),(-?\d{1,6})\]", re.ASCII)
+_ROTATIONS = {"1": 1, "2": 2, "3": 3}
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_REFERENCE = re.compile(r"&#(?:x([0-9a-f]{1,8})|([0-9]{1,10}));", re.IGNORECASE)
 _KINDS = {
     "EditText": FIELD,
     "AutoCompleteTextView": FIELD,
@@ -42,6 +46,12 @@ _STATES = ("checked", "selected", "focused")
 _ACTIONS = ("clickable", "long-clickable", "checkable", "scrollable")
 _NUMBERS = 100_000
 _MOST_DEPTH = 400
+_MOST_NODES = 10_000
+_MOST_SIZE = 10_000_000
+"""The characters of a hierarchy: a crowded screen has some 200,000."""
+_MOST_NAME = 500
+_MOST_TEXT = 5_000
+"""The characters of a name, and of a field's text, that are told."""
 
 
 class HierarchyError(ValueError):
@@ -53,8 +63,8 @@ class Node:
     """One thing on the screen."""
 
     values: dict[str, str]
-    path: str
-    """Where it stands: the classes and places of what it is in."""
+    place: int
+    """Where it stands: a checksum of the classes and places of what it is in."""
     parent: Node | None
     children: list[Node] = field(default_factory=list)
 
@@ -103,7 +113,10 @@ class Node:
 
     @property
     def name(self) -> str:
-        """What a person would call it: its description, its text, or the texts in it."""
+        """What a person would call it: its description, its text, or the texts in it; cut where it is too long."""
+        return _cut(self._name(), _MOST_NAME)
+
+    def _name(self) -> str:
         told = self.values.get("content-desc", "") or self.values.get("hint", "")
         if self.kind == FIELD:
             return told or self.resource.replace("_", " ")
@@ -142,36 +155,43 @@ class Hierarchy:
     """
 
     def __init__(self, text: str) -> None:
+        if len(text) > _MOST_SIZE:
+            msg = f"the device has told a hierarchy of {len(text):,} characters"
+            raise HierarchyError(msg)
         if "<!DOCTYPE" in text or "<!ENTITY" in text:
             msg = "the device has told entities in place of a hierarchy"
             raise HierarchyError(msg)
         try:
-            root = ET.fromstring(text)  # noqa: S314 - without a document type there are no entities
+            root = ET.fromstring(_REFERENCE.sub(_allowed, _NO_XML.sub("\ufffd", text)))  # noqa: S314 - without a document type there are no entities
         except ET.ParseError as error:
             msg = f"the device has told no hierarchy: {error}"
             raise HierarchyError(msg) from error
-        self.rotation = int(root.get("rotation", "0")) if root.get("rotation", "0").isdigit() else 0
+        self.rotation = _ROTATIONS.get(root.get("rotation", ""), 0)
         """The turns of the screen by 90 degrees, counted from upright."""
         self.nodes: list[Node] = []
         """Parents stand before their children, and what is drawn later after what it covers."""
         self._ids: dict[str, Node] = {}
         self._names: dict[Node, str] = {}
-        left: list[tuple[ET.Element, Node | None, str, int]] = [(each, None, "", 0) for each in reversed(root)]
+        left: list[tuple[ET.Element, Node | None, int, int]] = [(each, None, 0, 0) for each in reversed(root)]
         while left:
-            element, parent, path, depth = left.pop()
-            if depth > _MOST_DEPTH:
-                msg = "the device has told a hierarchy that is too deep"
+            element, parent, above, depth = left.pop()
+            if depth > _MOST_DEPTH or len(self.nodes) == _MOST_NODES:
+                msg = "the device has told a hierarchy that is too deep or too large"
                 raise HierarchyError(msg)
-            place = f"{path}/{element.get('index', '')}{element.get('class', '')}#{element.get('resource-id', '')}"
+            step = f"/{element.get('index', '')}{element.get('class', '')}#{element.get('resource-id', '')}"
+            place = zlib.crc32(step.encode(errors="surrogatepass"), above)
             node = Node(dict(element.attrib), place, parent)
             if parent is not None:
                 parent.children.append(node)
             self.nodes.append(node)
             left += [(each, node, place, depth + 1) for each in reversed(element)]
+        following: dict[int, int] = {}
         for node in self.nodes:
-            number = zlib.crc32(node.path.encode(errors="surrogatepass")) % _NUMBERS
+            first = node.place % _NUMBERS
+            number = following.get(first, first)
             while str(number) in self._ids:
                 number += 1
+            following[first] = number + 1
             self._ids[str(number)], self._names[node] = node, str(number)
 
     @property
@@ -221,7 +241,7 @@ class Hierarchy:
             states.append(PASSWORD)
         detail: dict[str, JsonValue] = {}
         if node.kind == FIELD and not node.is_("password"):
-            detail["text"] = node.text
+            detail["text"] = _cut(node.text, _MOST_TEXT)
         return Control(
             id=self._names[node],
             name=node.name,
@@ -240,3 +260,14 @@ class Hierarchy:
             mark = (self._names[node], node.name, node.kind, node.text, node.values.get("enabled"), states)
             marks.update(repr(mark).encode(errors="surrogatepass"))
         return marks.hexdigest()
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _allowed(reference: re.Match[str]) -> str:
+    """Replace a reference to a character that XML does not allow."""
+    number = int(reference[1], 16) if reference[1] else int(reference[2])
+    known = number <= sys.maxunicode and not _NO_XML.match(chr(number))
+    return reference[0] if known else "\ufffd"

@@ -110,11 +110,45 @@ def test_a_touch_acts_on_what_was_drawn_last():
         "<hierarchy><node></hierarchy>",
         '<!DOCTYPE x [<!ENTITY a "aaaa">]><hierarchy rotation="0"><node text="&a;"/></hierarchy>',
         "<hierarchy>" + "<node>" * 500 + "</node>" * 500 + "</hierarchy>",
+        "<hierarchy>" + "<node/>" * 10_001 + "</hierarchy>",
+        "<hierarchy>" + " " * 10_000_000 + "</hierarchy>",
     ],
 )
 def test_what_is_no_hierarchy_is_refused(text):
     with pytest.raises(HierarchyError, match="the device has told"):
         Hierarchy(text)
+
+
+def test_characters_that_xml_does_not_allow_hide_nothing():
+    control = only(node("Button", text="a\x1b[2Jb&#0;c&#55357;d&#x110000;e&#x1F642;", clickable="true"))
+    assert control.name == "a\ufffd[2Jb\ufffdc\ufffdd\ufffde\U0001f642"
+
+
+@pytest.mark.parametrize(
+    "bounds", ["[0,0]", "[0,0][9999999999,5]", f"[0,0][{'9' * 5_000},5]", "[²,0][5,5]", "[5,5][0,0]"]
+)
+def test_bounds_that_no_screen_has_are_no_place(bounds):
+    assert screen(node("Button", text="Go", clickable="true", bounds=bounds)).nodes[0].box is None
+
+
+@pytest.mark.parametrize(("told", "turns"), [("1", 1), ("3", 3), ("4", 0), ("²", 0), ("9" * 5_000, 0), ("-1", 0)])
+def test_a_rotation_that_no_screen_has_is_none(told, turns):
+    assert screen(rotation=told).rotation == turns
+
+
+def test_a_gigantic_text_leaves_room_for_what_follows():
+    label = node("TextView", text="x" * 300_000)
+    field = node("EditText", text="y" * 300_000, content_desc="Note")
+    shown, notes = screen(label, field, node("Button", text="Go", clickable="true")).controls(LookBudget())
+    assert [len(each.name) for each in shown] == [500, 4, 2]
+    assert len(str(shown[1].detail["text"])) == 5_000
+    assert notes == ()
+
+
+def test_many_that_look_alike_and_deep_ones_are_listed_at_once():
+    assert len(screen(*[node("Button", clickable="true")] * 9_000).nodes) == 9_000
+    deep = "<node class='%s'>" % ("x" * 20_000) + "<node>" * 390 + "</node>" * 391
+    assert len(screen(deep).nodes) == 391
 
 
 def touched(name="Button", **values):
