@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
@@ -13,7 +14,7 @@ from callboard.actors.servers._server import UNKNOWN, InDoubtError, Server, Serv
 from callboard.actors.servers.android import _hazards
 from callboard.actors.servers.android._adb import PORT, Adb, AdbError, DeviceState, Listed, find_adb
 from callboard.actors.servers.android._application_tools import ApplicationTools
-from callboard.actors.servers.android._device import FOLDER, Device, told
+from callboard.actors.servers.android._device import Device, told
 from callboard.actors.servers.android._hands import Hands
 from callboard.actors.servers.android._key_tools import KeyTools, give_back, keycode
 from callboard.actors.servers.android._touch_tools import TouchTools
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 _PACKAGES = "pip install 'callboard[android]'"
 _TOUCHES = frozenset({"tap", "click_control", "click_input", "double_tap", "long_press", "drag"})
 _MOVES = frozenset({"swipe", "wait"})
-_CLOSE_SECONDS = 2.0
-_ORIENTATIONS = ("portrait", "landscape", "portrait, upside down", "landscape, turned right")
 
 
 class AndroidServer(Server):
@@ -93,8 +92,7 @@ class AndroidServer(Server):
             mark.write_text(uuid.uuid4().hex[:8], encoding="ascii")
         self._lasting = stage.lasting
         self._mark, self._keyboards = mark.read_text(encoding="ascii"), stage.folder / "keyboards.json"
-        for serial in self._named:
-            await self._connect(serial)
+        await asyncio.gather(*map(self._connect, self._named))
         for serial, keyboard in self._noted_keyboards().items():
             try:
                 await give_back(self._of(serial), keyboard)
@@ -105,15 +103,10 @@ class AndroidServer(Server):
     async def close(self) -> None:
         """End the adb server if this has started it. Without a journal, remove the marks from the devices."""
         hands, self._hands = self._hands, {}
-        for each in hands.values():
-            try:
-                if self._lasting:
-                    await each.trim()
-                else:
-                    await each.device.shell(f'rm -f "{FOLDER}/callboard-{self._mark}".*', _CLOSE_SECONDS)
-            except (ToolError, InDoubtError):
-                continue  # it is not there any more
-        await self._adb.stop()
+        try:
+            await asyncio.gather(*(each.leave(lasting=self._lasting) for each in hands.values()))
+        finally:
+            await self._adb.stop()
 
     def tools(self) -> tuple[ServerTool, ...]:
         """Give the tools of MobileAgents and of HostAgents."""
@@ -151,11 +144,16 @@ class AndroidServer(Server):
             notes.append("The device is locked. A person has to unlock it, unless a swipe up does.")
         controls, left = tuple[Control, ...](), tuple[str, ...]()
         if screen.hierarchy is not None:
-            facts["orientation"] = _ORIENTATIONS[screen.hierarchy.rotation % 4]
+            width, height = known.size(screen)
+            facts["orientation"] = "landscape" if width > height else "portrait"
             controls, left = screen.hierarchy.controls(look.budget)
         elif screen.state.awake:
             notes.append(f"The controls can't be listed: {screen.why}. Points of the picture can be tapped.")
-        picture, why = await self._picture(device) if look.picture and screen.state.awake else (None, "")
+        picture, why = None, ""
+        if {*look.masked} - {each.id for each in controls} and (left or screen.hierarchy is None):
+            why = "The picture is not shown: a control that holds a secret may be in it, and where is not known."
+        elif look.picture and screen.state.awake:
+            picture, why = await self._picture(device, screen)
         return Observation(
             controls=controls,
             window=facts,
@@ -230,9 +228,9 @@ class AndroidServer(Server):
         parts = self._keys.parts(str(intent.arguments["text"])) if intent.tool == "type_text" else 1
         return await self._of(target.id).probe(intent.call_id, parts)
 
-    async def _picture(self, device: Device) -> tuple[bytes | None, str]:
+    async def _picture(self, device: Device, screen: Screen) -> tuple[bytes | None, str]:
         try:
-            return await device.picture(), ""
+            return await device.picture(screen), ""
         except ToolError as error:
             return None, str(error)
 

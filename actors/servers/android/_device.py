@@ -26,13 +26,15 @@ _DUMP_SECONDS = 40.0
 """The longest that a device may take to list what is on its screen: it waits up to 10 s until that is quiet."""
 _PICTURE_SECONDS = 30.0
 _PNG = b"\x89PNG\r\n\x1a\n"
+_MOST_WARNING = 2_000
+"""The bytes of text that may stand before a picture."""
 FOLDER = "${TMPDIR:-/data/local/tmp}"
 """The folder of a device that its shell may write into."""
 _DUMP = 'f="{folder}/callboard-{name}.xml"; rm -f "$f"; uiautomator dump "$f" >&2; cat "$f" 2>/dev/null; rm -f "$f"'
 _STATE = r"""
 dumpsys power | grep -m1 mWakefulness=
 dumpsys window policy | grep -E '^ *(showing|mShowingLockscreen|mIsShowing|isKeyguardShowing)='
-dumpsys window | grep -E 'mCurrentFocus=|mFocusedApp='
+dumpsys window | grep -E '^ *(mCurrentFocus|mFocusedApp)='
 dumpsys input_method | grep -E -m1 'mInputShown='
 """.strip()
 _INFORMATION = (
@@ -40,7 +42,7 @@ _INFORMATION = (
 )
 _APPLICATIONS = (
     "cmd package query-activities --brief -a android.intent.action.MAIN -c android.intent.category.LAUNCHER; "
-    "echo =; pm list packages"
+    "echo =; pm list packages 2>/dev/null || pm list packages --user 0"  # a profile of work may be closed to the shell
 )
 _ACTIVITY = re.compile(r"(?P<package>[\w.]+)/(?P<activity>[\w.$]+)")
 _SIZE = re.compile(r"(\d+)x(\d+)")
@@ -78,8 +80,12 @@ class Kept(Generic[_T]):
         """Give it. Who asks meanwhile waits for the same answer."""
         async with self._turn:
             if self.last is None or not self._holds or self._clock() - self._asked >= self._seconds:
-                asked = self._clock()
-                self.last, self._asked, self._holds = await self._ask(), asked, True
+                asked, self._holds = self._clock(), True  # what drops it meanwhile makes the answer hold no longer
+                try:
+                    self.last, self._asked = await self._ask(), asked
+                except BaseException:
+                    self._holds = False
+                    raise
             return self.last
 
     def drop(self) -> None:
@@ -131,7 +137,7 @@ class Information:
     density: int
 
     def size(self, screen: Screen) -> tuple[int, int]:
-        """Give the width and height of a screen as it is held; the larger one for both where that is not known."""
+        """Give the width and height in pixels of a screen as it is held; the larger one for both if not known."""
         if screen.hierarchy is None:
             return (max(self.width, self.height),) * 2
         return (self.height, self.width) if screen.hierarchy.rotation % 2 else (self.width, self.height)
@@ -152,6 +158,12 @@ class Applications:
         by_part = [package for package in starts if package.rpartition(".")[2].casefold() == wanted]
         package = name if name in starts else by_part[0] if len(by_part) == 1 else ""
         return f"{package}/{starts[package]}" if package else None
+
+
+def _unlisted(error: str) -> str:
+    """Say in plain words why `uiautomator` lists nothing."""
+    known = {"idle state": _MOVING, "already registered": "another program on the device uses uiautomator: end it"}
+    return next((words for sign, words in known.items() if sign in error), error or "it answered nothing")
 
 
 def told(serial: str, error: str) -> str:
@@ -189,7 +201,13 @@ class Device:
             InDoubtError: As `Adb.shell`.
         """
         try:
-            return await self._adb.shell(self.serial, command, seconds=seconds, commit=commit)
+            try:
+                return await self._adb.shell(self.serial, command, seconds=seconds, commit=commit)
+            except AdbError as error:
+                if "not found" not in str(error) or ":" not in self.serial:
+                    raise
+                await self._adb.connect(self.serial)  # it was away, or the server has ended meanwhile
+                return await self._adb.shell(self.serial, command, seconds=seconds, commit=commit)
         except AdbError as error:
             raise AdbError(told(self.serial, str(error))) from error
 
@@ -205,17 +223,29 @@ class Device:
             raise ToolError(msg)
         return ran.text
 
-    async def picture(self) -> bytes:
-        """Take a screenshot, as PNG.
+    async def picture(self, screen: Screen) -> bytes:
+        """Take a screenshot, as PNG, in whose pixels the places of a screen's controls are.
 
         Raises:
-            ToolError: If the device gives none: some applications forbid it.
+            ToolError: If the device gives none: some applications forbid it. Or if it has another size than the screen.
         """
         ran = await self.shell("screencap -p", _PICTURE_SECONDS)
-        if not ran.out.startswith(_PNG):
+        start = ran.out.find(_PNG, 0, _MOST_WARNING)  # a device with several displays may warn before it
+        if start < 0:
             msg = f"the device gives no screenshot: {ran.error or ran.text[:200] or 'it answered nothing'}"
             raise ToolError(msg)
-        return ran.out
+        picture = ran.out[start:]
+        size = int.from_bytes(picture[16:20], "big"), int.from_bytes(picture[20:24], "big")
+        if screen.hierarchy is not None and size != (await self.information.get()).size(screen):
+            self.information.drop()  # it was folded or unfolded since
+            expected = (await self.information.get()).size(screen)
+            if size != expected:
+                msg = (
+                    f"the picture has {size[0]} by {size[1]} pixels, the screen {expected[0]} by {expected[1]}: where "
+                    "its controls are in it is not known. `wm size reset` may help"
+                )
+                raise ToolError(msg)
+        return picture
 
     async def _look(self) -> Screen:
         """Ask what it shows.
@@ -234,8 +264,11 @@ class Device:
 
     async def _state(self) -> State:
         ran = await self.shell(_STATE)
-        lines = dict(line.strip().partition("=")[::2] for line in reversed(ran.text.splitlines()) if "=" in line)
-        front = _ACTIVITY.search(lines.get("mCurrentFocus", "")) or _ACTIVITY.search(lines.get("mFocusedApp", ""))
+        told = [line.strip().partition("=")[::2] for line in ran.text.splitlines() if "=" in line]
+        lines = dict(reversed(told))
+        # each display tells both, in order; that of one that shows nothing is null
+        focused = (value for wanted in ("mCurrentFocus", "mFocusedApp") for name, value in told if name == wanted)
+        front = next(filter(None, map(_ACTIVITY.search, focused)), None)
         locks = ("showing", "mShowingLockscreen", "mIsShowing", "isKeyguardShowing")
         return State(
             awake=lines.get("mWakefulness", "Awake") == "Awake",
@@ -247,8 +280,7 @@ class Device:
     async def _dump(self) -> Hierarchy:
         ran = await self.shell(_DUMP.format(folder=FOLDER, name=self.name), _DUMP_SECONDS)
         if not ran.text.strip():
-            told = ran.error
-            raise UnlistedError(_MOVING if "idle state" in told else told or "it answered nothing")
+            raise UnlistedError(_unlisted(ran.error))
         try:
             return Hierarchy(ran.text.strip())
         except HierarchyError as error:
@@ -265,6 +297,7 @@ class Device:
 
     async def _list_applications(self) -> Applications:
         startable, _, packages = (await self.text(_APPLICATIONS)).partition("=\n")
-        found = {match["package"]: match["activity"] for match in _ACTIVITY.finditer(startable)}
+        activities = reversed(list(_ACTIVITY.finditer(startable)))  # the first of a package is the one that starts
+        found = {match["package"]: match["activity"] for match in activities}
         names = [line.removeprefix("package:").strip() for line in packages.splitlines() if line.startswith("package:")]
         return Applications(tuple(sorted(found.items())), tuple(sorted(names)))

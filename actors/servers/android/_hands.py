@@ -7,6 +7,8 @@ action was begun and done, whatever became of the one that asked for it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from callboard.actors.servers.android._device import Device
     from callboard.actors.servers.android._hierarchy import Node
 
+OFF = "the screen is off: press the key WAKEUP first"
 ACTION_SECONDS = 30.0
 _NO_MARK = 97
 """The exit code that says that nothing was done, since the mark could not be written."""
@@ -28,6 +31,9 @@ _ACT = (
 _KEPT_CALLS = 2_000
 """The lines with calls that stay on a device: enough for all that a crash can have left in doubt."""
 _TRIM = 'm="{folder}/callboard-{name}.calls"; [ -e "$m" ] && tail -n {kept} "$m" > "$m.new" && mv "$m.new" "$m"'
+_REMOVE = 'rm -f "{folder}/callboard-{name}".*'
+_LEAVE_SECONDS = 2.0
+_DONE = re.compile(r"([0-9]{1,4}) done\n")
 _POLLS = 50
 _POLL_SECONDS = 0.1
 _QUIET = 3
@@ -95,25 +101,22 @@ class Hands:
             if alike >= _QUIET and not mark.endswith("begun\n"):
                 break
             await asyncio.sleep(_POLL_SECONDS)
-        named, _, rest = mark.strip().rpartition(f"{call} ")
-        if named or not rest:  # a longer id ends alike
+        if not mark or not mark.startswith(f"{call} "):  # a longer id ends alike
             return Probe.NOT_DONE
-        number, stage = rest.split()
-        done = int(number) + 1
-        if stage != "done":
+        found = _DONE.fullmatch(mark.removeprefix(f"{call} "))
+        if found is None:
             return Probe.UNKNOWN
+        done = int(found[1]) + 1
         if done < parts:
             self._done[call] = done
             return Probe.BEGUN
         return Probe.DONE
 
-    async def trim(self) -> None:
-        """Keep the latest marks alone.
-
-        Raises:
-            ToolError: If the device can't be used.
-        """
-        await self.device.shell(_TRIM.format(folder=FOLDER, name=self.device.name, kept=_KEPT_CALLS))
+    async def leave(self, *, lasting: bool) -> None:
+        """Keep the latest marks on the device, or none if no other process will ask for them; all if it is away."""
+        command = (_TRIM if lasting else _REMOVE).format(folder=FOLDER, name=self.device.name, kept=_KEPT_CALLS)
+        with contextlib.suppress(ToolError, InDoubtError):
+            await self.device.shell(command, _LEAVE_SECONDS)
 
     async def control(self, control_id: str) -> Node:
         """Find a control on the screen.
@@ -123,8 +126,7 @@ class Hands:
         """
         screen = await self.device.screen.get()
         if not screen.state.awake:
-            msg = "the screen is off: press the key WAKEUP first"
-            raise ToolError(msg)
+            raise ToolError(OFF)
         if screen.hierarchy is None:
             msg = f"the controls are not known: {screen.why}"
             raise ToolError(msg)
@@ -146,16 +148,15 @@ class Hands:
         if control_id and x is None and y is None:
             box = (await self.control(control_id)).box
             assert box is not None  # noqa: S101 - `control` gives those with a place
-            return box.x + box.width // 2, box.y + box.height // 2
-        if control_id or x is None or y is None:
+            x, y = box.x + box.width // 2, box.y + box.height // 2
+        elif control_id or x is None or y is None:
             msg = "name either a control or a point, x and y"
             raise ToolError(msg)
         screen, known = await self.device.screen.get(), await self.device.information.get()
         if not screen.state.awake:
-            msg = "the screen is off: press the key WAKEUP first"
-            raise ToolError(msg)
+            raise ToolError(OFF)
         width, height = known.size(screen)
-        if not (0 <= x < width and 0 <= y < height):
+        if width and not (0 <= x < width and 0 <= y < height):
             msg = f"({x}, {y}) is out of the screen, which has {width} by {height} pixels"
             raise ToolError(msg)
         return x, y

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.android._hands import OFF
 from callboard.actors.servers.android._hierarchy import FIELD
 from callboard.actors.servers.android._touch_tools import MOBILE, Answer, Serial
 from callboard.actors.servers.android._typing import KEYBOARD, is_plain, typing
@@ -92,8 +93,7 @@ class KeyTools:
         else:
             screen = await hands.device.screen.get()
             if not screen.state.awake:
-                msg = "the screen is off: press the key WAKEUP first"
-                raise ToolError(msg)
+                raise ToolError(OFF)
             if screen.hierarchy is None:
                 return ":"  # the model may see in the picture where the focus is
             found = screen.hierarchy.focused

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from callboard.actors.servers import Stage, ToolError
-from callboard.messages import Hazard, Probe
+from callboard.messages import Hazard, LookBudget, Probe
 from callboard.testing import Contact, Phone
 
 
@@ -288,3 +288,87 @@ def test_the_mark_tells_how_far_an_action_came(held, monkeypatch, mark, probe):
         path = held.phone.programs.parent / "tmp" / f"callboard-{hands.device.name}.calls"
         path.write_text(f"{mark}\n", encoding="utf-8")
     assert held.wait(hands.probe("run.1.0", 3)) is probe
+
+
+def program(held, name, *lines):
+    """Have a program of the phone's shell do something else."""
+    path = held.phone.programs / name
+    path.unlink(missing_ok=True)
+    path.write_text("\n".join(("#!/bin/sh", *lines)), encoding="utf-8")
+    path.chmod(0o755)
+
+
+def test_a_picture_of_another_size_than_the_screen_is_not_taken(held, monkeypatch):
+    picture = held.phone.picture()
+    monkeypatch.setattr(held.phone, "picture", lambda: b"[Warning] Multiple displays were found\n" + picture)
+    assert held.look().picture == picture
+    small = io.BytesIO()
+    Image.new("RGB", (720, 1600)).save(small, "PNG")
+    monkeypatch.setattr(held.phone, "picture", small.getvalue)
+    seen = held.look()
+    assert seen.picture is None
+    assert "has 720 by 1600 pixels, the screen 1080 by 2400" in seen.notes[0]
+    program(held, "wm", "echo 'Physical size: 1080x2400'", "echo 'Override size: 720x1600'")
+    assert held.look().picture == small.getvalue()
+
+
+def test_a_secret_whose_place_is_not_known_is_in_no_picture(held):
+    id_ = held.id("Contacts")
+    held.phone.moving = 1
+    held.server._of(held.serial).device.screen.drop()
+    seen = held.look(masked=(id_,))
+    assert seen.picture is None
+    assert seen.notes[-1].startswith("The picture is not shown: a control that holds a secret")
+    held.server._of(held.serial).device.screen.drop()
+    assert held.look(masked=(id_,)).picture
+    first = held.look().controls[0].id
+    assert held.look(masked=(first,), budget=LookBudget(controls=1)).picture
+    assert held.look(masked=("gone",), budget=LookBudget(controls=1)).picture is None
+
+
+def test_the_application_of_a_second_display_is_found(held):
+    program(
+        held,
+        "dumpsys",
+        "echo ' mCurrentFocus=null'",
+        "echo ' mFocusedApp=null'",
+        "echo ' mCurrentFocus=Window{1 u0 a.b/.C}'",
+    )
+    assert held.look(picture=False).window["application"] == "a.b/.C"
+
+
+def test_a_tablet_is_held_in_landscape_without_a_turn(held):
+    program(held, "wm", "echo 'Physical size: 2560x1600'")
+    assert held.look(picture=False).window["orientation"] == "landscape"
+
+
+def test_packages_are_listed_though_a_profile_is_closed_to_the_shell(held):
+    program(
+        held,
+        "pm",
+        'case "$*" in *--user*) echo package:org.a ;; *) echo "SecurityException: user 150" >&2; exit 255 ;; esac',
+    )
+    program(held, "cmd", "echo org.a/.First", "echo org.a/.Second")
+    assert held.do("list_apps", all=True) == ["org.a"]
+
+
+def test_another_user_of_uiautomator_is_told(held):
+    program(held, "uiautomator", "echo 'java.lang.IllegalStateException: already registered!' >&2; echo '\tat a.b' >&2")
+    assert "another program on the device uses uiautomator" in held.look(picture=False).notes[0]
+
+
+def test_a_touch_that_the_device_refuses_is_told(held):
+    program(
+        held,
+        "input",
+        "printf 'Exception occurred while executing:\\njava.lang.SecurityException: INJECT_EVENTS\\n\\tat a.b\\n' >&2",
+        "exit 255",
+    )
+    with pytest.raises(ToolError, match=r"the device refused: java.lang.SecurityException: INJECT_EVENTS$"):
+        held.do("double_tap", x=5, y=5)
+
+
+def test_a_device_over_the_network_that_went_away_is_connected_again(held):
+    held.wait(held.server._adb.ask(f"host:disconnect:{held.serial}"))
+    assert held.server._of(held.serial).device.screen.last is None
+    assert held.look(picture=False).controls
