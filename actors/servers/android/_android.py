@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
+import re
 import time
 import uuid
 from typing import TYPE_CHECKING, Any, Literal
 
 from callboard.actors.servers._need import Need
-from callboard.actors.servers._server import UNKNOWN, InDoubtError, Server, ServerTool, ToolError, collect
+from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect
 from callboard.actors.servers.android import _hazards
 from callboard.actors.servers.android._adb import PORT, Adb, AdbError, DeviceState, Listed, find_adb
 from callboard.actors.servers.android._application_tools import ApplicationTools
 from callboard.actors.servers.android._device import Device, told
 from callboard.actors.servers.android._hands import Hands
-from callboard.actors.servers.android._key_tools import KeyTools, give_back, keycode
+from callboard.actors.servers.android._key_tools import KeyTools, keycode
+from callboard.actors.servers.android._keyboards import Keyboards
 from callboard.actors.servers.android._touch_tools import TouchTools
 from callboard.messages import AgentKind, Control, Hazard, Look, Observation, Probe, Target, TargetKind
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from callboard.actors.servers.android._device import Screen
     from callboard.messages import Foreseen, Intent
 
+_MARK = re.compile(r"[0-9a-f]{8}")
 _PACKAGES = "pip install 'callboard[android]'"
 _TOUCHES = frozenset({"tap", "click_control", "click_input", "double_tap", "long_press", "drag"})
 _MOVES = frozenset({"swipe", "wait"})
@@ -65,9 +67,9 @@ class AndroidServer(Server):
         self._clock = clock
         self._mark = ""
         self._lasting = False
-        self._keyboards: Path | None = None
+        self._keyboards = Keyboards()
         self._hands: dict[str, Hands] = {}
-        self._keys = KeyTools(self._of, self._note_keyboard)
+        self._keys = KeyTools(self._of, self._keyboards)
         self._parts = (self._keys, TouchTools(self._of), ApplicationTools(self._of, self.devices))
 
     @classmethod
@@ -88,17 +90,13 @@ class AndroidServer(Server):
         """
         await self._adb.start()
         mark = stage.folder / "mark"
-        if not mark.exists():
+        if not mark.exists() or not _MARK.fullmatch(mark.read_text(encoding="ascii", errors="replace")):
             mark.write_text(uuid.uuid4().hex[:8], encoding="ascii")
-        self._lasting = stage.lasting
-        self._mark, self._keyboards = mark.read_text(encoding="ascii"), stage.folder / "keyboards.json"
+        self._lasting, self._mark = stage.lasting, mark.read_text(encoding="ascii")
+        self._keyboards.open(stage.folder / "keyboards.json")
         await asyncio.gather(*map(self._connect, self._named))
-        for serial, keyboard in self._noted_keyboards().items():
-            try:
-                await give_back(self._of(serial), keyboard)
-            except (ToolError, InDoubtError):
-                continue  # the device is not there; the next process tries again
-            self._note_keyboard(serial, "")
+        lent = set(self._keyboards.lent) & set(self._named or self._keyboards.lent)
+        await asyncio.gather(*(self._keyboards.try_to_give_back(self._of(serial).device) for serial in lent))
 
     async def close(self) -> None:
         """End the adb server if this has started it. Without a journal, remove the marks from the devices."""
@@ -269,19 +267,6 @@ class AndroidServer(Server):
         if serial not in self._hands:
             self._hands[serial] = Hands(Device(self._adb, serial, self._mark, self._clock))
         return self._hands[serial]
-
-    def _noted_keyboards(self) -> dict[str, str]:
-        if self._keyboards is None or not self._keyboards.exists():
-            return {}
-        found: dict[str, str] = json.loads(self._keyboards.read_text(encoding="utf-8"))
-        return found
-
-    def _note_keyboard(self, serial: str, keyboard: str) -> None:
-        noted = {key: value for key, value in self._noted_keyboards().items() if key != serial}
-        if keyboard:
-            noted[serial] = keyboard
-        if self._keyboards is not None:
-            self._keyboards.write_text(json.dumps(noted), encoding="utf-8")
 
 
 def _fingerprint(screen: Screen) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shlex
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -19,12 +18,13 @@ from callboard.messages import Effect
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from callboard.actors.servers.android._device import Device
     from callboard.actors.servers.android._hands import Hands
+    from callboard.actors.servers.android._keyboards import Keyboards
 
 _KEYBOARD_SECONDS = 5.0
 _POLL_SECONDS = 0.1
 _MOST_DELETED = 5_000
-_SET = "settings get secure default_input_method"
 
 
 class KeyTools:
@@ -32,13 +32,12 @@ class KeyTools:
 
     Args:
         hands: Gives what acts on a device, by its serial.
-        note: Keeps which keyboard a device had, until it is given back: called with the serial and the keyboard's id,
-            and with an empty one afterwards.
+        keyboards: Keeps the keyboards that devices had.
     """
 
-    def __init__(self, hands: Callable[[str], Hands], note: Callable[[str, str], None]) -> None:
+    def __init__(self, hands: Callable[[str], Hands], keyboards: Keyboards) -> None:
         self._hands = hands
-        self._note = note
+        self._keyboards = keyboards
 
     @tool(effect=Effect.ONCE, agents=MOBILE, seconds=300.0)
     async def type_text(
@@ -124,23 +123,27 @@ class KeyTools:
                 "(https://github.com/senzhk/ADBKeyBoard)"
             )
             raise ToolError(msg)
-        had = (await device.text(_SET)).strip()
-        self._note(device.serial, had)
+        await self._keyboards.note(device)
         try:
             await device.text(f"ime enable {KEYBOARD} && ime set {KEYBOARD}")
-            for _ in range(round(_KEYBOARD_SECONDS / _POLL_SECONDS)):
-                if f"mCurMethodId={KEYBOARD}" in await device.text("dumpsys input_method"):
-                    break
-                await asyncio.sleep(_POLL_SECONDS)
+            await _until_set(device)
             yield
         finally:
-            await give_back(hands, had)
-            self._note(device.serial, "")
+            await self._keyboards.give_back(device)
 
 
-async def give_back(hands: Hands, keyboard: str) -> None:
-    """Have a device use a keyboard again."""
-    await hands.device.text(f"ime set {shlex.quote(keyboard)}" if keyboard else "ime reset")
+async def _until_set(device: Device) -> None:
+    """Wait until the keyboard is set that can type anything.
+
+    Raises:
+        ToolError: If that takes longer than 5 s.
+    """
+    for _ in range(round(_KEYBOARD_SECONDS / _POLL_SECONDS)):
+        if f"mCurMethodId={KEYBOARD}" in await device.text("dumpsys input_method"):
+            return
+        await asyncio.sleep(_POLL_SECONDS)
+    msg = "nothing was typed: the device does not change its keyboard to ADBKeyBoard"
+    raise ToolError(msg)
 
 
 def keycode(key: str) -> str:

@@ -1,6 +1,7 @@
 """A phone, as agents see and touch it."""
 
 import io
+from unittest.mock import AsyncMock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from callboard.actors.servers import Stage, ToolError
+from callboard.actors.servers.android import AndroidServer
 from callboard.messages import Hazard, LookBudget, Probe
 from callboard.testing import Contact, Phone
 
@@ -259,15 +261,53 @@ def test_nothing_is_left_on_the_device_and_its_keyboard_is_given_back(hold):
     held.wait(held.server.close())
     assert list((held.phone.programs.parent / "tmp").iterdir()) == []
     assert held.phone.ime == "com.android.inputmethod.latin/.LatinIME"
-    assert held.server._noted_keyboards() == {}
+    assert held.server._keyboards.lent == ()
 
 
 def test_a_keyboard_that_a_crash_left_is_given_back_by_the_next_process(hold, tmp_path):
     first = hold()
+    first.wait(first.server._keyboards.note(first.server._of(first.serial).device))
     first.phone.ime = "com.android.adbkeyboard/.AdbIME"
-    first.server._note_keyboard(first.serial, "com.android.inputmethod.latin/.LatinIME")
-    first.wait(first.server.open(Stage("android", tmp_path / "j")))
+    second = AndroidServer([first.serial], port=first.server._adb.port)
+    first.wait(second.open(Stage("android", tmp_path / "j")))
     assert first.phone.ime == "com.android.inputmethod.latin/.LatinIME"
+    assert second._keyboards.lent == ()
+    first.wait(second.close())
+
+
+@pytest.mark.parametrize("left", [b"", b"{", b"[1]", b"\xff"])
+def test_a_broken_note_of_keyboards_stops_nothing(hold, tmp_path, left):
+    folder = tmp_path / "j.surfaces" / "android"
+    folder.mkdir(parents=True)
+    (folder / "keyboards.json").write_bytes(left)
+    (folder / "mark").write_bytes(left)
+    held = hold()
+    assert held.server._keyboards.lent == ()
+    assert len(held.server._of(held.serial).device.name) == 8
+
+
+def test_the_users_keyboard_is_not_forgotten_while_the_device_is_away(held, monkeypatch):
+    held.phone.start("com.android.dialer")
+    number = held.id("Number")
+    with monkeypatch.context() as patched:
+        patched.setattr(held.server._keyboards, "give_back", AsyncMock(side_effect=ToolError("it is away")))
+        with pytest.raises(ToolError, match="it is away"):
+            held.do("type_text", control_id=number, text="é")
+    assert held.phone.ime == "com.android.adbkeyboard/.AdbIME"
+    held.do("type_text", control_id=number, text="é")
+    assert held.phone.ime == "com.android.inputmethod.latin/.LatinIME"
+
+
+def test_nothing_is_typed_while_the_keyboard_does_not_change(held, monkeypatch):
+    monkeypatch.setattr("callboard.actors.servers.android._key_tools._KEYBOARD_SECONDS", 0.1)
+    held.phone.start("com.android.dialer")
+    number = held.id("Number")
+    reports = held.phone._shell._programs._known["dumpsys"]
+    slow = {"dumpsys": lambda words: reports(words).replace("mCurMethodId=", "was=")}
+    monkeypatch.setattr(held.phone._shell._programs, "_known", held.phone._shell._programs._known | slow)
+    with pytest.raises(ToolError, match="nothing was typed: the device does not change its keyboard"):
+        held.do("type_text", control_id=number, text="é")
+    assert held.phone.inputs == []
 
 
 @pytest.mark.parametrize(
