@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 _MARK = re.compile(r"[0-9a-f]{8}")
 _PACKAGES = "pip install 'callboard[android]'"
-_TOUCHES = frozenset({"tap", "click_control", "click_input", "double_tap", "long_press", "drag"})
-_MOVES = frozenset({"swipe", "wait"})
+_TOUCHES = frozenset({"tap", "click_control", "click_input", "double_tap", "long_press", "drag", "swipe"})
 
 
 class AndroidServer(Server):
@@ -174,28 +173,24 @@ class AndroidServer(Server):
         made: Collection[str],  # noqa: ARG002 - the interface
     ) -> set[Hazard]:
         """Say what a touch, a key or an address may do, from what was seen last."""
-        screen = self._of(target.id).device.screen.last
         if tool == "open_url":
             return _hazards.of_address(str(arguments["url"]))
+        screen = self._of(target.id).device.screen.last
+        hierarchy = screen.hierarchy if screen else None
         if tool == "press_key":
-            key = keycode(str(arguments["key"]))
-            return (
-                _hazards.of_enter(screen.hierarchy)
-                if key in _hazards.ENTER and screen and screen.hierarchy
-                else _hazards.of_key(key)
-            )
+            return _hazards.of_key(keycode(str(arguments["key"])), hierarchy)
         if tool == "type_text" and "\n" in str(arguments["text"]):
-            return _hazards.of_enter(screen.hierarchy) if screen and screen.hierarchy else {Hazard.UNKNOWN}
+            return _hazards.of_key("KEYCODE_ENTER", hierarchy)
         if tool not in _TOUCHES:
             return set()
-        if screen is None or screen.hierarchy is None:
-            return {Hazard.UNKNOWN}
+        if hierarchy is None:
+            return {Hazard.UNKNOWN} if tool != "swipe" else set()
         found = set[Hazard]()
         for id_, left, top in (("control_id", "x", "y"), ("to", "to_x", "to_y")):
             x, y = arguments.get(left), arguments.get(top)
-            node = screen.hierarchy.node(str(arguments.get(id_) or ""))
+            node = hierarchy.node(str(arguments.get(id_) or ""))
             if node is None and isinstance(x, int) and isinstance(y, int):
-                node = screen.hierarchy.at(x, y)
+                node = hierarchy.at(x, y)
             found |= _hazards.of_touch(node) if node is not None else set()
         return found
 
@@ -207,11 +202,14 @@ class AndroidServer(Server):
             known = self._of(target.id).device.applications.last
             component = known.component(str(arguments["application"])) if known is not None else None
             return (f"application:{component.partition('/')[0]}",) if component else (UNKNOWN,)
-        if tool in _MOVES:
+        if tool == "wait":
             return ()
         screen = self._of(target.id).device.screen.last
-        package = screen.hierarchy.package if screen and screen.hierarchy else screen.state.package if screen else ""
-        return (f"application:{package}",) if package and tool != "open_url" else (UNKNOWN,)
+        if screen is None or tool == "open_url":
+            return (UNKNOWN,)
+        shown = {screen.hierarchy.package} if screen.hierarchy is not None else set()  # as it says itself
+        packages = sorted({screen.state.package, *shown} - {""})
+        return tuple(f"application:{package}" for package in packages) or (UNKNOWN,)
 
     async def probe(  # type: ignore[override]
         self,

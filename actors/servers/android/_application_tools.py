@@ -98,5 +98,5 @@ class ApplicationTools:
 
 def _started(intent: str) -> str:
     """Give the command that starts an activity; `am start` says on its output alone that it could not."""
-    known = "*'Status: ok'* | *'Warning: Activity not started'*"
+    known = "*'Status: ok'* | *'Status: timeout'* | *'Warning: Activity not started,'*"  # brought to the front; slow
     return f'o=$(am start -W {intent} 2>&1); case "$o" in {known}) ;; *) echo "$o" >&2; false ;; esac'

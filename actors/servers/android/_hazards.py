@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from callboard.actors.servers.android._hierarchy import Hierarchy, Node
 
 _WORDS = {
-    Hazard.SENDS: r"call|dial|send|post|publish|share|reply|forward|submit|upload|video call",
-    Hazard.SPENDS: r"buy|pay|purchase|subscribe|order|check ?out|donate|top ?up|transfer|place bid|confirm payment",
+    Hazard.SENDS: r"call|dial|send|post|publish|share|reply|forward|submit|upload|emergency|sos|answer"
+    r"|(?:video|voice|start|make) call",
+    Hazard.SPENDS: r"buy|pay|purchase|subscribe|order|check ?out|donate|top ?up|transfer"
+    r"|(?:place|confirm|complete|make|submit|proceed to|continue to|slide to|swipe to)(?: \w+)? "
+    r"(?:bid|order|payment|purchase|pay|check ?out)|start (?:free )?trial",
     Hazard.INSTALLS: r"install|update|update all|get app",
     Hazard.DELETES: r"delete|remove|erase|uninstall|discard|empty|clear (?:all|data|storage|cache)|reset|factory|wipe",
     Hazard.CONFIGURES: r"allow|don.?t allow|deny|while using the app|only this time|grant|activate|trust",
@@ -43,22 +46,39 @@ _SCHEMES = {
     "mms": Hazard.SENDS,
     "mailto": Hazard.SENDS,
     "market": Hazard.INSTALLS,
+    "xmpp": Hazard.SENDS,
+    "sip": Hazard.SENDS,
     "upi": Hazard.SPENDS,
+    "bitcoin": Hazard.SPENDS,
 }
+_PAGES = frozenset({"http", "https", "geo", "about"})
+"""The schemes of addresses that show something. Any other one may have any application do anything."""
 _KEYS = {
     "KEYCODE_CALL": Hazard.SENDS,
-    "5": Hazard.SENDS,
+    "KEYCODE_HEADSETHOOK": Hazard.SENDS,
     "KEYCODE_POWER": Hazard.CONFIGURES,
-    "26": Hazard.CONFIGURES,
 }
-ENTER = frozenset({"KEYCODE_ENTER", "66", "KEYCODE_NUMPAD_ENTER", "160"})
+PRESSES = frozenset(
+    {"KEYCODE_ENTER", "KEYCODE_NUMPAD_ENTER", "KEYCODE_DPAD_CENTER", "KEYCODE_SPACE", "KEYCODE_BUTTON_A"}
+)
+"""The keys that press what has the focus."""
+_NUMBERS = {
+    "5": "KEYCODE_CALL",
+    "23": "KEYCODE_DPAD_CENTER",
+    "26": "KEYCODE_POWER",
+    "62": "KEYCODE_SPACE",
+    "66": "KEYCODE_ENTER",
+    "79": "KEYCODE_HEADSETHOOK",
+    "96": "KEYCODE_BUTTON_A",
+    "160": "KEYCODE_NUMPAD_ENTER",
+}
 
 
 def of_touch(node: Node) -> set[Hazard]:
     """Tell what a touch of something may do."""
     if node.kind in _HARMLESS and not node.acts:
         return set()
-    words = set(re.split(r"[^a-z]+|(?<=[a-z])(?=[A-Z])", node.resource.casefold()))
+    words = {word.casefold() for word in re.split(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])", node.resource)}
     found = {hazard for hazard, known in _ID_WORDS.items() if words & known}
     found |= {hazard for hazard, known in _FIRST_WORDS.items() if any(map(known.match, _texts(node)))}
     if node.kind not in _HARMLESS:
@@ -67,20 +87,28 @@ def of_touch(node: Node) -> set[Hazard]:
     return found
 
 
-def of_enter(hierarchy: Hierarchy) -> set[Hazard]:
-    """Tell what the key Enter may do: it may press the button that sends what was typed."""
-    return {Hazard.SENDS} if any(Hazard.SENDS in of_touch(node) for node in hierarchy.shown() if node.acts) else set()
+def of_key(key: str, hierarchy: Hierarchy | None) -> set[Hazard]:
+    """Tell what a key may do: Enter and its like press what has the focus, or the button that sends what was typed.
 
-
-def of_key(key: str) -> set[Hazard]:
-    """Tell what a key may do, by its name as Android has it."""
-    return {_KEYS[key]} if key in _KEYS else set()
+    Args:
+        key: As Android names it, or its number.
+        hierarchy: What is on the screen; None if that is not known.
+    """
+    name = _NUMBERS.get(key, key)
+    if name not in PRESSES:
+        return {_KEYS[name]} if name in _KEYS else set()
+    if hierarchy is None:
+        return {Hazard.UNKNOWN}
+    acting = [(node, of_touch(node)) for node in hierarchy.shown() if node.acts]
+    focused = set().union(*(found for node, found in acting if node.is_("focused")))
+    sends = name.endswith("ENTER") and any(Hazard.SENDS in found for _, found in acting)
+    return focused | ({Hazard.SENDS} if sends else set())
 
 
 def of_address(url: str) -> set[Hazard]:
     """Tell what opening an address may do."""
     scheme = url.partition(":")[0].casefold()
-    return {_SCHEMES[scheme]} if scheme in _SCHEMES else set()
+    return set() if scheme in _PAGES else {_SCHEMES.get(scheme, Hazard.UNKNOWN)}
 
 
 def _texts(node: Node) -> Iterator[str]:

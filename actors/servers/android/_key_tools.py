@@ -25,6 +25,18 @@ if TYPE_CHECKING:
 _KEYBOARD_SECONDS = 5.0
 _POLL_SECONDS = 0.1
 _MOST_DELETED = 5_000
+_ALIASES = {
+    "BACKSPACE": "DEL",
+    "DELETE": "FORWARD_DEL",
+    "DOWN": "DPAD_DOWN",
+    "ESC": "ESCAPE",
+    "LEFT": "DPAD_LEFT",
+    "RECENTS": "APP_SWITCH",
+    "RETURN": "ENTER",
+    "RIGHT": "DPAD_RIGHT",
+    "UP": "DPAD_UP",
+}
+"""Names that keys have elsewhere; Android does nothing for one that it does not know, and says so nowhere."""
 
 
 class KeyTools:
@@ -110,7 +122,9 @@ class KeyTools:
         if control_id or clear:
             commands.append("input keyevent KEYCODE_MOVE_END")
         if clear and (size := min(len(field.values.get("text", "")), _MOST_DELETED)):
-            commands.append(f"input keyevent {' '.join(['KEYCODE_DEL'] * size)}")
+            # MOVE_END goes to the end of a line, so others may follow
+            keys = ["KEYCODE_DEL"] * size + ["KEYCODE_FORWARD_DEL"] * size
+            commands.append(f"input keyevent {' '.join(keys)}")
         return " && ".join(commands) or ":"
 
     @contextlib.asynccontextmanager
@@ -147,6 +161,8 @@ async def _until_set(device: Device) -> None:
 
 
 def keycode(key: str) -> str:
-    """Give a key as Android names it, or its number."""
-    name = key.upper()
-    return name if name.isdigit() or name.startswith("KEYCODE_") else f"KEYCODE_{name}"
+    """Give a key as Android names it, or its number without zeros before it."""
+    if key.isdigit():
+        return str(int(key))
+    name = key.upper().removeprefix("KEYCODE_")
+    return f"KEYCODE_{_ALIASES.get(name, name)}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MOBILE = (AgentKind.MOBILE,)
 Answer = dict[str, Any]
 Serial = Annotated[str, Field(description="The device.")]
+ControlName = Annotated[str, Field(description="What it is called.")]
 ControlId = Annotated[str, Field(description="The control.")]
 MaybeControl = Annotated[str, Field(description="The control; empty if a point is given.")]
 X = Annotated[int | None, Field(ge=0, description="A point in place of a control: pixels from the left.")]
@@ -45,7 +46,7 @@ class TouchTools:
         return {}
 
     @tool(effect=Effect.ONCE, agents=MOBILE, offered=False)
-    async def click_control(self, device: Serial, control_id: ControlId) -> Answer:
+    async def click_control(self, device: Serial, control_id: ControlId, control_name: ControlName = "") -> Answer:  # noqa: ARG002 - agents check it
         """Tap a control."""
         return await self.tap(device, control_id=control_id)
 

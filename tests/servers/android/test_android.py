@@ -412,3 +412,52 @@ def test_a_device_over_the_network_that_went_away_is_connected_again(held):
     held.wait(held.server._adb.ask(f"host:disconnect:{held.serial}"))
     assert held.server._of(held.serial).device.screen.last is None
     assert held.look(picture=False).controls
+
+
+@pytest.mark.parametrize(("key", "hazards"), [("005", {Hazard.SENDS}), ("0026", {Hazard.CONFIGURES}), ("4", set())])
+def test_a_number_with_zeros_is_the_same_key(held, key, hazards):
+    assert held.server.hazards(held.target, "press_key", {"key": key}, ()) == hazards
+
+
+def test_a_keys_other_names_are_understood(held):
+    held.phone.start("com.android.dialer", "tel:555")
+    held.tap("Number")
+    held.do("press_key", key="backspace")
+    assert held.phone.app.number.text == "55"
+
+
+def test_an_application_that_calls_itself_another_is_named_as_both(held):
+    program(held, "dumpsys", "echo ' mCurrentFocus=Window{1 u0 org.real/.Main}'")
+    held.look(picture=False)
+    both = ("application:com.android.launcher3", "application:org.real")
+    for tool, arguments in (("tap", {"control_id": "1"}), ("swipe", {"direction": "up"}), ("press_key", {"key": "4"})):
+        assert held.server.resources(held.target, tool, arguments) == both
+    assert held.server.resources(held.target, "wait", {}) == ()
+
+
+def test_a_swipe_over_a_slider_of_the_settings_is_a_hazard(held):
+    held.do("launch_app", application="settings")
+    wifi = {"control_id": held.id("Wi-Fi"), "direction": "right"}
+    assert held.server.hazards(held.target, "swipe", wifi, ()) == {Hazard.CONFIGURES}
+    assert held.server.hazards(held.target, "swipe", {"direction": "up"}, ()) == set()
+
+
+def test_the_specifications_sample_runs_as_it_is_given(held):
+    held.do("click_control", control_id=held.id("Contacts"), control_name="Contacts")
+    assert held.phone.app.label == "Contacts"
+
+
+def test_a_text_is_replaced_wherever_the_cursor_is(held):
+    held.phone.start("org.callboard.notes")
+    held.tap("New note")
+    (field,) = [each.id for each in held.look().controls if each.kind == "text field"]
+    held.do("type_text", control_id=field, text="one\ntwo")
+    held.phone.cursor = 2
+    held.do("type_text", text="new", clear=True)
+    held.tap("Done")
+    assert held.phone.apps["org.callboard.notes"].notes[-1].text == "new"
+
+
+def test_an_application_that_starts_slowly_has_started(held):
+    program(held, "am", "echo 'Starting: Intent { }'", "echo 'Status: timeout'", "echo Complete")
+    assert held.do("launch_app", application="contacts")["activity"].startswith("com.android.contacts/")

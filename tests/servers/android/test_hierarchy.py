@@ -2,7 +2,7 @@
 
 import pytest
 
-from callboard.actors.servers.android._hazards import of_address, of_enter, of_key, of_touch
+from callboard.actors.servers.android._hazards import of_address, of_key, of_touch
 from callboard.actors.servers.android._hierarchy import Hierarchy, HierarchyError
 from callboard.messages import Box, Hazard, LookBudget
 
@@ -163,6 +163,10 @@ def touched(name="Button", **values):
         ({"text": "Send message"}, Hazard.SENDS),
         ({"content_desc": "Call Ada"}, Hazard.SENDS),
         ({"resource_id": "a:id/send_button"}, Hazard.SENDS),
+        ({"resource_id": "a:id/sendButton"}, Hazard.SENDS),
+        ({"text": "Emergency call"}, Hazard.SENDS),
+        ({"text": "Place your order"}, Hazard.SPENDS),
+        ({"text": "Proceed to checkout"}, Hazard.SPENDS),
         ({"text": "Buy now"}, Hazard.SPENDS),
         ({"text": "Install"}, Hazard.INSTALLS),
         ({"text": "Delete contact"}, Hazard.DELETES),
@@ -184,13 +188,40 @@ def test_an_entry_of_the_settings_only_leads_to_others():
     assert touched("LinearLayout", package="com.android.settings", content_desc="Network") == set()
 
 
-def test_enter_may_press_the_button_that_sends():
+@pytest.mark.parametrize("key", ["KEYCODE_ENTER", "66", "160"])
+def test_enter_may_press_the_button_that_sends(key):
     field = node("EditText", text="hi", focused="true")
-    assert of_enter(screen(field, node("ImageButton", content_desc="Send", clickable="true"))) == {Hazard.SENDS}
-    assert of_enter(screen(field)) == set()
+    send = node("ImageButton", content_desc="Send", clickable="true")
+    assert of_key(key, screen(field, send)) == {Hazard.SENDS}
+    assert of_key(key, screen(field)) == set()
+    assert of_key(key, None) == {Hazard.UNKNOWN}
 
 
-def test_addresses_and_keys_may_call_or_install():
-    assert of_address("TEL:555") == of_address("sms:555") == of_key("KEYCODE_CALL") == {Hazard.SENDS}
-    assert of_address("market://details?id=x") == {Hazard.INSTALLS}
-    assert of_address("https://example.org") == of_key("KEYCODE_BACK") == set()
+@pytest.mark.parametrize("key", ["KEYCODE_ENTER", "KEYCODE_SPACE", "KEYCODE_DPAD_CENTER", "23", "62", "96"])
+def test_some_keys_press_what_has_the_focus(key):
+    buy = {"name": "Button", "text": "Buy now", "clickable": "true"}
+    assert of_key(key, screen(node(**buy, focused="true"))) == {Hazard.SPENDS}
+    assert of_key(key, screen(node(**buy))) == set()
+
+
+@pytest.mark.parametrize(
+    ("url", "hazards"),
+    [
+        ("TEL:555", {Hazard.SENDS}),
+        ("sms:555", {Hazard.SENDS}),
+        ("market://details?id=x", {Hazard.INSTALLS}),
+        ("bitcoin:1A1z", {Hazard.SPENDS}),
+        ("https://example.org", set()),
+        ("intent:#Intent;component=a/.B;end", {Hazard.UNKNOWN}),
+        ("javascript:alert(1)", {Hazard.UNKNOWN}),
+        ("file:///sdcard/x", {Hazard.UNKNOWN}),
+        ("whatsapp://send?text=x", {Hazard.UNKNOWN}),
+    ],
+)
+def test_an_address_may_do_anything_unless_it_shows_a_page(url, hazards):
+    assert of_address(url) == hazards
+
+
+def test_keys_may_call():
+    assert of_key("KEYCODE_CALL", None) == of_key("5", None) == {Hazard.SENDS}
+    assert of_key("KEYCODE_BACK", None) == set()
