@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import time
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.servers import Need, Server, Stage, check_needs
@@ -25,10 +26,17 @@ _PILLOW = functools.partial(Need.package, "PIL", "pip install 'callboard[picture
 class ServerLife:
     """Opens and closes the servers of one supervisor. For the host program's threads; it blocks."""
 
-    def __init__(self, servers: Sequence[Server], lanes: Lanes, loop: EventLoop, journal: Path | None) -> None:
-        """Make it; `journal` is the journal's file, if there is one."""
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        lanes: Lanes,
+        loop: EventLoop,
+        journal: Path | None,
+        elapsed: Callable[[], Seconds] = time.monotonic,
+    ) -> None:
+        """Make it; `journal` is the journal's file, if there is one, and `elapsed` tells the supervisor's clock."""
         self._servers = tuple(servers)
-        self._stages = {server.name: Stage(server.name, journal) for server in servers}
+        self._stages = {server.name: Stage(server.name, journal, elapsed) for server in servers}
         self._lanes = lanes
         self._loop = loop
         for server in servers:

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.messages import Seconds
 
 
 class Stage:
     """Handed to `Server.open`: a folder of the server's own, made when it is first asked for."""
 
-    def __init__(self, server: str, journal: Path | None = None) -> None:
-        """Make it for a server; `journal` is the file of the supervisor's journal, if it has one."""
+    def __init__(
+        self, server: str, journal: Path | None = None, elapsed: Callable[[], Seconds] = time.monotonic
+    ) -> None:
+        """Make it for a server.
+
+        Args:
+            server: The server's name.
+            journal: The file of the supervisor's journal, if it has one.
+            elapsed: Gives seconds on the supervisor's clock, which never jumps.
+        """
+        self.elapsed = elapsed
         self._server = server
         self._journal = journal
         self._folder: Path | None = None

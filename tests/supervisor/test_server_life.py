@@ -10,7 +10,7 @@ import pytest
 
 from callboard import Settings, Supervisor, tool
 from callboard.messages import Effect, SettingsError
-from callboard.testing import MemoryServer
+from callboard.testing import MemoryServer, VirtualClock
 from support import FINISH, PATIENCE, call, lone
 
 
@@ -39,6 +39,14 @@ def test_servers_are_closed_in_the_reverse_order_of_their_start():
         assert sorted(life) == ["a opens", "b opens"]
         life.clear()
     assert life == ["b closes", "a closes"]
+
+
+def test_a_server_is_told_the_supervisors_clock():
+    clock, server = VirtualClock(), Lived("a", [])
+    with Supervisor.start(Settings.load(), models={"app": lambda _: FINISH}, servers=[server], clock=clock):
+        before = server.stage.elapsed()
+        clock.advance(300)
+        assert server.stage.elapsed() - before == 300
 
 
 def test_servers_are_opened_side_by_side():

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.servers._stage import Stage
     from callboard.actors.servers.android._device import Screen
-    from callboard.messages import Foreseen, Intent
+    from callboard.messages import Foreseen, Intent, Seconds
 
 _MARK = re.compile(r"[0-9a-f]{8}")
 _PACKAGES = "pip install 'callboard[android]'"
@@ -44,7 +44,7 @@ class AndroidServer(Server):
             adb server knows.
         adb: The program adb. None: that of ``ANDROID_HOME``, or on the path.
         port: Where the adb server listens.
-        clock: Gives the time, in seconds.
+        clock: Gives the time, in seconds. None: the supervisor's.
     """
 
     name = "android"
@@ -59,11 +59,11 @@ class AndroidServer(Server):
         *,
         adb: Path | None = None,
         port: int = PORT,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], Seconds] | None = None,
     ) -> None:
         self._named = () if devices == "all" else tuple(devices)
         self._adb = Adb(find_adb(adb), port)
-        self._clock = clock
+        self._given_clock, self._clock = clock, clock or time.monotonic
         self._mark = ""
         self._lasting = False
         self._keyboards = Keyboards()
@@ -91,6 +91,7 @@ class AndroidServer(Server):
         mark = stage.folder / "mark"
         if not mark.exists() or not _MARK.fullmatch(mark.read_text(encoding="ascii", errors="replace")):
             mark.write_text(uuid.uuid4().hex[:8], encoding="ascii")
+        self._clock = self._given_clock or stage.elapsed
         self._lasting, self._mark = stage.lasting, mark.read_text(encoding="ascii")
         self._keyboards.open(stage.folder / "keyboards.json")
         await asyncio.gather(*map(self._connect, self._named))

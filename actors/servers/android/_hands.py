@@ -34,6 +34,8 @@ _TRIM = 'm="{folder}/callboard-{name}.calls"; [ -e "$m" ] && tail -n {kept} "$m"
 _REMOVE = 'rm -f "{folder}/callboard-{name}".*'
 _LEAVE_SECONDS = 2.0
 _DONE = re.compile(r"([0-9]{1,4}) done\n")
+_INSTALLERS = ("packageinstaller", ".vending", ".fdroid", ".samsungapps")
+"""The ends of the packages in which applications are installed and removed."""
 _POLLS = 50
 _POLL_SECONDS = 0.1
 _QUIET = 3
@@ -73,13 +75,20 @@ class Hands:
             try:
                 ran = await self.device.shell(marked if call else command, ACTION_SECONDS, committing)
             finally:
-                self.device.screen.drop()
+                self._drop()
             if ran.code == _NO_MARK:
                 msg = f"nothing was done: the device can't write into {FOLDER}: {ran.error}"
                 raise ToolError(msg)
             if ran.code or "Exception" in ran.error:
                 msg = f"the device refused: {ran.error or ran.text.strip() or f'exit code {ran.code}'}"
                 raise ToolError(msg)
+
+    def _drop(self) -> None:
+        """Have what an action may have changed asked for again; in an installer or a store, the applications too."""
+        last = self.device.screen.last
+        if last is not None and last.hierarchy is not None and last.hierarchy.package.endswith(_INSTALLERS):
+            self.device.applications.drop()
+        self.device.screen.drop()
 
     async def probe(self, call: str, parts: int) -> Probe:
         """Read from the device's mark how far a call came.

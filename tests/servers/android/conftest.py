@@ -8,6 +8,7 @@ import inspect
 import os
 import shutil
 import socket
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -114,12 +115,12 @@ def hold(adb_port: int, tmp_path: Path) -> Iterator[Callable[..., Held]]:
     """Make phones, each with a surface for it."""
     with contextlib.ExitStack() as stack:
 
-        def make(phone: Phone | None = None, *, lasting: bool = True, **options: Any) -> Held:
+        def make(phone: Phone | None = None, *, lasting: bool = True, elapsed: Any = time.monotonic) -> Held:
             phone = phone or Phone()
             device = stack.enter_context(plugged_in(phone))
             runner = stack.enter_context(asyncio.Runner())
-            server = AndroidServer([device.serial], port=adb_port, **options)
-            stage = Stage("android", tmp_path / "j" if lasting else None)
+            server = AndroidServer([device.serial], port=adb_port)
+            stage = Stage("android", tmp_path / "j" if lasting else None, elapsed)
             held = Held(server, phone, device.serial, runner)
             held.wait(server.open(stage))
             stack.callback(lambda: held.wait(server.close()))

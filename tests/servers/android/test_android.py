@@ -1,5 +1,6 @@
 """A phone, as agents see and touch it."""
 
+import asyncio
 import io
 from unittest.mock import AsyncMock
 
@@ -10,6 +11,7 @@ from PIL import Image
 
 from callboard.actors.servers import Stage, ToolError
 from callboard.actors.servers.android import AndroidServer
+from callboard.actors.servers.android._device import Kept
 from callboard.messages import Hazard, LookBudget, Probe
 from callboard.testing import Contact, Phone
 
@@ -222,7 +224,7 @@ def test_the_host_agent_lists_devices_and_applications(held):
 
 def test_answers_are_kept_for_as_long_as_they_hold(hold):
     now = [0.0]
-    held = hold(clock=lambda: now[0])
+    held = hold(elapsed=lambda: now[0])
     held.look()
     held.phone.start("com.android.settings")
     held.phone.others.append("org.example")
@@ -242,7 +244,7 @@ def test_answers_are_kept_for_as_long_as_they_hold(hold):
 
 
 def test_an_action_has_the_controls_listed_again(hold):
-    held = hold(clock=lambda: 0.0)
+    held = hold(elapsed=lambda: 0.0)
     held.look()
     held.tap("Settings")
     assert held.look().window["application"].startswith("com.android.settings")
@@ -461,3 +463,37 @@ def test_a_text_is_replaced_wherever_the_cursor_is(held):
 def test_an_application_that_starts_slowly_has_started(held):
     program(held, "am", "echo 'Starting: Intent { }'", "echo 'Status: timeout'", "echo Complete")
     assert held.do("launch_app", application="contacts")["activity"].startswith("com.android.contacts/")
+
+
+def test_an_action_in_an_installer_has_the_applications_listed_again(hold):
+    held = hold(Phone(asks_permission=True), elapsed=lambda: 0.0)
+    held.do("list_apps", all=True)
+    held.phone.others.append("org.example")
+    held.do("press_key", key="VOLUME_UP")
+    assert "org.example" not in held.do("list_apps", all=True)
+    held.look(picture=False)
+    last = held.server._of(held.serial).device.screen.last
+    last.hierarchy.nodes[0].values["package"] = "com.google.android.packageinstaller"
+    held.do("press_key", key="VOLUME_UP")
+    assert "org.example" in held.do("list_apps", all=True)
+
+
+def test_what_an_action_changes_while_it_is_looked_at_holds_no_longer(held):
+    asked, go = [], asyncio.Event()
+
+    async def ask():
+        asked.append(len(asked))
+        if len(asked) == 1:
+            await go.wait()
+        return len(asked)
+
+    async def work():
+        kept = Kept(5.0, ask, lambda: 0.0)
+        first = asyncio.ensure_future(kept.get())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        kept.drop()
+        go.set()
+        return [await first, await kept.get(), await kept.get()]
+
+    assert held.wait(work()) == [1, 2, 2]
