@@ -1,6 +1,7 @@
 """Android devices as a surface, and the client of the adb server with which they are reached."""
 
-from callboard.actors.servers.android._adb import Adb, AdbError, DeviceState, Listed, Ran, find_adb
+from callboard.actors.servers.android._adb import Adb, AdbError, DeviceState, Listed, Ran
+from callboard.actors.servers.android._adb_process import find_adb
 from callboard.actors.servers.android._android import AndroidServer
 
 __all__ = ["Adb", "AdbError", "AndroidServer", "DeviceState", "Listed", "Ran", "find_adb"]

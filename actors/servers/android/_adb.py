@@ -10,26 +10,23 @@ import asyncio
 import contextlib
 import os
 import re
-import shutil
-import subprocess
 from dataclasses import dataclass
 from enum import StrEnum
-from io import FileIO
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers._server import InDoubtError, ToolError
+from callboard.actors.servers.android._adb_process import AdbProcess
 from callboard.messages import reason_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     Commit = Callable[[], AbstractContextManager[None]]
 
 PORT = 5037
 """Where the adb server listens, unless something else is set."""
-_START_SECONDS = 20.0
 _POLL_SECONDS = 0.02
 _CONNECT_SECONDS = 5.0
 _ASK_SECONDS = 15.0
@@ -109,23 +106,6 @@ class _UnansweredError(AdbError):
     """The server has broken off before it answered: what it was asked for may have been begun."""
 
 
-def find_adb(given: Path | None = None) -> Path | None:
-    """Find the program adb: where the settings say, in ``ANDROID_HOME`` or ``ANDROID_SDK_ROOT``, or on the path."""
-    if given is not None:
-        program = given.expanduser().absolute()
-        return program if _runs(program) else None
-    for variable in ("ANDROID_HOME", "ANDROID_SDK_ROOT"):
-        home = os.environ.get(variable)
-        if home and _runs(program := Path(home, "platform-tools", "adb").absolute()):
-            return program
-    found = shutil.which("adb")
-    return Path(found).absolute() if found else None
-
-
-def _runs(program: Path) -> bool:
-    return program.is_file() and os.access(program, os.X_OK)
-
-
 class Adb:
     """An adb server. For coroutines; it keeps no connection between two calls.
 
@@ -139,7 +119,7 @@ class Adb:
         self._program = program
         self.port = port
         self._environment = environment
-        self._server: subprocess.Popen[bytes] | None = None
+        self._process = AdbProcess()
         """The server, if this program has started it; only then it may end it."""
         self._turn = asyncio.Lock()
         self._open = False
@@ -147,7 +127,7 @@ class Adb:
     @property
     def started(self) -> bool:
         """Whether this program has started the server, and it still runs."""
-        return self._server is not None and self._server.poll() is None
+        return self._process.runs
 
     async def start(self) -> None:
         """See to it that a server runs, until `stop`. One that runs is used, of whatever version it is.
@@ -165,48 +145,18 @@ class Adb:
     async def stop(self) -> None:
         """End the server, if this program has started it."""
         self._open = False
-        await self._end()
-
-    async def _end(self) -> None:
-        """End the server that this program has started, and wait for its end."""
-        server, self._server = self._server, None
-        for end in (subprocess.Popen.terminate, subprocess.Popen.kill):
-            if server is not None and server.poll() is None:
-                end(server)
-                for _ in range(round(_CONNECT_SECONDS / _POLL_SECONDS)):
-                    if server.poll() is not None:
-                        return
-                    await asyncio.sleep(_POLL_SECONDS)
+        await self._process.end()
 
     async def _launch(self) -> None:
         if self._program is None:
             msg = f"no adb server listens on port {self.port}, and there is no program adb: apt-get install adb"
             raise AdbError(msg)
-        await self._end()  # one that has ended by itself
-        reads, writes = os.pipe()
-        with FileIO(reads) as told:
-            try:
-                # `adb start-server` runs this, but first ends a server of another version that has started meanwhile
-                server = subprocess.Popen(  # noqa: ASYNC220, S603 - asyncio's would end with its loop; no shell
-                    [self._program, "-P", str(self.port), "fork-server", "server", "--reply-fd", str(writes)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    env=self._environment,
-                    cwd="/",
-                    start_new_session=True,
-                    pass_fds=(writes,),
-                )
-            except OSError as error:
-                msg = f"the program {str(self._program)!r} does not run: {reason_of(error)}"
-                raise AdbError(msg) from error
-            finally:
-                os.close(writes)
-            self._server = server
-            os.set_blocking(reads, False)
-            if await _listens(told):
+        try:
+            if await self._process.start(self._program, self.port, self._environment):
                 return
-        await self._end()
+        except OSError as error:
+            msg = f"the program {str(self._program)!r} does not run: {reason_of(error)}"
+            raise AdbError(msg) from error
         try:
             await self._ask("host:version")  # another program was faster
         except AdbError as error:
@@ -332,16 +282,6 @@ class Adb:
             writer.transport.abort()  # what was not sent yet must not be sent any more
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
-
-
-async def _listens(told: FileIO) -> bool:
-    """Wait until a server that was started says that it listens, or ends."""
-    for _ in range(round(_START_SECONDS / _POLL_SECONDS)):
-        said = told.read(3)
-        if said is not None:
-            return said == b"OK\n"
-        await asyncio.sleep(_POLL_SECONDS)
-    return False
 
 
 async def _request(

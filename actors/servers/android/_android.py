@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from callboard.actors.servers._need import Need
 from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect
 from callboard.actors.servers.android import _hazards
-from callboard.actors.servers.android._adb import PORT, Adb, AdbError, DeviceState, Listed, find_adb
+from callboard.actors.servers.android._adb import PORT, Adb, AdbError, DeviceState, Listed
+from callboard.actors.servers.android._adb_process import find_adb
 from callboard.actors.servers.android._application_tools import ApplicationTools
 from callboard.actors.servers.android._device import Device, told
 from callboard.actors.servers.android._hands import Hands
