@@ -11,6 +11,7 @@ import pytest
 from callboard.actors.servers.desktop._holder import _admit
 
 CHANGE_HOSTS = 109
+GET_INPUT_FOCUS = struct.pack("<BxH", 43, 1)
 COOKIE = 16 * b"c"
 
 
@@ -31,12 +32,14 @@ def answer(server, asked, last):
     """Admit a client, in an answer of several parts, and answer its requests."""
     client, _ = server.accept()
     with client:
-        client.recv(1 << 16)
+        setup_size = 12 + 20 + len(COOKIE)
+        while setup_size > 0:
+            setup_size -= len(client.recv(setup_size))
         setup = struct.pack("<BxHHH", 1, 11, 0, 25) + bytes(100)
         for start, end in ((0, 8), (8, 50), (50, 108)):
             client.sendall(setup[start:end])
-        while sum(map(len, asked)) < 24 and (part := client.recv(1 << 16)):
-            asked.append(part)
+        while not b"".join(asked).endswith(GET_INPUT_FOCUS):
+            asked.append(client.recv(1 << 16))
         client.sendall(last + bytes(31))
 
 
