@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adb_server import adb_at_home
 from hypothesis import HealthCheck, settings
 
 from callboard import Event, EventName, FunctionModel, Model, ModelRequest, Server, Settings, Supervisor, TaskHandle
+from callboard.actors.servers.android import find_adb
 from callboard.messages import AgentKind
 from callboard.testing import MemoryServer, VirtualClock
 from local_provider import LocalProvider
@@ -135,3 +139,23 @@ def make_provider() -> Iterator[Callable[[], LocalProvider]]:
 def provider(make_provider: Callable[[], LocalProvider]) -> LocalProvider:
     """A provider on this machine."""
     return make_provider()
+
+
+@pytest.fixture(scope="session")
+def adb_program() -> Path:
+    """Give the program adb; skip where it is missing. With ``REQUIRE_ADB`` that fails."""
+    program = find_adb()
+    if program is None and os.environ.get("REQUIRE_ADB"):
+        pytest.fail("adb is missing")
+    if program is None:
+        pytest.skip("adb is missing")
+    return program
+
+
+@pytest.fixture(scope="session")
+def adb_port(adb_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Start an adb server for all tests."""
+    adb = adb_at_home(adb_program, tmp_path_factory.mktemp("adb"))
+    asyncio.run(adb.start())
+    yield adb.port
+    asyncio.run(adb.stop())

@@ -59,7 +59,13 @@ class ApplicationTools:
     ) -> Answer:
         """Open an address with the application that is set for it."""
         hands = self._hands(device)
-        await hands.act(_started(f"-a android.intent.action.VIEW -d {shlex.quote(url)}"))
+        try:
+            await hands.act(_started(f"-a android.intent.action.VIEW -d {shlex.quote(url)}"))
+        except ToolError as error:
+            if "unable to resolve Intent" not in str(error):
+                raise
+            msg = f"no application on the device opens {url!r}"
+            raise ToolError(msg) from error
         return {"url": url}
 
     @tool(effect=Effect.READ, agents=HOST)

@@ -25,6 +25,10 @@ INFORMATION_SECONDS = 60.0
 _DUMP_SECONDS = 40.0
 """The longest that a device may take to list what is on its screen: it waits up to 10 s until that is quiet."""
 _PICTURE_SECONDS = 30.0
+_AWAY_SECONDS = 10.0
+_AWAY = ("offline", "not found")
+"""What the adb server says of a device that is not there, or not now."""
+_POLL_SECONDS = 0.25
 _PNG = b"\x89PNG\r\n\x1a\n"
 _MOST_WARNING = 2_000
 """The bytes of text that may stand before a picture."""
@@ -190,26 +194,57 @@ class Device:
         self.name = name
         self.screen = Kept(CONTROLS_SECONDS, self._look, clock)
         """What it shows. An action drops it."""
+        self._was_there = False
         self.applications = Kept(APPLICATIONS_SECONDS, self._list_applications, clock)
         self.information = Kept(INFORMATION_SECONDS, self._inform, clock)
 
-    async def shell(self, command: str, seconds: float = 30.0, commit: Commit = contextlib.nullcontext) -> Ran:
-        """Run a command on the device; the arguments are those of `Adb.shell`.
+    async def shell(
+        self,
+        command: str,
+        seconds: float = 30.0,
+        commit: Commit = contextlib.nullcontext,
+        *,
+        away: float = _AWAY_SECONDS,
+    ) -> Ran:
+        """Run a command on the device; the other arguments are those of `Adb.shell`.
+
+        Args:
+            command: For the device's shell.
+            seconds: The time limit, once the device has it.
+            commit: Gives the context in which the command is sent.
+            away: The seconds for which a device is waited for that was there before: a cable, or a network, may be
+                lost for a moment.
 
         Raises:
             ToolError: If the device can't be used; the text says what to do.
             InDoubtError: As `Adb.shell`.
         """
-        try:
+        end = time.monotonic() + (away if self._was_there else 0)
+        connected = False
+        while True:
             try:
-                return await self._adb.shell(self.serial, command, seconds=seconds, commit=commit)
+                ran = await self._adb.shell(self.serial, command, seconds=seconds, commit=commit)
             except AdbError as error:
-                if "not found" not in str(error) or ":" not in self.serial:
-                    raise
-                await self._adb.connect(self.serial)  # it was away, or the server has ended meanwhile
-                return await self._adb.shell(self.serial, command, seconds=seconds, commit=commit)
-        except AdbError as error:
-            raise AdbError(told(self.serial, str(error))) from error
+                late = time.monotonic() >= end
+                if not any(sign in str(error) for sign in _AWAY) or (late and (connected or ":" not in self.serial)):
+                    raise AdbError(told(self.serial, str(error))) from error
+            else:
+                self._was_there = True
+                return ran
+            await self._connect_again()
+            connected = True
+
+    async def _connect_again(self) -> None:
+        """Connect to a device over the network that was lost, or give one on a cable a moment."""
+        if ":" not in self.serial:
+            await asyncio.sleep(_POLL_SECONDS)
+            return
+        with contextlib.suppress(AdbError):
+            await self._adb.ask(f"host:disconnect:{self.serial}")
+        try:
+            await self._adb.connect(self.serial)
+        except AdbError:
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def text(self, command: str, seconds: float = 30.0) -> str:
         """Run a command that has to succeed, and give its output.

@@ -18,6 +18,7 @@ from callboard.actors.servers.android._device import FOLDER
 from callboard.messages import Probe
 
 if TYPE_CHECKING:
+    from callboard.actors.servers.android._adb import Ran
     from callboard.actors.servers.android._device import Device
     from callboard.actors.servers.android._hierarchy import Node
 
@@ -33,7 +34,7 @@ _KEPT_CALLS = 2_000
 _TRIM = 'm="{folder}/callboard-{name}.calls"; [ -e "$m" ] && tail -n {kept} "$m" > "$m.new" && mv "$m.new" "$m"'
 _REMOVE = 'rm -f "{folder}/callboard-{name}".*'
 _LEAVE_SECONDS = 2.0
-_DONE = re.compile(r"([0-9]{1,4}) done\n")
+_DONE = re.compile(r"([0-9]{1,4}) done")
 _INSTALLERS = ("packageinstaller", ".vending", ".fdroid", ".samsungapps")
 """The ends of the packages in which applications are installed and removed."""
 _POLLS = 50
@@ -73,15 +74,32 @@ class Hands:
                 done=shlex.quote(f"{call} {number} done"),
             )
             try:
-                ran = await self.device.shell(marked if call else command, ACTION_SECONDS, committing)
+                ran = await self._run(call, number, marked) if call else await self._run_unmarked(command)
             finally:
                 self._drop()
+            if ran is None:
+                continue
             if ran.code == _NO_MARK:
                 msg = f"nothing was done: the device can't write into {FOLDER}: {ran.error}"
                 raise ToolError(msg)
             if ran.code or "Exception" in ran.error:
                 msg = f"the device refused: {ran.error or ran.text.strip() or f'exit code {ran.code}'}"
                 raise ToolError(msg)
+
+    async def _run_unmarked(self, command: str) -> Ran:
+        return await self.device.shell(command, ACTION_SECONDS, committing)
+
+    async def _run(self, call: str, number: int, marked: str) -> Ran | None:
+        """Run one part. If the device is lost meanwhile, its mark tells whether that was done; None if it was."""
+        try:
+            return await self._run_unmarked(marked)
+        except InDoubtError:
+            mark = await self._last_mark(call)
+            if mark == f"{number} done":
+                return None
+            if mark not in {"", f"{number - 1} done"}:
+                raise
+        return await self._run_unmarked(marked)  # it was not begun
 
     def _drop(self) -> None:
         """Have what an action may have changed asked for again; in an installer or a store, the applications too."""
@@ -97,22 +115,10 @@ class Hands:
             call: The call's id.
             parts: The number of its parts.
         """
-        calls = f'"{FOLDER}/callboard-{self.device.name}.calls"'
-        read = f"grep -F -- {shlex.quote(f'{call} ')} {calls} 2>/dev/null | tail -n 1"
-        mark, alike = "", 0
-        for _ in range(_POLLS):  # the device may still be at it
-            try:
-                ran = await self.device.shell(read)
-            except (ToolError, InDoubtError):
-                return Probe.UNKNOWN
-            alike = alike + 1 if ran.text == mark else 0
-            mark = ran.text
-            if alike >= _QUIET and not mark.endswith("begun\n"):
-                break
-            await asyncio.sleep(_POLL_SECONDS)
-        if not mark or not mark.startswith(f"{call} "):  # a longer id ends alike
-            return Probe.NOT_DONE
-        found = _DONE.fullmatch(mark.removeprefix(f"{call} "))
+        mark = await self._last_mark(call)
+        if not mark:
+            return Probe.UNKNOWN if mark is None else Probe.NOT_DONE
+        found = _DONE.fullmatch(mark)
         if found is None:
             return Probe.UNKNOWN
         done = int(found[1]) + 1
@@ -121,11 +127,34 @@ class Hands:
             return Probe.BEGUN
         return Probe.DONE
 
+    async def _last_mark(self, call: str) -> str | None:
+        """Read how far a call came: the number of a part, and ``begun`` or ``done``.
+
+        Returns:
+            The mark; empty if there is none, None if the device can't be asked.
+        """
+        calls = f'"{FOLDER}/callboard-{self.device.name}.calls"'
+        read = f"grep -F -- {shlex.quote(f'{call} ')} {calls} 2>/dev/null | tail -n 1"
+        line, alike = "", 0
+        for _ in range(_POLLS):  # the device may still be at it
+            try:
+                ran = await self.device.shell(read)
+            except (ToolError, InDoubtError):
+                return None
+            alike = alike + 1 if ran.text == line else 0
+            line = ran.text
+            if alike >= _QUIET and not line.endswith("begun\n"):
+                break
+            await asyncio.sleep(_POLL_SECONDS)
+        return (
+            line.removeprefix(f"{call} ").rstrip("\n") if line.startswith(f"{call} ") else ""
+        )  # a longer id ends alike
+
     async def leave(self, *, lasting: bool) -> None:
         """Keep the latest marks on the device, or none if no other process will ask for them; all if it is away."""
         command = (_TRIM if lasting else _REMOVE).format(folder=FOLDER, name=self.device.name, kept=_KEPT_CALLS)
         with contextlib.suppress(ToolError, InDoubtError):
-            await self.device.shell(command, _LEAVE_SECONDS)
+            await self.device.shell(command, _LEAVE_SECONDS, away=0)
 
     async def control(self, control_id: str) -> Node:
         """Find a control on the screen.

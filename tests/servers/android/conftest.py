@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-import os
 import shutil
-import socket
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from adb_server import adb_at_home
 
 from callboard.actors.servers import Stage
-from callboard.actors.servers.android import Adb, AndroidServer, DeviceState, find_adb
+from callboard.actors.servers.android import Adb, AndroidServer, DeviceState
 from callboard.messages import Look, Observation
 from callboard.testing import Phone, plugged_in
 from support import PATIENCE
@@ -25,29 +24,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(scope="session")
-def adb_program() -> Path:
-    """Give the program adb; skip where it is missing. With ``REQUIRE_ADB`` that fails."""
-    program = find_adb()
-    if program is None and os.environ.get("REQUIRE_ADB"):
-        pytest.fail("adb is missing")
-    if program is None:
-        pytest.skip("adb is missing")
-    return program
-
-
 @pytest.fixture
 def new_adb(adb_program: Path, tmp_path: Path) -> Callable[[], Adb]:
     """Make adb servers, each on a port of its own, with a home of its own; emulators of others are not looked for."""
-
-    def make() -> Adb:
-        with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
-            port = free.getsockname()[1]
-        quiet = {"ADB_LOCAL_TRANSPORT_MAX_PORT": "0", "ADB_MDNS_AUTO_CONNECT": "0"}
-        environment = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PATH": os.defpath, **quiet}
-        return Adb(adb_program, port, environment)
-
-    return make
+    return lambda: adb_at_home(adb_program, tmp_path)
 
 
 @pytest.fixture
@@ -56,19 +36,6 @@ def without_adb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     for variable in ("ANDROID_HOME", "ANDROID_SDK_ROOT"):
         monkeypatch.delenv(variable, raising=False)
-
-
-@pytest.fixture(scope="session")
-def adb_port(adb_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Start an adb server for all tests."""
-    home = str(tmp_path_factory.mktemp("adb"))
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
-        port = free.getsockname()[1]
-    quiet = {"ADB_LOCAL_TRANSPORT_MAX_PORT": "0", "ADB_MDNS_AUTO_CONNECT": "0"}
-    adb = Adb(adb_program, port, {"HOME": home, "TMPDIR": home, "PATH": os.defpath, **quiet})
-    asyncio.run(adb.start())
-    yield port
-    asyncio.run(adb.stop())
 
 
 @dataclass

@@ -194,7 +194,7 @@ def test_an_application_that_is_not_there_is_said_with_those_that_are(held):
 def test_applications_are_opened_with_an_address_and_ended(held):
     held.do("open_url", url="https://example.org/?a=1&b='2'")
     assert held.phone.app.url == "https://example.org/?a=1&b='2'"
-    with pytest.raises(ToolError, match="unable to resolve Intent"):
+    with pytest.raises(ToolError, match="no application on the device opens 'odd:thing'"):
         held.do("open_url", url="odd:thing")
     held.do("stop_app", application="browser")
     assert held.phone.app.label == "Home"
