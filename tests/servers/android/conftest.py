@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import os
 import shutil
 import time
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from adb_server import adb_at_home
+from real_adbd import adbd, find_adbd
 
 from callboard.actors.servers import Stage
 from callboard.actors.servers.android import Adb, AndroidServer, DeviceState
@@ -82,16 +84,24 @@ def hold(adb_port: int, tmp_path: Path) -> Iterator[Callable[..., Held]]:
     """Make phones, each with a surface for it."""
     with contextlib.ExitStack() as stack:
 
-        def make(phone: Phone | None = None, *, lasting: bool = True, elapsed: Any = time.monotonic) -> Held:
+        def make(
+            phone: Phone | None = None,
+            *,
+            lasting: bool = True,
+            elapsed: Any = time.monotonic,
+            program: Path | None = None,
+        ) -> Held:
             phone = phone or Phone()
-            device = stack.enter_context(plugged_in(phone))
+            serial = stack.enter_context(plugged_in(phone)).serial
+            if program is not None:
+                serial = stack.enter_context(adbd(program, phone))
             runner = stack.enter_context(asyncio.Runner())
-            server = AndroidServer([device.serial], port=adb_port)
+            server = AndroidServer([serial], port=adb_port)
             stage = Stage("android", tmp_path / "j" if lasting else None, elapsed)
-            held = Held(server, phone, device.serial, runner)
+            held = Held(server, phone, serial, runner)
             held.wait(server.open(stage))
             stack.callback(lambda: held.wait(server.close()))
-            held.wait(_usable(server, device.serial))
+            held.wait(_usable(server, serial))
             return held
 
         yield make
@@ -106,6 +116,25 @@ async def _usable(server: AndroidServer, serial: str) -> None:
 
 
 @pytest.fixture
-def held(hold: Callable[..., Held]) -> Held:
-    """Give a phone."""
-    return hold()
+def held_by() -> Callable[..., Held]:
+    """Hold a device that is no phone for tests."""
+    return lambda server, serial, runner: Held(server, Phone(), serial, runner)
+
+
+@pytest.fixture
+def adbd_program() -> Path:
+    """Give Android's own adbd; skip where it is missing. With ``REQUIRE_ADBD`` that fails."""
+    program = find_adbd()
+    missing = "adbd is missing" if program is None else "" if shutil.which("bwrap") else "bwrap is missing"
+    if missing and os.environ.get("REQUIRE_ADBD"):
+        pytest.fail(missing)
+    if missing or program is None:
+        pytest.skip(missing)
+    return program
+
+
+@pytest.fixture
+def held(request: pytest.FixtureRequest, hold: Callable[..., Held]) -> Held:
+    """Give a phone; with the parameter ``adbd`` it is reached through Android's own adbd."""
+    real = getattr(request, "param", "") == "adbd"
+    return hold(program=request.getfixturevalue("adbd_program")) if real else hold()

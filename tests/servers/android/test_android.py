@@ -15,7 +15,11 @@ from callboard.actors.servers.android._device import Kept
 from callboard.messages import Hazard, LookBudget, Probe
 from callboard.testing import Contact, Phone
 
+both = pytest.mark.parametrize("held", ["stand-in", "adbd"], indirect=True)
+"""For tests that also run on Android's own adbd, with the programs of the same phone."""
 
+
+@both
 def test_a_look_tells_what_is_on_the_screen_and_what_the_device_does(held):
     seen = held.look()
     assert [each.name for each in seen.controls if each.kind == "button"] == [
@@ -39,6 +43,7 @@ def test_a_look_tells_what_is_on_the_screen_and_what_the_device_does(held):
     assert seen.notes == ()
 
 
+@both
 def test_a_contact_is_added(held):
     held.do("launch_app", application="contacts")
     held.tap("Create contact")
@@ -50,6 +55,7 @@ def test_a_contact_is_added(held):
     assert held.phone.ime == "com.android.inputmethod.latin/.LatinIME"
 
 
+@both
 @given(text=st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_any_plain_text_is_typed_as_it_is(held, text):
@@ -62,6 +68,7 @@ def test_any_plain_text_is_typed_as_it_is(held, text):
     assert form.name.text == text
 
 
+@both
 def test_lines_and_any_letters_are_typed_where_the_cursor_is(held):
     held.phone.start("org.callboard.notes")
     held.tap("New note")
@@ -72,6 +79,7 @@ def test_lines_and_any_letters_are_typed_where_the_cursor_is(held):
     assert held.phone.apps["org.callboard.notes"].notes[-1].text == "one\ntwo … drei 🙂\n"
 
 
+@both
 def test_a_text_is_replaced(held):
     held.phone.start("com.android.dialer", "tel:555")
     held.do("type_text", control_id=held.id("Number"), text="12", clear=True)
@@ -86,6 +94,7 @@ def test_without_its_keyboard_other_letters_are_refused(hold):
     assert held.phone.inputs == []
 
 
+@both
 def test_a_list_is_swiped_and_an_entry_found(held):
     contacts = held.phone.contacts
     contacts.people += [Contact(f"Person {number:02}") for number in range(40)]
@@ -99,6 +108,7 @@ def test_a_list_is_swiped_and_an_entry_found(held):
     assert contacts.shown == Contact("Person 30")
 
 
+@both
 def test_points_long_presses_and_drags(held):
     held.look()
     held.do("tap", x=200, y=400)
@@ -137,6 +147,7 @@ def test_a_turned_screen_has_other_places(held):
         held.do("tap", x=5, y=2300)
 
 
+@both
 def test_keys_are_pressed(held):
     held.do("launch_app", application="settings")
     held.do("press_key", key="back")
@@ -145,6 +156,7 @@ def test_keys_are_pressed(held):
     assert not held.phone.awake
 
 
+@both
 def test_a_screen_that_is_off_is_said_and_not_touched(held):
     held.phone.awake = False
     seen = held.look()
@@ -174,6 +186,7 @@ def test_a_permission_is_asked_for_and_is_a_hazard(hold):
     assert held.phone.done == [("permission", "True")]
 
 
+@both
 def test_a_screen_that_moves_has_no_controls_but_a_picture(held):
     held.phone.moving = 1
     seen = held.look()
@@ -186,11 +199,13 @@ def test_a_screen_that_moves_has_no_controls_but_a_picture(held):
     assert held.look().controls
 
 
+@both
 def test_an_application_that_is_not_there_is_said_with_those_that_are(held):
     with pytest.raises(ToolError, match="no application 'mail' is installed that can be started; there are"):
         held.do("launch_app", application="mail")
 
 
+@both
 def test_applications_are_opened_with_an_address_and_ended(held):
     held.do("open_url", url="https://example.org/?a=1&b='2'")
     assert held.phone.app.url == "https://example.org/?a=1&b='2'"
@@ -399,6 +414,7 @@ def test_another_user_of_uiautomator_is_told(held):
     assert "another program on the device uses uiautomator" in held.look(picture=False).notes[0]
 
 
+@both
 def test_a_touch_that_the_device_refuses_is_told(held):
     program(
         held,

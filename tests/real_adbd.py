@@ -1,0 +1,117 @@
+"""Android's own adbd, with the programs of a phone for tests: in namespaces of its own, since it listens everywhere.
+
+As a program it is what runs in the namespaces: it starts adbd, and passes connections on. A socket belongs to the
+network namespace in which it was made, so the program is given one that listens outside, and gives back one that
+listens inside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from callboard.testing import Phone
+
+ADBD_PORT = 5555
+"""Where adbd listens; nobody can choose."""
+_HIDDEN = {"data", "dev", "proc", "sdcard", "sys"}
+"""The folders of this machine that adbd does not see."""
+_CHUNK = 1 << 16
+
+
+def find_adbd() -> Path | None:
+    """Find adbd: of Debian's package, or where ``.ci/adbd`` has unpacked it."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "callboard", "adbd")
+    places = (root / "usr/lib/android-sdk/platform-tools/adbd" for root in (Path("/"), cache))
+    return next((each for each in places if os.access(each, os.X_OK)), None)
+
+
+@contextlib.contextmanager
+def adbd(program: Path, phone: Phone) -> Iterator[str]:
+    """Run adbd for a phone that is open, and give the serial to connect to."""
+    programs = phone.programs
+    port = int((programs / "wm").read_text(encoding="ascii").split("/dev/tcp/127.0.0.1/")[1].split()[0])
+    ours, theirs = socket.socketpair()
+    with socket.create_server(("127.0.0.1", 0)) as outside, ours, theirs:
+        given = [str(outside.fileno()), str(theirs.fileno()), str(port), str(program)]
+        process = subprocess.Popen(
+            [*_namespaces(programs.parent), sys.executable, __file__, *given],
+            env={**os.environ, "PATH": f"{programs}:{os.defpath}"},
+            stdin=subprocess.DEVNULL,
+            pass_fds=(outside.fileno(), theirs.fileno()),
+        )
+        theirs.close()
+        try:
+            _, (inside,), _, _ = socket.recv_fds(ours, 1, 1)
+            with socket.socket(fileno=inside) as listener:
+                _start(_pass_on, listener, port)
+                yield f"127.0.0.1:{outside.getsockname()[1]}"
+                listener.shutdown(socket.SHUT_RDWR)
+        finally:
+            process.kill()  # and with it all that is in the namespaces
+            process.wait()
+
+
+def _namespaces(folder: Path) -> list[str]:
+    """Give the command that runs another one in namespaces: with this machine's files, and a phone's folders."""
+    words = ["bwrap", "--unshare-net", "--unshare-pid", "--die-with-parent", "--dev", "/dev", "--proc", "/proc"]
+    for entry in sorted(Path("/").iterdir()):
+        if entry.is_symlink():
+            words += ["--symlink", str(entry.readlink()), str(entry)]
+        elif entry.is_dir() and entry.name not in _HIDDEN:
+            words += ["--bind" if entry.name == "tmp" else "--ro-bind", str(entry), str(entry)]
+    for theirs, ours in (("/data/local/tmp", "tmp"), ("/sdcard", "sdcard")):
+        words += ["--bind", str(folder / ours), theirs]
+    return [*words, "--"]
+
+
+def _pass_on(listener: socket.socket, port: int) -> None:
+    """Pass each connection on to a port, until the listener is shut down."""
+    with contextlib.suppress(OSError):
+        while True:
+            taken, _ = listener.accept()
+            _start(_join, taken, port)
+
+
+def _join(taken: socket.socket, port: int) -> None:
+    with taken, contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as other:
+        ends = {taken: other, other: taken}
+        while True:
+            for each in select.select(list(ends), [], [])[0]:
+                data = each.recv(_CHUNK)
+                if not data:
+                    return
+                ends[each].sendall(data)
+
+
+def _start(work: Callable[..., None], *arguments: object) -> None:
+    threading.Thread(target=work, args=arguments, daemon=True).start()
+
+
+def main(outside: str, answer: str, port: str, program: str) -> None:
+    """Start adbd, and pass on what comes from outside and what goes there."""
+    libraries = Path(program).parents[2]
+    found = map(str, (*libraries.glob("*-linux-gnu/android"), *libraries.glob("*-linux-gnu")))
+    environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(found)}
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen([program], env=environment, stdin=quiet, stdout=quiet, stderr=quiet):
+        while True:
+            with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", ADBD_PORT)):
+                break
+        with socket.create_server(("127.0.0.1", int(port))) as inside, socket.socket(fileno=int(answer)) as back:
+            socket.send_fds(back, [b"."], [inside.fileno()])
+            _pass_on(socket.socket(fileno=int(outside)), ADBD_PORT)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
