@@ -48,8 +48,8 @@ def test_a_text_is_saved_by_the_menu_and_the_dialog(editor, folder):
 
 def test_a_button_that_is_grey_is_waited_for(editor):
     editor.do("choose_menu", path=["File", "Save As"])
+    until(lambda: not editor.control("Save", "push button").enabled)
     save = editor.control("Save", "push button")
-    assert not save.enabled
     threading.Timer(0.3, lambda: editor.do("set_text", "Name:", text="late.txt")).start()
     assert editor.do("press", save)["changed"]
     until(lambda: "late.txt" in str(editor.look().window["titles"]))
