@@ -207,10 +207,15 @@ class Adb:
     async def connect(self, address: str) -> None:
         """Connect to a device over the network, and wait for some seconds until it can be used.
 
+        A server goes on calling one connected that was lost. Its connection is given up then, and made again.
+
         Raises:
             AdbError: If it can't be reached.
         """
         told = await self.ask(f"host:connect:{address}")
+        if told.startswith("already connected") and await self._state(address) is DeviceState.OFFLINE:
+            await self.ask(f"host:disconnect:{address}")
+            told = await self.ask(f"host:connect:{address}")
         if not told.startswith(("connected", "already connected")):
             raise AdbError(told or f"{address} can't be reached")
         settled = {DeviceState.DEVICE, DeviceState.UNAUTHORIZED}

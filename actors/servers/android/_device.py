@@ -239,8 +239,6 @@ class Device:
         if ":" not in self.serial:
             await asyncio.sleep(_POLL_SECONDS)
             return
-        with contextlib.suppress(AdbError):
-            await self._adb.ask(f"host:disconnect:{self.serial}")
         try:
             await self._adb.connect(self.serial)
         except AdbError:

@@ -302,3 +302,16 @@ def test_what_is_no_program_is_told(tmp_path):
     program.chmod(0o755)
     with pytest.raises(AdbError, match="does not run: "):
         asyncio.run(Adb(program, 1).start())
+
+
+def test_a_device_that_was_lost_is_connected_again(new_adb):
+    async def work():
+        async with plugged(new_adb) as (adb, device):
+            await device.stop()
+            await until(adb, DeviceState.OFFLINE)
+            await device.start()
+            await adb.connect(device.serial)
+            await until(adb, DeviceState.DEVICE)
+            assert (await adb.shell(device.serial, "echo x")).text == "x\n"
+
+    asyncio.run(work())
