@@ -18,17 +18,17 @@ from unittest.mock import patch
 
 from benchmarks.board import PATIENCE, VARIANTS, board, finish, tasks
 from benchmarks.protocol import serve, timed
-from callboard.actors.journal import FileJournal
+from callboard.actors.journal import FileJournal, Row
 from callboard.actors.root import open_journal
 from callboard.actors.runtime import EventStream, SystemClock
 from callboard.config import EventLog
-from callboard.messages import Event, EventName, Task, TaskResult
+from callboard.messages import EventName, Fact, Task, TaskResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.protocol import Go
-    from callboard.actors.journal import Journal, Row
+    from callboard.actors.journal import Journal
 
 _numbers = itertools.count()
 
@@ -65,14 +65,15 @@ def taped(folder: Path) -> Tape:
 
     def appending(
         journal: FileJournal,
-        rows: Sequence[Row],
+        rows: Sequence[Row | Fact],
         then: Callable[[], None] | None = None,
         failed: Callable[[Exception], None] | None = None,
         *,
         lazy: bool = False,
     ) -> None:
-        if not any(isinstance(row.message, Event) for row in rows):  # events are emitted
-            tape.append(({row.task_id for row in rows}, Appended(tuple(rows), then is not None, lazy)))
+        kept = tuple(row for row in rows if isinstance(row, Row))  # facts are emitted
+        if kept or not rows:
+            tape.append(({row.task_id for row in kept}, Appended(kept, then is not None, lazy)))
         append(journal, rows, then, failed, lazy=lazy)
 
     with board(VARIANTS["process"], 1, folder) as supervisor:

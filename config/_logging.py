@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from callboard.config._redactor import Redactor
     from callboard.config._settings import Settings
-    from callboard.messages import Event
+    from callboard.messages import Event, Fact
 
 LEVELS = {
     EventName.PHASE_ENDED: "debug",
@@ -116,7 +116,7 @@ class EventLog:
         """Lines that could not be written: the disk is full, the stream is closed, or too many lines were waiting."""
         return sum(writer.lost for writer in (*self._writers, *filter(None, [self._host])))
 
-    def write(self, event: Event) -> None:
+    def write(self, event: Fact) -> None:
         """Queue one event to be written; never blocks. A line that can't be written is counted, and stops nothing."""
         labels = event.data.get("labels")
         if event.name in _BEGINS and isinstance(labels, dict) and labels:
@@ -168,7 +168,7 @@ def log_line(redactor: Redactor | None = None, *, pretty: bool = False, colors: 
 class Said(NamedTuple):
     """An event, and the labels of its task."""
 
-    event: Event
+    event: Event | Fact
     labels: dict[str, JsonValue]
 
 
@@ -202,7 +202,7 @@ class _Handlers:
 _BEGINS = {EventName.TASK_SUBMITTED, EventName.TASK_RECOVERED}
 
 
-def _level(event: Event) -> int:
+def _level(event: Event | Fact) -> int:
     return _NUMBERS[LEVELS.get(event.name, "info")]
 
 

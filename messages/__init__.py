@@ -67,6 +67,7 @@ from callboard.messages._errors import (
     WouldDeadlockError,
 )
 from callboard.messages._event import Event, EventName
+from callboard.messages._fact import Fact
 from callboard.messages._handoff import (
     Assign,
     Cancel,
@@ -147,6 +148,7 @@ __all__ = [
     "Effect",
     "Event",
     "EventName",
+    "Fact",
     "FailedSubtaskError",
     "Foreseen",
     "Hazard",

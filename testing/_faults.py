@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Literal, Self
 from unittest import mock
 
-from callboard.actors.journal import JournalFile
+from callboard.actors.journal import JournalFile, Row
 from callboard.actors.runtime import Deed
 from callboard.messages import JournalError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from callboard.actors.journal import Row
+    from callboard.messages import Fact
 
 
 class Faults:
@@ -61,8 +61,8 @@ class Faults:
         """Stand at the places."""
         write, commit, rollback, writing = JournalFile.write, JournalFile.commit, JournalFile.rollback, Deed.writing
 
-        def written(file: JournalFile, rows: Sequence[Row]) -> None:
-            kinds = [str(getattr(row.message, "kind", "")) for row in rows]
+        def written(file: JournalFile, rows: Sequence[Row | Fact]) -> None:
+            kinds = [str(getattr(row.message, "kind", "")) if isinstance(row, Row) else "event" for row in rows]
             try:
                 for kind in kinds:
                     self._pass("before", kind)

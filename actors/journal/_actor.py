@@ -13,7 +13,7 @@ import pykka
 
 from callboard.actors.journal._inbox import Inbox
 from callboard.config import HostLog
-from callboard.messages import SupervisorStoppedError, Task
+from callboard.messages import Fact, SupervisorStoppedError, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,10 +28,10 @@ _log = HostLog()
 
 @dataclass(frozen=True)
 class Append:
-    rows: Sequence[Row]
+    rows: Sequence[Row | Fact]
     then: Callable[[], None] | None = None
     failed: Callable[[Exception], None] | None = None
-    before: Sequence[Row] = ()
+    before: Sequence[Row | Fact] = ()
     """Lazy rows that stand before them; they are not one piece with them."""
     needed: bool = True
     """Whether they are to be committed; otherwise with the next that are."""
@@ -177,7 +177,8 @@ class Writer(pykka.ThreadingActor):
                 self._tell_failed(append, self._failure)
             return
         if self._feed is not None:
-            call(self._feed, [row for append in group.appended for row in (*append.before, *append.rows)])
+            kept = (row for append in group.appended for row in (*append.before, *append.rows))
+            call(self._feed, [row for row in kept if not isinstance(row, Fact)])
         for append in group.appended:
             if append.then is not None:
                 call(append.then)

@@ -14,15 +14,14 @@ from callboard.actors.journal._failures import beside, located, told
 from callboard.actors.journal._lock import JournalLock
 from callboard.actors.journal._pictures import sync_folder
 from callboard.actors.journal._retention import Retention, eras_of
-from callboard.actors.journal._row import INSERT, Bound, row_of, rows_of, values_of
+from callboard.actors.journal._row import INSERT, Bound, Row, row_of, rows_of, values_of
 from callboard.actors.journal._schema import check, migrate
-from callboard.messages import Event, JournalError, Message, Task, TaskResult
+from callboard.messages import Event, Fact, JournalError, Message, Task, TaskResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from callboard.actors.journal._row import Row
 
 BUSY_SECONDS = 5.0
 """How long a reader may hold the file while its mode changes."""
@@ -104,7 +103,7 @@ class JournalFile:
             lock.release()
             raise
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def write(self, rows: Sequence[Row | Fact]) -> None:
         """Write rows in order, into the open transaction.
 
         Raises:
@@ -242,17 +241,18 @@ class JournalFile:
         finally:
             self._lock.release()
 
-    def _values(self, row: Row, later: Later) -> Bound:
-        if isinstance(row.message, Task) and self._ids(_USED, row.message.id, row.message.key):
+    def _values(self, row: Row | Fact, later: Later) -> Bound:
+        if isinstance(row, Row) and isinstance(row.message, Task) and self._ids(_USED, row.message.id, row.message.key):
             problem = f"task {row.message.id!r} can't be written down: its id or its key was used before"
             raise ValueError(problem)
         return values_of(row, lambda row: self._apart.put_away(row, later))
 
-    def _note(self, row: Row) -> None:
+    def _note(self, row: Row | Fact) -> None:
         """Keep the table of tasks, and the number of the last event, in step with the rows."""
+        if isinstance(row, Fact):
+            self.last_seq = max(self.last_seq, row.seq)
+            return
         match row.message:
-            case Event(seq=seq):
-                self.last_seq = max(self.last_seq, seq)
             case Task() as task:
                 request = task.request or " · ".join(step.request for step in task.plan)
                 self._connection.execute(_TASK, (task.id, task.key, task.session, request, row.at))

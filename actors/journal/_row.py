@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from callboard.actors.journal._failures import told
 from callboard.actors.journal._parts import check_depth
-from callboard.messages import Event, JournalDamagedError, Message
+from callboard.messages import Fact, JournalDamagedError, Message
 
 if TYPE_CHECKING:
     import sqlite3
@@ -50,28 +50,40 @@ class Row(NamedTuple):
     """The number of the run's job that said it; 0 for what no job said."""
 
 
-def values_of(row: Row, put_away: Callable[[Row], Message]) -> Bound:
-    """Give what is bound to `INSERT`; `put_away` gives the row's message without what is kept apart.
+def values_of(row: Row | Fact, put_away: Callable[[Row], Message]) -> Bound:
+    """Give what is bound to `INSERT`; `put_away` gives a row's message without what is kept apart.
 
     Raises:
         ValueError: If the message has no tag, or can't be written so that it can be read again: JSON knows no half of
             a surrogate pair, and our reader no more than 200 levels.
     """
+    if isinstance(row, Fact):
+        return _values_of_fact(row)
     message = row.message
     kind = _KINDS.get(type(message)) or _kind_of(type(message))
-    try:
-        body = put_away(row).model_dump_json()
-        check_depth(body)
-        if not (row.task_id.isascii() and row.run_id.isascii()):
-            f"{row.task_id}{row.run_id}".encode()
-    except ValueError as error:
-        problem = f"a {kind} of task {row.task_id!r} can't be written down: {error}"
-        raise ValueError(problem) from error
-    seq = message.seq if isinstance(message, Event) else None
-    if seq is not None and seq > _HIGHEST:
-        problem = f"an event of number {seq} can't be written down: SQLite counts to {_HIGHEST}"
+    body = _checked(lambda: put_away(row).model_dump_json(), kind, row.task_id, row.run_id)
+    return row.at, None, row.task_id, row.run_id, row.job, kind, body
+
+
+def _values_of_fact(fact: Fact) -> Bound:
+    if fact.seq > _HIGHEST:
+        problem = f"an event of number {fact.seq} can't be written down: SQLite counts to {_HIGHEST}"
         raise ValueError(problem)
-    return row.at, seq, row.task_id, row.run_id, row.job, kind, body
+    body = _checked(fact.json, "event", fact.task_id, fact.run_id)
+    return fact.at, fact.seq, fact.task_id, fact.run_id, 0, "event", body
+
+
+def _checked(write: Callable[[], str], kind: str, task_id: str, run_id: str) -> str:
+    """Give a JSON text that can be stored and read again."""
+    try:
+        body = write()
+        check_depth(body)
+        if not (task_id.isascii() and run_id.isascii()):
+            f"{task_id}{run_id}".encode()
+    except ValueError as error:
+        problem = f"a {kind} of task {task_id!r} can't be written down: {error}"
+        raise ValueError(problem) from error
+    return body
 
 
 _KINDS: dict[type[Message], str] = {}

@@ -13,16 +13,16 @@ from callboard.actors.journal._actor import Append, Feed, Look, Pulse, Writer, r
 from callboard.actors.journal._artifacts import Artifacts
 from callboard.actors.journal._journal import Journal
 from callboard.actors.journal._pictures import picture_path
-from callboard.actors.journal._row import Row
 from callboard.config import HostLog
-from callboard.messages import Event, SupervisorStoppedError, Task
+from callboard.messages import SupervisorStoppedError, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from callboard.actors.journal._file import JournalFile
     from callboard.actors.journal._inbox import Inbox
-    from callboard.messages import Seconds, TaskResult
+    from callboard.actors.journal._row import Row
+    from callboard.messages import Event, Fact, Seconds, TaskResult
 
 _log = HostLog()
 
@@ -59,7 +59,7 @@ class FileJournal(Journal):
         self._writer: pykka.ActorRef[Writer] = Writer.start(file, broken, self._pulse)
         self._inbox = cast("Inbox", self._writer.actor_inbox)
         self._later = later
-        self._waiting: list[Row] = []
+        self._waiting: list[Row | Fact] = []
         self._timed = False
         self._lock = threading.Lock()
 
@@ -85,7 +85,7 @@ class FileJournal(Journal):
 
     def append(
         self,
-        rows: Sequence[Row],
+        rows: Sequence[Row | Fact],
         then: Callable[[], None] | None = None,
         failed: Callable[[Exception], None] | None = None,
         *,
@@ -124,9 +124,9 @@ class FileJournal(Journal):
 
         self._later(RETAIN_SECONDS, prune)
 
-    def event(self, event: Event) -> None:
+    def event(self, event: Fact) -> None:
         """Keep an event; nothing depends on it."""
-        self.append((Row(event.at, event.task_id, event.run_id, event),), lazy=True)
+        self.append((event,), lazy=True)
 
     def events(self, after: int, limit: int) -> list[Event]:
         """Read the events that follow a number, at most so many. Blocks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callboard.messages import Event, EventName, Outcome, SettingsError
+from callboard.messages import EventName, Fact, Outcome, SettingsError
 
 if TYPE_CHECKING:
     from prometheus_client import Counter, Histogram
@@ -136,7 +136,7 @@ class Metrics:
 
         return generate_latest(self._registry).decode()
 
-    def see(self, event: Event) -> None:
+    def see(self, event: Fact) -> None:
         """Count an event."""
         name = event.name
         if name in _COUNTED:
@@ -159,7 +159,7 @@ class Metrics:
             for key in [key for key, task in there.items() if task == task_id]:
                 del there[key]
 
-    def _see_call(self, event: Event) -> None:
+    def _see_call(self, event: Fact) -> None:
         if event.duration is None:
             return  # an answer of before a crash; it was counted then
         kind, data = _label(event, "agent"), event.data
@@ -180,12 +180,12 @@ class Metrics:
         number = amount if isinstance(amount, int | float) else 0
         (counter.labels(*labels) if labels else counter).inc(max(0, number))
 
-    def _time(self, name: str, event: Event, *labels: str) -> None:
+    def _time(self, name: str, event: Fact, *labels: str) -> None:
         histogram = self._histograms[name]
         (histogram.labels(*labels) if labels else histogram).observe(event.duration or 0.0)
 
 
-def _label(event: Event, name: str) -> str:
+def _label(event: Fact, name: str) -> str:
     match name:
         case "agent":
             return event.agent.partition("/")[0]
@@ -199,7 +199,7 @@ def _label(event: Event, name: str) -> str:
             return str(event.data[name])
 
 
-def _key(event: Event, gauge: str) -> str:
+def _key(event: Fact, gauge: str) -> str:
     match gauge:
         case "tasks_running":
             return event.task_id

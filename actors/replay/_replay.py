@@ -104,7 +104,7 @@ class _Player:
         self._runs: dict[str, Scene] = {}
         self._rows: list[Row] = []
         self._stage = Stage(recording.task.id, _services(settings, agents), KnownTools(recording.rows))
-        self._stage.services.stream.add_sink(self._stage.told)
+        self._stage.services.stream.add_sink(lambda fact: self._stage.told(fact.event()))
 
     async def play(self) -> Replay:
         """Go through the rows in their order."""

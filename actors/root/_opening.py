@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import Clock
     from callboard.actors.states import AgentStateManager, Run
     from callboard.config import Limits, Settings
-    from callboard.messages import Event
+    from callboard.messages import Event, Fact
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Opened:
     """The highest lease."""
     seq: int = 0
     """The number of the last event."""
-    sink: Callable[[Event], None] | None = None
+    sink: Callable[[Fact], None] | None = None
     """Takes events, where they are kept."""
     events: Callable[[int, int], list[Event]] | None = None
     """Reads older events, where they are kept."""

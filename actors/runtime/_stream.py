@@ -6,7 +6,7 @@ import collections
 import threading
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import Event, EventName, encodable
+from callboard.messages import Event, EventName, Fact, encodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ class Feed:
     """One subscriber's bounded queue. When it is full the oldest event goes, and is counted."""
 
     def __init__(self, size: int, task_id: str | None, clock: Clock) -> None:
-        self._events: collections.deque[Event] = collections.deque()
+        self._events: collections.deque[Event | Fact] = collections.deque()
         self._size = size
         self.task_id = task_id
         self._clock = clock
@@ -29,11 +29,11 @@ class Feed:
         self._changed = threading.Condition()
         self._wake: Callable[[], None] | None = None
 
-    def wants(self, event: Event) -> bool:
+    def wants(self, event: Event | Fact) -> bool:
         """Say whether an event belongs here."""
         return self.task_id is None or event.task_id == self.task_id
 
-    def put(self, event: Event) -> None:
+    def put(self, event: Fact) -> None:
         """Add an event; never blocks."""
         with self._changed:
             if self._closed:
@@ -47,7 +47,7 @@ class Feed:
         if wake is not None:
             wake()
 
-    def replay(self, event: Event) -> None:
+    def replay(self, event: Event | Fact) -> None:
         """Add an event of the past; these are as many as are kept, and need not fit the queue."""
         with self._changed:
             self._events.append(event)
@@ -74,7 +74,10 @@ class Feed:
                 task_id=self.task_id or "",
                 data={"count": count},
             )
-        return self._events.popleft() if self._events else None
+        if not self._events:
+            return None
+        event = self._events.popleft()
+        return event.event() if isinstance(event, Fact) else event
 
     def get(self, timeout: float | None = None) -> Event | None:
         """Wait for the next event; None at the end of the stream.
@@ -130,7 +133,7 @@ class EventStream:
         tasks: int = 0,
         seq: int = 0,
         past: Callable[[int, int], list[Event]] | None = None,
-        redact: Callable[[str, Event], Event] = lambda _task_id, event: event,
+        redact: Callable[[str, dict[str, Any]], dict[str, Any]] = lambda _task_id, data: data,
     ) -> None:
         """Make a stream.
 
@@ -142,18 +145,18 @@ class EventStream:
                 they are, too, unless there are more than `kept`.
             seq: The number of the last event of the process before this one.
             past: Reads older events: those after a number, at most so many. May block.
-            redact: Takes out of a task's event what nobody may see. Must be quick.
+            redact: Takes out of the data of a task's event what nobody may see. Must be quick.
         """
         self._past = past
         self._redact = redact
         self._clock = clock
         self._queue = queue
-        self._kept: collections.deque[Event] = collections.deque(maxlen=kept)
+        self._kept: collections.deque[Fact] = collections.deque(maxlen=kept)
         self._tasks = tasks
-        self._of_task: dict[str, collections.deque[Event]] = {}
+        self._of_task: dict[str, collections.deque[Fact]] = {}
         self._over: collections.deque[str] = collections.deque()
         self._feeds: dict[str | None, list[Feed]] = {None: []}
-        self._sinks: list[Callable[[Event], None]] = []
+        self._sinks: list[Callable[[Fact], None]] = []
         self._lock = threading.Lock()
         self._seq = seq
         self._closed = False
@@ -167,7 +170,7 @@ class EventStream:
         """Give the time that rows of the journal carry; events carry the wall time."""
         return self._clock.steady()
 
-    def add_sink(self, sink: Callable[[Event], None]) -> None:
+    def add_sink(self, sink: Callable[[Fact], None]) -> None:
         """Have each event given to a function that must not block: the log."""
         self._sinks.append(sink)
 
@@ -186,22 +189,10 @@ class EventStream:
     ) -> None:
         """Record that something happened. What is no field of `Event` goes into its ``data``."""
         data = {key: encodable(value) if isinstance(value, str) else value for key, value in data.items()}
+        data = self._redact(task_id, data)
         with self._lock:
             self._seq += 1
-            event = Event(
-                seq=self._seq,
-                at=self._clock.now(),
-                name=name,
-                task_id=task_id,
-                run_id=run_id,
-                agent=agent,
-                state=state,
-                step=step,
-                phase=phase,
-                duration=duration,
-                data=data,
-            )
-            event = self._redact(task_id, event)
+            event = Fact(self._seq, self._clock.now(), name, task_id, run_id, agent, state, step, phase, duration, data)
             self._keep(event)
             for feed in self._feeds[None]:
                 feed.put(event)
@@ -210,7 +201,7 @@ class EventStream:
             for sink in self._sinks:  # inside the lock: lines stand in the order of their numbers
                 sink(event)
 
-    def _keep(self, event: Event) -> None:
+    def _keep(self, event: Fact) -> None:
         self._kept.append(event)
         if not self._tasks:
             return

@@ -15,7 +15,7 @@ import pytest
 
 import forks
 from callboard.actors.journal import JournalFile, Row
-from callboard.messages import Event, EventName, Message, Outcome, Task, TaskResult
+from callboard.messages import EventName, Fact, Message, Outcome, Task, TaskResult
 
 Make = Callable[..., Row]
 
@@ -32,9 +32,8 @@ def result_row(task_id: str, at: float = 2.0, outcome: Outcome = Outcome.FINISHE
     return row_of(TaskResult(task_id=task_id, outcome=outcome, **fields), task=task_id, at=at)
 
 
-def event_row(seq: int, task: str = "t", at: float = 1.0, **data: Any) -> Row:
-    event = Event(seq=seq, at=at, name=EventName.STEP_STARTED, task_id=task, data=data)
-    return row_of(event, task=task, at=at)
+def event_fact(seq: int, task: str = "t", at: float = 1.0, **data: Any) -> Fact:
+    return Fact(seq=seq, at=at, name=EventName.STEP_STARTED, task_id=task, data=data)
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def a_result() -> Make:
 @pytest.fixture
 def an_event() -> Make:
     """Make the row of an event, of task ``t``, at 1.0."""
-    return event_row
+    return event_fact
 
 
 @pytest.fixture

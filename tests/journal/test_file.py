@@ -22,8 +22,8 @@ from callboard.actors.journal._row import _READ, _READ_BUT_EVENTS
 from callboard.messages import (
     Answer,
     CommandResult,
-    Event,
     EventName,
+    Fact,
     JournalDamagedError,
     JournalError,
     JournalInUseError,
@@ -107,9 +107,8 @@ def test_any_text_is_looked_for_as_it_is(opened, a_row, text):
     [
         Answer(id="a", task_id="t", by="\ud800"),
         CommandResult(call_id="c", tool="x", status=ResultStatus.SUCCESS, value={"a": ["\udcff"]}),
-        Event(seq=2**63, at=1.0, name=EventName.STEP_STARTED),
     ],
-    ids=["half a surrogate pair", "one in a value", "a number that is too large"],
+    ids=["half a surrogate pair", "one in a value"],
 )
 def test_a_message_that_can_not_be_written_is_refused_alone(opened, a_row, a_task, message):
     journal = opened()
@@ -118,6 +117,22 @@ def test_a_message_that_can_not_be_written_is_refused_alone(opened, a_row, a_tas
         journal.write([a_row(Answer(id="before", task_id="t")), a_row(message)])
     journal.commit()
     assert [row.message.kind for row in journal.rows("t")] == ["task"]
+
+
+@pytest.mark.parametrize(("seq", "data"), [(2**63, {}), (2, {"value": object()})], ids=["too large", "no JSON"])
+def test_an_event_that_can_not_be_written_is_refused_alone(opened, a_task, seq, data):
+    journal = opened()
+    with pytest.raises(ValueError, match="can't be written down"):
+        journal.write([a_task("t"), Fact(seq=seq, at=1.0, name=EventName.STEP_STARTED, data=data)])
+    journal.commit()
+    assert list(journal.rows("t")) == []
+
+
+def test_half_a_surrogate_pair_in_an_event_is_written_as_an_escape(opened):
+    journal = opened()
+    journal.write([Fact(seq=1, at=1.0, name=EventName.STEP_STARTED, data={"labels": {"a": ["\ud800"]}})])
+    journal.commit()
+    assert journal.events(0, 10)[0].data == {"labels": {"a": ["\\ud800"]}}
 
 
 def test_a_name_that_can_not_be_written_is_refused(opened, a_row):
@@ -207,14 +222,14 @@ def test_events_are_left_out_unless_they_are_asked_for(opened, a_task, an_event)
     rows = [a_task("t"), an_event(1), a_task("u")]
     written(journal, *rows)
     assert list(journal.rows("t")) == rows[:1]
-    assert list(journal.rows("t", events=True)) == rows[:2]
+    assert [row.message for row in journal.rows("t", events=True)] == [rows[0].message, rows[1].event()]
 
 
 def test_events_are_read_by_number_whatever_their_task(opened, a_task, an_event):
     journal = opened()
     rows = [an_event(seq, task=f"t{seq % 2}", text="x" * seq) for seq in range(1, 10)]
     written(journal, a_task("t0"), *rows)
-    assert journal.events(3, 4) == [row.message for row in rows[3:7]]
+    assert journal.events(3, 4) == [row.event() for row in rows[3:7]]
     assert journal.events(9, 4) == []
 
 

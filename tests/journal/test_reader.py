@@ -48,7 +48,7 @@ def test_rows_are_read_with_their_events_or_without(opened, place, a_task, an_ev
     journal.write(rows)
     journal.commit()
     with JournalReader.open(place) as reader:
-        assert list(reader.rows("t")) == rows
+        assert [row.message.kind for row in reader.rows("t")] == ["task", "event"]
         assert list(reader.rows("t", events=False)) == rows[:1]
 
 

@@ -468,7 +468,7 @@ def test_an_ended_task_is_given_with_its_result(journal, a_task, a_result):
 
 def test_events_are_kept_and_read_by_number(journal, an_event):
     for number in (1, 2, 3):
-        journal.event(an_event(number).message)
+        journal.event(an_event(number))
     found = journal.events(1, 10)
     assert [(type(event), event.seq) for event in found] == [(Event, 2), (Event, 3)]
 

@@ -10,8 +10,8 @@ from contextlib import closing
 import pytest
 
 from callboard import Settings, Task
-from callboard.actors.journal import JournalFile, Row
-from callboard.messages import Event, EventName, UnknownTaskError
+from callboard.actors.journal import JournalFile
+from callboard.messages import EventName, Fact, UnknownTaskError
 from callboard.testing import assert_replays, replayed  # noqa: F401 - a fixture
 from support import PATIENCE
 
@@ -50,7 +50,7 @@ def test_settings_may_be_a_file(bug, replayed, tmp_path):  # noqa: F811 - the fi
 
 def test_a_journal_without_tasks_is_no_passed_test(tmp_path, replayed):  # noqa: F811 - the fixture
     with closing(JournalFile.open(tmp_path / "bug-17.db")) as file:
-        file.write([Row(1.0, "", "", Event(seq=1, at=1.0, name=EventName.SUPERVISOR_STARTED))])
+        file.write([Fact(seq=1, at=1.0, name=EventName.SUPERVISOR_STARTED)])
         file.commit()
     with pytest.raises(AssertionError, match=r"bug-17\.db has no task: .* bug-17\.db-wal belongs beside it"):
         replayed(tmp_path / "bug-17.db")
