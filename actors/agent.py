@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import pykka
 
@@ -47,7 +47,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from types import TracebackType
 
     from callboard.actors.journal import Journal
@@ -230,7 +230,10 @@ class Agent(ScheduledActor):
         processing = backstage.pipelines[self._kind].under(lease)
         if isinstance(state, WorkingState):
             self._tell(EventName.STEP_STARTED, step=run.steps + 1)
-        backstage.jobs.start(lease, lambda: state.handle(processing, run), self._back(run, lease))
+        if state.only_decides:
+            self._back(run, lease)(_decided(state.handle(processing, run)))
+        else:
+            backstage.jobs.start(lease, lambda: state.handle(processing, run), self._back(run, lease))
 
     def _back(self, run: Run, lease: Lease) -> Callable[[Message | BaseException], None]:
         """Make what takes a job's word: it is kept first, then told. Runs on the event loop's thread.
@@ -366,6 +369,18 @@ def tell_failure(emit: Callable[..., None], journal: Journal, run: Run, state: s
         controls=controls_of(seen),
         picture="" if picture is None else journal.picture_path(picture),
     )
+
+
+def _decided(handling: Coroutine[Any, Any, Message]) -> Message | BaseException:
+    """Run a coroutine that awaits nothing; what it raises is given, as a job's is."""
+    try:
+        handling.send(None)
+    except StopIteration as ended:
+        return cast("Message", ended.value)
+    except BaseException as error:  # noqa: BLE001 - an edge: states may be a program's own
+        return error
+    handling.close()
+    return RuntimeError("a state that says that it only decides has awaited something")
 
 
 def _failed(said: Message) -> bool:

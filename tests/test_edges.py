@@ -11,6 +11,7 @@ import openpyxl
 import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Task, tool
+from callboard.actors.states import HostAgentStateManager
 from callboard.messages import Effect
 from callboard.testing import MemoryServer
 from support import FINISH, HELD, PATIENCE, action, actions, lone
@@ -209,3 +210,14 @@ def test_an_approval_costs_no_step(start, until):
 
 def _write():
     return {"ControlLabel": "field-1", "Function": "write", "Args": {"text": "a"}}
+
+
+def test_a_state_that_awaits_though_it_only_decides_is_an_error(start, monkeypatch):
+    async def waiting(_state, _agent, _context):
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(type(HostAgentStateManager.get_state("ASSIGN")), "handle", waiting)
+    assign = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "do it"}
+    result = start(host=[assign]).submit(Task(request="do it")).result(PATIENCE)
+    assert result.outcome is Outcome.ERROR
+    assert "only decides has awaited something" in str(result.causes)

@@ -209,6 +209,8 @@ class FinishState(AgentState):
 
     __slots__ = ()
 
+    only_decides = True
+
     async def handle(self, agent: Processing, context: Run) -> Message:  # noqa: ARG002 - the interface
         """Make the ending that the recorded outcome asks for."""
         return archive(context)

@@ -80,6 +80,8 @@ class AssignHostAgentState(HostAgentState):
 
     __slots__ = ()
 
+    only_decides = True
+
     async def handle(self, agent: Processing, context: Run) -> Message:  # noqa: ARG002 - the interface
         """Make the assignment that the model decided on."""
         decision = context.records[-1].decision

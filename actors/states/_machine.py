@@ -83,6 +83,15 @@ class AgentState(ABC):
 
     manager: ClassVar[type[AgentStateManager]]
     """The machine that it was registered with."""
+    only_decides: ClassVar[bool] = False
+    """Whether `handle` awaits nothing: then it runs on the agent's own thread, and no job is started for it. It is not
+    inherited by a state with another `handle`."""
+
+    def __init_subclass__(cls) -> None:
+        """Let a state with a `handle` of its own await again, unless it says otherwise."""
+        super().__init_subclass__()
+        if "handle" in vars(cls) and "only_decides" not in vars(cls):
+            cls.only_decides = False
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: what belongs to one piece of work is kept in its `Run`."""
@@ -91,7 +100,10 @@ class AgentState(ABC):
 
     @abstractmethod
     async def handle(self, agent: Processing, context: Run) -> Message:
-        """Do the state's work and return what came of it. A job on the event loop; changes nothing itself."""
+        """Do the state's work and return what came of it. Changes nothing itself.
+
+        A job on the event loop, unless the state says that it `only_decides`.
+        """
 
     @abstractmethod
     def decide(self, run: Run) -> Move | None:

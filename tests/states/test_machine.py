@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,6 +19,7 @@ from callboard.actors.states import (
     NoneState,
     mermaid,
 )
+from callboard.actors.states._host import AssignHostAgentState
 from callboard.messages import BrokenMachineError, CallboardError, Captured
 from support import PATIENCE
 
@@ -350,3 +352,24 @@ def test_a_state_is_not_registered_with_a_name_of_another(manager):
 
 def test_a_machine_has_the_agents_of_the_one_it_extends(extended):
     assert extended.agent_class() is AppAgentStateManager.agent_class()
+
+
+def test_a_state_with_a_handle_of_its_own_awaits_unless_it_says_otherwise():
+    class Silent(AssignHostAgentState):
+        __slots__ = ()
+
+    class Own(AssignHostAgentState):
+        __slots__ = ()
+
+        async def handle(self, agent, context):
+            await asyncio.sleep(0)
+            return await super().handle(agent, context)
+
+    class Quick(Own):
+        __slots__ = ()
+        only_decides = True
+
+        async def handle(self, agent, context):
+            return Captured(observation=None)
+
+    assert [each.only_decides for each in (AssignHostAgentState, Silent, Own, Quick)] == [True, True, False, True]
