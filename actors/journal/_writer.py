@@ -1,18 +1,16 @@
-"""The journal in a file, as others have it: rows go to the writer's actor, and answers come back."""
+"""The journal in a file, as others have it: rows go to the writer's thread, and answers come back."""
 
 from __future__ import annotations
 
 import concurrent.futures
 import threading
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-import pykka
-
-from callboard.actors.journal._actor import Append, Feed, Look, Pulse, Writer, rows_of
 from callboard.actors.journal._artifacts import Artifacts
 from callboard.actors.journal._journal import Journal
 from callboard.actors.journal._pictures import picture_path
+from callboard.actors.journal._thread import Append, Feed, Look, Writer, rows_of
 from callboard.config import HostLog
 from callboard.messages import SupervisorStoppedError, Task
 
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from callboard.actors.journal._file import JournalFile
-    from callboard.actors.journal._inbox import Inbox
     from callboard.actors.journal._row import Row
     from callboard.messages import Event, Fact, Seconds, TaskResult
 
@@ -46,18 +43,16 @@ class FileJournal(Journal):
         broken: Callable[[Exception], None],
         later: Callable[[float, Callable[[], None]], object],
     ) -> None:
-        """Start the actor that owns the file.
+        """Start the thread that owns the file.
 
         Args:
             file: The open file; it is closed with the journal.
             broken: Called once, if the file can't be written any more.
             later: Calls a function after so many seconds: a clock's `after`.
         """
-        self._pulse = Pulse()
         self._path = file.path
         self.artifacts = Artifacts(file.path, durable=file.durable)
-        self._writer: pykka.ActorRef[Writer] = Writer.start(file, broken, self._pulse)
-        self._inbox = cast("Inbox", self._writer.actor_inbox)
+        self._writer = Writer(file, broken)
         self._later = later
         self._waiting: list[Row | Fact] = []
         self._timed = False
@@ -71,7 +66,7 @@ class FileJournal(Journal):
     @property
     def thread(self) -> threading.Thread | None:
         """The writer's."""
-        return self._pulse.thread
+        return self._writer.thread
 
     def picture_path(self, picture: bytes) -> str:
         """Return the path of a picture's file; it exists once the message with the picture is kept."""
@@ -80,7 +75,7 @@ class FileJournal(Journal):
     @property
     def busy(self) -> Seconds:
         """For how long the writer has been with one message."""
-        since = self._pulse.since
+        since = self._writer.since
         return time.monotonic() - since if since else 0.0
 
     def append(
@@ -99,8 +94,7 @@ class FileJournal(Journal):
                 first, self._timed = not self._timed, True
             else:
                 waiting, self._waiting = self._waiting, []
-                told = self._put(Append(rows, then, failed, waiting))
-        self._inbox.refuse_late()
+                told = self._writer.put(Append(rows, then, failed, waiting))
         if lazy:
             if first:
                 self._later(LAZY_SECONDS, self._flush_late)
@@ -113,13 +107,14 @@ class FileJournal(Journal):
 
     def _flush(self) -> None:
         """Have all that was appended kept."""
-        self.append(())
+        if self._waiting:
+            self.append(())
 
     def retain(self, days: float | None, max_bytes: int | None) -> None:
         """Drop tasks that ended too long ago, or are too many, from now on and again and again."""
 
         def prune() -> None:
-            if self._tell(Look(lambda file: file.prune(days=days, max_bytes=max_bytes), _pruned)):
+            if self._writer.put(Look(lambda file: file.prune(days=days, max_bytes=max_bytes), _pruned)):
                 self._later(RETAIN_SECONDS, prune)
 
         self._later(RETAIN_SECONDS, prune)
@@ -138,7 +133,7 @@ class FileJournal(Journal):
     ) -> None:
         """Have the writer read a task, or its conversation."""
         self._flush()
-        if not self._tell(Look(lambda file: rows_of(file, task_id, conversation=conversation), then)):
+        if not self._writer.put(Look(lambda file: rows_of(file, task_id, conversation=conversation), then)):
             then(SupervisorStoppedError("the journal is closed"))
 
     def find(self, task: Task) -> str | None:
@@ -159,20 +154,15 @@ class FileJournal(Journal):
     def feed(self, reader: Callable[[Sequence[Row]], None], task_ids: Iterable[str] = ()) -> None:
         """Have the writer change its reader."""
         self._flush()
-        self._tell(Feed(reader, tuple(task_ids)))
+        self._writer.put(Feed(reader, tuple(task_ids)))
 
     def forget(self, task_ids: Iterable[str]) -> None:
         """Keep them: another process may want them."""
 
     def close(self, timeout: float) -> bool:
-        """Stop the actor, after all that was appended."""
+        """Stop the writer, after all that was appended."""
         self._flush()
-        stopped = self._writer.stop(block=False)
-        try:
-            stopped.get(timeout=timeout)
-        except pykka.Timeout:
-            return False
-        return True
+        return self._writer.close(timeout)
 
     def _ask(self, at: Callable[[JournalFile], Any]) -> Any:  # noqa: ANN401 - whatever is asked for
         answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
@@ -184,7 +174,7 @@ class FileJournal(Journal):
                 answer.set_result(found)
 
         self._flush()
-        if not self._tell(Look(at, then)):
+        if not self._writer.put(Look(at, then)):
             msg = "the journal is closed"
             raise SupervisorStoppedError(msg)
         try:
@@ -194,19 +184,6 @@ class FileJournal(Journal):
                 raise
         msg = f"the journal did not answer within {ANSWER_SECONDS:g} s"
         raise SupervisorStoppedError(msg)
-
-    def _tell(self, message: Look | Feed) -> bool:
-        """Tell the writer, holding no lock; False if it is stopped."""
-        told = self._put(message)
-        self._inbox.refuse_late()
-        return told
-
-    def _put(self, message: Append | Look | Feed) -> bool:
-        try:
-            self._writer.tell(message)
-        except pykka.ActorDeadError:
-            return False
-        return True
 
 
 def _pruned(found: int | Exception) -> None:

@@ -127,6 +127,9 @@ class ScheduledActor(pykka.Actor):
 
     All else is as with any Pykka actor: refs, `tell` and `ask`, the registry, the hooks. But for one thing: a
     SystemExit that escapes is a failure of this actor, and stops no other.
+
+    This file alone uses private parts of Pykka: to make the inbox and the loop of an actor its own, and to stop it. The
+    versions for which that holds are those that pyproject.toml allows.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:

@@ -7,11 +7,10 @@ import sys
 import threading
 from pathlib import Path
 
-import pykka
 import pytest
 
 from callboard.actors.journal import FileJournal, JournalFile, _writer
-from callboard.actors.journal._actor import Look
+from callboard.actors.journal._thread import Look
 from callboard.actors.journal._writer import LAZY_SECONDS
 from callboard.messages import Answer, Event, JournalError, SupervisorStoppedError, Task
 from support import HELD, PATIENCE
@@ -83,9 +82,9 @@ class Office:
         self.journal.append(rows, lazy=True)
 
     def settled(self):
-        """Wait until all that the writer has got is dealt with, its commit too: that stands behind it in the inbox."""
+        """Wait until all that the writer has got is dealt with, its commit too."""
         for _ in range(2):
-            looked(lambda then: self.journal._writer.tell(Look(lambda _file: None, then)))
+            looked(lambda then: self.journal._writer.put(Look(lambda _file: None, then)))
 
 
 def looked(look):
@@ -282,7 +281,7 @@ def test_a_systemexit_breaks_the_journal_but_ends_no_thread(office, say, where):
 
 def test_what_follows_and_would_leave_the_process_costs_the_others_nothing(office, say, caplog):
     office.journal.append([say("one")], lambda: sys.exit(3))
-    found = looked(lambda then: office.journal._writer.tell(Look(lambda _file: sys.exit(4), then)))
+    found = looked(lambda then: office.journal._writer.put(Look(lambda _file: sys.exit(4), then)))
     office.keep(say("two"))
     office.settled()
     assert (ids(office.told), str(found)) == (["two"], "the journal's thread was told to leave: SystemExit(4)")
@@ -335,41 +334,28 @@ def test_after_the_end_nothing_is_kept_and_whoever_wants_to_know_hears_so(office
 
 @pytest.fixture
 def ending(office, say):
-    """The office, whose writer is in a commit, with its stop next in the inbox."""
+    """The office, whose writer is in a commit, with its end next in the queue."""
     office.file.hold.set()
     office.keep(say("one"))
     assert office.file.holding.wait(PATIENCE)
-    office.journal._writer.stop(block=False)
+    assert not office.journal.close(0)
     return office
 
 
 @pytest.mark.parametrize(
-    ("call", "messages"),  # a reading flushes, and then looks
+    "call",
     [
-        (lambda journal, _row: journal.find(Task(id="t", request="x")), 2),
-        (lambda journal, _row: journal.ended("t"), 2),
-        (lambda journal, _row: journal.conversation("t"), 2),
-        (lambda journal, _row: journal.events(0, 10), 2),
-        (lambda journal, row: journal.keep_now(row), 1),
+        lambda journal, _row: journal.find(Task(id="t", request="x")),
+        lambda journal, _row: journal.ended("t"),
+        lambda journal, _row: journal.conversation("t"),
+        lambda journal, _row: journal.events(0, 10),
+        lambda journal, row: journal.keep_now(row),
     ],
     ids=["find", "ended", "conversation", "events", "keep_now"],
 )
-def test_who_waits_for_the_writer_while_it_ends_is_answered(ending, say, call, messages):
-    inbox, pause = ending.journal._writer.actor_inbox, threading.Event()
-    raised = queue.SimpleQueue()
-
-    def wait():
-        try:
-            raised.put(call(ending.journal, say("late")))
-        except SupervisorStoppedError as error:
-            raised.put(error)
-
-    before = inbox.qsize()
-    threading.Thread(target=wait, daemon=True).start()
-    while inbox.qsize() < before + messages:
-        pause.wait(0.001)
-    ending.file.go.set()
-    assert isinstance(raised.get(timeout=PATIENCE), SupervisorStoppedError)
+def test_who_asks_the_writer_while_it_ends_is_answered(ending, say, call):
+    with pytest.raises(SupervisorStoppedError):
+        call(ending.journal, say("late"))
 
 
 def test_what_was_told_behind_the_stop_is_refused_and_not_kept(ending, say):
@@ -391,9 +377,8 @@ def test_a_pruning_that_comes_too_late_is_no_error(ending, caplog):
     assert caplog.messages == []
 
 
-def test_a_caller_racing_with_the_writers_end_is_answered_without_a_lock(office, say):
+def test_who_is_told_that_the_journal_is_closed_may_append_again(office, say):
     assert office.journal.close(PATIENCE)
-    office.journal._writer.actor_stopped.clear()  # what a thread saw that was held up since
     found = queue.SimpleQueue()
 
     def again(error):
@@ -403,9 +388,6 @@ def test_a_caller_racing_with_the_writers_end_is_answered_without_a_lock(office,
     office.journal.append([say("late")], pytest.fail, again)
     office.journal.read("t", found.put)
     assert [type(found.get(timeout=PATIENCE)) for _ in range(3)] == [SupervisorStoppedError] * 3
-    office.journal._writer.stop(timeout=PATIENCE)
-    with pytest.raises(pykka.ActorDeadError):
-        office.journal._writer.ask(None, timeout=PATIENCE)
 
 
 def test_a_disk_that_hangs_does_not_hold_up_for_ever_who_asks(office, say, monkeypatch):

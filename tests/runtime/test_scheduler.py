@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from importlib import metadata
 from typing import Any
 
 import pykka
@@ -218,3 +219,12 @@ def test_an_actor_that_is_started_after_the_end_answers_that_it_is_dead(seen):
     with pytest.raises(pykka.ActorDeadError):
         actor.ask("anyone there?", timeout=PATIENCE)
     assert not actor.is_alive()
+
+
+def test_pykkas_private_parts_are_those_of_the_versions_that_are_allowed():
+    allowed = metadata.requires("callboard")
+    assert "pykka<4.6,>=4.5" in [each.replace(" ", "") for each in allowed]
+    assert metadata.version("pykka").startswith("4.5.")
+    needed = {"_create_actor_inbox", "_start_actor_loop", "_handle_receive", "_stop", "actor_inbox", "actor_stopped"}
+    assert needed <= {*vars(pykka.Actor), *pykka.Actor.__annotations__}
+    assert pykka.messages._ActorStop

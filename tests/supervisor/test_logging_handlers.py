@@ -137,8 +137,7 @@ def test_who_waits_hears_of_the_end_when_the_host_program_stops_all_actors(down,
     handle = supervisor.submit(lone())
     assert begun.wait(PATIENCE)
     down.log_all()
-    for ref in (supervisor._root, supervisor._journal._writer):
-        ref.stop(timeout=PATIENCE)
+    supervisor._root.stop(timeout=PATIENCE)
     with pytest.raises(SupervisorStoppedError):
         handle.result(PATIENCE)
     go.set()

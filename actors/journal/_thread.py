@@ -1,24 +1,19 @@
-"""The journal's actor: the one thread that writes the file. What is needed together is committed together."""
+"""The journal's thread: the only one that writes the file. What waits together is committed together."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import queue
 import threading
 import time
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-import pykka
-
-from callboard.actors.journal._inbox import Inbox
 from callboard.config import HostLog
-from callboard.messages import Fact, SupervisorStoppedError, Task
+from callboard.messages import Fact, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from pykka._actor import ActorInbox
 
     from callboard.actors.journal._file import JournalFile
     from callboard.actors.journal._row import Row
@@ -33,8 +28,6 @@ class Append:
     failed: Callable[[Exception], None] | None = None
     before: Sequence[Row | Fact] = ()
     """Lazy rows that stand before them; they are not one piece with them."""
-    needed: bool = True
-    """Whether they are to be committed; otherwise with the next that are."""
 
 
 @dataclass(frozen=True)
@@ -53,85 +46,78 @@ class Feed:
     task_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Commit:
-    """Keep what was written; stands behind all that was in the inbox when the first of it came."""
-
-
-COMMIT = Commit()
-
-
-@dataclass
-class Group:
-    """What is committed together."""
-
-    appended: list[Append] = field(default_factory=list)
-    due: bool = False
-    """Whether a commit is on its way."""
-
-
-@dataclass
-class Pulse:
-    """What others see of the writer's thread."""
-
-    thread: threading.Thread | None = None
-    since: float = 0.0
-    """When the message came that is handled now; 0 between two."""
-
-
-class Writer(pykka.ThreadingActor):
+class Writer:
     """Owns the file. Runs on its own thread, which alone may wait for the disk.
 
-    The first append that is needed is committed at once if nothing waits behind it. Else it makes a group: it tells
-    this actor to commit, and that word stands behind everything that was already waiting in its inbox.
+    It handles all that waits in its queue, commits that once, and then tells whoever waits for it.
+
+    Args:
+        file: The open file; it is closed at the end.
+        broken: Called once, if the file can't be written any more.
     """
 
-    use_daemon_thread = True
-
-    def __init__(
-        self,
-        file: JournalFile,
-        broken: Callable[[Exception], None],
-        pulse: Pulse,
-    ) -> None:
-        super().__init__()
-        self._pulse = pulse
+    def __init__(self, file: JournalFile, broken: Callable[[Exception], None]) -> None:
         self._file = file
         self._feed: Callable[[Sequence[Row]], None] | None = None
         self._broken = broken
-        self._group = Group()
+        self._appended: list[Append] = []
+        """What is written, and not committed yet."""
         self._failure: Exception | None = None
-        self._ended = False
+        self._queue: queue.SimpleQueue[Append | Look | Feed | None] = queue.SimpleQueue()
+        self._closed = False
+        self._closing = threading.Lock()
+        self.since = 0.0
+        """When it began with what it does now; 0 while nothing waits."""
+        self.thread = threading.Thread(target=self._main, name="callboard-journal", daemon=True)
+        self.thread.start()
 
-    def on_start(self) -> None:
-        """Give the thread its name, and let it be known."""
-        self._pulse.thread = threading.current_thread()
-        self._pulse.thread.name = "callboard-journal"
+    def put(self, message: Append | Look | Feed) -> bool:
+        """Queue a message; False after `close`: it is not handled then."""
+        with self._closing:
+            if not self._closed:
+                self._queue.put(message)
+            return not self._closed
 
-    @staticmethod
-    def _create_actor_inbox() -> ActorInbox:
-        return Inbox(_refuse)
+    def close(self, timeout: float) -> bool:
+        """Handle what waits, and close the file. Returns whether that was done in time."""
+        with self._closing:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        if threading.current_thread() is not self.thread:
+            self.thread.join(timeout)
+        return not self.thread.is_alive()
 
-    def on_receive(self, message: Append | Look | Feed | Commit) -> None:
-        """Handle one message. An edge: whatever fails here fails what was to be kept, and nothing else."""
-        self._pulse.since = time.monotonic()
+    def _main(self) -> None:
+        going_on = True
+        while going_on:
+            waiting = [self._queue.get()]
+            waiting += [self._queue.get() for _ in range(self._queue.qsize())]
+            for message in waiting:
+                self.since = time.monotonic()
+                if message is None:
+                    going_on = False
+                else:
+                    self._handle(message)
+            self._commit()
+            self.since = 0.0
         try:
-            self._handle(message)
-        except BaseException as error:  # noqa: BLE001 - an edge: it would end the thread, and every actor of Pykka's
-            self._break(_as_exception(error))
-            self._commit()  # which tells who waits
-        self._pulse.since = 0.0
+            self._file.close()
+        except BaseException:  # noqa: BLE001 - an edge: nothing may keep those who wait from their answers
+            _log.exception("the journal could not be closed")
 
-    def _handle(self, message: Append | Look | Feed | Commit) -> None:
-        match message:
-            case Append():
-                self._append(message)
-            case Commit():
-                self._commit()
-            case Look():
-                self._look(message)
-            case Feed():
-                self._change_feed(message)
+    def _handle(self, message: Append | Look | Feed) -> None:
+        """Handle one message. An edge: whatever fails here fails what was to be kept, and nothing else."""
+        try:
+            match message:
+                case Append():
+                    self._append(message)
+                case Look():
+                    self._look(message)
+                case Feed():
+                    self._change_feed(message)
+        except BaseException as error:  # noqa: BLE001 - an edge: it would end the thread
+            self._break(_as_exception(error))
 
     def _append(self, append: Append) -> None:
         if self._failure is None:
@@ -150,36 +136,29 @@ class Writer(pykka.ThreadingActor):
         if self._failure is not None:
             self._tell_failed(append, self._failure)
             return
-        self._group.appended.append(append)
-        if not append.needed or self._group.due:
-            return
-        if self.actor_inbox.empty():
-            self._commit()
-        else:
-            self._group.due = True
-            self.actor_ref.tell(COMMIT)
+        self._appended.append(append)
 
     def _append_apart(self, append: Append) -> None:
         """Write what can be written of rows that are not one piece."""
         for row in append.before:
-            self._append(Append((row,), needed=False))
+            self._append(Append((row,)))
         self._append(replace(append, before=()))
 
     def _commit(self) -> None:
-        group, self._group = self._group, Group()
-        if self._failure is None and group.appended:
+        appended, self._appended = self._appended, []
+        if self._failure is None and appended:
             try:
                 self._file.commit()
             except BaseException as error:  # noqa: BLE001 - an edge: the disk, or SQLite
                 self._break(_as_exception(error))
         if self._failure is not None:
-            for append in group.appended:
+            for append in appended:
                 self._tell_failed(append, self._failure)
             return
         if self._feed is not None:
-            kept = (row for append in group.appended for row in (*append.before, *append.rows))
+            kept = (row for append in appended for row in (*append.before, *append.rows))
             call(self._feed, [row for row in kept if not isinstance(row, Fact)])
-        for append in group.appended:
+        for append in appended:
             if append.then is not None:
                 call(append.then)
 
@@ -219,27 +198,6 @@ class Writer(pykka.ThreadingActor):
         elif isinstance(error, ValueError):
             _log.error("a row of the journal was left out: %s", error)
 
-    def on_stop(self) -> None:
-        """Keep what is left, and close the file."""
-        self._ended = True
-        self._commit()
-        try:
-            self._file.close()
-        except BaseException:  # noqa: BLE001 - an edge: nothing may keep those who wait from their answers
-            _log.exception("the journal could not be closed")
-
-    def _stop(self) -> None:
-        """Stop, also if a logging handler of the host program raises at Pykka's own words on it."""
-        with contextlib.suppress(BaseException):
-            super()._stop()
-        self.actor_stopped.set()
-        if not self._ended:
-            self.on_stop()
-
-    def _actor_loop_teardown(self) -> None:
-        """Answer what was told behind the stop, and what comes later still; Pykka would drop it."""
-        cast("Inbox", self.actor_inbox).end()
-
 
 def _as_exception(error: BaseException) -> Exception:
     if isinstance(error, Exception):
@@ -247,16 +205,6 @@ def _as_exception(error: BaseException) -> Exception:
     wrapped = RuntimeError(f"the journal's thread was told to leave: {error!r}")
     wrapped.__cause__ = error
     return wrapped
-
-
-def _refuse(message: object) -> None:
-    """Tell whoever waits for a message that nobody handles it any more."""
-    closed = SupervisorStoppedError("the journal is closed")
-    match message:
-        case Append(failed=failed) if failed is not None:
-            call(failed, closed)
-        case Look(then=then):
-            call(then, closed)
 
 
 def call(function: Callable[..., None], *arguments: object) -> None:
