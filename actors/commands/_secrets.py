@@ -109,6 +109,11 @@ class Secrets:
         with self._lock:
             self._covered.setdefault(task_id, set()).add((target, control))
 
+    @property
+    def covers(self) -> bool:
+        """Whether a task has put a secret into any control."""
+        return bool(self._covered)
+
     def covered(self, target: str) -> tuple[str, ...]:
         """Name a target's controls that tasks have put secrets into, whichever task looks there."""
         with self._lock:
@@ -170,7 +175,8 @@ class Secrets:
 
         Of a task's key that quotes a secret a digest is left, so that keys which differ in a secret alone are two.
         """
-        return _redacted(self.redactor(task_id), message)
+        redactor = self.redactor(task_id)
+        return _redacted(redactor, message) if redactor else message
 
     def decided(self, task_id: str, decision: Decision, *, program: bool) -> Decision:
         """Redact what was decided. In a program's arguments the names stand for the values, and are put in again.
@@ -186,9 +192,8 @@ class Secrets:
         return redacted.model_copy(update={"actions": actions})
 
     def redactor(self, task_id: str) -> Redactor:
-        """Give what redacts the texts of a task."""
-        with self._lock:
-            return self._redactors.get(task_id, self._shared)
+        """Give what redacts the texts of a task. Without the lock, since `dict.get` is one step."""
+        return self._redactors.get(task_id, self._shared)
 
     def in_target(self, task_id: str, target: Target) -> bool:
         """Say whether a secret stands in what names a target: that is in every record, and is not redacted."""

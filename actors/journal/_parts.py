@@ -39,9 +39,11 @@ def _exchanged(value: Any, kind: type, exchange: Callable[[Any], Any]) -> Any:  
         return exchange(value)
     match value:
         case BaseModel():
-            parts = ((name, getattr(value, name)) for name in _holders(type(value), kind))
-            after = [(name, part, _exchanged(part, kind, exchange)) for name, part in parts if part is not None]
-            changes = {name: new for name, old, new in after if new is not old}
+            changes = {}
+            for name in _holders(type(value), kind):
+                part = getattr(value, name)
+                if part is not None and (new := _exchanged(part, kind, exchange)) is not part:
+                    changes[name] = new
             return value.model_copy(update=changes) if changes else value
         case tuple():
             items = tuple(_exchanged(item, kind, exchange) for item in value)
