@@ -120,7 +120,7 @@ class Toolbox:
         garbage collector would have to walk through millions of references otherwise. For the event loop's thread.
         """
         found = tuple(targets)
-        if found != self._offered.targets:
+        if found is not self._offered.targets and found != self._offered.targets:
             self._offered = encodable(Observation(targets=found))
         return self._offered
 

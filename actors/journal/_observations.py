@@ -63,15 +63,48 @@ class _Known:
     """Its pictures, with their sizes."""
 
 
+@dataclass(frozen=True)
+class _Items:
+    """A list of targets or controls, as JSON."""
+
+    source: tuple[Target, ...] | tuple[Control, ...]
+    """The list itself: a surface that shows the same one again costs nothing, however long it is."""
+    items: Sequence[str]
+    size: int
+    """The length of all items."""
+
+    @functools.cached_property
+    def places(self) -> dict[str, int]:
+        """Where which item stands."""
+        return {item: place for place, item in enumerate(self.items)}
+
+    def changes(self, other: _Items) -> str:
+        """Write another list as what differs from this one."""
+        if other.source is self.source:
+            return f"[0,{len(self.items)}]" if self.items else ""
+        return _runs(other.items, self.places)
+
+
 @dataclass
 class _Whole:
     """An observation with which later ones are compared."""
 
     name: str
-    places: dict[str, dict[str, int]]
-    """Of each list: where in it which item stands, as JSON."""
+    body: str
+    rest: str
+    """What it has beside the lists, as JSON."""
+    lists: dict[str, _Items]
     left: int
     """So much may still be written of what differs from it, in characters: as much as it has itself."""
+
+    def changes(self, lists: dict[str, _Items]) -> str:
+        """Write other lists as what differs from these."""
+        return ",".join(f'"{part}":[{self.lists[part].changes(lists[part])}]' for part in _LISTS)
+
+    @functools.cached_property
+    def unchanged(self) -> str:
+        """What `changes` gives for equal lists."""
+        return self.changes(self.lists)
 
 
 class Observations:
@@ -128,34 +161,42 @@ class Observations:
                 return known
         pictures: list[tuple[str, int]] = []
         bare = self._pictures.put_away(seen, lambda name, size: pictures.append((name, size)))
-        body = bare.model_dump_json()
-        check_depth(body)
-        base, body = self._compared(bare, body, run_id)
-        known = _Known(seen, _name_of(base, body), base, body, tuple(pictures))
+        known = _Known(seen, *self._compared(bare, run_id), tuple(pictures))
         self._latest.append(known)
         return known
 
-    def _compared(self, bare: Observation, body: str, run_id: str) -> tuple[str | None, str]:
+    def _compared(self, bare: Observation, run_id: str) -> tuple[str, str | None, str]:
         """Give what is written of an observation: itself, or what differs from the run's last one that is whole.
+
+        It is the name of what is written, the name of what it is compared with, and the text.
 
         A run that has none yet tries the latest of any run: often it begins where another has ended.
         """
-        if len(body) < _SMALL:
-            return None, body
-        name = _name_of(None, body)
-        items = {part: [item.model_dump_json() for item in getattr(bare, part)] for part in _LISTS}
         whole = self._wholes.get(run_id) or next(reversed(self._wholes.values()), None)
-        if whole is not None and whole.name != name:
-            rest = bare.model_copy(update=dict.fromkeys(_LISTS, ())).model_dump_json()
-            lists = ",".join(f'"{part}":[{_runs(items[part], whole.places[part])}]' for part in _LISTS)
-            changes = f'{{"rest":{rest},{lists}}}'
-            if len(changes) < min(len(body) // 2, whole.left):
+        lists = {part: self._items(getattr(bare, part), whole, part) for part in _LISTS}
+        rest = bare.model_copy(update=dict.fromkeys(_LISTS, ())).model_dump_json()
+        size = len(rest) + sum(each.size for each in lists.values())
+        if size < _SMALL:
+            return _named(None, bare.model_dump_json())
+        if whole is not None:
+            changed = whole.changes(lists)
+            changes = f'{{"rest":{rest},{changed}}}'
+            if rest == whole.rest and changed == whole.unchanged:
+                self._compare_with(whole, run_id)
+                return whole.name, None, whole.body
+            if len(changes) < min(size // 2, whole.left):
                 whole.left -= len(changes)
                 self._compare_with(whole, run_id)
-                return whole.name, changes
-        places = {part: {item: place for place, item in enumerate(items[part])} for part in _LISTS}
-        self._compare_with(_Whole(name, places, len(body)), run_id)
-        return None, body
+                return _named(whole.name, changes)
+        name, _, body = written = _named(None, bare.model_dump_json())
+        self._compare_with(_Whole(name, body, rest, lists, len(body)), run_id)
+        return written
+
+    def _items(self, source: Any, whole: _Whole | None, part: str) -> _Items:  # noqa: ANN401 - one of the lists
+        if whole is not None and whole.lists[part].source is source:
+            return whole.lists[part]
+        items = [item.model_dump_json() for item in source]
+        return _Items(source, items, sum(map(len, items)))
 
     def _compare_with(self, whole: _Whole, run_id: str) -> None:
         self._wholes.pop(run_id, None)  # the one that was used last stands last
@@ -176,8 +217,15 @@ class Observations:
         return Observation.model_validate_json(json.dumps(changes["rest"])).model_copy(update=lists)
 
 
-def _name_of(base: str | None, body: str) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(f"{base or ''}{body}".encode()).digest()[:_BYTES]).decode()
+def _named(base: str | None, body: str) -> tuple[str, str | None, str]:
+    """Give a name to what is written.
+
+    Raises:
+        ValueError: If it is too deep to be read again.
+    """
+    check_depth(body)
+    name = base64.urlsafe_b64encode(hashlib.sha256(f"{base or ''}{body}".encode()).digest()[:_BYTES]).decode()
+    return name, base, body
 
 
 def _runs(items: Sequence[str], places: dict[str, int]) -> str:

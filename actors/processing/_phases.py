@@ -9,6 +9,7 @@ from callboard.actors.commands import stopped
 from callboard.actors.journal import Row
 from callboard.actors.processing._asking import PeopleLine
 from callboard.actors.processing._shared import SharedNotes
+from callboard.actors.processing._targets import ListedTargets
 from callboard.messages import AgentKind, Held, LeaseVoidError, Usage
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Services:
     """The kinds of agents that there are, by name."""
     shared: SharedNotes = field(default_factory=SharedNotes)
     people: PeopleLine = field(default_factory=PeopleLine)
+    listed: ListedTargets = field(default_factory=ListedTargets)
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing._collect import digest, on_lane
@@ -11,30 +12,60 @@ from callboard.actors.servers import Server
 from callboard.messages import Control, Look, Observation, agent_kind, encodable, reason_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Target
 
 
+@dataclass
+class ListedTargets:
+    """All servers' targets as agents see them. They are worked out again only if a server gives another list."""
+
+    lists: Sequence[Sequence[Target]] = ()
+    offered: tuple[Target, ...] = ()
+    owned: bool = False
+    """Whether some are open to one task alone."""
+    digest: str = ""
+    """A digest of the ids."""
+
+    def update(self, lists: Sequence[Sequence[Target]], offers: Callable[[Target], tuple[Target, ...]]) -> None:
+        """Take the servers' lists; `offers` gives the targets that agents see of one."""
+        same = all(new is old and isinstance(new, tuple) for new, old in zip(lists, self.lists, strict=False))
+        if same and len(lists) == len(self.lists):
+            return
+        self.offered = tuple(each for targets in lists for target in targets for each in offers(target))
+        self.owned = any(target.owner for target in self.offered)
+        self.digest = digest([target.id for target in self.offered])
+        self.lists = lists
+
+
 async def collect_targets(context: Context, run: Run) -> Observation:
     """HostAgent: list the targets of all servers. One that can't be listed is told to the model, not hidden."""
-    targets: list[Target] = []
+    lists: list[Sequence[Target]] = []
     notes: list[str] = []
     for server in context.services.toolbox.servers:
         try:
-            targets.extend(await on_lane(context, server, None, server.targets))
+            lists.append(await on_lane(context, server, None, server.targets))
         except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
             notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
-    task_id, secrets = run.assign.task_id, context.services.secrets
-    masked = tuple(target.id for target in targets if secrets.covered(target.id))
-    offers = (each for target in targets for each in _offers(context, target))
-    targets = [target for target in offers if target.open_to(task_id, run.assign.session)]
-    hidden = [target for target in targets if secrets.in_target(task_id, target)]
+    task_id, secrets, listed = run.assign.task_id, context.services.secrets, context.services.listed
+    masked = (
+        tuple(target.id for each in lists for target in each if secrets.covered(target.id)) if secrets.covers else ()
+    )
+    listed.update(lists, functools.partial(_offers, context))
+    targets, ids = listed.offered, listed.digest
+    if listed.owned:
+        targets = tuple(target for target in targets if target.open_to(task_id, run.assign.session))
+    hidden = [target for target in targets if secrets.in_target(task_id, target)] if secrets.names(task_id) else []
     if hidden:
-        targets = [target for target in targets if target not in hidden]
+        targets = tuple(target for target in targets if target not in hidden)
         notes.append(f"{len(hidden)} targets are not offered: what names them holds a secret")
+    if targets is not listed.offered:
+        ids = digest([target.id for target in targets])
     done = sorted({(result.address, result.request, result.outcome.value) for result in run.subtasks})
-    fingerprint = digest([target.id for target in targets], done)
+    fingerprint = digest(ids, done)
     offered = context.services.toolbox.offered(targets)
     seen = offered.model_copy(update={"fingerprint": fingerprint, "notes": (*notes, *run.notes)})
     return await _with_desktops(context, run, Look(masked=masked), secrets.redact(task_id, seen))

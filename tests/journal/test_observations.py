@@ -259,3 +259,18 @@ def test_any_list_comes_back_from_what_differs(base, items):
     places = {f'"{item}"': place for place, item in enumerate(base)}
     written = json.loads(f"[{_runs([json.dumps(str(item)) for item in items], places)}]")
     assert list(_expanded(written, tuple(base), Literal())) == items
+
+
+def test_a_list_that_is_the_same_object_is_not_written_again(opened, place, a_row, monkeypatch):
+    journal, first = opened(), seen()
+    write(journal, a_row, first)
+    dumped = []
+    dump = Control.model_dump_json
+    monkeypatch.setattr(Control, "model_dump_json", lambda self: dumped.append(self.id) or dump(self))
+    later = [first.model_copy(update={"text": text}) for text in ("a", "b")]
+    write(journal, a_row, *later)
+    assert dumped == []
+    (name, _, whole), *others = stored(place)
+    assert [base for _, base, _ in others] == [name, name]
+    assert max(size for *_, size in others) < whole // 10
+    assert kept(journal) == [first, *later]
