@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from callboard.messages import OutOfBudgetError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from callboard.config import Budget, BudgetSettings
     from callboard.messages import Limit
@@ -40,6 +40,11 @@ class BudgetNode:
     """Why all that was left of a kind counts as used, by kind."""
     calls: set[int] = field(default_factory=set)
     """The calls to a model that were booked by steps below this node, by their number at their address."""
+    chain: tuple[BudgetNode, ...] = field(init=False, repr=False)
+    """This node and all above it."""
+
+    def __post_init__(self) -> None:
+        self.chain = (self, *self.parent.chain) if self.parent is not None else (self,)
 
     def child(self, name: str, limits: Mapping[str, float]) -> BudgetNode:
         """Make a node below this one."""
@@ -52,7 +57,7 @@ class BudgetNode:
             OutOfBudgetError: If one of them has not enough left; it names which, and of what.
         """
         with self.lock:
-            for node in self._chain():
+            for node in self.chain:
                 for kind in node.limits.keys() & amounts.keys():
                     limit = node.limit(kind)
                     if not node.has(kind, amounts[kind], limit):
@@ -94,7 +99,7 @@ class BudgetNode:
     def exhaust(self, kind: str, why: str) -> None:
         """Count all that is left of a kind as used, here and above, because nobody knows how much really was."""
         with self.lock:
-            for node in self._chain():
+            for node in self.chain:
                 if kind in node.limits:
                     node.used[kind] = max(node.limit(kind), node.used.get(kind, 0))
                     node.exhausted[kind] = why
@@ -103,24 +108,18 @@ class BudgetNode:
         """Let this node and those above it have as much again of what a run's person said so of. Idempotent."""
         given = Counter((limit.node, limit.kind) for limit in limits)
         with self.lock:
-            for node in self._chain():
+            for node in self.chain:
                 mine = {kind: times for (name, kind), times in given.items() if name == node.name}
                 node.grants[run_id] = Counter(mine)
 
     def _book(self, amounts: Mapping[str, float]) -> None:
-        for node in self._chain():
+        for node in self.chain:
             _add(node, amounts)
 
     def limit(self, kind: str) -> float:
         """Give how much of a limited kind may be used, with what a person granted."""
         limit = self.limits[kind]
         return limit + max(limit, 1) * sum(given[kind] for given in self.grants.values())
-
-    def _chain(self) -> Iterator[BudgetNode]:
-        node: BudgetNode | None = self
-        while node is not None:
-            yield node
-            node = node.parent
 
 
 def _add(node: BudgetNode, amounts: Mapping[str, float]) -> None:
