@@ -156,8 +156,8 @@ class Writer:
                 self._tell_failed(append, self._failure)
             return
         if self._feed is not None:
-            kept = (row for append in appended for row in (*append.before, *append.rows))
-            call(self._feed, [row for row in kept if not isinstance(row, Fact)])
+            kept = [row for append in appended for row in (*append.before, *append.rows) if not isinstance(row, Fact)]
+            call(self._feed, kept)
         for append in appended:
             if append.then is not None:
                 call(append.then)

@@ -188,7 +188,9 @@ class EventStream:
         **data: Any,  # noqa: ANN401 - any JSON
     ) -> None:
         """Record that something happened. What is no field of `Event` goes into its ``data``."""
-        data = {key: encodable(value) if isinstance(value, str) else value for key, value in data.items()}
+        for key, value in data.items():
+            if isinstance(value, str) and not value.isascii():
+                data[key] = encodable(value)
         data = self._redact(task_id, data)
         with self._lock:
             self._seq += 1
