@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from callboard.actors.models import ModelAnswer, ModelRequest
 from callboard.actors.processing._answers import decision_of
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from callboard.config import Redactor
     from callboard.messages import Decision, Observation
 
-
-_JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_inf_nan=False))
 
 UNDONE = (
     "it says FINISH, and nothing was done yet: no action was run. Do what the request asks for; if looking was enough "
@@ -204,23 +202,22 @@ def _again(known: Answered) -> ModelAnswer:
 
 
 def _answered(request: ModelRequest, answer: ModelAnswer) -> Answered:
-    try:
-        content: JsonValue = _JSON.validate_python(answer.content)
-    except ValidationError:
-        content = repr(answer.content)  # it is no JSON, and will be sent back for that
     usage = answer.usage
-    return Answered(
-        step=request.step,
-        call=request.call,
-        content=content,
-        fingerprint=request.observation.fingerprint,
-        refers=answer.refers,
-        program=answer.program,
-        offered=answer.offered,
-        cut=answer.cut,
-        cost=None if answer.cost is None else usage.cost,
+    known: dict[str, Any] = {
+        "step": request.step,
+        "call": request.call,
+        "fingerprint": request.observation.fingerprint,
+        "refers": answer.refers,
+        "program": answer.program,
+        "offered": answer.offered,
+        "cut": answer.cut,
+        "cost": None if answer.cost is None else usage.cost,
         **_tokens(usage),
-    )
+    }
+    try:
+        return Answered(content=answer.content, **known)
+    except ValidationError:  # it is no JSON, and will be sent back for that
+        return Answered(content=repr(answer.content), **known)
 
 
 def _request(context: Context, run: Run, observation: Observation, reasons: tuple[str, ...]) -> ModelRequest:
