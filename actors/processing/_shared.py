@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 from typing import TYPE_CHECKING
 
-from callboard.actors.journal import settle
+from callboard.actors.runtime import Awaited
 from callboard.messages import Board, SharedQuery, ToolTimeoutError, shown
 
 if TYPE_CHECKING:
@@ -39,11 +38,11 @@ class SharedNotes:
             return ()
         query = SharedQuery(task_id=task_id)
         for _ in range(TRIES):
-            found: concurrent.futures.Future[tuple[Shared, ...]] = concurrent.futures.Future()
-            self.ask(query, lambda shared, found=found: settle(found, shared))  # type: ignore[misc]  # bound now
+            found = Awaited[tuple["Shared", ...]]()
+            self.ask(query, found.settle)
             try:
                 async with asyncio.timeout(SECONDS):
-                    return await asyncio.wrap_future(found)
+                    return await found
             except TimeoutError:
                 continue
         msg = f"the blackboard did not answer within {TRIES * SECONDS:g} s"

@@ -6,7 +6,7 @@ from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, TimeLimit
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
 from callboard.actors.runtime._lease import Deed, Lease, Leases, committing, foresee, post_note
-from callboard.actors.runtime._loop import EventLoop
+from callboard.actors.runtime._loop import Awaited, EventLoop
 from callboard.actors.runtime._process import Finished, run_process
 from callboard.actors.runtime._restarts import ChildSpec, Restart, Restarts
 from callboard.actors.runtime._scheduler import ScheduledActor, Scheduler
@@ -20,6 +20,7 @@ __all__ = [
     "MOST_PICTURE_BYTES",
     "PNG",
     "Alarm",
+    "Awaited",
     "BudgetNode",
     "Budgets",
     "Call",

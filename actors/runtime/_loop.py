@@ -6,13 +6,13 @@ import asyncio
 import collections
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from callboard.actors.runtime._threads import mark_own_thread
 
 if TYPE_CHECKING:
     import concurrent.futures
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Generator
 
 _T = TypeVar("_T")
 
@@ -95,6 +95,27 @@ class EventLoop:
         await asyncio.gather(*others, return_exceptions=True)
         self._stopped = True
         self._loop.stop()
+
+
+class Awaited(Generic[_T]):
+    """A result that a coroutine waits for, and that any thread settles. To be made on the loop's thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._future: asyncio.Future[_T] = self._loop.create_future()
+
+    def settle(self, result: _T) -> None:
+        """Give the result; only the first counts. A loop that is closed ignores it."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._settle, result)
+
+    def _settle(self, result: _T) -> None:
+        if not self._future.done():
+            self._future.set_result(result)
+
+    def __await__(self) -> Generator[Any, None, _T]:
+        """Wait for it."""
+        return self._future.__await__()
 
 
 def _log_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
