@@ -56,30 +56,31 @@ class Redactor:
         longer = {value: mark for value, mark in known.items() if len(value) >= long}
         self.long: Redactor = self if len(longer) == len(known) else Redactor(longer)
         """Replaces only those that nobody writes by chance."""
-        self._known = tuple(sorted(known.items(), key=lambda item: len(item[0]), reverse=True))
-        parts = (f"({''.join(map(_spelled, value))})" for value, _ in self._known)
+        self.known = tuple(sorted(known.items(), key=lambda item: len(item[0]), reverse=True))
+        """The secrets, each with what stands in its place, the longest first."""
+        parts = (f"({''.join(map(_spelled, value))})" for value, _ in self.known)
         self._found = re.compile("|".join([rf"({REFERENCE.pattern.replace('(', '(?:')})", *parts]))
 
     def __bool__(self) -> bool:
         """Whether anything is secret."""
-        return bool(self._known)
+        return bool(self.known)
 
     def text(self, text: str) -> str:
         """Replace the secrets in a text, and the beginning of one where the text was cut."""
-        if not self._known:
+        if not self.known:
             return text
         return self._found.sub(self._mark, self._without_beginnings(text) if _CUT in text else text)
 
     def _mark(self, found: re.Match[str]) -> str:
         number = found.lastindex or 1
-        return found[0] if number == 1 else self._known[number - 2][1]
+        return found[0] if number == 1 else self.known[number - 2][1]
 
     def _without_beginnings(self, text: str) -> str:
         """Replace what of a secret stands right before the sign for what was cut off."""
         parts = text.split(_CUT)
         for place, part in enumerate(parts[:-1]):
             before = part.rstrip(" ")
-            for value, mark in self._known:
+            for value, mark in self.known:
                 shown = next((n for n in range(len(value) - 1, SHORTEST - 1, -1) if before.endswith(value[:n])), 0)
                 if shown:
                     parts[place] = f"{before[:-shown]}{mark}"
@@ -91,7 +92,7 @@ class Redactor:
 
         What names something (`STRUCTURE`), numbers and pictures stay as they are.
         """
-        redacted: _T = self._each(value) if self._known else value
+        redacted: _T = self._each(value) if self.known else value
         return redacted
 
     def schema(self, schema: Any) -> Any:  # noqa: ANN401 - any JSON

@@ -175,8 +175,8 @@ class Secrets:
 
         Of a task's key that quotes a secret a digest is left, so that keys which differ in a secret alone are two.
         """
-        redactor = self.redactor(task_id)
-        return _redacted(redactor, message) if redactor else message
+        redactor = self._redactors.get(task_id, self._shared)
+        return _redacted(redactor, message) if redactor.known else message
 
     def decided(self, task_id: str, decision: Decision, *, program: bool) -> Decision:
         """Redact what was decided. In a program's arguments the names stand for the values, and are put in again.

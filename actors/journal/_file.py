@@ -14,7 +14,7 @@ from callboard.actors.journal._failures import beside, located, told
 from callboard.actors.journal._lock import JournalLock
 from callboard.actors.journal._pictures import sync_folder
 from callboard.actors.journal._retention import Retention, eras_of
-from callboard.actors.journal._row import INSERT, Bound, Row, row_of, rows_of, values_of
+from callboard.actors.journal._row import INSERT, Bound, Row, row_of, rows_of, values_of, values_of_fact
 from callboard.actors.journal._schema import check, migrate
 from callboard.messages import Event, Fact, JournalError, Message, Task, TaskResult
 
@@ -113,13 +113,17 @@ class JournalFile:
         """
         later = Later()
         with self._writing("written"):
-            values = [self._values(row, later) for row in rows]  # all of them, before the first is written
+            # all of them, before the first is written
+            values = [values_of_fact(row) if isinstance(row, Fact) else self._values(row, later) for row in rows]
             if not self._connection.in_transaction:
                 self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(INSERT, values)
             later.write(self._connection)
             for row in rows:
-                self._note(row)
+                if isinstance(row, Fact):
+                    self.last_seq = max(self.last_seq, row.seq)
+                else:
+                    self._note(row)
 
     def commit(self) -> None:
         """Keep what was written. It is then as safe as the durability says.
@@ -241,17 +245,14 @@ class JournalFile:
         finally:
             self._lock.release()
 
-    def _values(self, row: Row | Fact, later: Later) -> Bound:
-        if isinstance(row, Row) and isinstance(row.message, Task) and self._ids(_USED, row.message.id, row.message.key):
+    def _values(self, row: Row, later: Later) -> Bound:
+        if isinstance(row.message, Task) and self._ids(_USED, row.message.id, row.message.key):
             problem = f"task {row.message.id!r} can't be written down: its id or its key was used before"
             raise ValueError(problem)
         return values_of(row, lambda row: self._apart.put_away(row, later))
 
-    def _note(self, row: Row | Fact) -> None:
-        """Keep the table of tasks, and the number of the last event, in step with the rows."""
-        if isinstance(row, Fact):
-            self.last_seq = max(self.last_seq, row.seq)
-            return
+    def _note(self, row: Row) -> None:
+        """Keep the table of tasks in step with the rows."""
         match row.message:
             case Task() as task:
                 request = task.request or " · ".join(step.request for step in task.plan)

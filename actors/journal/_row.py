@@ -50,22 +50,25 @@ class Row(NamedTuple):
     """The number of the run's job that said it; 0 for what no job said."""
 
 
-def values_of(row: Row | Fact, put_away: Callable[[Row], Message]) -> Bound:
-    """Give what is bound to `INSERT`; `put_away` gives a row's message without what is kept apart.
+def values_of(row: Row, put_away: Callable[[Row], Message]) -> Bound:
+    """Give what is bound to `INSERT`; `put_away` gives the row's message without what is kept apart.
 
     Raises:
         ValueError: If the message has no tag, or can't be written so that it can be read again: JSON knows no half of
             a surrogate pair, and our reader no more than 200 levels.
     """
-    if isinstance(row, Fact):
-        return _values_of_fact(row)
     message = row.message
     kind = _KINDS.get(type(message)) or _kind_of(type(message))
     body = _checked(lambda: put_away(row).model_dump_json(), kind, row.task_id, row.run_id)
     return row.at, None, row.task_id, row.run_id, row.job, kind, body
 
 
-def _values_of_fact(fact: Fact) -> Bound:
+def values_of_fact(fact: Fact) -> Bound:
+    """Give what is bound to `INSERT` for an event.
+
+    Raises:
+        ValueError: If it can't be written so that it can be read again.
+    """
     if fact.seq > _HIGHEST:
         problem = f"an event of number {fact.seq} can't be written down: SQLite counts to {_HIGHEST}"
         raise ValueError(problem)
