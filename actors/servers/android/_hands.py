@@ -55,8 +55,12 @@ class Hands:
         self._done: dict[str, int] = {}
         """The parts that were done of calls that a crash broke off, as `probe` has seen."""
 
-    async def act(self, *commands: str) -> None:
+    async def act(self, *commands: str, seconds: float = ACTION_SECONDS) -> None:
         """Run the parts of an action one after the other, without those that were done before a crash.
+
+        Args:
+            commands: The parts, for the device's shell.
+            seconds: The time limit of each.
 
         Raises:
             ToolError: If the device refuses one.
@@ -74,7 +78,7 @@ class Hands:
                 done=shlex.quote(f"{call} {number} done"),
             )
             try:
-                ran = await self._run(call, number, marked) if call else await self._run_unmarked(command)
+                ran = await self._run(call, number, marked if call else command, seconds)
             finally:
                 self._drop()
             if ran is None:
@@ -86,20 +90,19 @@ class Hands:
                 msg = f"the device refused: {ran.error or ran.text.strip() or f'exit code {ran.code}'}"
                 raise ToolError(msg)
 
-    async def _run_unmarked(self, command: str) -> Ran:
-        return await self.device.shell(command, ACTION_SECONDS, committing)
-
-    async def _run(self, call: str, number: int, marked: str) -> Ran | None:
+    async def _run(self, call: str, number: int, command: str, seconds: float) -> Ran | None:
         """Run one part. If the device is lost meanwhile, its mark tells whether that was done; None if it was."""
         try:
-            return await self._run_unmarked(marked)
+            return await self.device.shell(command, seconds, committing)
         except InDoubtError:
+            if not call:
+                raise
             mark = await self._last_mark(call)
             if mark == f"{number} done":
                 return None
             if mark not in {"", f"{number - 1} done"}:
                 raise
-        return await self._run_unmarked(marked)  # it was not begun
+        return await self.device.shell(command, seconds, committing)  # it was not begun
 
     def _drop(self) -> None:
         """Have what an action may have changed asked for again; in an installer or a store, the applications too."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
-from callboard.actors.servers.android._hands import OFF
+from callboard.actors.servers.android._hands import ACTION_SECONDS, OFF
 from callboard.actors.servers.android._hierarchy import FIELD
 from callboard.actors.servers.android._touch_tools import MOBILE, Answer, Serial
 from callboard.actors.servers.android._typing import KEYBOARD, is_plain, typing
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _KEYBOARD_SECONDS = 5.0
 _POLL_SECONDS = 0.1
+_KEY_SECONDS = 0.02
+"""The time that a device may take for each key that deletes something."""
 _MOST_DELETED = 5_000
 _ALIASES = {
     "BACKSPACE": "DEL",
@@ -62,12 +64,13 @@ class KeyTools:
     ) -> Answer:
         """Type a text into a field. A line break is the key Enter."""
         hands = self._hands(device)
-        parts = (await self._before(hands, control_id, clear=clear), *typing(text))
+        before = await self._before(hands, control_id, clear=clear)
+        parts, seconds = (before, *typing(text)), ACTION_SECONDS + before.count("KEYCODE_") * _KEY_SECONDS
         if is_plain(text):
-            await hands.act(*parts)
+            await hands.act(*parts, seconds=seconds)
         else:
             async with self._keyboard(hands):
-                await hands.act(*parts)
+                await hands.act(*parts, seconds=seconds)
         return {"typed": len(text)}
 
     def parts(self, text: str) -> int:

@@ -476,6 +476,21 @@ def test_a_text_is_replaced_wherever_the_cursor_is(held):
     assert held.phone.apps["org.callboard.notes"].notes[-1].text == "new"
 
 
+def test_a_long_text_that_is_replaced_may_take_its_time(held, monkeypatch):
+    held.phone.start("com.android.dialer", f"tel:{'5' * 2_000}")
+    device, limits = held.server._of(held.serial).device, []
+    shell = device.shell
+
+    async def noted(command, seconds=30.0, *rest, **options):
+        limits.append(seconds)
+        return await shell(command, seconds, *rest, **options)
+
+    monkeypatch.setattr(device, "shell", noted)
+    held.do("type_text", control_id=held.id("Number"), text="1", clear=True)
+    assert held.phone.app.number.text == "1"
+    assert max(limits) > 100
+
+
 def test_an_application_that_starts_slowly_has_started(held):
     program(held, "am", "echo 'Starting: Intent { }'", "echo 'Status: timeout'", "echo Complete")
     assert held.do("launch_app", application="contacts")["activity"].startswith("com.android.contacts/")
