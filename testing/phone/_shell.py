@@ -37,6 +37,7 @@ _FOLDERS = {"/data/local/tmp": "tmp", "/sdcard": "sdcard"}
 _FOLDER = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, _FOLDERS))})(?![\w-])")
 _PLAIN = re.compile(r"[\w ./:=@%+,'-]+", re.ASCII)
 _LATE = 10.0
+_POLL = 0.01
 
 
 class Shell:
@@ -52,6 +53,8 @@ class Shell:
         self._folder: Path | None = None
         self._token = secrets.token_hex(16)
         self._asking: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Future[tuple[int, bytes, bytes]], asyncio.Future[asyncio.subprocess.Process]] = {}
+        """The commands that run, each with its process; also those whose connection was lost."""
 
     @property
     def programs(self) -> Path:
@@ -72,6 +75,20 @@ class Shell:
         if words and words[0] in self._programs.names:  # no shell is needed for it
             return self._answer(words[0], words[1:])
         command = _FOLDER.sub(lambda found: str(folder / _FOLDERS[found[0]]), command)
+        started: asyncio.Future[asyncio.subprocess.Process] = asyncio.get_running_loop().create_future()
+        running = asyncio.ensure_future(self._run(command, data, started))
+        self._running[running] = started
+        running.add_done_callback(self._running.pop)
+        try:
+            return await asyncio.shield(running)  # Python hangs if a process is cancelled while it starts
+        finally:
+            if not running.done():
+                started.add_done_callback(_hang_up)
+
+    async def _run(
+        self, command: str, data: bytes | asyncio.StreamReader, started: asyncio.Future[asyncio.subprocess.Process]
+    ) -> tuple[int, bytes, bytes]:
+        folder = self.programs.parent
         process = await asyncio.create_subprocess_exec(
             "sh",
             "-c",
@@ -83,14 +100,12 @@ class Shell:
             env={"PATH": f"{folder / 'bin'}:/usr/bin:/bin", "TMPDIR": str(folder / "tmp"), "HOME": str(folder)},
             start_new_session=True,
         )
+        started.set_result(process)
         feeding = asyncio.ensure_future(_feed(process, data))
         try:
             out, err = await process.communicate()
         finally:
             feeding.cancel()
-            if process.returncode is None:  # the device was pulled off
-                os.killpg(process.pid, signal.SIGKILL)
-                await process.communicate()
         code = process.returncode or 0
         return code if code >= 0 else 128 - code, out, err  # as a shell tells what a signal has ended
 
@@ -119,10 +134,32 @@ class Shell:
                 finally:
                     for task in self._asking:
                         task.cancel()
+                    await self._end()
                     await asyncio.gather(*self._asking, return_exceptions=True)
         finally:
             self._folder = None
             shutil.rmtree(folder, ignore_errors=True)
+
+    async def _end(self) -> None:
+        """End what commands have left."""
+        while self._kill() or not all(started.done() for started in self._running.values()):  # noqa: ASYNC110 - others' end
+            await asyncio.sleep(_POLL)
+        if self._running:
+            await asyncio.wait(self._running, timeout=_LATE)
+        for task in self._running:  # what has left the phone's folder holds its outputs
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    def _kill(self) -> bool:
+        """Kill what commands have started, which knows the phone's folder. Say whether there was something."""
+        known = f"TMPDIR={self.programs.parent / 'tmp'}".encode()
+        found = False
+        for each in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):  # it has ended, or is another user's
+                if known in each.read_bytes().split(b"\0"):
+                    os.kill(int(each.parent.name), signal.SIGKILL)
+                    found = True
+        return found
 
     def _answer(self, name: str, words: list[str]) -> tuple[int, bytes, bytes]:
         """Ask the phone, which knows the folders of a device alone."""
@@ -160,6 +197,16 @@ class Shell:
             return  # the program was ended, with all that it was to tell
         finally:
             writer.close()
+
+
+def _hang_up(started: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    """Do with a shell what adbd does if the connection is lost: what it has started goes on."""
+    process = started.result()
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGHUP)  # `send_signal` could take its exit code away from the event loop
+    assert process.stdin is not None  # noqa: S101 - it was started so
+    process.stdin.close()
 
 
 async def _feed(process: asyncio.subprocess.Process, data: bytes | asyncio.StreamReader) -> None:

@@ -378,19 +378,50 @@ def test_the_shell_is_a_real_one(held):
     assert held.told("echo /data/local/tmpx, /my/sdcard") == "/data/local/tmpx, /my/sdcard\n"
 
 
-def test_a_command_that_is_broken_off_ends_with_all_that_it_has_started(held):
-    async def work():
-        running = asyncio.ensure_future(held.phone.run("sleep 600 & echo $! > /sdcard/pid; wait"))
-        file = held.phone.programs.parent / "sdcard" / "pid"
-        await until(lambda: file.exists() and file.read_text(encoding="ascii"))
+def test_a_command_that_is_broken_off_is_hung_up_on_as_adbd_does(held):
+    folder = held.phone.programs.parent / "sdcard"
+
+    async def broken_off(command):
+        running = asyncio.ensure_future(held.phone.run(command))
+        await until((folder / "begun").exists)
+        (folder / "begun").unlink()
         running.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await running
-        status = Path(f"/proc/{file.read_text(encoding='ascii').strip()}/status")
-        await until(lambda: not status.exists() or "(zombie)" in status.read_text(encoding="ascii"))
-        return running.cancelled()
+        (folder / "go").touch()
 
-    assert held.runner.run(work())
+    waiting = "echo > /sdcard/begun; until [ -e /sdcard/go ]; do sleep 0.01; done"
+
+    async def work():
+        await broken_off(f"sh -c '{waiting}; echo > /sdcard/child'; echo > /sdcard/shell")
+        await until((folder / "child").exists)
+        (folder / "go").unlink()
+        await broken_off(f"trap '' HUP; {waiting}; echo > /sdcard/deaf")
+        await until((folder / "deaf").exists)
+
+    held.runner.run(work())
+    assert not (folder / "shell").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["sleep 600 & echo $! > /sdcard/pid; wait", "trap '' HUP; setsid sleep 600 & echo $! > /sdcard/pid; wait"],
+)
+def test_what_commands_have_left_ends_with_the_phone(command):
+    def runs(pid):
+        program = Path("/proc", pid, "cmdline")
+        return program.exists() and program.read_bytes().startswith(b"sleep")  # one that has ended has none
+
+    async def work():
+        async with Phone().opened() as phone:
+            running = asyncio.ensure_future(phone.run(command))
+            file = phone.programs.parent / "sdcard" / "pid"
+            await until(lambda: file.exists() and runs(file.read_text(encoding="ascii").strip() or "none"))
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            return file.read_text(encoding="ascii").strip()
+
+    assert not runs(asyncio.run(work()))
 
 
 def test_who_does_not_know_the_secret_is_not_answered(held):

@@ -27,8 +27,11 @@ ACTION_SECONDS = 30.0
 _NO_MARK = 97
 """The exit code that says that nothing was done, since the mark could not be written."""
 _ACT = (
+    "trap '' HUP; "
     'm="{folder}/callboard-{name}.calls"; echo {begun} >> "$m" || exit {none}; {{ {command}\n}} && echo {done} >> "$m"'
 )
+"""A part of an action. If the connection is lost, adbd hangs up on the shell, and what that has started goes on: so the
+shell goes on too, to leave the second mark."""
 _KEPT_CALLS = 2_000
 """The lines with calls that stay on a device: enough for all that a crash can have left in doubt."""
 _TRIM = 'm="{folder}/callboard-{name}.calls"; [ -e "$m" ] && tail -n {kept} "$m" > "$m.new" && mv "$m.new" "$m"'

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from adb_server import adb_at_home
-from real_adbd import adbd, find_adbd
+from real_adbd import adbd, find_adbd, find_missing
 
 from callboard.actors.servers import Stage
 from callboard.actors.servers.android import Adb, AndroidServer, DeviceState
@@ -121,11 +121,11 @@ def held_by() -> Callable[..., Held]:
     return lambda server, serial, runner: Held(server, Phone(), serial, runner)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def adbd_program() -> Path:
     """Give Android's own adbd; skip where it is missing. With ``REQUIRE_ADBD`` that fails."""
     program = find_adbd()
-    missing = "adbd is missing" if program is None else "" if shutil.which("bwrap") else "bwrap is missing"
+    missing = "adbd is missing" if program is None else find_missing()
     if missing and os.environ.get("REQUIRE_ADBD"):
         pytest.fail(missing)
     if missing or program is None:

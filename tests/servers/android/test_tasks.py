@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from real_adbd import adbd
 
 from callboard import EventName, FunctionModel, ModelRequest, Outcome, Settings, Supervisor, Task
+from callboard.actors.servers.android import Adb
 from callboard.testing import Contact, Phone, plugged_in
 from support import PATIENCE
 
@@ -138,6 +141,37 @@ def test_a_touch_while_the_cable_is_pulled_is_done_once(supervised: Any, done: b
     with plugged_in(phone) as device, supervised(device.serial, search) as supervisor:
         phone.device = device
         result, events = ended(supervisor, device.serial)
+    assert result.outcome is Outcome.FINISHED, result.causes
+    assert [each for each in phone.inputs if each.startswith("tap")] == phone.inputs[-1:]
+    assert [event.data["status"] for event in events if event.name is EventName.COMMAND_ENDED] == ["success"] * 2
+
+
+@pytest.mark.parametrize("real", [False, True], ids=["stand-in", "adbd"])
+def test_a_touch_goes_on_though_the_connection_is_lost(
+    supervised: Any,
+    adb_port: int,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    real: bool,  # noqa: FBT001 - a case
+) -> None:
+    program = request.getfixturevalue("adbd_program") if real else None
+    phone = Phone()
+    touched, lost = phone._shell._programs._known["input"], threading.Event()
+
+    def touch(words: list[str]) -> str:
+        if not lost.is_set():
+            lost.set()
+            pulling = threading.Thread(target=asyncio.run, args=[Adb(None, adb_port).ask(f"host:disconnect:{serial}")])
+            pulling.start()
+            pulling.join()
+        return touched(words)
+
+    monkeypatch.setitem(phone._shell._programs._known, "input", touch)
+    with plugged_in(phone) as device, adbd(program, phone) if program else contextlib.nullcontext() as there:
+        serial = there or device.serial
+        with supervised(serial, search) as supervisor:
+            result, events = ended(supervisor, serial)
+    assert lost.is_set()
     assert result.outcome is Outcome.FINISHED, result.causes
     assert [each for each in phone.inputs if each.startswith("tap")] == phone.inputs[-1:]
     assert [event.data["status"] for event in events if event.name is EventName.COMMAND_ENDED] == ["success"] * 2
