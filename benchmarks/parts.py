@@ -33,10 +33,23 @@ class Sizes:
     history_tasks: int = 200
     load: int = 100
     calls: int = 50
+    windows: tuple[int, int] = (10, 10_000)
+    counted: int = 20
+    """Tasks at once of which the Python calls are counted."""
 
 
 QUICK = Sizes(
-    tasks=(1, 10), waits=(10,), step_tasks=2, kept=10, traced=False, history=20, history_tasks=5, load=5, calls=5
+    tasks=(1, 10),
+    waits=(10,),
+    step_tasks=2,
+    kept=10,
+    traced=False,
+    history=20,
+    history_tasks=5,
+    load=5,
+    calls=5,
+    windows=(10, 100),
+    counted=2,
 )
 
 
@@ -90,7 +103,29 @@ def tools(sizes: Sizes) -> Iterator[Question]:
     yield Question(Contender("tools", "benchmarks.figures.tools"), {"calls": sizes.calls})
 
 
-FIGURES = {"steps": steps, "waits": waits, "memory": memory, "history": history, "stops": stops, "tools": tools}
+def calls(sizes: Sizes) -> Iterator[Question]:
+    """Python calls."""
+    for name in ("process", "off"):
+        yield Question(Contender(f"calls-{name}", "benchmarks.figures.calls", (name,)), {"tasks": sizes.counted})
+
+
+def windows(sizes: Sizes) -> Iterator[Question]:
+    """A surface with many windows."""
+    yield Question(
+        Contender("windows", "benchmarks.figures.windows"), {"windows": sizes.windows, "tasks": sizes.counted}
+    )
+
+
+FIGURES = {
+    "steps": steps,
+    "waits": waits,
+    "calls": calls,
+    "windows": windows,
+    "memory": memory,
+    "history": history,
+    "stops": stops,
+    "tools": tools,
+}
 """The parts beside the job."""
 
 

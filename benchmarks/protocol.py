@@ -1,6 +1,7 @@
 """What a contender hears and says: one JSON object a line, so that each may run in an interpreter of its own.
 
-Nothing is imported here but the standard library: the peers' environments have nothing of ours.
+Nothing is imported here but the standard library, and what imports nothing else: the peers' environments have nothing
+of ours.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import sys
 import time
 from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
+
+from benchmarks.counter import opened
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -54,7 +57,10 @@ def serve(answer: Answer) -> None:
 
 
 def timed(prepare: Prepare) -> Answer:
-    """Make an answer to ``{"tasks": n}``: the seconds, and the CPU seconds, that one of n tasks at once takes."""
+    """Make an answer to ``{"tasks": n}``: the seconds, and the CPU seconds, that one of n tasks at once takes.
+
+    So are the instructions, where they can be counted.
+    """
     warm = False
 
     def answer(asked: dict[str, Any]) -> dict[str, Any]:
@@ -67,23 +73,36 @@ def timed(prepare: Prepare) -> Answer:
         with prepare(size) as go:
             if size <= WARMED:
                 go(1)
-            batches, (wall, cpu) = 1, spent(lambda: go(1))
+            batches, (wall, cpu, instructions) = 1, counted(lambda: go(1))
             while wall < least:
                 batches = max(2 * batches, math.ceil(1.2 * batches * least / max(wall, 1e-6)))
-                wall, cpu = spent(functools.partial(go, batches))
-        return {"seconds": wall / (batches * size), "cpu": cpu / (batches * size)}
+                wall, cpu, instructions = counted(functools.partial(go, batches))
+        found = {"seconds": wall, "cpu": cpu, **({} if instructions is None else {"instructions": instructions})}
+        return {what: amount / (batches * size) for what, amount in found.items()}
 
     return answer
 
 
 def spent(run: Callable[[], None]) -> tuple[float, float]:
     """Measure a run: seconds, and CPU seconds, with those that threads of its own still take behind it."""
+    return counted(run)[:2]
+
+
+def counted(run: Callable[[], None]) -> tuple[float, float, int | None]:
+    """Measure a run as `spent` does, and count its instructions; None where there is no counter."""
     gc.collect()
-    wall, cpu = time.perf_counter(), cpu_seconds()
+    wall, cpu, instructions = time.perf_counter(), cpu_seconds(), _instructions()
     run()
     wall = time.perf_counter() - wall
     time.sleep(BEHIND)
-    return wall, cpu_seconds() - cpu
+    return wall, cpu_seconds() - cpu, None if _counter is None else _instructions() - instructions
+
+
+_counter = opened()  # before any other thread begins: of those that run already it would know nothing
+
+
+def _instructions() -> int:
+    return 0 if _counter is None else _counter.read()
 
 
 def cpu_seconds() -> float:

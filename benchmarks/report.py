@@ -26,6 +26,10 @@ FIGURES: tuple[tuple[str, Number, str, float], ...] = (
     ("a step, all on: CPU", ("step-process", "cpu"), "µs", 1e6),
     ("a step, no journal, no log: CPU", ("step-off", "cpu"), "µs", 1e6),
     ("a raw message that an actor tells itself (H): CPU", ("H", "cpu"), "µs", 1e6 / HOPS),
+    ("Python calls of a task, all on", ("calls-process", "calls"), "calls", 1),
+    ("the same, no journal, no log", ("calls-off", "calls"), "calls", 1),
+    ("a task on a surface with 10 windows: CPU", ("windows", "few"), "ms", 1e3),
+    ("the same, with 10,000: CPU", ("windows", "many"), "ms", 1e3),
     ("a task that waits for its window: resident", ("queued", "resident"), "kB", 1e-3),
     ("the same: traced", ("queued-traced", "traced"), "kB", 1e-3),
     ("a task that waits for a person, in a window of its own: resident", ("asking", "resident"), "kB", 1e-3),
@@ -66,6 +70,7 @@ def sections(answers: Answers, how: Mapping[str, str] | None = None) -> dict[str
         "machine": machine(answers, how or {}),
         "job": "\n".join(_job(answers, "seconds", lambda number, _raw: spread(answers, number, 1e3))),
         "cpu": "\n".join(_job(answers, "cpu", partial(ratio, answers))),
+        "instructions": "\n".join(_job(answers, "instructions", partial(ratio, answers))) if _counted(answers) else "",
         "goals": "\n".join(_goals(answers)),
         "figures": "\n".join(_figures(answers)),
     }
@@ -115,6 +120,11 @@ def _job(answers: Answers, key: str, found: Callable[[Number, Number], Spread | 
         ]
         if any(cells):
             yield _row([title, *cells, "yes" if name in DURABLE else "no"])
+
+
+def _counted(answers: Answers) -> bool:
+    """Whether instructions could be counted."""
+    return any("instructions" in said for said in answers.get(f"J@{max(sizes_of(answers), default=0)}", ()))
 
 
 def _failed(answers: Answers, cell: str) -> str:

@@ -28,17 +28,17 @@ def measured(**values):
 
 
 def test_a_goal_is_met_if_its_median_keeps_the_bound():
-    table = sections(measured(J_at_100=1.0, process_at_100=3.0, off_at_100=2.0))["goals"]
+    table = sections(measured(J_at_100=1.0, process_at_100=3.0, off_at_100=13.0))["goals"]
     rows = table.splitlines()[2:]
     assert len(rows) == len(GOALS)
     assert [row for row in rows if "not measured" not in row] == [
-        "| a task, all on, at 100 | ≤ 4 J | 3.00 (3.00 to 3.00) | yes |",
-        "| a task, no journal, no log, at 100 | ≤ 1.5 J | 2.00 (2.00 to 2.00) | no |",
+        "| a task, all on, at 100: CPU time | ≤ 16 J | 3.00 (3.00 to 3.00) | yes |",
+        "| a task, no journal, no log, at 100: CPU time | ≤ 12 J | 13.0 (13.0 to 13.0) | no |",
     ]
-    assert "| a task, all on, at 1000 | ≤ 4 J | not measured |  |" in rows
+    assert "| a task, all on, at 1: CPU time | ≤ 20 J | not measured |  |" in rows
 
 
-@pytest.mark.parametrize(("ours", "met"), [(0.01, True), (0.03, False)])
+@pytest.mark.parametrize(("ours", "met"), [(0.01, True), (0.06, False)])
 def test_a_goal_may_be_a_lower_bound(ours, met):
     answers = measured(process_at_100=ours, **{"langgraph-sqlite_at_100": 0.5})
     goal = next(each for each in GOALS if each.sign == "≥" and each.found(answers) is not None)
@@ -74,7 +74,7 @@ def test_a_section_that_is_missing_is_refused():
 
 def test_the_document_has_every_section_once_and_shows_the_plot():
     names = re.findall(r"<!-- measured: (\w+) -->", DOCUMENT)
-    assert sorted(names) == ["cpu", "figures", "goals", "job", "machine"]
+    assert sorted(names) == ["cpu", "figures", "goals", "instructions", "job", "machine"]
     assert "(benchmarks.svg)" in DOCUMENT
 
 

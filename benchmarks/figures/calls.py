@@ -1,0 +1,58 @@
+"""Python calls of a task, all threads: what can be compared where times are noisy and instructions are not counted.
+
+``python -m benchmarks.figures.calls process`` answers to ``{"tasks": n}``.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.board import POOL, VARIANTS, board, finish, tasks
+from benchmarks.protocol import BEHIND, serve
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+
+class Calls:
+    """Counts the calls of functions written in Python, while it is `on`, on all threads that begin after it."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self.count = 0
+        threading.setprofile(self._see)
+        sys.setprofile(self._see)
+
+    def _see(self, _frame: FrameType, event: str, _argument: object) -> None:
+        if self.on and event == "call":
+            self.count += 1
+
+    def close(self) -> None:
+        """Count no more."""
+        threading.setprofile(None)
+        sys.setprofile(None)
+
+
+def measure(asked: dict[str, Any], variant: str) -> dict[str, float]:
+    """Run a batch twice, and count in the second."""
+    size = int(asked["tasks"])
+    calls = Calls()
+    try:
+        with tempfile.TemporaryDirectory() as folder, board(VARIANTS[variant], size, Path(folder)) as supervisor:
+            finish(supervisor.submit_all(tasks(size, min(size, POOL))))
+            calls.on = True
+            finish(supervisor.submit_all(tasks(size, min(size, POOL))))
+            time.sleep(BEHIND)
+            calls.on = False
+    finally:
+        calls.close()
+    return {"calls": calls.count / size}
+
+
+if __name__ == "__main__":
+    serve(lambda asked: measure(asked, sys.argv[1]))
