@@ -55,9 +55,11 @@ from callboard.actors.runtime import (
     EventStream,
     Jobs,
     Lanes,
-    Scheduler,
+    LoopScheduler,
+    Schedulers,
     Subscriber,
     SystemClock,
+    ThreadScheduler,
     Watchdog,
     refuse_own_thread,
 )
@@ -137,7 +139,7 @@ class Supervisor:
             undo.callback(self._journal.close, STOP_SECONDS)
             self._stream = self._events(opened)
             self._loop = EventLoop("callboard-loop")
-            self._scheduler = Scheduler("callboard-actors")
+            self._schedulers = Schedulers(ThreadScheduler("callboard-root"), LoopScheduler(self._loop))
             self._lanes = Lanes()
             self._jobs = Jobs(self._loop, self._clock)
             self._watchdog = self._watch()
@@ -145,8 +147,8 @@ class Supervisor:
             undo.callback(self._clock.stop, STOP_SECONDS)
             self._loop.start()
             undo.callback(self._loop.stop, STOP_SECONDS)
-            self._scheduler.start()
-            undo.callback(self._scheduler.stop, STOP_SECONDS)
+            self._schedulers.root.start()
+            undo.callback(self._schedulers.root.stop, STOP_SECONDS)
             self._sessions = [self._session(name) for name in settings.mcp_servers]
             undo.callback(self._close_sessions, STOP_SECONDS)
             left_out = self._open_sessions()
@@ -154,7 +156,7 @@ class Supervisor:
             self._open_servers([*servers, *theirs], undo)
             services = self._services(named)
             self._root: pykka.ActorRef[Root] = Root.start(
-                services, self._life, self._jobs, self._scheduler, opened.token
+                services, self._life, self._jobs, self._schedulers, opened.token
             )
             self._intake = self._new_intake()
             self._watchdog.start()
@@ -348,7 +350,7 @@ class Supervisor:
         left += self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):
             left += _late("the switchboard", [self._root.stop(block=False)], timeout)
-        left += [] if self._scheduler.stop(timeout) else [self._scheduler.thread.name]
+        left += [] if self._schedulers.root.stop(timeout) else [self._schedulers.root.thread.name]
         left += self._close_models(timeout)
         left += self._blocked_models(blocked)
         self._stream.emit(EventName.SUPERVISOR_STOPPED, left=list(left))
@@ -359,6 +361,7 @@ class Supervisor:
         left += [] if self._log.close() else ["the log"]
         left += [] if self._watchdog.stop(timeout) else ["the watchdog"]
         left += [] if self._loop.stop(timeout) else [self._loop.thread.name]
+        self._schedulers.agents.stop()
         return tuple(left)
 
     def _watch(self) -> Watchdog:
@@ -377,7 +380,7 @@ class Supervisor:
             hung,
             on_blocked=blocked,
             on_free=lambda thread: self._stream.emit(EventName.THREAD_FREED, thread=thread),
-            watched=(self._scheduler, self._journal),
+            watched=(self._schedulers.root, self._journal),
             on_tick=look,
         )
 

@@ -104,6 +104,13 @@ class ReadShared:
     answer: Callable[[tuple[Shared, ...]], None]
 
 
+@dataclass(frozen=True)
+class Filled:
+    """All rows were sent of which it is made anew; and what follows once they are written down."""
+
+    then: Callable[[], None]
+
+
 class Blackboard(ScheduledActor):
     """One page a conversation, bounded: the oldest rows go first, and the longest ended conversations' pages.
 
@@ -111,16 +118,22 @@ class Blackboard(ScheduledActor):
     """
 
     def __init__(
-        self, settings: BlackboardSettings, crashed: Callable[[BaseException], None], scheduler: Scheduler
+        self,
+        settings: BlackboardSettings,
+        crashed: Callable[[BaseException], None],
+        scheduler: Scheduler,
+        shared: dict[str, tuple[Shared, ...]],
     ) -> None:
+        """Make it; `shared` gets what agents are shown, by conversation."""
         super().__init__(scheduler)
+        self._published = shared
         self._settings = settings
         self._crashed = crashed
         self._pages: dict[str, _Page] = {}
         self._ended: dict[str, None] = {}  # the conversations that are over, in the order of their ends
         self._sessions: dict[str, str] = {}
 
-    def on_receive(self, message: Kept | Read | ReadShared) -> None:
+    def on_receive(self, message: Kept | Filled | Read | ReadShared) -> None:
         """Handle one message. An edge: Pykka answers a SystemExit by stopping every actor of the process."""
         try:
             self.receive(message)
@@ -128,11 +141,13 @@ class Blackboard(ScheduledActor):
             where = "blackboard"
             raise AgentCrashedError(where) from error
 
-    def receive(self, message: Kept | Read | ReadShared) -> None:
+    def receive(self, message: Kept | Filled | Read | ReadShared) -> None:
         """Write rows down, or read a page."""
         match message:
             case Kept():
                 self._take(message.rows)
+            case Filled():
+                message.then()
             case Read():
                 message.answer(self._view(message.query.task_id))
             case ReadShared():
@@ -173,7 +188,7 @@ class Blackboard(ScheduledActor):
                 page.authors[message.run_id] = message.address
                 if message.host is None and not self._stands(page, (message.run_id, message.round)):
                     self._add(page, Board.REQUESTS, "user", row)
-                    self._share(page, Board.REQUESTS, "the user", message.request)
+                    self._share(row, Board.REQUESTS, "the user", message.request)
             case StepDone():
                 self._add(page, Board.TRAJECTORIES, page.authors.get(row.run_id, ""), row)
             case SubtaskEnded(result=result) if not self._stands(page, (result.run_id, 0)):
@@ -184,7 +199,7 @@ class Blackboard(ScheduledActor):
             case Answer() | ApprovalAnswer() if not _unasked(message):
                 self._add(page, Board.QUESTIONS, message.by or "supervisor", row)
                 self._share(
-                    page, Board.QUESTIONS, message.by or "a person", _said(page.asked.pop(message.id, None), message)
+                    row, Board.QUESTIONS, message.by or "a person", _said(page.asked.pop(message.id, None), message)
                 )
             case RequestExpired():
                 self._add(page, Board.QUESTIONS, "supervisor", row)
@@ -192,7 +207,7 @@ class Blackboard(ScheduledActor):
             case Note(call_id=call_id, author=author, text=text):
                 if not (call_id and self._stands(page, (call_id, text))):
                     self._add(page, Board.NOTES, author, row)
-                    self._share(page, Board.NOTES, author, text)
+                    self._share(row, Board.NOTES, author, text)
 
     def _page(self, task_id: str) -> _Page:
         session = self._sessions.get(task_id, task_id)
@@ -207,13 +222,16 @@ class Blackboard(ScheduledActor):
         page.seen.add(key)
         return known
 
-    def _share(self, page: _Page, board: Board, author: str, text: str) -> None:
+    def _share(self, row: Row, board: Board, author: str, text: str) -> None:
         """Show something to all agents of the conversation, from their next step on."""
         if not (text and self._settings.shown):
             return
+        session = self._sessions.get(row.task_id, row.task_id)
+        page = self._pages[session]
         page.shared.append(Shared(board=board, author=author, text=shown(text)))
         if len(page.shared) > self._settings.shown:
             page.shared.popleft()
+        self._published[session] = tuple(page.shared)
 
     def _add(self, page: _Page, board: Board, author: str, row: Row) -> None:
         page.rows.append((board, author, row))
@@ -238,6 +256,7 @@ class Blackboard(ScheduledActor):
         while len(self._ended) > self._settings.tasks:
             key = next(iter(self._ended))
             del self._ended[key]
+            self._published.pop(key, None)
             for task in self._pages.pop(key).tasks:
                 self._sessions.pop(task, None)
 

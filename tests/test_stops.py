@@ -21,28 +21,28 @@ from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
 
 
 class Turned:
-    """Holds the scheduler's thread, so that the last job comes back right before the agents are stopped."""
+    """Holds the agents' thread, so that the last job comes back right before the agents are stopped."""
 
     def __init__(self):
         self.put, self.returned, self.go = Scheduler.put, threading.Event(), threading.Event()
         self.held, self.armed = [], False
 
-    def handle(self, _envelope):
+    def handle(self, _message, _reply_to):
         assert self.go.wait(HELD)
 
-    def __call__(self, scheduler, actor, envelope):
-        if self.armed and isinstance(envelope.message, JobReturned):
-            self.held.append((actor, envelope))
+    def __call__(self, scheduler, actor, message, reply_to=None):
+        if self.armed and isinstance(message, JobReturned):
+            self.held.append((scheduler, actor, message))
             self.returned.set()
-        elif self.armed and isinstance(envelope.message, StopAgents):
+        elif self.armed and isinstance(message, StopAgents):
             assert self.returned.wait(PATIENCE)
-            self.put(scheduler, self, None)
+            self.put(self.held[0][0], self, None)
             for late in self.held:
-                self.put(scheduler, *late)
-            self.put(scheduler, actor, envelope)
+                self.put(*late)
+            self.put(scheduler, actor, message, reply_to)
             self.go.set()
         else:
-            self.put(scheduler, actor, envelope)
+            self.put(scheduler, actor, message, reply_to)
 
 
 def test_no_step_begins_once_the_agents_are_told_to_stop(begin, monkeypatch):

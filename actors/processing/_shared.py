@@ -6,10 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from callboard.actors.runtime import Awaited
+from callboard.actors.states import memory_key
 from callboard.messages import Board, SharedQuery, ToolTimeoutError, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from callboard.actors.processing._phases import Collect, Context
     from callboard.actors.states import Run
@@ -27,16 +28,23 @@ class SharedNotes:
     def __init__(self) -> None:
         self.ask: Callable[[SharedQuery, Answered], bool] | None = None
         """Send a query, and where its answer goes. Returns whether there is an actor."""
+        self.pages: Mapping[str, tuple[Shared, ...]] | None = None
+        """The entries by conversation, which the actor keeps up to date; None while it is made anew, and must be asked.
 
-    async def read(self, task_id: str) -> tuple[Shared, ...]:
-        """Read the shared entries of a task's conversation; empty if there is no blackboard.
+        It works on the thread of the steps, so that all that was kept before a step began is there.
+        """
+
+    async def read(self, run: Run) -> tuple[Shared, ...]:
+        """Read the shared entries of a run's conversation; empty if there is no blackboard.
 
         Raises:
             ToolTimeoutError: If it does not answer.
         """
+        if self.pages is not None:
+            return self.pages.get(memory_key(run.assign), ())
         if self.ask is None:
             return ()
-        query = SharedQuery(task_id=task_id)
+        query = SharedQuery(task_id=run.assign.task_id)
         for _ in range(TRIES):
             found = Awaited[tuple["Shared", ...]]()
             self.ask(query, found.settle)
@@ -52,10 +60,9 @@ class SharedNotes:
 async def with_shared(context: Context, run: Run, collect: Collect) -> Observation:
     """Observe the target and add the shared entries, except the agent's own requests."""
     seen = await collect(context, run)
+    entries = await context.services.shared.read(run)
+    if not entries:
+        return seen
     known = {shown(run.assign.request), shown(run.assign.task_request)}
-    shared = tuple(
-        each
-        for each in await context.services.shared.read(run.assign.task_id)
-        if not (each.board is Board.REQUESTS and each.text in known)
-    )
+    shared = tuple(each for each in entries if not (each.board is Board.REQUESTS and each.text in known))
     return seen.model_copy(update={"shared": shared}) if shared else seen

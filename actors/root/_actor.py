@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pykka
-
 from callboard.actors.agent import Backstage
 from callboard.actors.processing import CallAsks, CallAsksNoMore, pipeline
 from callboard.actors.root._children import Children
@@ -77,10 +75,12 @@ if TYPE_CHECKING:
     import concurrent.futures
     from types import TracebackType
 
+    import pykka
+
     from callboard.actors.commands import ServerLife
     from callboard.actors.processing import Services
     from callboard.actors.root._recovery import Past
-    from callboard.actors.runtime import Jobs, Scheduler
+    from callboard.actors.runtime import Jobs, Schedulers
 
 
 class Root(ScheduledActor):
@@ -90,16 +90,16 @@ class Root(ScheduledActor):
     """
 
     def __init__(
-        self, services: Services, life: ServerLife, jobs: Jobs, scheduler: Scheduler, first_token: int = 0
+        self, services: Services, life: ServerLife, jobs: Jobs, schedulers: Schedulers, first_token: int = 0
     ) -> None:
         """Make the switchboard; leases count up from the one after `first_token`, the last that the journal knows."""
-        super().__init__(scheduler)
+        super().__init__(schedulers.root)
         limits, clock, journal = services.settings.limits, services.clock, services.journal
         leases = Leases(first_token)
         backstage = Backstage(
             post=self._post,
             crashed=lambda address, error, urn: self._post(AgentCrashed(address, error, urn)),
-            scheduler=scheduler,
+            scheduler=schedulers.agents,
             jobs=jobs,
             leases=leases,
             stream=services.stream,
@@ -117,7 +117,7 @@ class Root(ScheduledActor):
             Stopwatches(clock, self._post),
         )
         children = Children(backstage, self._post)
-        recorder = Recorder(services, self._post, scheduler)
+        recorder = Recorder(services, self._post, schedulers.agents)
         desk = Desk(children, recorder, outbox, clock, self._post)
         self._parts = parts = Parts(
             post=self._post,
@@ -231,11 +231,8 @@ class Root(ScheduledActor):
                 raise TypeError(msg)
 
     def _post(self, message: object) -> None:
-        """Put a message into this actor's inbox, from any thread."""
-        try:
-            self.actor_ref.tell(message)
-        except pykka.ActorDeadError:
-            return  # stopped meanwhile: nobody is left whom it could concern
+        """Put a message into this actor's inbox, from any thread; after its end it concerns nobody."""
+        self.send(message)
 
     def _answer(self, value: object) -> concurrent.futures.Future[Any]:
         return self._parts.outbox.answer(value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pykka
 
-from callboard.actors.blackboard import SHOWN, Blackboard, Kept, Read, ReadShared
+from callboard.actors.blackboard import SHOWN, Blackboard, Filled, Kept, Read, ReadShared
 from callboard.actors.root._requests import BlackboardCrashed
 from callboard.messages import BlackboardQuery, BlackboardView, EventName
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal import Row
     from callboard.actors.processing import Services
     from callboard.actors.runtime import Scheduler
-    from callboard.messages import Assign
+    from callboard.messages import Assign, Shared
 
 
 class Recorder:
@@ -34,19 +34,33 @@ class Recorder:
         self._journal = services.journal
         self._post = post
         self._scheduler = scheduler
-        self._start(())
-        services.shared.ask = lambda query, answer: _tell(self._blackboard, ReadShared(query, answer))
+        self._shared = services.shared
+        self._shared.pages = self._start(())
+        self._shared.ask = lambda query, answer: _tell(self._blackboard, ReadShared(query, answer))
 
-    def _start(self, task_ids: Sequence[str]) -> None:
-        self._blackboard = Blackboard.start(
-            self._settings, lambda error: self._post(BlackboardCrashed(error)), self._scheduler
-        )
+    def _start(self, task_ids: Sequence[str]) -> dict[str, tuple[Shared, ...]]:
+        """Start a blackboard, and give where it writes what agents are shown."""
+        pages: dict[str, tuple[Shared, ...]] = {}
+        self._blackboard = Blackboard.start(self._settings, self._crashed, self._scheduler, pages)
         self.fill(task_ids)
+        return pages
+
+    def _crashed(self, error: BaseException) -> None:
+        self._shared.pages = None  # who reads now waits for the next one
+        self._post(BlackboardCrashed(error))
 
     def rebuild(self, task_ids: Sequence[str]) -> None:
         """Make a blackboard that died anew, from what the journal has of some tasks."""
-        self._start(task_ids)
-        self._journal.append((), lambda: self._stream.emit(EventName.BLACKBOARD_REBUILT, tasks=len(task_ids)))
+        pages, blackboard = self._start(task_ids), self._blackboard
+
+        def rebuilt() -> None:
+            self._stream.emit(EventName.BLACKBOARD_REBUILT, tasks=len(task_ids))
+            _tell(blackboard, Filled(lambda: self._publish(pages)))
+
+        self._journal.append((), rebuilt)
+
+    def _publish(self, pages: dict[str, tuple[Shared, ...]]) -> None:
+        self._shared.pages = pages
 
     def picture_path(self, picture: bytes) -> str:
         """Tell in which file the journal keeps a picture; empty where it keeps none."""
@@ -91,7 +105,7 @@ def _feed(blackboard: pykka.ActorRef[Blackboard], rows: Sequence[Row]) -> None:
         _tell(blackboard, Kept(shown))
 
 
-def _tell(blackboard: pykka.ActorRef[Blackboard], message: Kept | Read | ReadShared) -> bool:
+def _tell(blackboard: pykka.ActorRef[Blackboard], message: Kept | Filled | Read | ReadShared) -> bool:
     try:
         blackboard.tell(message)
     except pykka.ActorDeadError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,8 +45,9 @@ class Sessions:
             return
         self._kept.pop(record.session, None)
         self._kept[record.session] = None
-        idle = [session for session in self._kept if not self._tasks.talks(session)]
-        for session in idle[: max(0, len(idle) - self._limit)]:
+        idle = len(self._kept) - len(self._tasks.talking & self._kept.keys())
+        spare = (session for session in self._kept if not self._tasks.talks(session))
+        for session in tuple(itertools.islice(spare, max(0, idle - self._limit))):
             del self._kept[session]
             self._children.stop(f"host/{session}")
             self._drop(session)

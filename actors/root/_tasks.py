@@ -27,6 +27,7 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
 
 
 @dataclass
@@ -244,6 +245,11 @@ class TaskBook:
         running = dict.fromkeys(record.session for record in self._open.values())
         latest = [session for session in dict.fromkeys(reversed(self._ended.values())) if session not in running]
         return tuple(task_id for session in (*running, *reversed(latest[:ended])) for task_id in tasks[session])
+
+    @property
+    def talking(self) -> AbstractSet[str]:
+        """The conversations that have a task which is not over."""
+        return self._talks.keys()
 
     def talks(self, session: str) -> bool:
         """Say whether a task of a conversation is not over."""

@@ -9,7 +9,7 @@ from callboard.actors.runtime._lease import Deed, Lease, Leases, committing, for
 from callboard.actors.runtime._loop import Awaited, EventLoop
 from callboard.actors.runtime._process import Finished, run_process
 from callboard.actors.runtime._restarts import ChildSpec, Restart, Restarts
-from callboard.actors.runtime._scheduler import ScheduledActor, Scheduler
+from callboard.actors.runtime._scheduler import LoopScheduler, ScheduledActor, Scheduler, Schedulers, ThreadScheduler
 from callboard.actors.runtime._stream import EventStream, Feed
 from callboard.actors.runtime._subscriber import Subscriber
 from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
@@ -37,12 +37,15 @@ __all__ = [
     "Lanes",
     "Lease",
     "Leases",
+    "LoopScheduler",
     "Restart",
     "Restarts",
     "ScheduledActor",
     "Scheduler",
+    "Schedulers",
     "Subscriber",
     "SystemClock",
+    "ThreadScheduler",
     "TimeLimit",
     "VirtualClock",
     "Watchdog",

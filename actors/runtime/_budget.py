@@ -113,8 +113,11 @@ class BudgetNode:
                 node.grants[run_id] = Counter(mine)
 
     def _book(self, amounts: Mapping[str, float]) -> None:
+        changed = [(kind, amount) for kind, amount in amounts.items() if amount]
         for node in self.chain:
-            _add(node, amounts)
+            used = node.used
+            for kind, amount in changed:
+                used[kind] = used.get(kind, 0) + amount
 
     def limit(self, kind: str) -> float:
         """Give how much of a limited kind may be used, with what a person granted."""
@@ -145,13 +148,18 @@ class Budgets:
 
     def task(self, task_id: str) -> BudgetNode:
         """Give a task's node, made on first use."""
-        return self._tasks.setdefault(task_id, BudgetNode(f"the task {task_id}", self._task, threading.Lock()))
+        known = self._tasks.get(task_id)
+        if known is None:
+            known = self._tasks.setdefault(task_id, BudgetNode(f"the task {task_id}", self._task, threading.Lock()))
+        return known
 
     def run(self, task_id: str, run_id: str) -> BudgetNode:
         """Give the node of a subtask, or of a HostAgent's rounds, made on first use."""
-        task = self.task(task_id)
         runs = self._runs.setdefault(task_id, {})
-        return runs.setdefault(run_id, task.child(f"the subtask {run_id}", self._subtask))
+        known = runs.get(run_id)
+        if known is None:
+            known = runs.setdefault(run_id, self.task(task_id).child(f"the subtask {run_id}", self._subtask))
+        return known
 
     def step(self, task_id: str, run_id: str) -> BudgetNode:
         """Make a node for one step."""

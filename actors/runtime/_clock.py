@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Protocol, Self
 
+from callboard.actors.runtime._limits import LoopTimeout, TimeLimits
 from callboard.actors.runtime._threads import mark_own_thread
 from callboard.config import HostLog
 
@@ -118,20 +119,20 @@ class SystemClock(Clock):
 
     def __init__(self, name: str) -> None:
         super().__init__()
+        self._limits: TimeLimits | None = None
+        """Those of the loop that asked last; a supervisor has one."""
         self._stopping = False
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
 
-    def now(self) -> Timestamp:
-        """Give the wall time."""
-        return time.time()
-
-    def elapsed(self) -> Seconds:
-        """Give the monotonic time."""
-        return time.monotonic()
+    now = staticmethod(time.time)
+    elapsed = staticmethod(time.monotonic)
 
     def timeout(self, seconds: Seconds) -> TimeLimit:
         """Limit on the loop's own clock: no other thread has to wake up for it."""
-        return _LoopTimeout(seconds)
+        loop = asyncio.get_running_loop()
+        if self._limits is None or self._limits.loop is not loop:
+            self._limits = TimeLimits(loop)
+        return LoopTimeout(self._limits, seconds)
 
     def start(self) -> None:
         """Start the thread."""
@@ -200,40 +201,6 @@ class VirtualClock(Clock):
                     return
                 self._now = max(self._now, alarm.due)
             alarm.callback()
-
-
-class _LoopTimeout:
-    """A limit on the loop's clock."""
-
-    def __init__(self, seconds: Seconds) -> None:
-        self._limit = asyncio.timeout(seconds)
-        self._running = False
-        self._left: float | None = None
-
-    def expired(self) -> bool:
-        return self._limit.expired()
-
-    def hold(self) -> None:
-        due = self._limit.when()
-        if self._running and due is not None and not self.expired():
-            self._left = due - asyncio.get_running_loop().time()
-            self._limit.reschedule(None)
-
-    def release(self) -> None:
-        if self._running and self._left is not None:
-            self._limit.reschedule(asyncio.get_running_loop().time() + self._left)
-            self._left = None
-
-    async def __aenter__(self) -> Self:
-        await self._limit.__aenter__()
-        self._running = True
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._running = False
-        await self._limit.__aexit__(kind, error, traceback)
 
 
 class _VirtualTimeout:

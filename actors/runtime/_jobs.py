@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 @dataclass(eq=False)
 class _Job:
     lease: Lease
+    token: int
+    """The lease's."""
     task: asyncio.Task[None] | None = None
     cancelled: bool = False
     returned: bool = False
@@ -34,11 +36,6 @@ class _Job:
     hung: bool = False
     """Whether it was told to be."""
     calls: dict[concurrent.futures.Future[Any], Lane] = field(default_factory=dict)
-
-    @property
-    def token(self) -> int:
-        """The lease's."""
-        return self.lease.token
 
     def stop(self) -> None:
         """Cancel the coroutine, if it has begun; on the loop's thread."""
@@ -82,7 +79,7 @@ class Jobs:
         A job that is cancelled and ends by that says nothing. One that outlives its cancel has its word all the same;
         whoever hears it knows by its number that it is late.
         """
-        job = _Job(lease, started=self._clock.elapsed())
+        job = _Job(lease, lease.token, started=self._clock.elapsed())
         with self._lock:
             self._running.setdefault(job.token, set()).add(job)
         self._loop.call(lambda: self._begin(job, work, done))

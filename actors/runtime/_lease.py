@@ -7,7 +7,7 @@ import itertools
 import threading
 import time
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from callboard.messages import LeaseVoidError, encodable
 
@@ -29,6 +29,8 @@ COMMIT_SECONDS = 0.1
 class Spent(Protocol):
     """What a step has used and done so far."""
 
+    phases: list[dict[str, Any]]
+    """Its phases that ended."""
     running: Command | None
     """The tool call that runs now."""
     seen: Observation | None
@@ -64,16 +66,12 @@ class Lease:
         """Whether the supervisor stops: no step begins, and none fails, because the stop may be the cause."""
         self.asking = False
         """Whether a running call waits for a person: its job does not hang, however long it takes."""
-        self._valid = True
+        self.valid = True
+        """Whether the lease still allows anything; `void` alone changes it."""
         self.spent: Spent | None = None
         """What the step that runs under it has used and done so far; a cancel must not lose it."""
         self.deed: Deed | None = None
         """The tool call that runs under it now."""
-
-    @property
-    def valid(self) -> bool:
-        """Whether the lease still allows anything."""
-        return self._valid
 
     def holder_of(self, key: str) -> str:
         """Name the agent that has a lease on a group of targets now; empty if none has, or this lease is that."""
@@ -86,7 +84,7 @@ class Lease:
         A commit that is under way is waited for, but not long: one that is slow goes through, as if it had been first.
         """
         held = self.lock.acquire(timeout=COMMIT_SECONDS)
-        self._valid = False
+        self.valid = False
         if held:
             self.lock.release()
 

@@ -1,4 +1,4 @@
-"""The scheduler: one thread for all actors that never block. A hop between two of them wakes no thread."""
+"""The schedulers: one thread for many actors that never block. A hop between two of them wakes no thread."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import queue
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, cast
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pykka
 
@@ -21,34 +22,33 @@ if TYPE_CHECKING:
     from pykka._actor import ActorInbox
     from pykka._envelope import Envelope
 
+    from callboard.actors.runtime._loop import EventLoop
     from callboard.messages import Seconds
+
+    _Sent = tuple["ScheduledActor", object, pykka.Future[Any] | None]
 
 _log = HostLog()
 
 
-class Scheduler:
-    """Runs scheduled actors on a daemon thread of its own: one message at a time, in the order in which they were sent.
+class Scheduler(ABC):
+    """Runs scheduled actors on one thread: one message at a time, in the order in which they were sent.
 
     A thread for each agent would cost two wake-ups a message, and the memory of its stack, to no end: agents only
     decide, and what takes time is a job.
     """
 
-    def __init__(self, name: str) -> None:
-        self._sent: queue.SimpleQueue[tuple[ScheduledActor, Envelope[Any]] | None] = queue.SimpleQueue()
+    def __init__(self) -> None:
+        self._sent: queue.SimpleQueue[_Sent | None] = queue.SimpleQueue()
         self._actors: set[ScheduledActor] = set()
         self._over = False
-        self._since = 0.0
-        self.thread = threading.Thread(target=self._main, name=name, daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self.thread.start()
-
-    def put(self, actor: ScheduledActor, envelope: Envelope[Any]) -> None:
+    def put(self, actor: ScheduledActor, message: object, reply_to: pykka.Future[Any] | None = None) -> None:
         """Queue a message for an actor; from any thread."""
-        self._sent.put((actor, envelope))
+        self._sent.put((actor, message, reply_to))
         if self._over:
             self._refuse_rest()
+        else:
+            self._wake()
 
     def add(self, actor: ScheduledActor) -> None:
         """Know an actor until it has stopped."""
@@ -58,30 +58,15 @@ class Scheduler:
         """Know it no more."""
         self._actors.discard(actor)
 
-    @property
-    def busy(self) -> Seconds:
-        """For how long the message has been handled that is handled now; 0 between two messages."""
-        since = self._since
-        return time.monotonic() - since if since else 0.0
+    @abstractmethod
+    def _wake(self) -> None:
+        """Have the thread see that something was queued."""
 
-    def stop(self, timeout: Seconds) -> bool:
-        """End the thread after all that was sent before. Returns whether it ended in time.
+    def _end(self) -> None:
+        """Handle nothing any more. Actors that live now are stopped: who asks or stops one is answered.
 
-        Actors that live then are stopped: who asks or stops one is answered. Otherwise a host program that stops all
-        actors would wait for them for ever.
+        Otherwise a host program that stops all actors would wait for them for ever.
         """
-        self._sent.put(None)
-        if self.thread.is_alive():
-            self.thread.join(timeout)
-        return not self.thread.is_alive()
-
-    def _main(self) -> None:
-        mark_own_thread()
-        while (sent := self._sent.get()) is not None:
-            self._since = time.monotonic()
-            actor, envelope = sent
-            _guarded(actor.handle, envelope)
-            self._since = 0.0
         self._over = True
         for actor in tuple(self._actors):
             _guarded(actor.abandon)
@@ -93,15 +78,89 @@ class Scheduler:
             while True:
                 sent = self._sent.get_nowait()
                 if sent is not None:
-                    actor, envelope = sent
-                    _guarded(actor.abandon)
-                    _guarded(actor.handle, envelope)
+                    _guarded(sent[0].abandon)
+                    _handle(sent)
 
 
-def _guarded(function: Callable[..., None], *arguments: object) -> None:
+class ThreadScheduler(Scheduler):
+    """On a daemon thread of its own: what runs here goes on whatever blocks the event loop."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._since = 0.0
+        self.thread = threading.Thread(target=self._main, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self.thread.start()
+
+    @property
+    def busy(self) -> Seconds:
+        """For how long the message has been handled that is handled now; 0 between two messages."""
+        since = self._since
+        return time.monotonic() - since if since else 0.0
+
+    def stop(self, timeout: Seconds) -> bool:
+        """End the thread after all that was sent before. Returns whether it ended in time."""
+        self._sent.put(None)
+        if self.thread.is_alive():
+            self.thread.join(timeout)
+        return not self.thread.is_alive()
+
+    def _wake(self) -> None:
+        """Waiting for the queue is all that the thread does."""
+
+    def _main(self) -> None:
+        mark_own_thread()
+        while (sent := self._sent.get()) is not None:
+            self._since = time.monotonic()
+            _handle(sent)
+            self._since = 0.0
+        self._end()
+
+
+class LoopScheduler(Scheduler):
+    """On the event loop's thread, where the jobs run: no message between an agent and its job wakes another thread."""
+
+    def __init__(self, loop: EventLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def _wake(self) -> None:
+        self._loop.call(self._handle_next)
+
+    def _handle_next(self) -> None:
+        sent = self._sent.get_nowait()  # there are as many calls as messages, as long as it is not over
+        if sent is not None:
+            _handle(sent)
+
+    def stop(self) -> None:
+        """End it, after the loop has ended."""
+        self._end()
+
+
+class Schedulers(NamedTuple):
+    """Who runs which actors."""
+
+    root: ThreadScheduler
+    """The switchboard's: it answers, and voids leases, also while a model or a tool blocks the event loop."""
+    agents: LoopScheduler
+    """The agents' and the blackboard's."""
+
+
+def _handle(sent: _Sent) -> None:
+    """Let an actor handle what was sent to it."""
+    actor, message, reply_to = sent
+    try:
+        actor.handle(message, reply_to)
+    except BaseException:  # noqa: BLE001 - an edge: the actors behind it wait for this thread
+        _log.exception("the thread of the actors caught what an actor raised")
+
+
+def _guarded(function: Callable[[], None]) -> None:
     """Call what must not end the thread of all actors, whatever it raises."""
     try:
-        function(*arguments)
+        function()
     except BaseException:  # noqa: BLE001 - an edge: the actors behind it wait for this thread
         _log.exception("the thread of the actors caught what an actor raised")
 
@@ -112,7 +171,7 @@ class _Inbox:
     actor: ScheduledActor
 
     def put(self, envelope: Envelope[Any]) -> None:
-        self.actor.scheduler.put(self.actor, envelope)
+        self.actor.scheduler.put(self.actor, envelope.message, envelope.reply_to)
 
     def get(self) -> Envelope[Any]:
         msg = "the scheduler hands its messages to a scheduled actor"
@@ -136,6 +195,8 @@ class ScheduledActor(pykka.Actor):
         """Make it; it runs from `start` on, on this scheduler."""
         super().__init__()
         self.scheduler = scheduler
+        self._gone = False
+        """Whether it has stopped: `actor_stopped`, without asking an event for each message."""
         cast("_Inbox", self.actor_inbox).actor = self
 
     @staticmethod
@@ -150,29 +211,33 @@ class ScheduledActor(pykka.Actor):
         """Let the scheduler know it; `on_start` is not called: initialise on the first message."""
         self.scheduler.add(self)
 
+    def send(self, message: object) -> None:
+        """Tell this actor, from any thread; what comes after its end is dropped. `ActorRef.tell` would say so."""
+        self.scheduler.put(self, message)
+
     def abandon(self) -> None:
         """Stop without what waits, because the scheduler has ended."""
         if not self.actor_stopped.is_set():
             self._stop()
 
-    def handle(self, envelope: Envelope[Any]) -> None:
+    def handle(self, message: object, reply_to: pykka.Future[Any] | None) -> None:
         """Handle one message, as Pykka's own loop does; on the scheduler's thread."""
-        if self.actor_stopped.is_set():
-            self._refuse(envelope)
+        if self._gone:
+            self._refuse(message, reply_to)
             return
         try:
-            answer = self._handle_receive(envelope.message)
+            answer = self._handle_receive(message)
         except BaseException:  # noqa: BLE001 - an edge: nothing may end the thread of all actors
-            self._failed(envelope)
+            self._failed(reply_to)
         else:
-            if envelope.reply_to is not None:
-                envelope.reply_to.set(answer)
-        if self.actor_stopped.is_set():
+            if reply_to is not None:
+                reply_to.set(answer)
+        if self._gone:
             self.scheduler.drop(self)
 
-    def _failed(self, envelope: Envelope[Any]) -> None:
-        if envelope.reply_to is not None:
-            envelope.reply_to.set_exception()
+    def _failed(self, reply_to: pykka.Future[Any] | None) -> None:
+        if reply_to is not None:
+            reply_to.set_exception()
             return
         failure = sys.exc_info()
         self._handle_failure(*failure)
@@ -204,14 +269,15 @@ class ScheduledActor(pykka.Actor):
         """Be found and told no more."""
         with contextlib.suppress(BaseException):  # it is out before Pykka logs that
             pykka.ActorRegistry.unregister(self.actor_ref)
+        self._gone = True
         self.actor_stopped.set()
 
-    def _refuse(self, envelope: Envelope[Any]) -> None:
+    def _refuse(self, message: object, reply_to: pykka.Future[Any] | None) -> None:
         """Answer what comes after the end."""
-        if envelope.reply_to is None:
+        if reply_to is None:
             return
-        if isinstance(envelope.message, pykka.messages._ActorStop):  # noqa: SLF001 - it is stopped already
-            envelope.reply_to.set(None)
+        if isinstance(message, pykka.messages._ActorStop):  # noqa: SLF001 - it is stopped already
+            reply_to.set(None)
             return
         error = pykka.ActorDeadError(f"{self.actor_ref} stopped before handling the message")
-        envelope.reply_to.set_exception((type(error), error, None))
+        reply_to.set_exception((type(error), error, None))

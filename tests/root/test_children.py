@@ -16,7 +16,7 @@ from callboard.actors.linux import LinuxAgent
 from callboard.actors.mobile import MobileAgent
 from callboard.actors.root._children import Children
 from callboard.actors.root._requests import Deliver
-from callboard.actors.runtime import EventLoop, EventStream, Jobs, Leases, Scheduler, VirtualClock
+from callboard.actors.runtime import EventLoop, EventStream, Jobs, Leases, ThreadScheduler, VirtualClock
 from callboard.config import Limits
 from callboard.messages import AgentKind, Assign, Cancel, EventName, TaskForgotten
 from support import PATIENCE
@@ -44,7 +44,7 @@ class Stage:
         self.crashed = queue.SimpleQueue()
         self.posted = []
         self.loop = EventLoop("never-started")
-        self.scheduler = Scheduler("test-actors")
+        self.scheduler = ThreadScheduler("test-actors")
         self.scheduler.start()
         backstage = Backstage(
             post=lambda _message: None,

@@ -12,7 +12,7 @@ from callboard.actors.journal import MemoryJournal, Row
 from callboard.actors.processing import SharedNotes
 from callboard.actors.root._recorder import Recorder
 from callboard.actors.root._requests import BlackboardCrashed
-from callboard.actors.runtime import EventStream, Scheduler, VirtualClock
+from callboard.actors.runtime import EventStream, ThreadScheduler, VirtualClock
 from callboard.config import BlackboardSettings
 from callboard.messages import (
     Answer,
@@ -55,7 +55,7 @@ def posted():
 
 @pytest.fixture
 def scheduler():
-    made = Scheduler("test-actors")
+    made = ThreadScheduler("test-actors")
     made.start()
     yield made
     assert made.stop(PATIENCE)

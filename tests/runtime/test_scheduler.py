@@ -10,7 +10,7 @@ from typing import Any
 import pykka
 import pytest
 
-from callboard.actors.runtime import ScheduledActor, Scheduler, refuse_own_thread
+from callboard.actors.runtime import ScheduledActor, ThreadScheduler, refuse_own_thread
 from callboard.messages import WouldDeadlockError
 from support import PATIENCE
 
@@ -18,7 +18,7 @@ from support import PATIENCE
 class Player(ScheduledActor):
     """Does what it is told: calls a function, or answers with the message."""
 
-    def __init__(self, scheduler: Scheduler, seen: queue.SimpleQueue[Any]) -> None:
+    def __init__(self, scheduler: ThreadScheduler, seen: queue.SimpleQueue[Any]) -> None:
         super().__init__(scheduler)
         self.seen = seen
 
@@ -35,7 +35,7 @@ class Player(ScheduledActor):
 
 @pytest.fixture
 def scheduler():
-    made = Scheduler("test-actors")
+    made = ThreadScheduler("test-actors")
     made.start()
     yield made
     assert made.stop(PATIENCE)
@@ -188,7 +188,7 @@ def test_its_thread_is_one_of_ours(start):
 
 
 def test_it_ends_after_what_was_sent_before(seen):
-    scheduler = Scheduler("ending-actors")
+    scheduler = ThreadScheduler("ending-actors")
     actor = Player.start(scheduler, seen)
     actor.tell("kept")
     actor.stop(block=False)
@@ -200,7 +200,7 @@ def test_it_ends_after_what_was_sent_before(seen):
 
 
 def test_after_its_end_its_actors_are_dead_and_keep_no_caller_waiting(seen):
-    scheduler = Scheduler("ending-actors")
+    scheduler = ThreadScheduler("ending-actors")
     scheduler.start()
     actor, late = (Player.start(scheduler, seen) for _ in range(2))
     assert scheduler.stop(PATIENCE)
@@ -212,7 +212,7 @@ def test_after_its_end_its_actors_are_dead_and_keep_no_caller_waiting(seen):
 
 
 def test_an_actor_that_is_started_after_the_end_answers_that_it_is_dead(seen):
-    scheduler = Scheduler("ended-actors")
+    scheduler = ThreadScheduler("ended-actors")
     scheduler.start()
     assert scheduler.stop(PATIENCE)
     actor = Player.start(scheduler, seen)

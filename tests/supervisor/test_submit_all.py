@@ -134,11 +134,11 @@ def test_what_does_not_answer_is_waited_for_once(start):
     supervisor, let_go = start(app=lambda _: WRITE), threading.Event()
 
     class Hanging:
-        def handle(self, _envelope):
+        def handle(self, _message, _reply_to):
             let_go.wait(HELD)
 
     supervisor._intake = dataclasses.replace(supervisor._intake, seconds=0.5)
-    supervisor._scheduler.put(Hanging(), None)
+    supervisor._schedulers.root.put(Hanging(), None)
     try:
         with pytest.raises(NotAllTakenError, match="0 of 500 tasks were taken") as refused:
             supervisor.submit_all([hello() for _ in range(500)])  # not half a second each

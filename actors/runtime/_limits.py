@@ -1,0 +1,103 @@
+"""Time limits on an event loop's clock: one timer waits for whichever limit is due first."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from callboard.messages import Seconds
+
+
+class TimeLimits:
+    """The limits that run on one loop. Most end long before they are due: none has a timer of its own."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._running: set[LoopTimeout] = set()
+        self._due = math.inf
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, limit: LoopTimeout) -> None:
+        """Cancel the limit's task when it is due, unless it ends before."""
+        self._running.add(limit)
+        if limit.due < self._due:
+            self._wait(limit.due)
+
+    def end(self, limit: LoopTimeout) -> None:
+        """Wait for it no longer; the timer may still go off for it, and finds nothing to do."""
+        self._running.discard(limit)
+
+    def _wait(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = due
+        self._timer = self.loop.call_at(due, self._ring)
+
+    def _ring(self) -> None:
+        now = max(self._due, self.loop.time())
+        self._due, self._timer = math.inf, None
+        for limit in [limit for limit in self._running if limit.due <= now]:
+            limit.expire()
+        ahead = min((limit.due for limit in self._running), default=math.inf)
+        if ahead < math.inf:
+            self._wait(ahead)
+
+
+class LoopTimeout:
+    """A `TimeLimit`: does what `asyncio.timeout` does, without a timer of its own."""
+
+    def __init__(self, limits: TimeLimits, seconds: Seconds) -> None:
+        self._limits = limits
+        self._left = seconds
+        self._held = False
+        self._task: asyncio.Task[object] | None = None
+        """The task that it may cancel; None before the beginning, and after the end."""
+        self._cancels = 0
+        self._expired = False
+        self.due = math.inf
+        """When it cancels, in seconds of the loop's clock."""
+
+    def expired(self) -> bool:
+        """Say whether it was this limit that cancelled."""
+        return self._expired
+
+    def hold(self) -> None:
+        """Stand still."""
+        if self._task is not None and not self._held and not self._expired:
+            self._held, self._left = True, self.due - self._limits.loop.time()
+            self._limits.end(self)
+
+    def release(self) -> None:
+        """Go on with what was left."""
+        if self._task is not None and self._held:
+            self._held, self.due = False, self._limits.loop.time() + self._left
+            self._limits.begin(self)
+
+    def expire(self) -> None:
+        """Cancel the task."""
+        self._limits.end(self)
+        if self._task is not None:
+            self._expired = True
+            self._task.cancel()
+
+    async def __aenter__(self) -> Self:
+        task = self._task = asyncio.current_task()
+        if task is None:
+            msg = "a time limit needs a task that it can cancel"
+            raise RuntimeError(msg)
+        self._cancels = task.cancelling()
+        self.due = self._limits.loop.time() + self._left
+        self._limits.begin(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        task, self._task = self._task, None
+        self._limits.end(self)
+        if self._expired and task is not None and task.uncancel() <= self._cancels and kind is asyncio.CancelledError:
+            raise TimeoutError from error  # else somebody else has cancelled it, too
