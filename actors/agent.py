@@ -13,6 +13,7 @@ from callboard.actors.runtime import ScheduledActor
 from callboard.actors.states import (
     Run,
     WorkingState,
+    after_moves,
     controls_of,
     evolve,
     fold,
@@ -86,6 +87,10 @@ class JobReturned:
     token: int
     job: int
     said: Message
+    phases: Sequence[dict[str, Any]] = ()
+    """Of a step: the phases that ran, for the event of its end."""
+    then: JobReturned | None = None
+    """What the state decides that this leads to, if it only decides: both were kept together."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +135,10 @@ class Agent(ScheduledActor):
         self.address = address
         self._kind = agent_kind(address)
         self._backstage = backstage
+        self.machine: type[AgentStateManager] = backstage.agents[self._kind].machine
+        """The agent's state machine."""
         self._run: Run | None = None
         self._past: dict[str, Run] = {}  # by task: memory that its next assignment goes on with
-
-    @property
-    def machine(self) -> type[AgentStateManager]:
-        """The agent's state machine."""
-        return self._backstage.agents[self._kind].machine
 
     def on_receive(self, message: Inbox) -> None:
         """Handle one message. An edge: Pykka answers a SystemExit by stopping every actor of the process."""
@@ -243,27 +245,60 @@ class Agent(ScheduledActor):
         failure is kept: it may come from the stop, which cancels jobs and closes what they use. The next process takes
         the step up again, from what the journal has of it.
         """
-        assign, job, ref, backstage = run.assign, run.job, self.actor_ref, self._backstage
+        assign, job, tell, backstage = run.assign, run.job, self.send, self._backstage
         address, valid = self.address, lease.valid
 
         def back(said: Message | BaseException) -> None:
             if isinstance(said, BaseException):
                 said = StepFailed(phase=None, causes=Cause.chain(said, where=address))
             said = backstage.redact(assign.task_id, said)
-            returned = JobReturned(assign.task_id, assign.token, job, said)
+            phases = tuple(lease.spent.phases) if lease.spent is not None else ()
+            returned = JobReturned(assign.task_id, assign.token, job, said, phases)
             late = valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded)
             if late or (lease.suspended and _failed(said)):
-                tell_if_alive(ref, replace(returned, job=0))  # no job has that number: it is logged, and no more
+                tell(replace(returned, job=0))  # no job has that number: it is logged, and no more
                 return
-            kept = said.lean() if isinstance(said, Assign) else said
-            row = Row(backstage.stream.steady(), assign.task_id, assign.run_id, kept, job)
-            backstage.journal.append((row,), lambda: tell_if_alive(ref, returned), refused)
+            then = self._decided_next(run, said, lease)
+            words = (returned,) if then is None else (replace(returned, then=then), then)
+            rows = [self._row(run, word) for word in words]
+            backstage.journal.append(
+                rows, lambda: tell(words[0]), refused if then is None else lambda _: keep(returned)
+            )
+
+        def keep(returned: JobReturned) -> None:
+            backstage.journal.append((self._row(run, returned),), lambda: tell(returned), refused)
 
         def refused(error: Exception) -> None:
             if isinstance(error, ValueError):  # this word alone can't be written down
                 back(error)
 
         return back
+
+    def _row(self, run: Run, word: JobReturned) -> Row:
+        kept = word.said.lean() if isinstance(word.said, Assign) else word.said
+        return Row(self._backstage.stream.steady(), word.task_id, run.assign.run_id, kept, word.job)
+
+    def _decided_next(self, run: Run, said: Message, lease: Lease) -> JobReturned | None:
+        """Say what the state decides that the word of a job leads to, if that state only decides.
+
+        It is kept with the word itself, so that an ending or an assignment waits for no commit of its own. Whatever the
+        agent hears before it hears of the word is later in the journal, too, and finds both said.
+        """
+        if not isinstance(said, StepDone) or lease.paused or lease.suspended or not lease.valid:
+            return None
+        try:
+            ahead = after_moves(run.apply(said), self.machine)
+        except Exception:  # noqa: BLE001 - it is made again when the word is heard, and fails there
+            return None
+        state = self.machine.get_state(ahead.status)
+        if not state.only_decides or ahead.waiting or ahead.over:
+            return None
+        ahead = evolve(ahead, busy=True, job=ahead.job + 1)
+        word = _decided(state.handle(self._backstage.pipelines[self._kind].under(lease), ahead))
+        if isinstance(word, BaseException):
+            return None
+        word = self._backstage.redact(run.assign.task_id, word)
+        return JobReturned(run.assign.task_id, run.assign.token, ahead.job, word)
 
     def _take_back(self, returned: JobReturned) -> None:
         run = self._run
@@ -278,10 +313,15 @@ class Agent(ScheduledActor):
             self._end(run, said)
             return
         applied = run.apply(said)  # type: ignore[arg-type]  # states return nothing but what can be applied
-        self._report(run, said, applied)
+        self._report(run, returned, applied)
         self._run = applied
         if isinstance(said, Assign | Question | ApprovalRequest):
             self._backstage.post(said)
+        if returned.then is not None:
+            self._move_on()
+            self._run = evolve(self._run, busy=True, job=returned.then.job)
+            self._take_back(returned.then)
+            return
         self._go()
 
     def _end(self, run: Run, ending: RoundEnded | SubtaskEnded) -> None:
@@ -291,6 +331,14 @@ class Agent(ScheduledActor):
 
     def _go(self) -> None:
         """Move as far as the states decide, then take the next step, or wait."""
+        self._move_on()
+        now = self._run
+        if now is not None and not (now.busy or now.waiting or now.paused or now.over):
+            assign = now.assign
+            self.send(Step(task_id=assign.task_id, run_id=assign.run_id, token=assign.token, job=now.job))
+
+    def _move_on(self) -> None:
+        """Move as far as the states decide."""
         while self._run is not None:
             run = self._run
             move = self.machine.get_state(run.status).decide(run)
@@ -299,10 +347,6 @@ class Agent(ScheduledActor):
             self._move(run, move)
             if run.status in {"FAIL", "ERROR"}:
                 tell_failure(self._backstage.stream.emit, self._backstage.journal, run, run.status)
-        now = self._run
-        if now is not None and not (now.busy or now.waiting or now.paused or now.over):
-            assign = now.assign
-            self.actor_ref.tell(Step(task_id=assign.task_id, run_id=assign.run_id, token=assign.token, job=now.job))
 
     def _move(self, run: Run, move: Move) -> None:
         """Write the status; the only place that does. Refuses what the table does not have."""
@@ -313,7 +357,8 @@ class Agent(ScheduledActor):
             raise
         self._tell(EventName.STATE_CHANGED, source=run.status, target=move.target, by=str(move.by))
 
-    def _report(self, run: Run, said: Message, applied: Run) -> None:
+    def _report(self, run: Run, returned: JobReturned, applied: Run) -> None:
+        said, phases = returned.said, list(returned.phases)
         match said:
             case StepDone(record=record):
                 self._tell(
@@ -325,6 +370,7 @@ class Agent(ScheduledActor):
                     comment=record.decision.comment,
                     actions=[call.tool for call in (record.results if record.resumed else record.decision.actions)],
                     results=[result.status.value for result in record.results],
+                    phases=phases,
                 )
                 count = applied.repeats
                 if count >= run.limits.repeats:
@@ -332,7 +378,7 @@ class Agent(ScheduledActor):
             case StepFailed():
                 phase = said.phase.value if said.phase is not None else ""
                 causes = [cause.reason for cause in said.causes]
-                self._tell(EventName.STEP_FAILED, step=run.steps + 1, phase=phase, causes=causes)
+                self._tell(EventName.STEP_FAILED, step=run.steps + 1, phase=phase, causes=causes, phases=phases)
             case _:
                 pass
 

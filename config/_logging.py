@@ -21,7 +21,7 @@ from callboard.config._host_log import HOST
 from callboard.config._keys import output_redactor
 from callboard.config._log_file import LogFile
 from callboard.config._writer import Writer
-from callboard.messages import EventName, visible
+from callboard.messages import EventName, phases_of, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +61,8 @@ LEVELS = {
 
 _NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 """The numbers of the levels, as `logging` has them."""
+_PHASES = _NUMBERS[LEVELS[EventName.PHASE_ENDED]]
+_LEVELS = {name: _NUMBERS[LEVELS.get(name, "info")] for name in EventName}
 
 
 SCHEMA = 1
@@ -103,7 +105,7 @@ class EventLog:
             self._writers.append(Writer("callboard-log-file", file, line, own=True))
 
     def _record(self, said: Said) -> logging.LogRecord:
-        event, level = said.event, _level(said.event)
+        event, level = said.event, _LEVELS[said.event.name]
         record = HOST.makeRecord(HOST.name, level, "", 0, event.name.value, (), None)
         record.created, record.msecs = event.at, event.at % 1 * 1000
         fields = self._redactor.redact(_fields(said))
@@ -118,17 +120,27 @@ class EventLog:
 
     def write(self, event: Fact) -> None:
         """Queue one event to be written; never blocks. A line that can't be written is counted, and stops nothing."""
-        labels = event.data.get("labels")
-        if event.name in _BEGINS and isinstance(labels, dict) and labels:
-            self._labels[event.task_id] = labels
-        said = Said(event, self._labels.get(event.task_id, {}))
+        if event.name in _BEGINS:
+            labels = event.data.get("labels")
+            if isinstance(labels, dict) and labels:
+                self._labels[event.task_id] = labels
+        if "phases" in event.data and (self._least <= _PHASES or _is_heard(_PHASES)):
+            for phase in phases_of(event):
+                self._put(phase)
+        self._put(event)
         if event.name is EventName.TASK_ENDED:
             self._labels.pop(event.task_id, None)
-        level = _level(event)
+
+    def _put(self, event: Fact) -> None:
+        level = _LEVELS[event.name]
+        heard = not self._closed and _is_heard(level)
+        if level < self._least and not heard:
+            return
+        said = Said(event, self._labels.get(event.task_id, {}))
         if level >= self._least:
             for writer in self._writers:
                 writer.put(said)
-        if not self._closed and _is_heard(level):
+        if heard:
             with self._starting:
                 if self._host is None:
                     self._host = Writer("callboard-log-host", _Handlers(), self._record, own=False)
@@ -154,13 +166,22 @@ class EventLog:
 
 
 def log_line(redactor: Redactor | None = None, *, pretty: bool = False, colors: bool = False) -> Callable[[Said], str]:
-    """Make a function that renders an event as a line: as JSON, or in words for people."""
-    logger = _logger(colors=colors, pretty=pretty)
+    """Make a function that renders an event as a line: as JSON, or in words for people.
+
+    The renderers are structlog's. They are called without one of its loggers: an event is no call of a log method, and
+    is known to be of a level that is written.
+    """
+    render: Any = structlog.processors.JSONRenderer(serializer=_json)
+    if pretty:
+        render = structlog.dev.ConsoleRenderer(colors=colors, event_key="event")
+    redact = redactor.redact if redactor else None
 
     def line(said: Said) -> str:
-        fields = _fields(said) if redactor is None else redactor.redact(_fields(said))
-        name = said.event.name
-        return f"{getattr(logger, LEVELS.get(name, 'info'))(name.value, **fields)}\n"
+        fields, name = _fields(said), said.event.name
+        if redact is not None:
+            fields = redact(fields)
+        fields["event"], fields["level"] = str(name), LEVELS.get(name, "info")
+        return f"{render(None, '', _tame(fields) if pretty else fields)}\n"
 
     return line
 
@@ -202,10 +223,6 @@ class _Handlers:
 _BEGINS = {EventName.TASK_SUBMITTED, EventName.TASK_RECOVERED}
 
 
-def _level(event: Event | Fact) -> int:
-    return _NUMBERS[LEVELS.get(event.name, "info")]
-
-
 def _is_heard(level: int) -> bool:
     """Whether a handler of the host program would get a record."""
     if not HOST.isEnabledFor(level):
@@ -218,10 +235,16 @@ def _is_heard(level: int) -> bool:
     return False
 
 
+_NAMED = frozenset(
+    ("timestamp", "schema", "seq", "task", "labels", "subtask", "agent", "state", "step", "phase", "duration")
+) | {"event", "level"}
+"""What a line says of its own; data of the same name is called otherwise."""
+
+
 def _fields(said: Said) -> dict[str, Any]:
     event, labels = said
     subtask = "" if event.run_id.endswith("/0") else event.run_id
-    named = {
+    named: dict[str, Any] = {
         "timestamp": _timestamp(event.at),
         "schema": SCHEMA,
         "seq": event.seq,
@@ -234,11 +257,11 @@ def _fields(said: Said) -> dict[str, Any]:
         "phase": event.phase,
         "duration": round(event.duration, 6) if event.duration is not None else None,
     }
-    fields = {key: value for key, value in named.items() if value not in ("", None, {})}
+    fields = {key: value for key, value in named.items() if value or value == 0}
     for key, value in event.data.items():
-        if key == "labels" and event.name in _BEGINS:  # they stand in each line
+        if key == "phases" or (key == "labels" and event.name in _BEGINS):  # these stand in lines of their own, or all
             continue
-        fields[f"data_{key}" if key in named or key in {"event", "level"} else key] = value
+        fields[f"data_{key}" if key in _NAMED else key] = value
     return fields
 
 
@@ -253,27 +276,12 @@ def _second(seconds: int) -> str:
     return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _logger(*, colors: bool, pretty: bool) -> Any:  # noqa: ANN401 - a structlog bound logger
-    rendering: list[Any] = (
-        [_tame, structlog.dev.ConsoleRenderer(colors=colors, event_key="event")]
-        if pretty
-        else [structlog.processors.JSONRenderer(serializer=_json)]
-    )
-    return structlog.wrap_logger(
-        structlog.ReturnLogger(),
-        processors=[structlog.processors.add_log_level, *rendering],
-        wrapper_class=structlog.make_filtering_bound_logger("debug"),
-        context_class=dict,
-        cache_logger_on_first_use=True,
-    ).bind()
-
-
 def _json(fields: dict[str, Any], **_how: object) -> str:
     """Render a line as JSON; all that is in an event is JSON."""
     return pydantic_core.to_json(fields).decode()
 
 
-def _tame(_logger: object, _method: str, fields: dict[str, Any]) -> dict[str, Any]:
+def _tame(fields: dict[str, Any]) -> dict[str, Any]:
     """Show control characters as escapes: what a model or a document says must not steer the terminal.
 
     The version of the line's form is for machines.

@@ -49,7 +49,8 @@ class Writer(Generic[_Said]):
         self._line = line
         self._own = own
         self._events: collections.deque[_Said] = collections.deque()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._finishing = False
         self._idle = False
         self._unflushed = 0
@@ -60,7 +61,7 @@ class Writer(Generic[_Said]):
 
     def put(self, event: _Said) -> None:
         """Queue an event; never blocks. After `finish` it is dropped, and when too many wait it is lost."""
-        with self._changed:
+        with self._lock:
             if self._finishing:
                 return
             if len(self._events) >= WAITING:
@@ -91,7 +92,7 @@ class Writer(Generic[_Said]):
             return not self._thread.is_alive() and self._closed and not self.lost
 
     def _main(self) -> None:
-        while (event := self._next()) is not None:
+        while (event := self._events.popleft() if self._events else self._next()) is not None:
             try:
                 self._out.write(self._line(event))
                 self._unflushed += 1
@@ -114,7 +115,7 @@ class Writer(Generic[_Said]):
             self.lost += lines
 
     def _next(self) -> _Said | None:
-        with self._changed:
+        with self._lock:
             if not self._events and not self._finishing:
                 self._idle = True
                 self._changed.wait_for(lambda: self._events or self._finishing)

@@ -67,7 +67,7 @@ from callboard.messages._errors import (
     WouldDeadlockError,
 )
 from callboard.messages._event import Event, EventName
-from callboard.messages._fact import Fact
+from callboard.messages._fact import ENCODED, Fact, phases_of, with_phases
 from callboard.messages._handoff import (
     Assign,
     Cancel,
@@ -111,6 +111,7 @@ from callboard.messages._task import AnySecret, PlanStep, Secret, SubtaskResult,
 from callboard.messages._texts import each_text, encodable, reason_of, visible
 
 __all__ = [
+    "ENCODED",
     "ESSENTIAL",
     "POINTING",
     "Action",
@@ -230,8 +231,10 @@ __all__ = [
     "encodable",
     "new_task_id",
     "paired",
+    "phases_of",
     "reason_of",
     "shown",
     "subtask_ended",
     "visible",
+    "with_phases",
 ]

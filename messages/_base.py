@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, StringConstraints
 from pydantic_core import CoreSchema, core_schema
@@ -86,6 +86,21 @@ class Value(BaseModel):
     """A frozen, strict part of a message; unknown keys are refused."""
 
     model_config = _CONFIG
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Do what pydantic's does, without a walk through `copy.copy`: each step copies dozens of values."""
+        if deep or self.__pydantic_private__:
+            return super().model_copy(update=update, deep=deep)
+        new = object.__new__(type(self))
+        changes = update or {}
+        _set(new, "__dict__", {**self.__dict__, **changes})
+        _set(new, "__pydantic_fields_set__", {*self.__pydantic_fields_set__, *changes})
+        _set(new, "__pydantic_extra__", None)
+        _set(new, "__pydantic_private__", None)
+        return new
+
+
+_set = object.__setattr__
 
 
 class Message(Value):

@@ -55,14 +55,17 @@ class EventName(Term):
     STEP_STARTED = "step.started"
     """An agent begins a step."""
     STEP_ENDED = "step.ended"
-    """A step ran; ``thought``, ``comment`` and ``actions`` tell what the model decided."""
+    """A step ran; ``thought``, ``comment`` and ``actions`` tell what the model decided, and ``phases`` how long each
+    phase took."""
     STEP_FAILED = "step.failed"
-    """A phase failed, and its step with it; ``causes``."""
+    """A phase failed, and its step with it; ``causes``, and the ``phases`` that ran."""
     RUN_FAILED = "run.failed"
     """An agent's work ended by FAIL or ERROR, its ``state``; ``reason`` says why, ``action`` is the last one that it
     tried, ``controls`` what there was to see, and ``picture`` the file of the last picture."""
     PHASE_ENDED = "phase.ended"
-    """One of the four phases of a step ran, with its duration."""
+    """One of the four phases of a step ran, with its duration, and its ``error`` if it failed. It comes with the end of
+    its step, made from what that event tells, and has the same ``seq``; a phase whose step did not end, or that
+    belongs to no step, is told by itself."""
     PHASE_RETRIED = "phase.retried"
     """A phase failed and is tried again; ``error``."""
     MODEL_ANSWERED = "model.answered"
@@ -121,8 +124,8 @@ class EventName(Term):
     JOURNAL_FAILED = "journal.failed"
     """The journal can't be written: no more tasks are taken, and agents stop before their next action."""
     THREAD_BLOCKED = "thread.blocked"
-    """A thread on which nothing may block is held up: the event loop's, the agents', the journal's; `thread` names it,
-    `stack` says where it hangs, `seconds` for how long by now."""
+    """A thread on which nothing may block is held up: the event loop's, where agents decide, the switchboard's, the
+    journal's; `thread` names it, `stack` says where it hangs, `seconds` for how long by now."""
     THREAD_FREED = "thread.freed"
     """It goes on."""
     BLACKBOARD_REBUILT = "blackboard.rebuilt"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -41,12 +41,38 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field=
             ValueError: If it holds something that is no JSON.
         """
         try:
-            return _ENCODER.encode(self).decode()
+            return ENCODED(self).decode()
         except UnicodeEncodeError:  # half of a surrogate pair, deep in its data
-            return _ENCODER.encode(msgspec.structs.replace(self, data=encodable(self.data))).decode()
+            return ENCODED(msgspec.structs.replace(self, data=encodable(self.data))).decode()
         except TypeError as error:
             msg = f"the event {self.name.value} holds what is no JSON: {error}"
             raise ValueError(msg) from error
 
 
-_ENCODER = msgspec.json.Encoder()
+def phases_of(event: Event | Fact) -> list[Fact]:
+    """Make a `phase.ended` of each phase that the event of a step has; they have the number of that event."""
+    if "phases" not in event.data:
+        return []
+    name, where = EventName.PHASE_ENDED, (event.task_id, event.run_id, event.agent, event.state, event.step)
+    phases = cast("list[dict[str, Any]]", event.data["phases"])
+    return [
+        Fact(
+            event.seq,
+            each["at"],
+            name,
+            *where,
+            each["phase"],
+            each["duration"],
+            {"error": each["error"]} if "error" in each else {},
+        )
+        for each in phases
+    ]
+
+
+def with_phases(event: Event) -> list[Event]:
+    """Give an event as it is read: the phases of a step come before the event of its end."""
+    return [*(phase.event() for phase in phases_of(event)), event]
+
+
+ENCODED = msgspec.json.Encoder().encode
+"""Writes a fact as JSON, but for what `Fact.json` takes care of."""

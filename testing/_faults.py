@@ -59,18 +59,9 @@ class Faults:
 
     def __enter__(self) -> Self:
         """Stand at the places."""
-        write, commit, rollback, writing = JournalFile.write, JournalFile.commit, JournalFile.rollback, Deed.writing
-
-        def written(file: JournalFile, rows: Sequence[Row | Fact]) -> None:
-            kinds = [str(getattr(row.message, "kind", "")) if isinstance(row, Row) else "event" for row in rows]
-            try:
-                for kind in kinds:
-                    self._pass("before", kind)
-            except OSError as error:
-                problem = f"can't be written: {error.strerror or error}"
-                raise JournalError(file.path, problem) from error
-            write(file, rows)
-            self._written.setdefault(file, []).extend(kinds)
+        for name in ("write", "write_events"):
+            self._undo.enter_context(mock.patch.object(JournalFile, name, self._writing(getattr(JournalFile, name))))
+        commit, rollback, writing = JournalFile.commit, JournalFile.rollback, Deed.writing
 
         def committed(file: JournalFile) -> None:
             commit(file)
@@ -88,10 +79,26 @@ class Faults:
                 yield
                 self._pass("after", "deed")
 
-        places = ((JournalFile, "write", written), (JournalFile, "commit", committed))
-        for owner, name, place in (*places, (JournalFile, "rollback", rolled_back), (Deed, "writing", done)):
+        places = ((JournalFile, "commit", committed), (JournalFile, "rollback", rolled_back), (Deed, "writing", done))
+        for owner, name, place in places:
             self._undo.enter_context(mock.patch.object(owner, name, place))
         return self
+
+    def _writing(self, write: Callable[..., None]) -> Callable[..., None]:
+        """Pass the places of what is written: rows of messages, or events."""
+
+        def written(file: JournalFile, rows: Sequence[Row | Fact], *more: Callable[[ValueError], None]) -> None:
+            kinds = [str(getattr(row.message, "kind", "")) if isinstance(row, Row) else "event" for row in rows]
+            try:
+                for kind in kinds:
+                    self._pass("before", kind)
+            except OSError as error:
+                problem = f"can't be written: {error.strerror or error}"
+                raise JournalError(file.path, problem) from error
+            write(file, rows, *more)
+            self._written.setdefault(file, []).extend(kinds)
+
+        return written
 
     def __exit__(self, *_: object) -> None:
         """Let everything be as it was."""

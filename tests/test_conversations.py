@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
 from collections import Counter
@@ -13,6 +12,7 @@ import pytest
 
 from callboard import Outcome, PlanStep, Task, tool
 from callboard.actors.agent import Agent, JobReturned
+from callboard.actors.journal import JournalReader
 from callboard.actors.replay import replay_journal
 from callboard.actors.runtime import committing
 from callboard.messages import Assign, Effect, TaskForgotten, TaskRefusedError
@@ -178,9 +178,9 @@ def test_the_rows_of_a_subtask_name_none_of_those_before_it(begin):
         first.result(PATIENCE)
         first.follow_up("work", id="two").result(PATIENCE)
         path = supervisor.settings.journal.path
-    with closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute("SELECT body FROM rows WHERE task = 'two' AND kind = 'assign'").fetchall()
-    assert [(json.loads(body)["subtasks"], json.loads(body)["made"]) for (body,) in rows] == [([], [])] * 3
+    with JournalReader.open(path) as journal:
+        said = [row.message for row in journal.rows("two") if isinstance(row.message, Assign)]
+    assert [(assign.subtasks, assign.made) for assign in said] == [((), ())] * 3
 
 
 class Blocks:
@@ -250,7 +250,8 @@ def test_a_subtask_that_its_host_agent_says_again_knows_the_conversation(begin, 
     receive = Agent.receive
 
     def crash(agent, message):
-        if isinstance(message, JobReturned) and isinstance(message.said, Assign) and message.task_id == "u" and crashes:
+        then = message.then if isinstance(message, JobReturned) else None
+        if then is not None and isinstance(then.said, Assign) and then.task_id == "u" and crashes:
             crashes.clear()
             msg = "before its word was told"
             raise RuntimeError(msg)

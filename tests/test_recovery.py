@@ -102,7 +102,8 @@ def test_the_events_of_both_processes_have_one_order_and_can_all_be_read(stage):
     handle = second.handle("t")
     assert handle.result(PATIENCE).ok
     events = list(handle.events())
-    assert [event.seq for event in events] == sorted({event.seq for event in events})
+    numbers = [event.seq for event in events if event.name is not EventName.PHASE_ENDED]  # those have their step's
+    assert numbers == sorted(set(numbers))
     names = [event.name for event in events]
     assert names.count(EventName.TASK_SUBMITTED) == names.count(EventName.TASK_RECOVERED) == 1
     assert names[-1] is EventName.TASK_ENDED

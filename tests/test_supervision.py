@@ -93,7 +93,7 @@ def test_a_crashed_host_agent_hears_of_the_end_of_its_subtask(start, crashes, jo
 
     def host_step(agent, message):
         mine = agent.address.startswith("host/") and isinstance(message, JobReturned)
-        if mine and message.said.kind == "assign":
+        if mine and message.then is not None and message.then.said.kind == "assign":
             crashed.set()
             return True
         return False
@@ -112,7 +112,7 @@ def test_a_crashed_host_agent_hears_of_the_end_of_its_subtask(start, crashes, jo
 
 def test_too_many_crashes_end_the_work_with_the_chain_of_causes(start, crashes, journal):
     crashes(lambda agent, message: isinstance(message, JobReturned | Continue), 100)
-    supervisor = start(app=[FINISH] * 9, journal=journal, supervision={**NO_WAIT, "intensity": 2})
+    supervisor = start(app=[{"Status": "CONTINUE"}] * 9, journal=journal, supervision={**NO_WAIT, "intensity": 2})
     result = supervisor.submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert [cause.reason for cause in result.causes] == ["a bug"] * 3
@@ -148,7 +148,7 @@ def of_apps(when):
 def test_what_was_done_is_in_the_result_of_work_that_crashed_too_often(start, crashes, journal, tmp_path):
     crashes(step_done(3), 1)
     surface = Files(tmp_path)
-    app = [save("a"), save("b"), {"Status": "FINISH", "Result": "all of it"}]
+    app = [save("a"), save("b"), {"Status": "CONTINUE", "Result": "all of it"}]
     supervisor = start(app=app, servers=[surface], journal=journal, supervision={"intensity": 0})
     handle = supervisor.submit(lone())
     result = handle.result(PATIENCE)
@@ -188,7 +188,11 @@ def test_a_host_agent_hears_what_a_subtask_had_done_that_crashed_too_often(start
     crashes(of_apps(step_done(2)), 1)
     surface = Files(tmp_path)
     supervisor = start(
-        host=[ASSIGN], app=[save("a"), FINISH], servers=[surface], journal=journal, supervision={"intensity": 0}
+        host=[ASSIGN],
+        app=[save("a"), {"Status": "CONTINUE"}],
+        servers=[surface],
+        journal=journal,
+        supervision={"intensity": 0},
     )
     result = supervisor.submit(Task(request="x")).result(PATIENCE)
     [subtask] = result.subtasks
@@ -206,7 +210,7 @@ def test_a_round_whose_host_agent_crashed_too_often_has_what_it_had_done(start, 
 
 
 def test_an_ending_that_was_said_before_the_last_crash_stands(start, crashes, journal):
-    crashes(lambda _agent, message: isinstance(message, JobReturned) and isinstance(message.said, SubtaskEnded), 1)
+    crashes(lambda _agent, message: isinstance(message, JobReturned) and message.then is not None, 1)
     supervisor = start(app=[append("1", "FINISH")], journal=journal, supervision={"intensity": 0})
     result = supervisor.submit(lone()).result(PATIENCE)
     assert (result.outcome, result.usage.steps, result.subtasks[0].causes) == (Outcome.FINISHED, 1, ())
@@ -270,7 +274,7 @@ def test_a_history_that_can_not_be_folded_ends_the_work_with_its_causes(start, c
         return False
 
     crashes(at_step_two, 1)
-    supervisor = start(app=[append("1"), FINISH, FINISH], journal=journal, supervision={"intensity": 0})
+    supervisor = start(app=[append("1"), {"Status": "CONTINUE"}, FINISH], journal=journal, supervision={"intensity": 0})
     result = supervisor.submit(lone()).result(PATIENCE)
     assert (result.outcome, [cause.reason for cause in result.causes]) == (Outcome.ERROR, ["a bug"])
     assert supervisor.submit(lone()).result(PATIENCE).ok
@@ -465,7 +469,7 @@ def test_an_agents_thread_that_is_held_up_is_reported(start, monkeypatch):
     seen, freed = watched(supervisor, "blocks_here", go)
     handle = supervisor.submit(lone())
     assert freed.wait(PATIENCE)
-    assert any("blocks_here" in stack for stack in stacks(seen, "callboard-actors"))
+    assert any("blocks_here" in stack for stack in stacks(seen, "callboard-loop"))
     assert handle.result(PATIENCE).ok
 
 

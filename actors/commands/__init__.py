@@ -11,7 +11,7 @@ from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._mcp_surface import McpSurface
 from callboard.actors.commands._policy import Asked, Facts, Policy, Ruling, matches
 from callboard.actors.commands._secrets import Place, SecretRefusedError, Secrets, UnknownSecretError, secrets_named
-from callboard.actors.commands._toolbox import Toolbox, Tools, find_target
+from callboard.actors.commands._toolbox import Toolbox, Tools, actions_of, find_target
 from callboard.actors.commands._tools import BoundTool, ToolFailure
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Toolbox",
     "Tools",
     "UnknownSecretError",
+    "actions_of",
     "doors",
     "find_target",
     "matches",

@@ -46,7 +46,7 @@ class Toolbox:
         self._doors: dict[str, tuple[ServerTool, ...]] = {}
         self._sessions = tuple(sessions)
         self._lanes = lanes
-        self._bound: dict[tuple[str, ...], Tools] = {}
+        self._bound: dict[tuple[str, ...], tuple[Tools, Tools]] = {}
         self._offered = Observation()
         for server in servers:
             if server.name in self._servers:
@@ -126,18 +126,25 @@ class Toolbox:
 
     def tools(self, kind: str, target: Target | None) -> Tools:
         """Give the tools of a kind of agent on a target (None: a HostAgent's), by name."""
-        key = (kind, *_named(target)) if target is not None else (kind,)
-        tools = self._bound.get(key)
-        if tools is None:
-            tools = self._bind(kind, target)
-            self._bound[key] = tools
-            if len(self._bound) > KEPT:
-                self._bound.pop(next(iter(self._bound)), None)
-        return tools
+        return self._bound_to(kind, target)[0]
 
     def actions(self, kind: str, target: Target | None) -> Tools:
         """Give those that a model may call."""
-        return {name: tool for name, tool in self.tools(kind, target).items() if tool.type is CommandType.ACTION}
+        return self._bound_to(kind, target)[1]
+
+    def _bound_to(self, kind: str, target: Target | None) -> tuple[Tools, Tools]:
+        # What tools are bound by; it is asked for several times a step, and JSON would take longer than the rest.
+        named: tuple[str, ...] = (kind,)
+        if target is not None:
+            named = kind, target.server, target.id, target.address, target.group, repr(target.binds)
+        found = self._bound.get(named)
+        if found is None:
+            tools = self._bind(kind, target)
+            found = tools, actions_of(tools)
+            self._bound[named] = found
+            if len(self._bound) > KEPT:
+                self._bound.pop(next(iter(self._bound)), None)
+        return found
 
     def missing(self, kind: str, target: Target | None, name: str) -> str:
         """Say that an agent has no tool of a name: which ones it has, or where that tool can be called."""
@@ -169,9 +176,9 @@ class Toolbox:
         return tools
 
 
-def _named(target: Target) -> tuple[str, ...]:
-    """Give what tools are bound by: it is asked for several times a step, and JSON would take longer than the rest."""
-    return target.server, target.id, target.address, target.group, repr(target.binds)
+def actions_of(tools: Tools) -> Tools:
+    """Give the tools that a model may call."""
+    return {name: tool for name, tool in tools.items() if tool.type is CommandType.ACTION}
 
 
 def find_target(targets: Sequence[Target], wanted: str) -> Target | None:

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.journal._observations import Observations
+from callboard.actors.journal._parts import holders
 from callboard.actors.journal._pictures import Pictures
+from callboard.actors.journal._words import Words
+from callboard.messages import Observation
 
 if TYPE_CHECKING:
     import sqlite3
@@ -49,6 +52,12 @@ class Apart:
     def __init__(self, journal: Path, connection: sqlite3.Connection, *, durable: bool = True) -> None:
         self.pictures = Pictures(journal, durable=durable)
         self.observations = Observations(connection, self.pictures)
+        self.words = Words()
+
+    def forget(self) -> None:
+        """Know nothing of what was written: it was rolled back, or deleted."""
+        self.observations.forget()
+        self.words.forget()
 
     def put_away(self, row: Row, later: Later) -> Message:
         """Give a row's message without what is kept apart; `later` gets what is to be written with the row.
@@ -56,8 +65,14 @@ class Apart:
         Raises:
             ValueError: If a part can't be written down.
         """
-        message = self.observations.put_away(row, later)
-        return self.pictures.put_away(message, lambda name, size: later.pictures.append((name, row.task_id, size)))
+        message = row.message
+        if holders(type(message), Observation):
+            message = self.observations.put_away(row, later)
+        if holders(type(message), bytes):
+            message = self.pictures.put_away(
+                message, lambda name, size: later.pictures.append((name, row.task_id, size))
+            )
+        return message
 
     def bring_back(self, message: _M) -> _M:
         """Give a message that was read with its parts; without pictures whose file is lost or damaged.

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from callboard.messages import JournalDamagedError, JournalError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _DAMAGED = {
     sqlite3.SQLITE_CORRUPT: "is damaged",
@@ -45,25 +40,35 @@ def located(path: Path) -> Path:
         raise JournalError(path, problem) from error
 
 
-@contextlib.contextmanager
-def told(path: Path, doing: str) -> Iterator[None]:
+class told:  # noqa: N801 - used as a function; a generator would cost three more calls for each of a task's rows
     """Turn the failures of SQLite and of the system into the journal's errors; ``doing`` is what can't be done.
 
     Raises:
         JournalDamagedError: If SQLite says that the file is damaged, or none of its own.
         JournalError: For whatever else they say.
     """
-    try:
-        yield
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in _DAMAGED:
-            problem = f"{_DAMAGED[code]} ({error}): put a copy of it back, or give this one a journal of its own"
-            raise JournalDamagedError(path, problem) from error
-        advice = f"; {_ADVICE[code]}" if code in _ADVICE else ""
-        problem = f"can't be {doing}: {error}{advice}"
-        raise JournalError(path, problem) from error
-    except OSError as error:
-        what = f" ({error.filename})" if error.filename and str(error.filename) != str(path) else ""
-        problem = f"can't be {doing}: {error.strerror or error}{what}"
-        raise JournalError(path, problem) from error
+
+    def __init__(self, path: Path, doing: str) -> None:
+        self._path = path
+        self._doing = doing
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        """Tell what failed."""
+        if isinstance(error, sqlite3.Error):
+            raise _of_sqlite(self._path, self._doing, error) from error
+        if isinstance(error, OSError):
+            what = f" ({error.filename})" if error.filename and str(error.filename) != str(self._path) else ""
+            problem = f"can't be {self._doing}: {error.strerror or error}{what}"
+            raise JournalError(self._path, problem) from error
+
+
+def _of_sqlite(path: Path, doing: str, error: sqlite3.Error) -> JournalError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _DAMAGED:
+        problem = f"{_DAMAGED[code]} ({error}): put a copy of it back, or give this one a journal of its own"
+        return JournalDamagedError(path, problem)
+    advice = f"; {_ADVICE[code]}" if code in _ADVICE else ""
+    return JournalError(path, f"can't be {doing}: {error}{advice}")

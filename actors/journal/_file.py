@@ -14,14 +14,26 @@ from callboard.actors.journal._failures import beside, located, told
 from callboard.actors.journal._lock import JournalLock
 from callboard.actors.journal._pictures import sync_folder
 from callboard.actors.journal._retention import Retention, eras_of
-from callboard.actors.journal._row import INSERT, Bound, Row, row_of, rows_of, values_of, values_of_fact
+from callboard.actors.journal._row import (
+    EVENTS,
+    INSERT,
+    Row,
+    events_in,
+    row_of,
+    rows_of,
+    values_of,
+    values_of_events,
+)
 from callboard.actors.journal._schema import check, migrate
 from callboard.messages import Event, Fact, JournalError, Message, Task, TaskResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+
+_NOTED = {Task, TaskResult}
+"""Messages of which the table of tasks knows."""
 
 BUSY_SECONDS = 5.0
 """How long a reader may hold the file while its mode changes."""
@@ -34,7 +46,7 @@ _ENDED = "UPDATE tasks SET ended = ?, outcome = ? WHERE id = ? AND ended IS NULL
 _USED = "SELECT id FROM tasks WHERE id = ? OR key = ?"
 _UNFINISHED = "SELECT id FROM tasks WHERE ended IS NULL ORDER BY number"
 _SESSION = "SELECT id FROM tasks WHERE id = ? OR session = ? ORDER BY number"
-_EVENTS = "SELECT id, at, task, run, job, kind, body FROM rows WHERE seq > ? ORDER BY seq LIMIT ?"
+_EVENTS = "SELECT id, at, task, run, job, kind, body FROM rows WHERE seq > ? ORDER BY seq"
 _RESULT = (
     "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND kind = 'task_result' ORDER BY id LIMIT 1"
 )
@@ -103,7 +115,22 @@ class JournalFile:
             lock.release()
             raise
 
-    def write(self, rows: Sequence[Row | Fact]) -> None:
+    def write_events(self, facts: Sequence[Fact], refused: Callable[[ValueError], None]) -> None:
+        """Write events in order, into the open transaction; their numbers follow on those of all that were written.
+
+        Args:
+            facts: The events.
+            refused: Is told of each that can't be written down; the others are written.
+
+        Raises:
+            JournalError: If the file can't take them.
+        """
+        with self._writing("written"):
+            self._begin()
+            self._connection.executemany(INSERT, values_of_events(facts, refused))
+            self.last_seq = max(self.last_seq, facts[-1].seq)
+
+    def write(self, rows: Sequence[Row]) -> None:
         """Write rows in order, into the open transaction.
 
         Raises:
@@ -113,17 +140,20 @@ class JournalFile:
         """
         later = Later()
         with self._writing("written"):
-            # all of them, before the first is written
-            values = [values_of_fact(row) if isinstance(row, Fact) else self._values(row, later) for row in rows]
-            if not self._connection.in_transaction:
-                self._connection.execute("BEGIN IMMEDIATE")
+            for row in rows:
+                if type(row.message) is Task:
+                    self._refuse_used(row.message)
+            values = values_of(rows, self._apart, later)  # all of them, before the first is written
+            self._begin()
             self._connection.executemany(INSERT, values)
             later.write(self._connection)
             for row in rows:
-                if isinstance(row, Fact):
-                    self.last_seq = max(self.last_seq, row.seq)
-                else:
+                if type(row.message) in _NOTED:
                     self._note(row)
+
+    def _begin(self) -> None:
+        if not self._connection.in_transaction:
+            self._connection.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
         """Keep what was written. It is then as safe as the durability says.
@@ -144,7 +174,7 @@ class JournalFile:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             self._failed = False
-            self._apart.observations.forget()
+            self._apart.forget()
             self._count()
 
     def unfinished(self) -> tuple[str, ...]:
@@ -172,13 +202,21 @@ class JournalFile:
         return rows_of(self.path, self._connection, self._apart, task_id, events=events)
 
     def events(self, after: int, limit: int) -> list[Event]:
-        """Read the events that follow a number, at most so many.
+        """Read the events that follow a number, in order: so many, and those that were written together with the last.
 
         Raises:
             JournalDamagedError: If a row can't be read; it is named.
         """
-        messages = self._messages(_EVENTS, after, limit)
-        return [message for message in messages if isinstance(message, Event)]
+        found: list[Event] = []
+        group = 0
+        with told(self.path, "read"), contextlib.closing(self._connection.execute(_EVENTS, (after,))) as rows:
+            for stored in rows:
+                _, _, _, _, job, kind, _ = stored
+                if len(found) >= limit and not (kind == EVENTS and job == group):
+                    break
+                found += events_in(self.path, stored, after)
+                group = job
+        return sorted(found, key=lambda event: event.seq)
 
     def result(self, task_id: str) -> TaskResult | None:
         """Read how a task ended; None if it did not.
@@ -218,7 +256,7 @@ class JournalFile:
             self.rollback()
             raise
         with told(self.path, "pruned"):
-            self._apart.observations.forget()  # first: the files that follow may fail to be deleted
+            self._apart.forget()  # first: the files that follow may fail to be deleted
             self._apart.pictures.sweep(retention.pictures())
             sweep(self.path, self._ids("SELECT id FROM tasks"))
             retention.give_back()
@@ -245,11 +283,10 @@ class JournalFile:
         finally:
             self._lock.release()
 
-    def _values(self, row: Row, later: Later) -> Bound:
-        if isinstance(row.message, Task) and self._ids(_USED, row.message.id, row.message.key):
-            problem = f"task {row.message.id!r} can't be written down: its id or its key was used before"
+    def _refuse_used(self, task: Task) -> None:
+        if self._ids(_USED, task.id, task.key):
+            problem = f"task {task.id!r} can't be written down: its id or its key was used before"
             raise ValueError(problem)
-        return values_of(row, lambda row: self._apart.put_away(row, later))
 
     def _note(self, row: Row) -> None:
         """Keep the table of tasks in step with the rows."""
@@ -270,7 +307,7 @@ class JournalFile:
             with told(self.path, doing):
                 yield
         except ValueError:  # a message that can't be written; nothing was, and nothing is compared with it
-            self._apart.observations.forget()
+            self._apart.forget()
             raise
         except BaseException:
             self._failed = True

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SHALLOW = 150
+SHALLOW = 150
 """So many brackets in a JSON text, and it can't be too deep to be read again; that ends at 200."""
 
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -34,15 +34,17 @@ def exchanged(value: _V, kind: type[_P], exchange: Callable[[_P], _P | None]) ->
     return found
 
 
-def _exchanged(value: Any, kind: type, exchange: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - any part of a message
+def _exchanged(value: Any, kind: type[Any], exchange: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - any part of a message
     if isinstance(value, kind):
         return exchange(value)
     match value:
         case BaseModel():
             changes = {}
-            for name in _holders(type(value), kind):
+            for name in holders(type(value), kind):  # type: ignore[arg-type]  # a class can be hashed
                 part = getattr(value, name)
-                if part is not None and (new := _exchanged(part, kind, exchange)) is not part:
+                if part is None or (type(part) is tuple and not part):
+                    continue
+                if (new := _exchanged(part, kind, exchange)) is not part:
                     changes[name] = new
             return value.model_copy(update=changes) if changes else value
         case tuple():
@@ -55,7 +57,7 @@ def _exchanged(value: Any, kind: type, exchange: Callable[[Any], Any]) -> Any:  
 
 
 @functools.cache
-def _holders(model: type[BaseModel], kind: type) -> tuple[str, ...]:
+def holders(model: type[BaseModel], kind: type[Any]) -> tuple[str, ...]:
     """Name the fields of a model that can have a part of a type in them, at whatever depth."""
     return tuple(name for name, field in model.model_fields.items() if _can_hold(field.annotation, kind, frozenset()))
 
@@ -75,17 +77,17 @@ def check_depth(body: str) -> None:
     Raises:
         ValueError: If it has more than 200 levels.
     """
-    if body.count("[") + body.count("{") > _SHALLOW and _may_be_deep(body):
+    if body.count("[") + body.count("{") > SHALLOW and _may_be_deep(body):
         pydantic_core.from_json(body, cache_strings="none")
 
 
 def _may_be_deep(body: str) -> bool:
-    """Say whether brackets may be nested deeper than `_SHALLOW`; an odd one in a text is taken for that too.
+    """Say whether brackets may be nested deeper than `SHALLOW`; an odd one in a text is taken for that too.
 
     To read a long list again, only to know that it can be read, would cost more than to write it.
     """
     brackets = body.encode().translate(None, _NO_BRACKETS)
-    for _ in range(_SHALLOW):
+    for _ in range(SHALLOW):
         outer = brackets.replace(b"{}", b"").replace(b"[]", b"")
         if len(outer) == len(brackets):
             break

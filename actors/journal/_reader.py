@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Self
 from callboard.actors.journal._apart import Apart
 from callboard.actors.journal._failures import beside, located, told
 from callboard.actors.journal._lock import holder_of
-from callboard.actors.journal._row import row_of, rows_of
+from callboard.actors.journal._row import events_in, row_of, rows_of
 from callboard.actors.journal._schema import MIGRATIONS, check_open, connect_reading
-from callboard.messages import Event, InForce, JournalError, Outcome
+from callboard.messages import Event, InForce, JournalError, Outcome, with_phases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,9 +125,8 @@ class JournalReader:
         with told(self.path, "read"):
             found = self._connection.execute(_EVENTS, (task_id, after)).fetchall()
         for stored in found:
-            message = row_of(self.path, stored, self._apart).message
-            if isinstance(message, Event):
-                yield message
+            for event in events_in(self.path, stored, after):
+                yield from with_phases(event)
 
     def in_force(self, task_id: str) -> tuple[InForce | None, ...]:
         """Give the settings in force when a process took up a task: the first, and each that went on with it.

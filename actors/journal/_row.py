@@ -5,22 +5,37 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+from pydantic import TypeAdapter
+
 from callboard.actors.journal._failures import told
-from callboard.actors.journal._parts import check_depth
-from callboard.messages import Fact, JournalDamagedError, Message
+from callboard.actors.journal._parts import SHALLOW, check_depth
+from callboard.actors.journal._words import AGAIN, told_again
+from callboard.messages import ENCODED, Assign, Event, Fact, JournalDamagedError, Message, SubtaskEnded
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from callboard.actors.journal._apart import Apart
+    from callboard.actors.journal._apart import Apart, Later
     from callboard.messages import Timestamp
 
 _HIGHEST = 2**63 - 1
 
 _CHUNK = 256
 """Rows that are read at once, so that no statement stays open between them."""
+
+EVENTS = "events"
+"""The kind of the rows that have events."""
+
+TURN = "turn"
+"""The kind of the rows that have several messages of one run, each with its time, its job and its kind."""
+
+_Said = tuple[float, int, str, str]
+
+_EVENTS = TypeAdapter(list[Event])
+_SAID = msgspec.json.Decoder(list[tuple[float, int, str, msgspec.Raw]])
 
 INSERT = "INSERT INTO rows (at, seq, task, run, job, kind, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
@@ -50,21 +65,91 @@ class Row(NamedTuple):
     """The number of the run's job that said it; 0 for what no job said."""
 
 
-def values_of(row: Row, put_away: Callable[[Row], Message]) -> Bound:
-    """Give what is bound to `INSERT`; `put_away` gives the row's message without what is kept apart.
+def values_of(rows: Sequence[Row], apart: Apart, later: Later) -> list[Bound]:
+    """Give what is bound to `INSERT`; `later` gets what of the messages is kept apart.
+
+    What the jobs of a run said one after the other is written as one: the model's answer, the decision, results, the
+    word with which the step ended, and what the agent decided on that. The rows of a task stay in their order.
 
     Raises:
-        ValueError: If the message has no tag, or can't be written so that it can be read again: JSON knows no half of
+        ValueError: If a message has no tag, or can't be written so that it can be read again: JSON knows no half of
             a surrogate pair, and our reader no more than 200 levels.
     """
+    turns: list[tuple[Row, list[_Said]]] = []
+    latest: dict[str, int] = {}
+    for row in rows:
+        at, task_id, run_id, _, job = row
+        said = (at, job, *_written(row, apart, later))
+        place = latest.get(task_id)
+        if job and place is not None and turns[place][0].run_id == run_id and turns[place][0].job:
+            turns[place][1].append(said)
+        else:
+            latest[task_id] = len(turns)
+            turns.append((row, [said]))
+    return [(first.at, None, first.task_id, first.run_id, first.job, *_together(words)) for first, words in turns]
+
+
+def _together(said: list[_Said]) -> tuple[str, str]:
+    """Give the kind and the body of a row that has these messages."""
+    return said[0][2:] if len(said) == 1 else (TURN, _joined(said))
+
+
+def _joined(said: list[_Said]) -> str:
+    texts = [f'[{at!r},{job},"{kind}",{body}]' for at, job, kind, body in said]
+    return f"[{','.join(texts)}]"
+
+
+def _written(row: Row, apart: Apart, later: Later) -> tuple[str, str]:
+    """Write a message: its kind and its JSON."""
+    again = apart.words.name(row)
+    if again:
+        return AGAIN, again
     message = row.message
     kind = _KINDS.get(type(message)) or _kind_of(type(message))
-    body = _checked(lambda: put_away(row).model_dump_json(), kind, row.task_id, row.run_id)
-    return row.at, None, row.task_id, row.run_id, row.job, kind, body
+    try:
+        body = apart.put_away(row, later).model_dump_json()
+        _check(body, row.task_id, row.run_id)
+    except ValueError as error:
+        problem = f"a {kind} of task {row.task_id!r} can't be written down: {error}"
+        raise ValueError(problem) from error
+    return kind, body
 
 
-def values_of_fact(fact: Fact) -> Bound:
-    """Give what is bound to `INSERT` for an event.
+def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None]) -> list[Bound]:
+    """Give what is bound to `INSERT` for events that are written together: one row for those of each task.
+
+    The rows are of the kind `events`. As their number they have that of their last event, and as their job that of the
+    first event of all rows: events of one group stand between two others, and so can be read in the order of their
+    numbers.
+
+    Args:
+        facts: The events, in order.
+        refused: Is told of each that can't be written so that it can be read again; the others are written.
+    """
+    tasks: dict[str, tuple[Fact, list[str]]] = {}
+    last: dict[str, int] = {}
+    for fact in facts:
+        try:
+            body = ENCODED(fact).decode()
+            if body.count("[") + body.count("{") > SHALLOW or fact.seq > _HIGHEST:
+                body = _carefully(fact)
+        except (TypeError, ValueError):
+            try:
+                body = _carefully(fact)
+            except ValueError as error:
+                refused(error)
+                continue
+        tasks.setdefault(fact.task_id, (fact, []))[1].append(body)
+        last[fact.task_id] = fact.seq
+    group = facts[0].seq
+    return [
+        (first.at, last[task_id], task_id, "", group, EVENTS, f"[{','.join(bodies)}]")
+        for task_id, (first, bodies) in tasks.items()
+    ]
+
+
+def _carefully(fact: Fact) -> str:
+    """Write an event that is odd.
 
     Raises:
         ValueError: If it can't be written so that it can be read again.
@@ -72,21 +157,25 @@ def values_of_fact(fact: Fact) -> Bound:
     if fact.seq > _HIGHEST:
         problem = f"an event of number {fact.seq} can't be written down: SQLite counts to {_HIGHEST}"
         raise ValueError(problem)
-    body = _checked(fact.json, "event", fact.task_id, fact.run_id)
-    return fact.at, fact.seq, fact.task_id, fact.run_id, 0, "event", body
-
-
-def _checked(write: Callable[[], str], kind: str, task_id: str, run_id: str) -> str:
-    """Give a JSON text that can be stored and read again."""
     try:
-        body = write()
-        check_depth(body)
-        if not (task_id.isascii() and run_id.isascii()):
-            f"{task_id}{run_id}".encode()
+        body = fact.json()
+        _check(body, fact.task_id, fact.run_id)
     except ValueError as error:
-        problem = f"a {kind} of task {task_id!r} can't be written down: {error}"
+        problem = f"an event of task {fact.task_id!r} can't be written down: {error}"
         raise ValueError(problem) from error
     return body
+
+
+def _check(body: str, task_id: str, run_id: str) -> None:
+    """Refuse what can't be stored and read again.
+
+    Raises:
+        ValueError: If the JSON is too deep, or the names are no Unicode.
+    """
+    if body.count("[") + body.count("{") > SHALLOW:
+        check_depth(body)
+    if not (task_id.isascii() and run_id.isascii()):
+        f"{task_id}{run_id}".encode()
 
 
 _KINDS: dict[type[Message], str] = {}
@@ -98,6 +187,52 @@ def _kind_of(message: type[Message]) -> str:
         problem = f"a {message.__name__} can't be written down: no tag leads back to it"
         raise ValueError(problem)
     return _KINDS.setdefault(message, field.default)
+
+
+def events_in(path: Path, stored: Stored, after: int = 0) -> list[Event]:
+    """Read the events of a row that follow a number; older versions wrote a row for each event.
+
+    Raises:
+        JournalDamagedError: If they are not valid.
+    """
+    *_, kind, body = stored
+    try:
+        events = _EVENTS.validate_json(body if kind == EVENTS else f"[{body}]")
+    except ValueError as error:
+        raise _unreadable(path, stored, str(error)) from error
+    return [event for event in events if event.seq > after]
+
+
+def rows_in(path: Path, stored: Stored, apart: Apart, words: dict[tuple[str, int], Message]) -> Iterator[Row]:
+    """Make the rows of what was read: of what was written as one, one for each message.
+
+    Args:
+        path: The journal.
+        stored: What was read.
+        apart: Brings back what is kept apart.
+        words: What jobs of the task said before that may be told again, by run and job; it gets what these rows add.
+
+    Raises:
+        JournalDamagedError: If the kind is unknown, or a message is not valid.
+    """
+    number, at, task_id, run_id, job, kind, body = stored
+    if kind == EVENTS:
+        for event in events_in(path, stored):
+            yield Row(event.at, event.task_id, event.run_id, event)
+        return
+    try:
+        said = _SAID.decode(body) if kind == TURN else [(at, job, kind, body)]
+        for each_at, each_job, each, message in said:
+            text = bytes(message).decode() if isinstance(message, msgspec.Raw) else message
+            if each == AGAIN:
+                yield Row(each_at, task_id, run_id, told_again(text, words), each_job)
+                continue
+            row = row_of(path, (number, each_at, task_id, run_id, each_job, each, text), apart)
+            if each_job and isinstance(row.message, Assign | SubtaskEnded):
+                words[run_id, each_job] = row.message
+            yield row
+    except (LookupError, ValueError, msgspec.DecodeError) as error:
+        raise _unreadable(path, stored, str(error)) from error
 
 
 def row_of(path: Path, stored: Stored, apart: Apart) -> Row:
@@ -120,10 +255,11 @@ def row_of(path: Path, stored: Stored, apart: Apart) -> Row:
 def rows_of(path: Path, connection: sqlite3.Connection, apart: Apart, task_id: str, *, events: bool) -> Iterator[Row]:
     """Read the rows of a task in order."""
     last = 0
+    words: dict[tuple[str, int], Message] = {}
     while True:
         with told(path, "read"), _unchanged(connection):
             chunk = connection.execute(_READ if events else _READ_BUT_EVENTS, (task_id, last, _CHUNK)).fetchall()
-            rows = [row_of(path, stored, apart) for stored in chunk]
+            rows = [row for stored in chunk for row in rows_in(path, stored, apart, words)]
         yield from rows
         if len(chunk) < _CHUNK:
             return

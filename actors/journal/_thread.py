@@ -10,24 +10,27 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from callboard.config import HostLog
-from callboard.messages import Fact, Task
+from callboard.messages import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from callboard.actors.journal._file import JournalFile
     from callboard.actors.journal._row import Row
+    from callboard.messages import Fact
 
 _log = HostLog()
 
 
 @dataclass(frozen=True)
 class Append:
-    rows: Sequence[Row | Fact]
+    rows: Sequence[Row]
     then: Callable[[], None] | None = None
     failed: Callable[[Exception], None] | None = None
-    before: Sequence[Row | Fact] = ()
+    before: Sequence[Row] = ()
     """Lazy rows that stand before them; they are not one piece with them."""
+    events: Sequence[Fact] = ()
+    """What was told since the last one."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ class Writer:
         self._broken = broken
         self._appended: list[Append] = []
         """What is written, and not committed yet."""
+        self._told = False
+        """Whether events are written, and not committed yet."""
         self._failure: Exception | None = None
         self._queue: queue.SimpleQueue[Append | Look | Feed | None] = queue.SimpleQueue()
         self._closed = False
@@ -93,6 +98,7 @@ class Writer:
         while going_on:
             waiting = [self._queue.get()]
             waiting += [self._queue.get() for _ in range(self._queue.qsize())]
+            self._write_events([fact for message in waiting if type(message) is Append for fact in message.events])
             for message in waiting:
                 self.since = time.monotonic()
                 if message is None:
@@ -117,6 +123,16 @@ class Writer:
                 case Feed():
                     self._change_feed(message)
         except BaseException as error:  # noqa: BLE001 - an edge: it would end the thread
+            self._break(_as_exception(error))
+
+    def _write_events(self, facts: Sequence[Fact]) -> None:
+        """Write the events of all that waits: those of a task in one row."""
+        if not facts or self._failure is not None:
+            return
+        self.since, self._told = time.monotonic(), True
+        try:
+            self._file.write_events(facts, lambda error: _log.error("an event was left out of the journal: %s", error))
+        except BaseException as error:  # noqa: BLE001 - an edge: the disk, or SQLite
             self._break(_as_exception(error))
 
     def _append(self, append: Append) -> None:
@@ -146,7 +162,8 @@ class Writer:
 
     def _commit(self) -> None:
         appended, self._appended = self._appended, []
-        if self._failure is None and appended:
+        if self._failure is None and (appended or self._told):
+            self._told = False
             try:
                 self._file.commit()
             except BaseException as error:  # noqa: BLE001 - an edge: the disk, or SQLite
@@ -156,7 +173,7 @@ class Writer:
                 self._tell_failed(append, self._failure)
             return
         if self._feed is not None:
-            kept = [row for append in appended for row in (*append.before, *append.rows) if not isinstance(row, Fact)]
+            kept = [row for append in appended for row in (*append.before, *append.rows)]
             call(self._feed, kept)
         for append in appended:
             if append.then is not None:

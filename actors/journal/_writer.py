@@ -54,7 +54,9 @@ class FileJournal(Journal):
         self.artifacts = Artifacts(file.path, durable=file.durable)
         self._writer = Writer(file, broken)
         self._later = later
-        self._waiting: list[Row | Fact] = []
+        self._waiting: dict[str, list[Row]] = {}
+        """Lazy rows by task: they are written with the next row of their task that is needed."""
+        self._events: list[Fact] = []
         self._timed = False
         self._lock = threading.Lock()
 
@@ -80,26 +82,37 @@ class FileJournal(Journal):
 
     def append(
         self,
-        rows: Sequence[Row | Fact],
+        rows: Sequence[Row],
         then: Callable[[], None] | None = None,
         failed: Callable[[Exception], None] | None = None,
         *,
         lazy: bool = False,
     ) -> None:
-        """Hand rows to the writer; lazy ones wait here, and go with the next that are needed, in their order."""
+        """Hand rows to the writer; lazy ones wait here, and go with the next of their task that are needed."""
         lazy = lazy and then is None and failed is None
         with self._lock:
             if lazy:
-                self._waiting.extend(rows)
+                for row in rows:
+                    self._waiting.setdefault(row.task_id, []).append(row)
                 first, self._timed = not self._timed, True
             else:
-                waiting, self._waiting = self._waiting, []
-                told = self._writer.put(Append(rows, then, failed, waiting))
+                waiting = self._take_waiting({row.task_id for row in rows})
+                events, self._events = self._events, []
+                told = self._writer.put(Append(rows, then, failed, waiting, events))
         if lazy:
             if first:
                 self._later(LAZY_SECONDS, self._flush_late)
         elif not told and failed is not None:
             failed(SupervisorStoppedError("the journal is closed"))
+
+    def _take_waiting(self, task_ids: set[str]) -> list[Row]:
+        """Take the lazy rows of some tasks, or of all; the lock is held."""
+        if not self._waiting:
+            return []
+        if not task_ids:
+            waiting, self._waiting = self._waiting, {}
+            return [row for rows in waiting.values() for row in rows]
+        return [row for task_id in task_ids for row in self._waiting.pop(task_id, ())]
 
     def _flush_late(self) -> None:
         self._timed = False
@@ -107,7 +120,7 @@ class FileJournal(Journal):
 
     def _flush(self) -> None:
         """Have all that was appended kept."""
-        if self._waiting:
+        if self._waiting or self._events:
             self.append(())
 
     def retain(self, days: float | None, max_bytes: int | None) -> None:
@@ -121,7 +134,11 @@ class FileJournal(Journal):
 
     def event(self, event: Fact) -> None:
         """Keep an event; nothing depends on it."""
-        self.append((event,), lazy=True)
+        with self._lock:
+            self._events.append(event)
+            first, self._timed = not self._timed, True
+        if first:
+            self._later(LAZY_SECONDS, self._flush_late)
 
     def events(self, after: int, limit: int) -> list[Event]:
         """Read the events that follow a number, at most so many. Blocks."""

@@ -90,6 +90,7 @@ class _Response(BaseModel):
         return {meant[key] if often[meant[key]] == 1 else key: item for key, item in value.items()}
 
 
+@functools.lru_cache(maxsize=1024)
 def _folded(key: object) -> str:
     return re.sub(r"[\W_]+", "", str(key)).casefold()
 

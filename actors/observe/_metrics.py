@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callboard.messages import EventName, Fact, Outcome, SettingsError
+from callboard.messages import EventName, Fact, Outcome, SettingsError, phases_of
 
 if TYPE_CHECKING:
     from prometheus_client import Counter, Histogram
@@ -137,8 +137,10 @@ class Metrics:
         return generate_latest(self._registry).decode()
 
     def see(self, event: Fact) -> None:
-        """Count an event."""
+        """Count an event, and the phases of a step that ended."""
         name = event.name
+        for phase in phases_of(event):
+            self.see(phase)
         if name in _COUNTED:
             counter = _COUNTED[name]
             self._count(counter, *(_label(event, label) for label in COUNTERS[counter][1]))

@@ -7,6 +7,7 @@ long it took: a span is made with both its times when it is over. So nothing of 
 from __future__ import annotations
 
 import collections
+import math
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -270,19 +271,22 @@ class Traces:
             return
         attributes = {"callboard.phase": event.phase, "callboard.state": event.state}
         phase = self._begin(run.inmost, event.phase, event.at - (event.duration or 0.0), attributes)
-        self._make_calls(run, phase)
+        self._make_calls(run, phase, event.at)
         if "error" in event.data:
             self._fail(phase.span, "phase_failed", str(event.data["error"]))
         phase.span.end(_ns(max(phase.start, event.at)))
 
-    def _make_calls(self, run: _Run, parent: _Open) -> None:
-        """Make the spans of the calls that were seen since the last phase; without one, where a crash took it."""
-        for call in run.calls:
+    def _make_calls(self, run: _Run, parent: _Open, until: float = math.inf) -> None:
+        """Make the spans of the calls that ended by the end of a phase; of the others in their step: a crash took it.
+
+        The phases of a step come together, with its end.
+        """
+        calls, run.calls = run.calls, [call for call in run.calls if call.end > until]
+        for call in (call for call in calls if call.end <= until):
             made = self._begin(parent, call.name, call.start, call.attributes, outside=call.outside)
             if call.error:
                 self._fail(made.span, str(call.attributes["error.type"]), call.error)
             made.span.end(_ns(max(made.start, call.end)))
-        run.calls.clear()
 
     def _model_call(self, event: Event) -> None:
         run, data = self._run(event), event.data

@@ -6,7 +6,7 @@ from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._asking import CallAsks, CallAsksNoMore
 from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._check import OTHER_POINT, UNSEEN_POINT
-from callboard.actors.processing._middleware import PhaseCall, retried, timed
+from callboard.actors.processing._middleware import PhaseCall, retried
 from callboard.actors.processing._phases import Acted, Context, Meter, Services, Strategies
 from callboard.actors.processing._pipeline import Pipeline
 from callboard.actors.processing._plugin_agents import named_agents
@@ -40,5 +40,4 @@ __all__ = [
     "named_agents",
     "pipeline",
     "retried",
-    "timed",
 ]

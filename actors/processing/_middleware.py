@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,10 @@ if TYPE_CHECKING:
     Middleware = Callable[["PhaseCall", Call], Awaitable[Any]]
 
 
+ALL_PHASES = frozenset(Phase)
+"""What middleware wraps that has no attribute `phases`, the set of those that it wraps."""
+
+
 @dataclass(frozen=True)
 class PhaseCall:
     """One phase that is about to run."""
@@ -29,19 +32,6 @@ class PhaseCall:
     def tell(self, name: EventName, **data: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
         """Emit an event about it."""
         self.context.tell(name, self.run, phase=self.phase.value, **data)
-
-
-async def timed(call: PhaseCall, proceed: Call) -> Any:  # noqa: ANN401 - whatever the phase returns
-    """Log each phase with its duration, whether it failed or not."""
-    start = time.perf_counter()
-    error = ""
-    try:
-        return await proceed()
-    except BaseException as failure:
-        error = str(failure) or type(failure).__name__
-        raise
-    finally:
-        call.tell(EventName.PHASE_ENDED, duration=time.perf_counter() - start, **({"error": error} if error else {}))
 
 
 def retried(phases: Collection[Phase]) -> Middleware:
@@ -60,4 +50,5 @@ def retried(phases: Collection[Phase]) -> Middleware:
                 tries -= 1
                 call.tell(EventName.PHASE_RETRIED, error=str(error) or type(error).__name__)
 
+    retry.phases = frozenset(phases)  # type: ignore[attr-defined]  # what a pipeline asks before it wraps a phase
     return retry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -10,7 +11,7 @@ from callboard.actors.journal import Row
 from callboard.actors.processing._asking import PeopleLine
 from callboard.actors.processing._shared import SharedNotes
 from callboard.actors.processing._targets import ListedTargets
-from callboard.messages import AgentKind, Held, LeaseVoidError, Usage
+from callboard.messages import AgentKind, EventName, Held, LeaseVoidError, Usage, encodable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
         Command,
         CommandResult,
         Decision,
-        EventName,
         Observation,
+        Phase,
         StepRecord,
     )
 
@@ -73,6 +74,8 @@ class Meter:
     """What the step saw at its beginning."""
     limit: TimeLimit | None = None
     """The step's time limit; it stands still while a call asks a person."""
+    phases: list[dict[str, Any]] = field(default_factory=list)
+    """The phases that ended: of each its name, when it ended, how long it took, and its error if it failed."""
     doubt: CommandResult | None = None
     """What is known of a command that a crash broke off, until it is known whether it was done."""
 
@@ -139,6 +142,22 @@ class Context:
             **data,
         )
 
+    def phase_ended(self, phase: Phase, start: float, error: BaseException | None) -> None:
+        """Count a phase that began at `start` of `time.perf_counter`; it is told with the end of the step."""
+        took = time.perf_counter() - start
+        ended: dict[str, Any] = {"phase": str(phase), "at": self.services.clock.now(), "duration": took}
+        if error is not None:
+            ended["error"] = encodable(str(error)) or type(error).__name__
+        self.meter.phases.append(ended)
+
+    def tell_phases(self, run: Run) -> None:
+        """Tell the phases by themselves: no end of a step will tell them."""
+        for ended in self.meter.phases:
+            failed = {"error": ended["error"]} if "error" in ended else {}
+            told = {"phase": ended["phase"], "duration": ended["duration"]}
+            self.tell(EventName.PHASE_ENDED, run, **told, **failed)
+        self.meter.phases.clear()
+
     def note(self, run: Run, *notes: OnTheWay, lazy: bool = False) -> None:
         """Note in the journal how far a step is; `lazy` notes may wait for the next ones that are needed."""
         if self.lease.valid:  # what comes later than its cancel counts for nothing
@@ -164,10 +183,10 @@ class Context:
         """
         self.services.journal.keep_now(*self._rows(run, notes))
 
-    def _rows(self, run: Run, notes: Sequence[OnTheWay]) -> tuple[Row, ...]:
+    def _rows(self, run: Run, notes: Sequence[OnTheWay]) -> list[Row]:
         now, assign = self.services.clock.steady(), run.assign
         redact = self.services.secrets.redact
-        return tuple(Row(now, assign.task_id, assign.run_id, redact(assign.task_id, note), run.job) for note in notes)
+        return [Row(now, assign.task_id, assign.run_id, redact(assign.task_id, note), run.job) for note in notes]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing._act import act_held
 from callboard.actors.processing._decide import book
-from callboard.actors.processing._middleware import PhaseCall
+from callboard.actors.processing._middleware import ALL_PHASES, PhaseCall
 from callboard.actors.processing._phases import Meter
 from callboard.actors.processing._picture import picture_before
 from callboard.actors.processing._recover import Doubt, acted_on, go_on
@@ -64,18 +64,30 @@ class Pipeline:
 
     async def process(self, run: Run) -> Message:
         """Run the four phases; a phase that raises fails the step, and is named."""
-        return await self._metered(self._four_phases, run)
+        return await self._step(self._four_phases, run)
 
     async def process_resume(self, run: Run) -> Message:
         """Look again, then run exactly the held actions; the step that decided on them was reserved for them."""
-        return await self._metered(self._held_actions, run, steps=0)
+        return await self._step(self._held_actions, run, steps=0)
+
+    async def _step(
+        self, step: Callable[[Context, Run], Awaitable[StepDone | Question]], run: Run, *, steps: int = 1
+    ) -> Message:
+        """Run a step; the event of its end tells its phases, and where that does not come they are told here."""
+        meter = Meter.going_on(run.unfinished)
+        said: Message | None = None
+        try:
+            said = await self._metered(step, run, meter, steps)
+        finally:
+            if not isinstance(said, StepDone | StepFailed):
+                evolve(self.context, meter=meter).tell_phases(run)
+        return said
 
     async def _metered(
-        self, step: Callable[[Context, Run], Awaitable[StepDone | Question]], run: Run, *, steps: int = 1
+        self, step: Callable[[Context, Run], Awaitable[StepDone | Question]], run: Run, meter: Meter, steps: int
     ) -> Message:
         """Run a step within its time and budget, and count what it used whether it fails or not."""
         start = time.perf_counter()
-        meter = Meter.going_on(run.unfinished)
         assign, seconds = run.assign, run.limits.step_seconds
         self.context.lease.spent = meter
         budgets = self.context.services.budgets
@@ -169,7 +181,7 @@ class Pipeline:
         """Go on with a step that a crash broke off: look whether what is in doubt was done, then run what is left."""
         left = run.unfinished
         resumed = left is not None and left.decided is not None and left.decided.resumed
-        return await self._metered(self._what_is_left, run, steps=0 if resumed else 1)
+        return await self._step(self._what_is_left, run, steps=0 if resumed else 1)
 
     async def _what_is_left(self, context: Context, run: Run) -> StepDone | Question:
         seen = context.meter.seen = await self._collect(context, run)
@@ -193,7 +205,7 @@ class Pipeline:
             reason = "approved for the rest of the task" if remembered else "safe_guard is off"
             return ApprovalAnswer(id=request_id, task_id=assign.task_id, approved=True, unattended=True, reason=reason)
         try:
-            observation = await self._collect(self.context, run)
+            observation = await self._look(run)
         except PhaseError as error:
             return self._failed(error, run, Meter())
         return ApprovalRequest(
@@ -229,7 +241,7 @@ class Pipeline:
         if assign.target is None or not self.context.services.toolbox.server(assign.target).pictures:
             return question
         try:
-            seen = await self._collect(self.context, run)
+            seen = await self._look(run)
         except PhaseError:  # a person can answer without a picture
             return question
         return question.model_copy(update=await self._shown(run, seen))
@@ -254,10 +266,18 @@ class Pipeline:
         """Look once more, for the record; that nothing can be seen any more is no error here."""
         start = time.perf_counter()
         try:
-            observation = await self._collect(self.context, run)
+            observation = await self._look(run)
         except PhaseError:
             observation = None
         return Captured(observation=observation, seconds=time.perf_counter() - start)
+
+    async def _look(self, run: Run) -> Any:  # noqa: ANN401 - an observation
+        """Look outside of a step."""
+        context = evolve(self.context, meter=Meter())
+        try:
+            return await self._collect(context, run)
+        finally:
+            context.tell_phases(run)
 
     async def _collect(self, context: Context, run: Run) -> Any:  # noqa: ANN401 - an observation
         return await self._phase(
@@ -274,11 +294,20 @@ class Pipeline:
         call = PhaseCall(phase, context, run)
         proceed = work
         for wrap in reversed(self.middleware):
-            proceed = _wrapped(wrap, call, proceed)
+            if phase in getattr(wrap, "phases", ALL_PHASES):
+                proceed = _wrapped(wrap, call, proceed)
+        start = time.perf_counter()
+        failure: BaseException | None = None
         try:
             return await proceed()
         except Exception as error:
+            failure = error
             raise PhaseError(phase.value, error) from error
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            context.phase_ended(phase, start, failure)
 
 
 def _wrapped(wrap: Middleware, call: PhaseCall, proceed: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:

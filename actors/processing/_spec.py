@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callboard.actors.models import AgentResponse, AppResponse
-from callboard.actors.processing._middleware import retried, timed
+from callboard.actors.processing._middleware import retried
 from callboard.messages import Phase, SettingsError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from callboard.actors.processing._phases import Strategies
     from callboard.actors.states import AgentStateManager
 
-MIDDLEWARE: Sequence[Middleware] = (timed, retried({Phase.DATA_COLLECTION}))
+MIDDLEWARE: Sequence[Middleware] = (retried({Phase.DATA_COLLECTION}),)
 """What wraps every phase, the outermost first."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")

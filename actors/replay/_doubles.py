@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from callboard.actors.commands import BoundTool, Dispatcher, Facts, Place, Policy, Ruling, Toolbox, matches
+from callboard.actors.commands import BoundTool, Dispatcher, Facts, Place, Policy, Ruling, Toolbox, actions_of, matches
 from callboard.actors.models import Model, ModelAnswer, ToolInfo
 from callboard.actors.processing import OTHER_POINT, UNSEEN_POINT
 from callboard.actors.replay._tape import RecordedError
@@ -211,6 +211,10 @@ class RecordedToolbox(Toolbox):
         for name, (parameters, effect) in self._known.of(kind, target).items():
             self._made.setdefault(name, RecordedTool(name, parameters, effect, self._tape))
         return dict(self._made)
+
+    def actions(self, kind: str, target: Target | None) -> Tools:
+        """Give those that a model may call; more are found as the replay goes on."""
+        return actions_of(self.tools(kind, target))
 
 
 class RecordedDispatcher(Dispatcher):

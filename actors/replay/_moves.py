@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from callboard.messages import Assign, Event, EventName, RoundEnded, SubtaskEnded
+from callboard.messages import Assign, Event, EventName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from callboard.actors.journal import Row
 
@@ -22,11 +22,12 @@ class Moves:
     recovered: bool = False
     """Whether the agent began with what the journal had: the moves in that were not told again."""
     whole: bool = False
-    """Whether the run ended with them. Else a crash, or the end of the record, may have swallowed the last of them."""
+    """Whether the last of them is told, to the machine's final state. Else a crash, or the end of the record, may have
+    swallowed it: an ending is kept with the step that leads to it, and the moves between are told after that."""
 
 
-def recorded_moves(rows: Iterable[Row]) -> dict[tuple[str, int], Moves]:
-    """Give the recorded moves by run and by the lease under which they were made."""
+def recorded_moves(rows: Iterable[Row], finals: Collection[str]) -> dict[tuple[str, int], Moves]:
+    """Give the recorded moves by run and by the lease under which they were made; `finals` are the final states."""
     found: dict[tuple[str, int], Moves] = {}
     current: dict[str, Moves] = {}
     for row in rows:
@@ -35,10 +36,9 @@ def recorded_moves(rows: Iterable[Row]) -> dict[tuple[str, int], Moves]:
                 current[assign.run_id] = found[assign.run_id, token] = Moves()
             case Event(name=EventName.STATE_CHANGED, run_id=run_id, data=data) if data["source"] and run_id in current:
                 current[run_id].left.insert(0, move(data["source"], data["target"], data["by"]))
+                current[run_id].whole = data["target"] in finals
             case Event(name=EventName.RUN_RECOVERED, run_id=run_id) if run_id in current:
                 current[run_id].recovered = True
-            case RoundEnded() | SubtaskEnded() if row.job and row.run_id in current:
-                current[row.run_id].whole = True
     return found
 
 

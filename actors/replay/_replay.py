@@ -99,7 +99,8 @@ class _Player:
         self._recording = recording
         self._settings = settings
         self._lives = iter(lives)
-        self._moves = recorded_moves(recording.rows) if recording.events else {}
+        finals = {spec.machine.final for spec in agents.values()}
+        self._moves = recorded_moves(recording.rows, finals) if recording.events else {}
         self._scenes: dict[str, Scene] = {}
         self._runs: dict[str, Scene] = {}
         self._rows: list[Row] = []

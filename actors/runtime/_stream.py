@@ -6,7 +6,7 @@ import collections
 import threading
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import Event, EventName, Fact, encodable
+from callboard.messages import Event, EventName, Fact, encodable, with_phases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,6 +20,8 @@ class Feed:
 
     def __init__(self, size: int, task_id: str | None, clock: Clock) -> None:
         self._events: collections.deque[Event | Fact] = collections.deque()
+        self._read: collections.deque[Event] = collections.deque()
+        """The phases of a step, and its end, as far as nobody took them yet."""
         self._size = size
         self.task_id = task_id
         self._clock = clock
@@ -65,7 +67,7 @@ class Feed:
             return self._take()
 
     def _take(self) -> Event | None:
-        if self._missed:
+        if self._missed and not self._read:
             count, self._missed = self._missed, 0
             return Event(
                 seq=self._last_missed,
@@ -74,10 +76,10 @@ class Feed:
                 task_id=self.task_id or "",
                 data={"count": count},
             )
-        if not self._events:
-            return None
-        event = self._events.popleft()
-        return event.event() if isinstance(event, Fact) else event
+        if not self._read and self._events:
+            event = self._events.popleft()
+            self._read.extend(with_phases(event.event() if isinstance(event, Fact) else event))
+        return self._read.popleft() if self._read else None
 
     def get(self, timeout: float | None = None) -> Event | None:
         """Wait for the next event; None at the end of the stream.
@@ -86,7 +88,7 @@ class Feed:
             TimeoutError: If nothing came in time.
         """
         with self._changed:
-            if not self._changed.wait_for(lambda: self._events or self._missed or self._closed, timeout):
+            if not self._changed.wait_for(lambda: self._read or self._events or self._missed or self._closed, timeout):
                 msg = f"no event within {timeout} s"
                 raise TimeoutError(msg)
             return self._take()
@@ -195,7 +197,9 @@ class EventStream:
         with self._lock:
             self._seq += 1
             event = Fact(self._seq, self._clock.now(), name, task_id, run_id, agent, state, step, phase, duration, data)
-            self._keep(event)
+            self._kept.append(event)
+            if self._tasks:
+                self._keep(event)
             for feed in self._feeds[None]:
                 feed.put(event)
             for feed in self._feeds.get(task_id, ()):
@@ -204,9 +208,7 @@ class EventStream:
                 sink(event)
 
     def _keep(self, event: Fact) -> None:
-        self._kept.append(event)
-        if not self._tasks:
-            return
+        """Keep it with those of its task."""
         if event.name is EventName.TASK_SUBMITTED:
             self._of_task[event.task_id] = collections.deque(maxlen=self._kept.maxlen)
         elif event.name is EventName.TASK_ENDED:

@@ -27,7 +27,7 @@ KINDS = {
         "subtask_finished": (1, 2),
         "round_ended": (1, 1),
         "task_result": (1, 1),
-        "event": (60, 60),
+        "event": (40, 40),
     },
     ("note", "book"): {
         "question": (1, 1),

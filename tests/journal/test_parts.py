@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from callboard.actors.journal._parts import _holders, check_depth, exchanged
+from callboard.actors.journal._parts import check_depth, exchanged, holders
 from callboard.messages import Captured, Event, Observation, StepDone, StepRecord, TaskResult
 
 
 def test_only_messages_that_can_have_a_part_are_searched_for_one():
-    assert [_holders(Event, kind) for kind in (bytes, Observation)] == [(), ()]
-    assert [_holders(StepDone, kind) for kind in (bytes, Observation)] == [("record",), ("record",)]
-    assert _holders(StepRecord, bytes) == ("observation", "results")
-    assert _holders(StepRecord, Observation) == ("observation",)
-    assert _holders(TaskResult, Observation) == ("subtasks",)
+    assert [holders(Event, kind) for kind in (bytes, Observation)] == [(), ()]
+    assert [holders(StepDone, kind) for kind in (bytes, Observation)] == [("record",), ("record",)]
+    assert holders(StepRecord, bytes) == ("observation", "results")
+    assert holders(StepRecord, Observation) == ("observation",)
+    assert holders(TaskResult, Observation) == ("subtasks",)
 
 
 def test_a_message_without_such_a_part_stays_the_same_object():

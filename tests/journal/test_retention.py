@@ -26,7 +26,8 @@ def journal(opened, a_task, a_result, an_event, days_ago):
     journal = opened()
     for seq, (task, ago) in enumerate({"old": 40, "older": 50, "young": 2}.items(), 1):
         at = days_ago(ago)
-        journal.write([a_task(task, at=at, key=f"key of {task}"), an_event(seq, task=task), a_result(task, at=at)])
+        journal.write_events([an_event(seq, task=task)], pytest.fail)
+        journal.write([a_task(task, at=at, key=f"key of {task}"), a_result(task, at=at)])
     journal.write([a_task("open", at=days_ago(90))])
     journal.commit()
     return journal
@@ -124,7 +125,7 @@ def test_the_file_gets_smaller_while_it_is_in_use(journal, place, a_row):
 
 
 def test_events_keep_their_numbers_after_the_last_one_was_dropped(journal, opened, an_event, days_ago):
-    journal.write([an_event(9, task="old")])
+    journal.write_events([an_event(9, task="old")], pytest.fail)
     journal.prune(days=1, max_bytes=None)
     assert (journal.events(0, 10), journal.last_seq) == ([], 9)
     journal.close()
@@ -132,7 +133,8 @@ def test_events_keep_their_numbers_after_the_last_one_was_dropped(journal, opene
 
 
 def test_old_rows_of_no_task_go_by_their_age(journal, an_event, days_ago):
-    journal.write([an_event(10, task="", at=days_ago(31)), an_event(11, task="", at=days_ago(29))])
+    for seq, ago in ((10, 31), (11, 29)):
+        journal.write_events([an_event(seq, task="", at=days_ago(ago))], pytest.fail)
     journal.prune(days=30, max_bytes=None)
     assert [event.seq for event in journal.events(9, 10)] == [11]
 

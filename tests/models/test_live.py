@@ -314,7 +314,7 @@ def test_agents_share_what_a_provider_answers_at_a_time(start, provider):
     first = supervisor.submit(Task(request="write", target="memo:one"))
     assert provider.asked.wait(PATIENCE)
     second = supervisor.submit(Task(request="write", target="memo:two"))
-    next(event for event in second.events() if event.name is EventName.PHASE_ENDED)
+    next(event for event in second.events() if event.name is EventName.STEP_STARTED)
     assert len(provider.requests) == 1
     first.cancel()
     assert second.result(PATIENCE).outcome is Outcome.FINISHED

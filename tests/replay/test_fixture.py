@@ -50,7 +50,7 @@ def test_settings_may_be_a_file(bug, replayed, tmp_path):  # noqa: F811 - the fi
 
 def test_a_journal_without_tasks_is_no_passed_test(tmp_path, replayed):  # noqa: F811 - the fixture
     with closing(JournalFile.open(tmp_path / "bug-17.db")) as file:
-        file.write([Fact(seq=1, at=1.0, name=EventName.SUPERVISOR_STARTED)])
+        file.write_events([Fact(seq=1, at=1.0, name=EventName.SUPERVISOR_STARTED)], pytest.fail)
         file.commit()
     with pytest.raises(AssertionError, match=r"bug-17\.db has no task: .* bug-17\.db-wal belongs beside it"):
         replayed(tmp_path / "bug-17.db")
