@@ -82,6 +82,7 @@ from callboard.messages._handoff import (
     subtask_ended,
 )
 from callboard.messages._journal import Answered, Decided, Foreseen, InForce, Intent, Noted, Probe, Recovered
+from callboard.messages._maker import maker
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._person import (
     Answer,
@@ -229,6 +230,7 @@ __all__ = [
     "agent_kind",
     "each_text",
     "encodable",
+    "maker",
     "new_task_id",
     "paired",
     "phases_of",

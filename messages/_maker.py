@@ -1,0 +1,81 @@
+"""Make values of parts that were validated, without validating them again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic.fields import FieldInfo
+
+_P = ParamSpec("_P")
+_M = TypeVar("_M", bound=BaseModel)
+
+_set = object.__setattr__
+
+
+def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
+    """Give a function that makes instances of a model class as its constructor does, but validates nothing.
+
+    For values that this package makes itself, of parts that are of the fields' types already: nothing is converted or
+    copied, no validator of the class runs. What comes from outside goes through the class.
+
+    Raises:
+        TypeError: If the class is no model, or has fields that only its validator can fill: with an alias, or with a
+            default that depends on other fields.
+    """
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        msg = f"{model!r} is no model class"
+        raise TypeError(msg)
+    fields = model.model_fields
+    unfit = sorted(name for name, field in fields.items() if _needs_validator(field))
+    if unfit:
+        msg = f"{model.__name__}: what its validator alone can fill: {', '.join(unfit)}"
+        raise TypeError(msg)
+    required = frozenset(name for name, field in fields.items() if field.is_required())
+    factories = {name: _factory(field) for name, field in fields.items() if name not in required and _varies(field)}
+    template = {name: None if name in {*required, *factories} else field.default for name, field in fields.items()}
+    prepares = model.__pydantic_post_init__ is not None  # private attributes, or a hook of its own
+    new = model.__new__
+
+    def make(*_: _P.args, **values: _P.kwargs) -> _M:
+        members: dict[str, Any] = {**template, **values}  # in the order of the fields
+        if len(members) != len(template) or not required <= values.keys():
+            wrong = sorted(values.keys() - template.keys()) or sorted(required - values.keys())
+            msg = f"{model.__name__} has other fields, or needs more: {', '.join(wrong)}"
+            raise TypeError(msg)
+        for name, factory in factories.items():
+            if name not in values:
+                members[name] = factory()
+        value = new(model)
+        _set(value, "__dict__", members)
+        _set(value, "__pydantic_fields_set__", set(values))
+        _set(value, "__pydantic_extra__", None)
+        _set(value, "__pydantic_private__", None)
+        if prepares:
+            value.model_post_init(None)
+        return cast("_M", value)
+
+    return make
+
+
+def _needs_validator(field: FieldInfo) -> bool:
+    return (
+        field.alias is not None
+        or field.validation_alias is not None
+        or bool(field.default_factory_takes_validated_data)
+    )
+
+
+def _varies(field: FieldInfo) -> bool:
+    """Whether each value gets a default of its own: it comes from a function, or may change."""
+    return field.default_factory is not None or not isinstance(field.default, Hashable)
+
+
+def _factory(field: FieldInfo) -> Callable[[], Any]:
+    return partial(field.get_default, call_default_factory=True)
