@@ -13,7 +13,6 @@ from callboard.actors.runtime import ScheduledActor
 from callboard.actors.states import (
     Run,
     WorkingState,
-    after_moves,
     controls_of,
     evolve,
     fold,
@@ -45,10 +44,11 @@ from callboard.messages import (
     SubtaskEnded,
     TaskForgotten,
     agent_kind,
+    maker,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from callboard.actors.journal import Journal
@@ -79,6 +79,20 @@ class Backstage:
     """Takes out of a task's message what nobody may see."""
 
 
+_step = maker(Step)
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Where the word of a job leads, worked out when the word is kept. It holds for the run that the job was made of."""
+
+    before: Run
+    applied: Run
+    moves: Sequence[tuple[Run, Move, Run]]
+    """Each move, between the run that it is made from and the one that it makes."""
+    after: Run
+
+
 @dataclass(frozen=True)
 class JobReturned:
     """What a job of this agent came back with."""
@@ -89,6 +103,8 @@ class JobReturned:
     said: Message
     phases: Sequence[dict[str, Any]] = ()
     """Of a step: the phases that ran, for the event of its end."""
+    ahead: Ahead | None = None
+    """Where it leads, unless the run changes before it is heard."""
     then: JobReturned | None = None
     """What the state decides that this leads to, if it only decides: both were kept together."""
 
@@ -138,6 +154,8 @@ class Agent(ScheduledActor):
         self.machine: type[AgentStateManager] = backstage.agents[self._kind].machine
         """The agent's state machine."""
         self._run: Run | None = None
+        self._under: tuple[Lease, Pipeline] | None = None
+        """The pipeline under the latest lease."""
         self._past: dict[str, Run] = {}  # by task: memory that its next assignment goes on with
 
     def on_receive(self, message: Inbox) -> None:
@@ -229,7 +247,7 @@ class Agent(ScheduledActor):
             return  # the supervisor stops; or the word of the pause is on the way, and of the resume after it
         run = self._run = evolve(run, busy=True, job=run.job + 1)
         state = self.machine.get_state(run.status)
-        processing = backstage.pipelines[self._kind].under(lease)
+        processing = self._pipeline(lease)
         if isinstance(state, WorkingState):
             self._tell(EventName.STEP_STARTED, step=run.steps + 1)
         if state.only_decides:
@@ -252,13 +270,13 @@ class Agent(ScheduledActor):
             if isinstance(said, BaseException):
                 said = StepFailed(phase=None, causes=Cause.chain(said, where=address))
             said = backstage.redact(assign.task_id, said)
-            phases = tuple(lease.spent.phases) if lease.spent is not None else ()
-            returned = JobReturned(assign.task_id, assign.token, job, said, phases)
+            phases = lease.spent.phases if lease.spent is not None else ()
+            returned = JobReturned(assign.task_id, assign.token, job, said, phases, self._ahead(run, said))
             late = valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded)
             if late or (lease.suspended and _failed(said)):
                 tell(replace(returned, job=0))  # no job has that number: it is logged, and no more
                 return
-            then = self._decided_next(run, said, lease)
+            then = self._decided_next(returned.ahead, lease)
             words = (returned,) if then is None else (replace(returned, then=then), then)
             rows = [self._row(run, word) for word in words]
             backstage.journal.append(
@@ -278,27 +296,43 @@ class Agent(ScheduledActor):
         kept = word.said.lean() if isinstance(word.said, Assign) else word.said
         return Row(self._backstage.stream.steady(), word.task_id, run.assign.run_id, kept, word.job)
 
-    def _decided_next(self, run: Run, said: Message, lease: Lease) -> JobReturned | None:
+    def _ahead(self, run: Run, said: Message) -> Ahead | None:
+        """Work out where a step that ran leads."""
+        if not isinstance(said, StepDone):
+            return None
+        moves: list[tuple[Run, Move, Run]] = []
+        try:
+            applied = after = run.apply(said)
+            while (move := self.machine.get_state(after.status).decide(after)) is not None:
+                moves.append((after, move, moved(self.machine, after, move)))
+                after = moves[-1][2]
+        except Exception:  # noqa: BLE001 - it is worked out again when the word is heard, and fails there
+            return None
+        return Ahead(run, applied, moves, after)
+
+    def _decided_next(self, known: Ahead | None, lease: Lease) -> JobReturned | None:
         """Say what the state decides that the word of a job leads to, if that state only decides.
 
         It is kept with the word itself, so that an ending or an assignment waits for no commit of its own. Whatever the
         agent hears before it hears of the word is later in the journal, too, and finds both said.
         """
-        if not isinstance(said, StepDone) or lease.paused or lease.suspended or not lease.valid:
+        if known is None or lease.paused or lease.suspended or not lease.valid:
             return None
-        try:
-            ahead = after_moves(run.apply(said), self.machine)
-        except Exception:  # noqa: BLE001 - it is made again when the word is heard, and fails there
+        run = known.after
+        state = self.machine.get_state(run.status)
+        if not state.only_decides or run.waiting or run.over:
             return None
-        state = self.machine.get_state(ahead.status)
-        if not state.only_decides or ahead.waiting or ahead.over:
-            return None
-        ahead = evolve(ahead, busy=True, job=ahead.job + 1)
-        word = _decided(state.handle(self._backstage.pipelines[self._kind].under(lease), ahead))
+        run = evolve(run, busy=True, job=run.job + 1)
+        word = _decided(state.handle(self._pipeline(lease), run))
         if isinstance(word, BaseException):
             return None
         word = self._backstage.redact(run.assign.task_id, word)
-        return JobReturned(run.assign.task_id, run.assign.token, ahead.job, word)
+        return JobReturned(run.assign.task_id, run.assign.token, run.job, word)
+
+    def _pipeline(self, lease: Lease) -> Pipeline:
+        if self._under is None or self._under[0] is not lease:
+            self._under = lease, self._backstage.pipelines[self._kind].under(lease)
+        return self._under[1]
 
     def _take_back(self, returned: JobReturned) -> None:
         run = self._run
@@ -312,17 +346,18 @@ class Agent(ScheduledActor):
         if isinstance(said, RoundEnded | SubtaskEnded):
             self._end(run, said)
             return
-        applied = run.apply(said)  # type: ignore[arg-type]  # states return nothing but what can be applied
+        ahead = returned.ahead if returned.ahead is not None and returned.ahead.before is run else None
+        applied = run.apply(said) if ahead is None else ahead.applied  # type: ignore[arg-type]  # it can be applied
         self._report(run, returned, applied)
         self._run = applied
         if isinstance(said, Assign | Question | ApprovalRequest):
             self._backstage.post(said)
-        if returned.then is not None:
-            self._move_on()
+        self._move_on(ahead)
+        if returned.then is None:
+            self._take_step()
+        else:
             self._run = evolve(self._run, busy=True, job=returned.then.job)
             self._take_back(returned.then)
-            return
-        self._go()
 
     def _end(self, run: Run, ending: RoundEnded | SubtaskEnded) -> None:
         self._run = evolve(run, over=True, busy=False)
@@ -332,26 +367,42 @@ class Agent(ScheduledActor):
     def _go(self) -> None:
         """Move as far as the states decide, then take the next step, or wait."""
         self._move_on()
+        self._take_step()
+
+    def _take_step(self) -> None:
+        """Take the next step, unless the run waits.
+
+        What waits in the inbox can't be about it: whoever cancels or pauses voids or holds the lease first. So it is
+        heard at once, but for one under a void lease: the word of the cancel comes before it.
+        """
         now = self._run
         if now is not None and not (now.busy or now.waiting or now.paused or now.over):
             assign = now.assign
-            self.send(Step(task_id=assign.task_id, run_id=assign.run_id, token=assign.token, job=now.job))
+            step = _step(task_id=assign.task_id, run_id=assign.run_id, token=assign.token, job=now.job)
+            if self._backstage.leases.get(assign.token).valid:
+                self.receive(step)
+            else:
+                self.send(step)
 
-    def _move_on(self) -> None:
-        """Move as far as the states decide."""
-        while self._run is not None:
-            run = self._run
-            move = self.machine.get_state(run.status).decide(run)
-            if move is None:
-                break
-            self._move(run, move)
+    def _move_on(self, ahead: Ahead | None = None) -> None:
+        """Move as far as the states decide; `ahead` has the moves, where they were worked out."""
+        for run, move, after in self._moves() if ahead is None else ahead.moves:
+            self._move(run, move, after)
             if run.status in {"FAIL", "ERROR"}:
                 tell_failure(self._backstage.stream.emit, self._backstage.journal, run, run.status)
 
-    def _move(self, run: Run, move: Move) -> None:
+    def _moves(self) -> Iterator[tuple[Run, Move, None]]:
+        """Give the moves on which the states decide, one after the other is made."""
+        while (run := self._run) is not None:
+            move = self.machine.get_state(run.status).decide(run)
+            if move is None:
+                return
+            yield run, move, None
+
+    def _move(self, run: Run, move: Move, after: Run | None = None) -> None:
         """Write the status; the only place that does. Refuses what the table does not have."""
         try:
-            self._run = moved(self.machine, run, move)
+            self._run = after or moved(self.machine, run, move)
         except IllegalMoveError:
             self._tell(EventName.STATE_REFUSED, source=run.status, target=move.target, by=str(move.by))
             raise

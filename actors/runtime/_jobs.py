@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 import traceback
 from dataclasses import dataclass, field
@@ -30,17 +31,14 @@ class _Job:
     """The lease's."""
     task: asyncio.Task[None] | None = None
     cancelled: bool = False
+    begun: bool = False
+    """Whether the coroutine has run at all; else its end is told by whoever cancels it."""
     returned: bool = False
     """Whether the coroutine has ended; calls that it started may still run."""
     started: float = 0.0
     hung: bool = False
     """Whether it was told to be."""
     calls: dict[concurrent.futures.Future[Any], Lane] = field(default_factory=dict)
-
-    def stop(self) -> None:
-        """Cancel the coroutine, if it has begun; on the loop's thread."""
-        if self.task is not None:
-            self.task.cancel()
 
 
 _NO_JOBS: set[_Job] = set()
@@ -68,6 +66,7 @@ class Jobs:
         self._clock = clock
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
+        self._draining = 0
         self._running: dict[int, set[_Job]] = {}
         self._watches: dict[int, _Watch] = {}
 
@@ -82,7 +81,10 @@ class Jobs:
         job = _Job(lease, lease.token, started=self._clock.elapsed())
         with self._lock:
             self._running.setdefault(job.token, set()).add(job)
-        self._loop.call(lambda: self._begin(job, work, done))
+        if self._loop.is_here:
+            self._begin(job, work, done)
+        else:
+            self._loop.call(lambda: self._begin(job, work, done))
 
     def _begin(
         self, job: _Job, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
@@ -91,11 +93,20 @@ class Jobs:
             self._coroutine_ended(job)
             return
         job.task = asyncio.get_running_loop().create_task(self._run(job, work, done))
-        job.task.add_done_callback(lambda _task: self._coroutine_ended(job))  # also when it was cancelled unbegun
+
+    def _stop(self, job: _Job) -> None:
+        """Cancel the coroutine of a job; on the loop's thread."""
+        if job.task is None:  # it sees that it was cancelled
+            return
+        job.task.cancel()
+        if not job.begun:
+            job.begun = True
+            self._coroutine_ended(job)
 
     async def _run(
         self, job: _Job, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
     ) -> None:
+        job.begun = True
         calls_of_job.set(job.calls)
         said: Message | BaseException | None
         try:
@@ -104,11 +115,14 @@ class Jobs:
             said = None if job.cancelled else RuntimeError("the job was cancelled from outside")
         except BaseException as error:  # noqa: BLE001 - an edge: SystemExit in a coroutine would end the loop for all
             said = error
-        if said is not None:
-            done(said)
+        try:
+            if said is not None:
+                done(said)
+        finally:
+            self._coroutine_ended(job)
 
     def _coroutine_ended(self, job: _Job) -> None:
-        pending = [call for call in job.calls if not call.done()]
+        pending = [call for call in job.calls if not call.done()] if job.calls else []
         if not pending:
             self._ended(job)
             return
@@ -134,7 +148,7 @@ class Jobs:
             if running:
                 return
             del self._running[job.token]
-            if not self._running:
+            if self._draining and not self._running:
                 self._idle.notify_all()
             watch = self._watches.pop(job.token, None)
         if watch is not None:
@@ -144,7 +158,7 @@ class Jobs:
         """Cancel what runs under a lease. Returns at once; `when_idle` tells when it has ended."""
         for job in self._under(token):
             job.cancelled = True
-            self._loop.call(job.stop)
+            self._loop.call(functools.partial(self._stop, job))
 
     def when_idle(self, token: int, on_idle: Callable[[], None], on_stuck: Callable[[], None]) -> None:
         """Tell when nothing works under a lease any more, at once if so already.
@@ -204,7 +218,11 @@ class Jobs:
     def drain(self, timeout: float) -> bool:
         """Wait until no job runs. Returns whether that was in time."""
         with self._idle:
-            return self._idle.wait_for(lambda: not self._running, timeout)
+            self._draining += 1
+            try:
+                return self._idle.wait_for(lambda: not self._running, timeout)
+            finally:
+                self._draining -= 1
 
 
 def _stack_of_task(task: asyncio.Task[None]) -> str:

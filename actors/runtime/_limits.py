@@ -17,19 +17,16 @@ class TimeLimits:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._running: set[LoopTimeout] = set()
+        self.running: set[LoopTimeout] = set()
+        """Those that cancel their task when they are due, unless they end before."""
         self._due = math.inf
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, limit: LoopTimeout) -> None:
-        """Cancel the limit's task when it is due, unless it ends before."""
-        self._running.add(limit)
+        """Wait for a limit; one that ends early is only discarded, and the timer then finds nothing to do."""
+        self.running.add(limit)
         if limit.due < self._due:
             self._wait(limit.due)
-
-    def end(self, limit: LoopTimeout) -> None:
-        """Wait for it no longer; the timer may still go off for it, and finds nothing to do."""
-        self._running.discard(limit)
 
     def _wait(self, due: float) -> None:
         if self._timer is not None:
@@ -40,9 +37,9 @@ class TimeLimits:
     def _ring(self) -> None:
         now = max(self._due, self.loop.time())
         self._due, self._timer = math.inf, None
-        for limit in [limit for limit in self._running if limit.due <= now]:
+        for limit in [limit for limit in self.running if limit.due <= now]:
             limit.expire()
-        ahead = min((limit.due for limit in self._running), default=math.inf)
+        ahead = min((limit.due for limit in self.running), default=math.inf)
         if ahead < math.inf:
             self._wait(ahead)
 
@@ -69,7 +66,7 @@ class LoopTimeout:
         """Stand still."""
         if self._task is not None and not self._held and not self._expired:
             self._held, self._left = True, self.due - self._limits.loop.time()
-            self._limits.end(self)
+            self._limits.running.discard(self)
 
     def release(self) -> None:
         """Go on with what was left."""
@@ -79,7 +76,7 @@ class LoopTimeout:
 
     def expire(self) -> None:
         """Cancel the task."""
-        self._limits.end(self)
+        self._limits.running.discard(self)
         if self._task is not None:
             self._expired = True
             self._task.cancel()
@@ -98,6 +95,6 @@ class LoopTimeout:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         task, self._task = self._task, None
-        self._limits.end(self)
+        self._limits.running.discard(self)
         if self._expired and task is not None and task.uncancel() <= self._cancels and kind is asyncio.CancelledError:
             raise TimeoutError from error  # else somebody else has cancelled it, too

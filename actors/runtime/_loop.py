@@ -50,6 +50,11 @@ class EventLoop:
         """The loop's thread."""
         return self._thread
 
+    @property
+    def is_here(self) -> bool:
+        """Whether this is the loop's thread."""
+        return threading.get_ident() == self._thread.ident
+
     def submit(self, work: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
         """Run a coroutine on the loop; the future's `cancel` cancels it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -23,7 +23,7 @@ from callboard.actors.states._common import (
 )
 from callboard.actors.states._evolve import evolve
 from callboard.actors.states._failure import controls_of, last_action, last_look
-from callboard.actors.states._fold import Said, after, after_moves, fold, moved
+from callboard.actors.states._fold import Said, after, fold, moved
 from callboard.actors.states._host import (
     AssignHostAgentState,
     ConfirmHostAgentState,
@@ -116,7 +116,6 @@ __all__ = [
     "Unfinished",
     "WorkingState",
     "after",
-    "after_moves",
     "archive",
     "controls_of",
     "evolve",

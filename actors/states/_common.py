@@ -66,7 +66,7 @@ class WorkingState(AgentState):
                 return self.after_answer(run)
             case None if run.due:
                 return self.after_approval(run)
-            case None if run.decided >= run.limits.steps:
+            case None if run.steps >= run.limits.steps <= run.decided:
                 reason = f"the limit of {run.limits.steps} steps was reached"
                 return Move("FAIL", By.SYSTEM, Outcome.OUT_OF_BUDGET, reason)
             case _:
@@ -79,8 +79,8 @@ class WorkingState(AgentState):
             return stuck
         if run.held_by is Held.POLICY:
             return Move("CONFIRM", By.SYSTEM) if "CONFIRM" in self.manager.transitions else None
-        record = run.records[-1]
-        if record.incomplete and record.decision.status in CLAIMS:
+        record = run.memory[-1]
+        if record.decision.status in CLAIMS and record.incomplete:
             return Move("CONTINUE", By.SYSTEM)
         return self.follow(record.decision.status, record.decision.comment)
 

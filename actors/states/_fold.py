@@ -100,15 +100,6 @@ def _begun(
     return _last(Run.begin(assign, limits, machine.initial, run), machine, moving)
 
 
-def after_moves(run: Run, machine: type[AgentStateManager]) -> Run:
-    """Make the run that follows all moves which its states decide on by now.
-
-    Raises:
-        IllegalMoveError: If the table does not have one of them.
-    """
-    return _last(run, machine, _unheard)
-
-
 def _last(run: Run, machine: type[AgentStateManager], moving: Callable[[Run, Move], None]) -> Run:
     while (move := machine.get_state(run.status).decide(run)) is not None:
         moving(run, move)

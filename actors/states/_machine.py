@@ -33,6 +33,9 @@ class By(Flag):
         return "|".join(cause.name.lower() for cause in By if cause in self and cause.name)
 
 
+_CAUSES = tuple(By)
+"""Each cause by itself."""
+
 Table = dict[str, dict[str, By]]
 """Source → target → who may cause it."""
 
@@ -312,7 +315,8 @@ class AgentStateManager:
         Raises:
             IllegalMoveError: If it is not. ``by`` must name exactly one cause.
         """
-        if len(by) != 1 or by not in cls.transitions.get(source, {}).get(target, By(0)):
+        allowed = cls.transitions.get(source, {}).get(target)
+        if allowed is None or by not in _CAUSES or by not in allowed:
             raise IllegalMoveError(source, target, str(by))
 
     @classmethod

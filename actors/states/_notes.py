@@ -24,7 +24,21 @@ IDLE = 3
 """Steps in a row without any action, on an unchanged surface, that count as one repetition."""
 
 
-def failure_notes(record: StepRecord, *, followed: bool) -> Iterable[str]:
+def step_notes(record: StepRecord, count: int, allowed: int, *, followed: bool) -> tuple[str, ...]:
+    """Give what the next step has to be told of one that ran.
+
+    Args:
+        record: The step.
+        count: How often a step like this one was taken while nothing changed.
+        allowed: So often it may be.
+        followed: Whether the status of its answer leads somewhere.
+    """
+    if not record.incomplete and record.status != "SCREENSHOT" and count < allowed:
+        return ()
+    return (*_failures(record, followed=followed), *_not_followed(record), *_loops(count, allowed))
+
+
+def _failures(record: StepRecord, *, followed: bool) -> Iterable[str]:
     """Yield a note for each action that failed or was not run, and one if the status claims more than was done."""
     for result in record.results:
         if result.status is ResultStatus.FAILURE:
@@ -36,11 +50,17 @@ def failure_notes(record: StepRecord, *, followed: bool) -> Iterable[str]:
         yield f"{record.decision.status} does not hold, because an action of the same answer {how}"
 
 
-def screenshot_notes(record: StepRecord) -> Iterable[str]:
-    """Say that a status was not followed that SCREENSHOT does not have."""
+def _not_followed(record: StepRecord) -> Iterable[str]:
+    """Yield a note if the status is one that SCREENSHOT does not have."""
     status = record.decision.status
     if record.status == "SCREENSHOT" and status not in {"SCREENSHOT", "CONTINUE", "CONFIRM"}:
         yield f"{status} was not followed: SCREENSHOT is for one more look; say {status} now if it still holds"
+
+
+def _loops(count: int, allowed: int) -> Iterable[str]:
+    """Yield a note if the same came too often."""
+    if count >= allowed:
+        yield f"you did the same {count} times, and nothing changed: do something else, or say FAIL"
 
 
 def answer_notes(asked: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[str]:
@@ -56,27 +76,19 @@ def said_by_people(observation: Observation) -> Iterable[str]:
     return (note for note in observation.notes if _ANSWERED in note)
 
 
-def loop_notes(count: int, allowed: int) -> Iterable[str]:
-    """Say that the same came too often."""
-    if count >= allowed:
-        yield f"you did the same {count} times, and nothing changed: do something else, or say FAIL"
-
-
 def repeats(before: tuple[StepRecord, ...], record: StepRecord) -> int:
     """Count how often a step like this one was taken on a surface that looked the same, among the latest.
 
     Statuses, or changes, that go round in a circle are noticed in the same way: each comes again and again. Steps
     that do nothing at all, in whatever words, count too: `IDLE` of them in a row as one repetition.
     """
-    same = 1 + sum(
-        not earlier.resumed
-        and earlier.observation.fingerprint == record.observation.fingerprint
-        and _signature(earlier) == _signature(record)
-        for earlier in before[-WINDOW:]
-    )
+    seen, same = record.observation.fingerprint, 1
+    for earlier in before[-WINDOW:]:
+        if not earlier.resumed and earlier.observation.fingerprint == seen:
+            same += _signature(earlier) == _signature(record)
     idle = 0
     for earlier in reversed((*before[-WINDOW:], record)):
-        if earlier.results or earlier.observation.fingerprint != record.observation.fingerprint:
+        if earlier.results or earlier.observation.fingerprint != seen:
             break
         idle += 1
     return max(same, idle // IDLE)

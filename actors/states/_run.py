@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from callboard.actors.states._evolve import evolve
-from callboard.actors.states._notes import answer_notes, failure_notes, loop_notes, repeats, screenshot_notes
+from callboard.actors.states._notes import answer_notes, repeats, step_notes
 from callboard.messages import (
     Action,
     Answer,
@@ -219,13 +219,17 @@ class Run:
     @property
     def made(self) -> tuple[str, ...]:
         """Those of them that were not there before, and what the task had made already."""
-        new = (path for result in self._done for path in result.made)
-        theirs = (path for done in self.subtasks for path in done.made)
-        return unique((*self.assign.made, *theirs, *new))
+        found = [*self.assign.made]
+        for done in (*self.subtasks, *self._done):
+            found += done.made
+        return unique(found)
 
     @property
     def _done(self) -> tuple[CommandResult, ...]:
-        return (*(result for record in self.records for result in record.results), *self.lost)
+        done: list[CommandResult] = []
+        for record in self.records:
+            done += record.results
+        return (*done, *self.lost)
 
     def expects(self, message: Message) -> bool:
         """Say whether a message still concerns this run; otherwise it came too late."""
@@ -243,10 +247,10 @@ class Run:
 
     def apply(self, message: Applied) -> Run:  # noqa: C901, PLR0911, PLR0912 - one match, a case a message
         """Make the run that follows a message. Pure; the status does not change here."""
+        if isinstance(message, StepDone):
+            return evolve(self, last=message, busy=False, unfinished=None, **self._remembered(message))
         run = evolve(self, last=message, busy=False, unfinished=self._still_unfinished(message))
         match message:
-            case StepDone():
-                return evolve(run, **self._remembered(message))
             case StepFailed(usage=usage):
                 lost, asked = (*self.lost, *message.results), run.asked + usage.model_calls
                 return evolve(run, usage=run.usage + usage, asked=asked, lost=lost, last_seen=message.seen)
@@ -286,7 +290,7 @@ class Run:
             case _:
                 assert_never(message)
 
-    def _still_unfinished(self, message: Applied) -> Unfinished | None:
+    def _still_unfinished(self, message: Message) -> Unfinished | None:
         """Keep what a crash broke off while a person is asked about it; anything else ends it."""
         asking = isinstance(message, Question | Answer | RequestExpired)
         left = self.unfinished
@@ -321,11 +325,7 @@ class Run:
             "shown": self.shown if done.held else None,
             "repeats": same,
             "failures": self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),
-            "notes": (
-                *failure_notes(record, followed=followed),
-                *screenshot_notes(record),
-                *loop_notes(same, self.limits.repeats),
-            ),
+            "notes": step_notes(record, same, self.limits.repeats, followed=followed),
             "usage": self.usage + done.usage,
             "asked": self.asked + done.usage.model_calls,
         }
