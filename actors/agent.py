@@ -84,7 +84,7 @@ _step = maker(Step)
 
 @dataclass(frozen=True)
 class Ahead:
-    """Where the word of a job leads, worked out when the word is kept. It holds for the run that the job was made of."""
+    """Where the word of a job leads, worked out when the word is kept; it holds for the run that the job began with."""
 
     before: Run
     applied: Run
@@ -420,7 +420,7 @@ class Agent(ScheduledActor):
                     thought=record.decision.thought,
                     comment=record.decision.comment,
                     actions=[call.tool for call in (record.results if record.resumed else record.decision.actions)],
-                    results=[result.status.value for result in record.results],
+                    results=[str(result.status) for result in record.results],
                     phases=phases,
                 )
                 count = applied.repeats

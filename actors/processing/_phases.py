@@ -11,7 +11,7 @@ from callboard.actors.journal import Row
 from callboard.actors.processing._asking import PeopleLine
 from callboard.actors.processing._shared import SharedNotes
 from callboard.actors.processing._targets import ListedTargets
-from callboard.messages import AgentKind, EventName, Held, LeaseVoidError, Usage, encodable
+from callboard.messages import AgentKind, EventName, Held, LeaseVoidError, Usage, encodable, maker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,6 +58,9 @@ class Services:
     listed: ListedTargets = field(default_factory=ListedTargets)
 
 
+_usage = maker(Usage)
+
+
 @dataclass
 class Meter:
     """Counts what one step uses, so that nothing is lost when a phase fails."""
@@ -95,7 +98,12 @@ class Meter:
     @property
     def usage(self) -> Usage:
         """What was used so far."""
-        return Usage.model_validate(self.amounts)
+        return _usage(**self.amounts)  # type: ignore[arg-type]  # they are of its fields' types
+
+    def timed(self, start: float) -> Usage:
+        """Give what was used since `start` of `time.perf_counter`."""
+        seconds = time.perf_counter() - start
+        return _usage(**self.amounts, seconds=seconds)  # type: ignore[arg-type]  # as above
 
     def done(self, deed: Deed | None) -> tuple[CommandResult, ...]:
         """Give the results so far; of a command that is being broken off, the files that it wrote."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing._act import act_held
@@ -38,6 +39,7 @@ from callboard.messages import (
     StepFailed,
     StepTimeoutError,
     Usage,
+    maker,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +50,12 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import Lease
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
+
+
+_step_done = maker(StepDone)
+
+NOTHING = Usage()
+"""The usage of a step, until it has ended."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +108,14 @@ class Pipeline:
                 budget.reserve(steps=steps, **self._new_rounds(run))
             meter.add(steps=steps)
             context = evolve(self.context, meter=meter, budget=budget)
-            book(context, run.unfinished.answers if run.unfinished is not None else ())
+            if run.unfinished is not None:
+                book(context, run.unfinished.answers)
             async with limit:
                 done = await step(context, run)
         except PhaseError as error:
             spent = error.__cause__
             if isinstance(spent, OutOfBudgetError) and self._may_ask():
-                asked = self._ask_to_go_on(run, spent, _timed(meter.usage, start))
+                asked = self._ask_to_go_on(run, spent, meter.timed(start))
                 return asked.model_copy(update={"sent_back": meter.sent_back})
             return self._failed(error, run, meter, start)
         except OutOfBudgetError as error:
@@ -122,13 +131,15 @@ class Pipeline:
         if isinstance(done, Question):  # it asks in the middle of a step, which counts what it used at its end
             budget.settle(steps=-steps)
             return done
-        return done.model_copy(update={"usage": _timed(meter.usage, start)})
+        return done.model_copy(update={"usage": meter.timed(start)})
 
     def _new_rounds(self, run: Run) -> dict[str, float]:
         """Count the round that a HostAgent begins: until it is reserved, whatever else breaks off its first step."""
         assign = run.assign
+        if assign.number:
+            return {}
         reserved = self.context.services.budgets.task(assign.task_id).used.get("rounds", 0)
-        return {} if assign.number or assign.round <= reserved else {"rounds": assign.round - reserved}
+        return {} if assign.round <= reserved else {"rounds": assign.round - reserved}
 
     def _failed(self, error: CallboardError, run: Run, meter: Meter, start: float = 0.0) -> StepFailed:
         cause = error.__cause__ if isinstance(error, PhaseError) else error
@@ -146,7 +157,7 @@ class Pipeline:
                 "outcome": next((ends[kind] for kind in ends if isinstance(cause, kind)), Outcome.ERROR),
                 "results": meter.done(self.context.lease.deed),
                 "seen": meter.seen,
-                "usage": _timed(meter.usage, start) if start else meter.usage,
+                "usage": meter.timed(start) if start else meter.usage,
             }
         )
 
@@ -163,17 +174,17 @@ class Pipeline:
         how = self.strategies
         observation = context.meter.seen = await self._collect(context, run)
         decision: Decision = await self._phase(
-            Phase.LLM_INTERACTION, context, run, lambda: how.decide(context, run, observation)
+            Phase.LLM_INTERACTION, context, run, partial(how.decide, context, run, observation)
         )
         acted: Acted = await self._phase(
-            Phase.ACTION_EXECUTION, context, run, lambda: how.act(context, run, observation, decision)
+            Phase.ACTION_EXECUTION, context, run, partial(how.act, context, run, observation, decision)
         )
         return await self._remembered(context, run, observation, acted)
 
     async def _held_actions(self, context: Context, run: Run) -> StepDone:
         observation = context.meter.seen = await self._collect(context, run)
         acted: Acted = await self._phase(
-            Phase.ACTION_EXECUTION, context, run, lambda: act_held(context, run, observation)
+            Phase.ACTION_EXECUTION, context, run, partial(act_held, context, run, observation)
         )
         return _resumed(await self._remembered(context, run, observation, acted))
 
@@ -185,7 +196,7 @@ class Pipeline:
 
     async def _what_is_left(self, context: Context, run: Run) -> StepDone | Question:
         seen = context.meter.seen = await self._collect(context, run)
-        acted = await self._phase(Phase.ACTION_EXECUTION, context, run, lambda: go_on(context, run, seen))
+        acted = await self._phase(Phase.ACTION_EXECUTION, context, run, partial(go_on, context, run, seen))
         if isinstance(acted, Doubt):
             shown = await self._shown(run, seen)
             return self._question(run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id, **shown})
@@ -281,21 +292,27 @@ class Pipeline:
 
     async def _collect(self, context: Context, run: Run) -> Any:  # noqa: ANN401 - an observation
         return await self._phase(
-            Phase.DATA_COLLECTION, context, run, lambda: with_shared(context, run, self.strategies.collect)
+            Phase.DATA_COLLECTION, context, run, partial(with_shared, context, run, self.strategies.collect)
         )
 
     async def _remembered(self, context: Context, run: Run, observation: Observation, acted: Acted) -> StepDone:
         record = await self._phase(
-            Phase.MEMORY_UPDATE, context, run, lambda: self.strategies.remember(context, run, observation, acted)
+            Phase.MEMORY_UPDATE, context, run, partial(self.strategies.remember, context, run, observation, acted)
         )
-        return StepDone(record=record, held=acted.held, held_by=acted.held_by, held_why=acted.held_why, left=acted.left)
+        return _step_done(
+            record=record,
+            held=acted.held,
+            held_by=acted.held_by,
+            held_why=acted.held_why,
+            left=acted.left,
+            usage=NOTHING,
+        )
 
     async def _phase(self, phase: Phase, context: Context, run: Run, work: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 - the phase's output
-        call = PhaseCall(phase, context, run)
         proceed = work
         for wrap in reversed(self.middleware):
             if phase in getattr(wrap, "phases", ALL_PHASES):
-                proceed = _wrapped(wrap, call, proceed)
+                proceed = partial(wrap, PhaseCall(phase, context, run), proceed)
         start = time.perf_counter()
         failure: BaseException | None = None
         try:
@@ -310,19 +327,11 @@ class Pipeline:
             context.phase_ended(phase, start, failure)
 
 
-def _wrapped(wrap: Middleware, call: PhaseCall, proceed: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
-    return lambda: wrap(call, proceed)
-
-
 def _resumed(done: StepDone) -> StepDone:
     """Mark a step that ran held actions, and keep the status that the agent follows next."""
     status = done.record.decision.status
     follows = "" if status in {"CONFIRM", "CONTINUE"} else status
     return done.model_copy(update={"record": done.record.model_copy(update={"resumed": True}), "follows": follows})
-
-
-def _timed(usage: Usage, start: float) -> Usage:
-    return usage.model_copy(update={"seconds": time.perf_counter() - start})
 
 
 def _request_id(run: Run) -> str:

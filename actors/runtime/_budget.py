@@ -113,11 +113,11 @@ class BudgetNode:
                 node.grants[run_id] = Counter(mine)
 
     def _book(self, amounts: Mapping[str, float]) -> None:
-        changed = [(kind, amount) for kind, amount in amounts.items() if amount]
         for node in self.chain:
             used = node.used
-            for kind, amount in changed:
-                used[kind] = used.get(kind, 0) + amount
+            for kind, amount in amounts.items():
+                if amount:
+                    used[kind] = used.get(kind, 0) + amount
 
     def limit(self, kind: str) -> float:
         """Give how much of a limited kind may be used, with what a person granted."""
