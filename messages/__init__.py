@@ -109,7 +109,7 @@ from callboard.messages._step import (
 )
 from callboard.messages._target import Box, Control, ControlRef, Look, LookBudget, Observation, Target, TargetKind
 from callboard.messages._task import AnySecret, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
-from callboard.messages._texts import each_text, encodable, reason_of, visible
+from callboard.messages._texts import as_json, each_text, encodable, reason_of, visible
 
 __all__ = [
     "ENCODED",
@@ -228,6 +228,7 @@ __all__ = [
     "Value",
     "WouldDeadlockError",
     "agent_kind",
+    "as_json",
     "each_text",
     "encodable",
     "maker",

@@ -102,7 +102,9 @@ class Action(Value):
     @property
     def points(self) -> tuple[tuple[int, int], ...]:
         """The points of the target's picture that it is meant for, in pixels; empty unless its tool points."""
-        given = self.arguments if self.tool in POINTING else {}
+        if self.tool not in POINTING:
+            return ()
+        given = self.arguments
         pairs = ((given.get("x"), given.get("y")), (given.get("to_x"), given.get("to_y")))
         return tuple((x, y) for x, y in pairs if isinstance(x, int) and isinstance(y, int))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from callboard.messages._base import Seconds, Term, Value
+from callboard.messages._maker import maker
 from callboard.messages._texts import reason_of
 
 
@@ -76,4 +77,7 @@ class Usage(Value):
         mine, theirs = self.__dict__, other.__dict__
         if not any(theirs.values()):
             return self
-        return Usage(**{name: amount + theirs[name] for name, amount in mine.items()})
+        return _usage(**{name: amount + theirs[name] for name, amount in mine.items()})
+
+
+_usage = maker(Usage)

@@ -7,12 +7,15 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
 from pydantic_core import to_json
 
 from callboard.messages._base import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
+
+    from pydantic import JsonValue
 
 _T = TypeVar("_T")
 
@@ -75,3 +78,24 @@ def encodable(value: _T) -> _T:
         changed: _T = each_text(value, lambda text: text.encode("utf-8", "backslashreplace").decode())
         return changed
     return value
+
+
+def as_json(value: object) -> JsonValue:
+    """Give a value as its JSON is read back, and so as nothing but JSON.
+
+    Raises:
+        ValueError: If that is another value, or there is no JSON of it. Some such values, as those with halves of
+            surrogate pairs, can be mended.
+    """
+    try:
+        read: JsonValue = _read(_written(value))
+    except (TypeError, RecursionError, OverflowError, msgspec.MsgspecError) as error:
+        raise ValueError(str(error)) from error
+    if read != value:
+        msg = "its JSON is read back as another value"
+        raise ValueError(msg)
+    return read
+
+
+_written = msgspec.json.Encoder().encode
+_read = msgspec.json.Decoder().decode
