@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import threading
 from abc import ABC, abstractmethod
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,6 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractAsyncContextManager
 
 
 _log = HostLog()
@@ -148,6 +148,10 @@ class Expected(Value):
     """None: not known."""
 
 
+_UNKNOWN = Expected()
+_AT_ONCE: AbstractAsyncContextManager[None] = contextlib.nullcontext()
+
+
 class Model(ABC):
     """A language model. One instance serves all agents of a kind, many at a time."""
 
@@ -164,11 +168,11 @@ class Model(ABC):
 
     def estimate(self, request: ModelRequest) -> Expected:  # noqa: ARG002 - the interface
         """Say what a call will use at most, for the budgets; nothing by default. Must be quick."""
-        return Expected()
+        return _UNKNOWN
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Wait for this model's turn, where calls are limited. `limits.model_seconds` begins only after it."""
-        return contextlib.nullcontext()
+        return _AT_ONCE
 
     async def close(self) -> None:  # noqa: B027 - most models have nothing to close
         """Close its connections; on the event loop, after the last answer."""
@@ -192,25 +196,28 @@ class FunctionModel(Model):
     calls: int = field(default=0, init=False)
     """How often it was asked."""
 
+    def __post_init__(self) -> None:
+        """See whether the function may block."""
+        self._awaits = inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(
+            getattr(self.function, "__call__", None)  # noqa: B004 - an object whose call is a coroutine function
+        )
+
     async def answer(self, request: ModelRequest) -> ModelAnswer:
         """Call the function."""
         self.calls += 1
-        asynchronous = inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(
-            getattr(self.function, "__call__", None)  # noqa: B004 - an object whose call is a coroutine function
-        )
-        said = (
-            self.function(request)
-            if asynchronous
-            else await on_thread(lambda: self.function(request), f"callboard-model-{request.address}")
-        )
-        if inspect.isawaitable(said):
-            said = await said
-        answer = said if isinstance(said, ModelAnswer) else ModelAnswer(content=said)
-        return answer if "program" in answer.model_fields_set else answer.model_copy(update={"program": True})
+        if self._awaits:
+            said = await self.function(request)
+        else:
+            said = await on_thread(lambda: self.function(request), f"callboard-model-{request.address}")
+            if inspect.isawaitable(said):
+                said = await said
+        if not isinstance(said, ModelAnswer):
+            return ModelAnswer(content=said, program=True)
+        return said if "program" in said.model_fields_set else said.model_copy(update={"program": True})
 
     def estimate(self, request: ModelRequest) -> Expected:
         """Say what a call will use at most."""
-        return Expected() if self.expects is None else self.expects(request)
+        return _UNKNOWN if self.expects is None else self.expects(request)
 
 
 class _Thread(threading.Thread):

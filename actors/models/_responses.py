@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from callboard.actors.models._computer_use import as_function, tool_call
-from callboard.messages import Action, AgentKind, AskedQuestion, ControlRef, InvalidAnswerError
+from callboard.messages import Action, AgentKind, AskedQuestion, ControlRef, InvalidAnswerError, as_json, maker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,10 +84,8 @@ class _Response(BaseModel):
         """Take a key in other capitals, or with other signs between its words, for the one that is meant."""
         if not isinstance(value, dict):
             return value
-        known = _keys_of(cls)
-        meant = {key: key if key in known.values() else known.get(_folded(key), key) for key in value}
-        often = Counter(meant.values())
-        return {meant[key] if often[meant[key]] == 1 else key: item for key, item in value.items()}
+        meant = _meant(cls, tuple(value))
+        return {meant.get(key, key): item for key, item in value.items()} if meant else value
 
 
 @functools.lru_cache(maxsize=1024)
@@ -106,6 +104,21 @@ def _keys_of(response: type[BaseModel]) -> dict[str, str]:
     return keys
 
 
+@functools.lru_cache(maxsize=1024)
+def _meant(response: type[BaseModel], keys: tuple[str, ...]) -> dict[str, str]:
+    """Give the keys that are meant by others of an object; where two mean the same one, both stay as they are."""
+    known = _keys_of(response)
+    meant = {key: key if key in known.values() else known.get(_folded(key), key) for key in keys}
+    often = Counter(meant.values())
+    return {key: other for key, other in meant.items() if other != key and often[other] == 1}
+
+
+@functools.lru_cache(maxsize=1024)
+def _decisions(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Give those of an object's keys that stand for its decision."""
+    return tuple(key for key in keys if _folded(key) == _DECISION)
+
+
 class ActionResponse(_Response):
     """One tool call in an answer."""
 
@@ -122,10 +135,15 @@ def _action(said: AgentResponse | ActionResponse) -> Action | None:
     """Make the action of an answer, or of one in its list; None when the model named no function."""
     if said.function.strip().lower() in _NO_TOOL:
         return None
-    label = said.label or _given_text(said.arguments.get("control_id"))
-    text = said.text or _given_text(said.arguments.get("control_name"))
+    given, label, text = said.arguments, said.label, said.text
+    if given:
+        label = label or _given_text(given.get("control_id"))
+        text = text or _given_text(given.get("control_name"))
     control = ControlRef(id=label, name=text) if label or text else None
-    return Action(tool=said.function, arguments=said.arguments, control=control)
+    return _made_action(tool=said.function, arguments=given, control=control)
+
+
+_made_action = maker(Action)
 
 
 def _given_text(value: JsonValue) -> str:
@@ -176,8 +194,8 @@ class AgentResponse(_Response):
 
     def decided_actions(self) -> tuple[Action, ...]:
         """Give the actions, those of the flat form included."""
-        answers: tuple[AgentResponse | ActionResponse, ...] = (self, *self.actions)
-        return tuple(action for said in answers if (action := _action(said)) is not None)
+        said: tuple[AgentResponse | ActionResponse, ...] = (self, *self.actions)
+        return tuple(filter(None, map(_action, said)))
 
     def asked(self) -> tuple[AskedQuestion, ...]:
         """Give the questions; a PENDING answer without one asks with its comment."""
@@ -265,7 +283,7 @@ def read_response(kind: str | type[AgentResponse], content: object) -> AgentResp
 
 def _flat(content: dict[str, Any]) -> dict[str, Any]:
     """Take what stands in the decision out of it: an answer in which everything stands side by side is one as well."""
-    inside = [key for key in content if _folded(key) == _DECISION]
+    inside = _decisions(tuple(content))
     if len(inside) != 1:
         return content
     if not isinstance(content[inside[0]], dict):
@@ -285,7 +303,10 @@ def _parsed(content: object) -> object:
     try:
         if isinstance(content, str):
             content = _read(content)
-        json.dumps(content, allow_nan=False, ensure_ascii=False).encode("utf-8")
+        try:
+            return as_json(content)
+        except ValueError:  # this is more lenient, or says why it can't be written down
+            json.dumps(content, allow_nan=False, ensure_ascii=False).encode("utf-8")
     except (ValueError, TypeError, RecursionError) as error:
         msg = f"the answer is no JSON: {error}"
         raise InvalidAnswerError(msg) from error
