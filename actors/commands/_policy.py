@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
@@ -56,6 +57,11 @@ class Facts:
     """What the call touches, and how much of it each pattern of the rules stands for."""
 
 
+KEPT = 1000
+"""Of how many sorts of calls it is kept which rules may match."""
+_ALLOWED = Ruling(Verdict.ALLOW, "no rule matches")
+
+
 class Policy:
     """Rules in order; the first that matches decides, and what none matches is allowed."""
 
@@ -64,29 +70,54 @@ class Policy:
         names = frozenset(name for rule in rules for name in rule.arguments)
         self.asked = Asked(names, tuple(dict.fromkeys(each for rule in rules for each in rule.resource)), explain)
         """What has to be known of a call before the rules can be asked."""
+        self._possible = functools.lru_cache(maxsize=KEPT)(self._find)
 
     def rule(self, agent: Address, tool: ToolInfo, facts: Facts) -> Ruling:
         """Give the ruling on a call of a tool by an agent."""
+        for rule, ruling in self._possible(agent, tool.name, facts.effect or tool.effect, facts.hazards):
+            if _is_about(rule, facts):
+                return ruling
+        return _ALLOWED
+
+    def _find(
+        self, agent: Address, tool: str, effect: Effect, hazards: frozenset[Hazard]
+    ) -> tuple[tuple[PolicyRule, Ruling], ...]:
+        """Give the rules that match some calls of a tool, up to the first that matches all of them."""
+        found = []
         for number, rule in enumerate(self.rules, 1):
-            if matches(rule, agent, tool, facts):
+            if _may_match(rule, agent, tool, effect, hazards):
                 why = rule.reason or f"rule {number} of the policy"
-                known = sorted(hazard.value for hazard in facts.hazards)
-                return Ruling(rule.verdict, f"{why} ({tool.name} {', '.join(known)})" if known else why)
-        return Ruling(Verdict.ALLOW, "no rule matches")
+                said = f"{why} ({tool} {', '.join(sorted(hazards))})" if hazards else why
+                found.append((rule, Ruling(rule.verdict, said)))
+                if not (rule.arguments or rule.resource):
+                    break
+        return tuple(found)
 
 
 def matches(rule: PolicyRule, agent: Address, tool: ToolInfo, facts: Facts) -> bool:
     """Say whether a rule matches a call of a tool."""
+    return _may_match(rule, agent, tool.name, facts.effect or tool.effect, facts.hazards) and _is_about(rule, facts)
+
+
+def _may_match(rule: PolicyRule, agent: Address, tool: str, effect: Effect, hazards: frozenset[Hazard]) -> bool:
+    """Say whether a rule matches calls of a tool, as far as that does not depend on their arguments."""
     kind, _, rest = agent.partition("/")
     application = rest.partition("/")[0] if kind == "app" else ""
     return (
         fits(rule.agent, agent)
         and fits(rule.application, application)
-        and fits(rule.tool, tool.name)
-        and (not rule.effects or (facts.effect or tool.effect) in rule.effects)
-        and (not rule.hazards or not facts.hazards.isdisjoint(rule.hazards))
-        and all(_has(rule, facts, name, pattern) for name, pattern in rule.arguments.items())
-        and (not rule.resource or _touches(rule, facts))
+        and fits(rule.tool, tool)
+        and (not rule.effects or effect in rule.effects)
+        and (not rule.hazards or not hazards.isdisjoint(rule.hazards))
+    )
+
+
+def _is_about(rule: PolicyRule, facts: Facts) -> bool:
+    """Say whether a rule matches a call's arguments and what it touches."""
+    if not (rule.arguments or rule.resource):
+        return True
+    return all(_has(rule, facts, name, pattern) for name, pattern in rule.arguments.items()) and (
+        not rule.resource or _touches(rule, facts)
     )
 
 

@@ -8,7 +8,7 @@ from callboard.actors.commands import Facts, Policy, matches
 from callboard.actors.commands._unmatched import KnownTool, unmatched
 from callboard.actors.models import ToolInfo
 from callboard.config import PolicyRule, Verdict
-from callboard.messages import Coverage, Effect
+from callboard.messages import Coverage, Effect, Hazard
 
 
 def tool(name="write", effect=Effect.ONCE):
@@ -144,3 +144,28 @@ def test_the_applications_of_targets_are_asked_for_only_if_need_be():
 
     rules = [PolicyRule(verdict=Verdict.DENY, application="w*")]
     assert list(unmatched(rules, [WRITE], (), never)) == []
+
+
+def test_a_call_is_ruled_by_its_own_arguments_effect_and_hazards():
+    rules = (
+        PolicyRule(verdict=Verdict.DENY, tool="write", arguments={"path": "/etc/*"}),
+        PolicyRule(verdict=Verdict.APPROVE, hazards=frozenset({Hazard.DELETES})),
+        PolicyRule(verdict=Verdict.DENY, tool="write", effects=frozenset({Effect.READ})),
+        PolicyRule(verdict=Verdict.APPROVE, tool="write", arguments={"path": "/home/*"}),
+    )
+    policy = Policy(rules)
+    calls = {
+        "/etc/a": Facts(arguments={"path": "/etc/a"}),
+        "/home/a": Facts(arguments={"path": "/home/a"}),
+        "/tmp/a": Facts(arguments={"path": "/tmp/a"}),  # noqa: S108 - an argument
+        "deletes": Facts(frozenset({Hazard.DELETES}), arguments={"path": "/home/a"}),
+        "reads": Facts(effect=Effect.READ, arguments={"path": "/home/a"}),
+    }
+    for _ in range(2):
+        assert {name: policy.rule("app/word/one", tool(), facts).reason for name, facts in calls.items()} == {
+            "/etc/a": "rule 1 of the policy",
+            "/home/a": "rule 4 of the policy",
+            "/tmp/a": "no rule matches",  # noqa: S108 - an argument
+            "deletes": "rule 2 of the policy (write deletes)",
+            "reads": "rule 3 of the policy",
+        }
