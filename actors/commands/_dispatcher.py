@@ -13,7 +13,17 @@ from callboard.actors.commands._secrets import Secrets, UnknownSecretError
 from callboard.actors.commands._tools import ToolFailure
 from callboard.actors.runtime import Deed
 from callboard.actors.servers import InDoubtError, ToolError
-from callboard.messages import Command, CommandResult, EventName, LeaseVoidError, ResultStatus, encodable, reason_of
+from callboard.messages import (
+    Command,
+    CommandResult,
+    EventName,
+    LeaseVoidError,
+    ResultStatus,
+    as_json,
+    encodable,
+    maker,
+    reason_of,
+)
 
 if TYPE_CHECKING:
     from callboard.actors.commands._toolbox import Tools
@@ -61,8 +71,7 @@ class Dispatcher:
         limit = deed.limit = self._clock.timeout(command.timeout)
         try:
             async with limit:
-                with deed.committing():
-                    pass  # a lease that is void already allows nothing, whatever the tool asks itself
+                deed.check()  # a lease that is void already allows nothing, whatever the tool asks itself
                 place = None if command.program else tool.place
                 arguments = self._secrets.fill(command.task_id, command.parameters, place)
                 value = _checked(await tool.call(arguments, deed))
@@ -83,7 +92,7 @@ class Dispatcher:
             plain = told == type(failure).__name__ or (isinstance(failure, OSError) and failure.strerror)
             error = told if plain else f"{type(failure).__name__}: {told}"
             broke = True
-        error = encodable(error)
+        error = encodable(error) if error else ""
         status = ResultStatus.FAILURE if error else ResultStatus.SUCCESS
         seconds = time.perf_counter() - start
         wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made), "pictures": tuple(deed.pictures)}
@@ -113,6 +122,18 @@ def _checked(value: object) -> JsonValue:
 
     Raises:
         ValueError: If it can't; what the tool did stays done.
+    """
+    try:
+        return as_json(value)
+    except ValueError:
+        return _mended(value)
+
+
+def _mended(value: object) -> JsonValue:
+    """Take an answer that is not read back as it is: with half a surrogate pair, or as what JSON has no name for.
+
+    Raises:
+        ValueError: If it can't be written down at all; the text says why.
     """
     try:
         answer: JsonValue = encodable(_JSON.validate_python(value))
@@ -145,5 +166,8 @@ def _where(command: Command, lease: Lease) -> dict[str, Any]:
     }
 
 
-def _result(command: Command, status: ResultStatus, **fields: object) -> CommandResult:
-    return CommandResult.model_validate({"call_id": command.call_id, "tool": command.tool, "status": status, **fields})
+_made = maker(CommandResult)
+
+
+def _result(command: Command, status: ResultStatus, **fields: Any) -> CommandResult:  # noqa: ANN401 - those of a result
+    return _made(call_id=command.call_id, tool=command.tool, status=status, **fields)

@@ -322,10 +322,12 @@ class RemoteTool(BoundTool):
         declared = declared_secret(tool.input_schema) if session.trusted else frozenset[str]()
         self.place = Place(self.info.name, declared)
 
+    def same_facts(self, asked: Asked) -> Facts | None:
+        """Give its hazards, where its arguments don't matter."""
+        return None if asked.arguments or asked.resources or asked.explain else Facts(self.hazards)
+
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:  # noqa: ARG002 - the interface
         """Read the tool's schema and annotations; what it touches nobody knows."""
-        if not (asked.arguments or asked.resources or asked.explain):
-            return Facts(self.hazards)
         seen, inexact = by_schema(self._tool.input_schema, arguments)
         return Facts(self.hazards, None, seen, inexact, {UNKNOWN: {}})
 
@@ -351,13 +353,12 @@ class RemoteTool(BoundTool):
         return self._check(arguments) if silent else super().check(arguments)
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
-        problem = schema_problem(self._tool.input_schema, arguments)
+        problem = schema_problem(self._tool.input_schema, arguments)  # nothing is bound
         return f"{self.info.name}: {problem}" if problem else None
 
     async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
         """Call it over the protocol, if the lease still allows anything."""
-        with deed.committing():
-            pass
+        deed.check()
         try:
             return await self._session.call(self._tool.name, arguments, deed)
         except ConnectionLostError as error:

@@ -27,6 +27,11 @@ SHORTEST_IN_NAME = 6
 KEY_ROUNDS = 50_000
 """How dear it is to guess a key that quotes a secret from what is kept of it: some 20 ms a guess."""
 
+_BEGINS = "${secret:"
+"""What each reference to a secret begins with; Python writes it as it is."""
+
+_MAY_CHANGE = frozenset({dict, list})
+
 _T = TypeVar("_T")
 
 
@@ -140,7 +145,7 @@ class Secrets:
         return tuple((name, where) for name, where in found if where)
 
     def fill(self, task_id: str, arguments: dict[str, JsonValue], place: Place | None) -> dict[str, JsonValue]:
-        """Put the values in their places.
+        """Put the values in their places; where there is nothing to put in, the arguments may be given as they are.
 
         Args:
             task_id: The task.
@@ -151,6 +156,8 @@ class Secrets:
             SecretRefusedError: If a secret is not granted there.
             UnknownSecretError: If there is no such secret (any more).
         """
+        if _BEGINS not in repr(arguments) and _MAY_CHANGE.isdisjoint(map(type, arguments.values())):
+            return arguments  # else a tool gets lists and objects of its own, which it may change
         known = self._of(task_id)
         if place is not None:
             for parameter, given in arguments.items():
@@ -226,8 +233,7 @@ class Secrets:
         return Redactor({**self._keys, **_marks({**self._operators, **own})}, SHORTEST_IN_NAME)
 
     def _of(self, task_id: str) -> dict[str, Secret]:
-        with self._lock:
-            own = self._tasks.get(task_id)
+        own = self._tasks.get(task_id)  # without the lock: `dict.get` is one step
         return {**self._operators, **own} if own else self._operators
 
 
@@ -271,6 +277,8 @@ def _digest(key: str, salt: str) -> str:
 
 def secrets_named(value: JsonValue) -> set[str]:
     """Name the secrets that a JSON value refers to."""
+    if _BEGINS not in repr(value):
+        return set()
     found: set[str] = set()
 
     def look(text: str) -> str:

@@ -24,6 +24,7 @@ from callboard.messages import CommandType, Effect, Probe, encodable
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
     from mcp_types import CallToolResult
 
     from callboard.actors.commands._policy import Asked
@@ -64,7 +65,11 @@ class BoundTool(ABC):
         if unknown and self.info.schema.get("additionalProperties", False) is False:
             names = ", ".join(known) or "none"
             return f"{self.info.name} has no argument {', '.join(map(repr, unknown))}; it takes: {names}"
-        return self._check({**arguments, **self.binds})
+        return self._check(arguments)
+
+    def same_facts(self, asked: Asked) -> Facts | None:  # noqa: ARG002 - the interface
+        """Say what the policy's rules look at where it is the same for all calls; None: ask for each."""
+        return None
 
     @abstractmethod
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
@@ -79,7 +84,8 @@ class BoundTool(ABC):
         return Probe.UNKNOWN
 
     @abstractmethod
-    def _check(self, arguments: Mapping[str, JsonValue]) -> str | None: ...
+    def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
+        """Say what is wrong with arguments, together with those that are bound."""
 
     @abstractmethod
     async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
@@ -91,6 +97,10 @@ class BoundTool(ABC):
         """
 
 
+KEPT = 64
+"""So many arguments that were checked are kept for their call."""
+
+
 class LocalTool(BoundTool):
     """A tool of a server that ships with us, called in process: same schema, no protocol in between."""
 
@@ -98,6 +108,10 @@ class LocalTool(BoundTool):
         self._server = server
         self._target = target
         self._hazards = tool.hazards
+        self._marked = Facts(tool.hazards)
+        self._valid: dict[int, tuple[Mapping[str, JsonValue], dict[str, Any]]] = {}
+        """Arguments that were checked and not called with yet, by identity, and what they are as the tool gets them."""
+        self._answers = _plain_answer(tool.tool.fn_metadata)
         knows_any = getattr(server.hazards, "__func__", None) is not Server.hazards
         self._asks = knows_any and tool.effect is not Effect.READ
         self._asks_effect = target is not None and getattr(server.effect, "__func__", None) is not Server.effect
@@ -120,28 +134,32 @@ class LocalTool(BoundTool):
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         try:
-            self._tool.fn_metadata.validate_arguments(dict(arguments))
+            given = self._tool.fn_metadata.validate_arguments({**arguments, **self.binds})
         except ValidationError as error:
             problems = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
             return f"{self.info.name}: {'; '.join(problems)}"
+        self._valid[id(arguments)] = arguments, given
+        if len(self._valid) > KEPT:
+            self._valid.pop(next(iter(self._valid)), None)
         return None
 
-    async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
-        """Ask the tool's mark, and the server for this call; the server may look at its surface for it."""
-        asks = (
+    def same_facts(self, asked: Asked) -> Facts | None:
+        """Give the tool's mark, where neither the server nor the rules look at a call."""
+        looks = (
             (self._asks and self._target is not None)
             or self._asks_effect
             or asked.arguments
             or asked.resources
             or asked.explain
         )
-        return await self._facts(arguments, made, asked) if asks else Facts(self._hazards)
+        return None if looks else self._marked
 
     async def _ask(self, method: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - whatever it returns
         """Call a method of the server, on the tool's lane."""
         return await self._lanes.run(self._lane, functools.partial(method, *arguments))
 
-    async def _facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
+    async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
+        """Ask the tool's mark, and the server for this call; the server may look at its surface for it."""
         server, target, name = self._server, self._target, self.info.name
         hazards = self._hazards
         if self._asks and target is not None:
@@ -190,12 +208,15 @@ class LocalTool(BoundTool):
 
     async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
         """Call it on its lane, or on the event loop if it is a coroutine function."""
-        given = self._tool.fn_metadata.validate_arguments({**arguments, **self.binds})
+        checked = self._valid.pop(id(arguments), None)
+        given = checked[1] if checked else self._tool.fn_metadata.validate_arguments({**arguments, **self.binds})
         with deed.active():
             if self._tool.is_async:
                 said = await self._tool.fn(**given)
             else:
                 said = await self._lanes.run(self._lane, functools.partial(self._blocking, given, deed))
+        if type(said) is self._answers:
+            return encodable(said)
         converted: Any = self._tool.fn_metadata.convert_result(encodable(said))
         return value_of(converted, wrapped=self._tool.fn_metadata.wrap_output)
 
@@ -204,6 +225,15 @@ class LocalTool(BoundTool):
             return self._tool.fn(**given)
         finally:
             deed.returned()
+
+
+def _plain_answer(metadata: FuncMetadata) -> type | None:
+    """Give the type that a tool answers with, if answers of exactly this type need no conversion; else None."""
+    field = getattr(metadata.output_model, "model_fields", {}).get("result") if metadata.wrap_output else None
+    return field.annotation if field and field.annotation in _PLAIN and not field.metadata else None
+
+
+_PLAIN = (str, int, bool)
 
 
 def declared_secret(schema: Mapping[str, Any]) -> frozenset[str]:

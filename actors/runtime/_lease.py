@@ -13,6 +13,7 @@ from callboard.messages import LeaseVoidError, encodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -188,14 +189,9 @@ class Deed:
         if self.keeper is not None:
             self.keeper.post(text)
 
-    @contextlib.contextmanager
-    def active(self) -> Iterator[None]:
+    def active(self) -> AbstractContextManager[None]:
         """Make this the deed that `committing` asks, in this context (and threads that copy it)."""
-        reset = _current.set(self)
-        try:
-            yield
-        finally:
-            _current.reset(reset)
+        return _Active(self)
 
     @contextlib.contextmanager
     def committing(self) -> Iterator[None]:
@@ -220,6 +216,19 @@ class Deed:
 
 
 _current: ContextVar[Deed | None] = ContextVar("callboard_deed", default=None)
+
+
+class _Active:
+    """What `Deed.active` gives: each call of a tool has one, so it is no generator."""
+
+    def __init__(self, deed: Deed) -> None:
+        self._deed = deed
+
+    def __enter__(self) -> None:
+        self._reset = _current.set(self._deed)
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._reset)
 
 
 def current_deed() -> Deed | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from callboard.actors.commands import Asked, Toolbox, find_target
 from callboard.actors.commands._tools import declared_secret
@@ -233,3 +233,63 @@ async def test_the_tools_of_a_window_that_joins_a_group_run_on_its_lane(lanes):
         deed = Deed(Lease(each.address, 1))
         found.append(await toolbox.tools(AgentKind.APP, each)["where"].call({}, deed))
     assert found == ["callboard-lane-office:a.docx", "callboard-lane-office:desktop:0"]
+
+
+class Counted(Server):
+    """A tool that counts how often its arguments are read, and changes the list that it gets."""
+
+    name = "counted"
+
+    def targets(self):
+        return (target("counted", server="counted"),)
+
+    def observe(self, target):
+        return Observation()
+
+    @tool(effect=Effect.IDEMPOTENT)
+    async def double(self, word: Annotated[str, AfterValidator(lambda word: READ.append(word) or word)]) -> str:
+        """Double a word."""
+        return word * 2
+
+    @tool(effect=Effect.IDEMPOTENT)
+    async def extend(self, words: Any) -> list[str]:
+        """Add a word to a list."""
+        words.append("more")
+        return words
+
+
+READ: list[str] = []
+
+
+@pytest.fixture
+def counted(lanes):
+    READ.clear()
+    server = Counted()
+    return Toolbox([server], (), lanes).actions(AgentKind.APP, server.targets()[0])
+
+
+async def test_arguments_that_were_checked_are_read_once(counted, lease):
+    given = {"word": "a"}
+    assert counted["double"].check(given) is None
+    assert await counted["double"].call(given, Deed(lease)) == "aa"
+    assert READ == ["a"]
+
+
+async def test_arguments_are_read_again_for_each_further_call(counted, lease):
+    given = {"word": "a"}
+    assert counted["double"].check(given) is None
+    assert [await counted["double"].call(each, Deed(lease)) for each in (dict(given), given, given)] == ["aa"] * 3
+    assert READ == ["a"] * 3
+
+
+def test_arguments_that_are_checked_and_never_called_with_are_not_kept_for_ever(counted):
+    for number in range(1000):
+        assert counted["double"].check({"word": str(number)}) is None
+    assert len(counted["double"]._valid) < 100
+
+
+async def test_a_tool_that_changes_its_arguments_changes_no_record(counted, command, dispatcher, lease):
+    sent = command("extend", words=["one"])
+    result = await dispatcher.run(sent, counted, lease)
+    assert result.value == ["one", "more"]
+    assert sent.parameters == {"words": ["one"]}
