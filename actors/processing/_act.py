@@ -25,10 +25,11 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
 
     With CONFIRM the model itself wants approval: then none runs yet. A denial holds whatever anybody approves.
     """
-    decision = decision.model_copy(update={"actions": _named(run, decision.actions)})
+    if decision.actions:
+        decision = decision.model_copy(update={"actions": _named(run, decision.actions)})
     actions = ActionList(context, run, observation, decision, decision.actions)
     if decision.status != "CONFIRM":
-        why = _given_before(context, run, observation, decision)
+        why = "" if run.unfinished is None else _given_before(context, run, observation, decision)
         return actions.cut(why) if why else await actions.play()
     try:
         return await actions.denied() or Acted(decision, held=decision.actions, held_by=Held.MODEL)
@@ -39,7 +40,7 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
 def _named(run: Run, actions: Sequence[Action]) -> tuple[Action, ...]:
     """Give each action the call id that links it to its result, even if it runs in a later step."""
     step = f"{run.assign.run_id}.{run.steps + 1}"
-    return tuple(each.model_copy(update={"call_id": f"{step}.{place}"}) for place, each in enumerate(actions))
+    return tuple([each.model_copy(update={"call_id": f"{step}.{place}"}) for place, each in enumerate(actions)])
 
 
 def _given_before(context: Context, run: Run, observation: Observation, decision: Decision) -> str:

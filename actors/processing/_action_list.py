@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from callboard.messages import (
     Intent,
     ResultStatus,
     ToolTimeoutError,
+    maker,
 )
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ UNSEEN = (ToolTimeoutError, ToolError)
 AFTER_CUT = "skipped, because the list was cut before it"
 SOMEBODY = "somebody else has changed it"
 """Why a list is cut on a surface that changes by calls alone; a replay knows it by that."""
+
+
+_command, _decided, _intent = maker(Command), maker(Decided), maker(Intent)
 
 
 def changes(context: Context, run: Run, actions: Sequence[Action]) -> bool:
@@ -70,6 +73,11 @@ class ActionList:
     _effect: Effect | None = None
     """The effect of the call that the rules were asked about last, where its server tells it of each call."""
 
+    def __post_init__(self) -> None:
+        self._recheck = Recheck(self.context, self.run, self.observation)
+        toolbox = self.context.services.toolbox
+        self._tools: Tools = toolbox.actions(self.context.kind, self.run.assign.target) if self.actions else {}
+
     async def play(self) -> Acted:
         """Run the actions in order, up to the first that is held, denied, meant for something else, or fails."""
         if self.actions:
@@ -82,10 +90,11 @@ class ActionList:
             if self.context.lease.paused:
                 return await self._paused()
             try:
-                stopped = await self._refused(action) or await self._cut(action)
+                stopped = await self._stopped(action)
                 if stopped is not None:
                     return stopped
-                await self._cover(action)
+                if puts_secret(action, self._tools.get(action.tool)):
+                    await self._cover(action)
                 command = self._command(action)
                 intent = await self._intent(action, command)
             except UNSEEN as error:
@@ -144,25 +153,23 @@ class ActionList:
         self.context.tell(EventName.LIST_CUT, self.run, ran=len(self.results), reason=why)
         return self.give_up(why, ResultStatus.SKIPPED, later=AFTER_CUT)
 
-    async def _refused(self, action: Action) -> Acted | None:
+    async def _stopped(self, action: Action) -> Acted | None:
+        """Stop the list where the rules do not allow an action, or what it is meant for is not the same any more."""
         said = await self._ruling(action)
         if said.verdict is Verdict.DENY:
             return self.give_up(f"denied: {said.reason}", ResultStatus.FAILURE)
-        if said.verdict is Verdict.ALLOW:
-            return None
-        return await self.denied(known=1) or self._acted(Held.POLICY, said.reason)
+        if said.verdict is Verdict.APPROVE:
+            return await self.denied(known=1) or self._acted(Held.POLICY, said.reason)
+        changed = await self._recheck.changed(action)
+        return self.cut(changed) if changed else None
 
     async def _ruling(self, action: Action) -> Ruling:
-        made = (path for result in self.results for path in result.made)
+        tool, approved, results = self._tools[action.tool], self.approved, self.results
         said, facts = await ruling(
-            self.context, self.run, self.observation, action, approved=self.approved, made=(*self.run.made, *made)
+            self.context, self.run, self.observation, action, tool, approved=approved, results=results
         )
         self._effect = facts.effect
         return said
-
-    async def _cut(self, action: Action) -> Acted | None:
-        why = await self._recheck.changed(action)
-        return self.cut(why) if why else None
 
     async def _paused(self) -> Acted:
         """Hold the rest until the pause is over, and note how the surface was left: a person may pause to change it."""
@@ -193,7 +200,7 @@ class ActionList:
     async def _cover(self, action: Action) -> None:
         """Note into which controls an action puts a secret, so that no picture shows them from now on."""
         context, run, target = self.context, self.run, self.run.assign.target
-        if target is None or not puts_secret(action, self._tools.get(action.tool)):
+        if target is None:
             return
         so_far = (*self.actions[: len(self.results)], action)
         covered = secret_controls(so_far, self._tools, self.observation)
@@ -213,7 +220,7 @@ class ActionList:
             seen = self._recheck.latest.fingerprint
         elif self.results and run.assign.target is not None:
             seen = await mark(context, run)
-        return Intent(
+        return _intent(
             call_id=command.call_id,
             tool=action.tool,
             arguments=action.arguments,
@@ -223,16 +230,8 @@ class ActionList:
             expected=await in_time(context, tool.expected(action.arguments), f"asking what {action.tool} will do"),
         )
 
-    @functools.cached_property
-    def _recheck(self) -> Recheck:
-        return Recheck(self.context, self.run, self.observation)
-
-    @functools.cached_property
-    def _tools(self) -> Tools:
-        return self.context.services.toolbox.actions(self.context.kind, self.run.assign.target)
-
     def _decided(self) -> Decided:
-        return Decided(
+        return _decided(
             step=self.run.steps + 1,
             observation=self.observation,
             decision=self.decision,
@@ -244,15 +243,17 @@ class ActionList:
 
     def _acted(self, held_by: Held = Held.NOT, why: str = "") -> Acted:
         held = self.actions[len(self.results) :] if held_by is not Held.NOT else ()
-        done = sum(result.status is ResultStatus.SUCCESS for result in self.results)
+        done = [result.status for result in self.results].count(ResultStatus.SUCCESS)
         whole = len(self.actions) == len(self.decision.actions)
-        self.context.meter.add(calls_saved=max(0, done - whole))  # held actions go on with an answer that is counted
+        if done > whole:  # held actions go on with an answer that is counted
+            self.context.meter.add(calls_saved=done - whole)
         return Acted(self.decision, results=tuple(self.results), held=held, held_by=held_by, held_why=why)
 
     def _command(self, action: Action) -> Command:
         """Make the command of the next action."""
         assign, step, tool = self.run.assign, self.run.steps + 1, self._tools.get(action.tool)
-        return Command(
+        seconds = (tool and tool.seconds) or self.context.services.settings.limits.command_seconds
+        return _command(
             task_id=assign.task_id,
             run_id=assign.run_id,
             token=assign.token,
@@ -263,5 +264,5 @@ class ActionList:
             parameters=action.arguments,
             program=action.program,
             effect=self._effect,
-            timeout=(tool and tool.seconds) or self.context.services.settings.limits.command_seconds,
+            timeout=float(seconds),
         )

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from callboard.actors.commands import find_target
 from callboard.actors.models import AppResponse, HostResponse, References, chosen, labelled, read_response
 from callboard.config import REFERENCE
-from callboard.messages import Action, ControlRef, Decision, FailedSubtaskError, InvalidAnswerError, Outcome
+from callboard.messages import Action, ControlRef, Decision, FailedSubtaskError, InvalidAnswerError, Outcome, maker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pydantic import JsonValue
 
-    from callboard.actors.commands import BoundTool
+    from callboard.actors.commands import BoundTool, Tools
     from callboard.actors.models import AgentResponse, ModelAnswer
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
@@ -38,34 +38,37 @@ def decision_of(context: Context, run: Run, observation: Observation, answer: Mo
     status = _status(response, context, run, answer.offered)
     labels = labelled(observation.controls)
     references = References(run.memory, run.subtasks, observation) if answer.refers else None
-    wished = (_filled(action, references) for action in response.decided_actions())
-    found = (_action(context, run, labels, action) for action in wished)
-    actions = tuple(action.model_copy(update={"program": answer.program}) for action in found)
-    _check_points(actions, observation.picture_size)
+    tools = context.services.toolbox.actions(context.kind, run.assign.target)
+    actions: list[Action] = []
+    for action in response.decided_actions():
+        filled = action if references is None else _filled(action, references)
+        actions.append(_action(context, run, tools, labels, filled, program=answer.program))
+    _check_points(actions, observation)
     target = subtask = None
     if isinstance(response, HostResponse) and status == "ASSIGN":
         target = _target(response, observation)
         subtask = response.subtask or run.assign.request
         _check_retries(run, target, subtask)
-    return Decision(
+    return _decision(
         status=status,
         observation=response.observation,
         thought=response.thought,
         comment=response.comment,
-        plan=tuple(line for line in response.plan if line.strip()),
-        actions=actions,
+        plan=tuple(filter(str.strip, response.plan)),
+        actions=tuple(actions),
         subtask=subtask or "",
         target=target,
         questions=response.asked(),
-        reannotate=_reannotated(response, labels) if isinstance(response, AppResponse) else (),
+        reannotate=_reannotated(response, labels) if isinstance(response, AppResponse) and response.reannotate else (),
         result=response.result if references is None else references.put_in(response.result, result=True),
     )
 
 
-def _filled(action: Action, references: References | None) -> Action:
+_decision = maker(Decision)
+
+
+def _filled(action: Action, references: References) -> Action:
     """Put in the results that arguments refer to; the policy, people and the tool see the values."""
-    if references is None:
-        return action
     arguments = {name: references.put_in(value) for name, value in action.arguments.items()}
     return action.model_copy(update={"arguments": arguments})
 
@@ -89,18 +92,22 @@ def _status(response: AgentResponse, context: Context, run: Run, offered: tuple[
     return status
 
 
-def _check_points(actions: Sequence[Action], size: tuple[int, int] | None) -> None:
+def _check_points(actions: Sequence[Action], seen: Observation) -> None:
     """Refuse an action that points at nothing of the picture.
 
     Raises:
         InvalidAnswerError: If one does, or there is no picture.
     """
     for action in actions:
-        if action.points and size is None:
+        points = action.points
+        if not points:
+            continue
+        size = seen.picture_size
+        if size is None:
             msg = f"{action.tool}: there is no picture now, so that nothing can be pointed at"
             raise InvalidAnswerError(msg)
-        for x, y in action.points:
-            if size is not None and not (0 <= x < size[0] and 0 <= y < size[1]):
+        for x, y in points:
+            if not (0 <= x < size[0] and 0 <= y < size[1]):
                 msg = (
                     f"{action.tool}: the point {x}, {y} is not in the picture, which has {size[0]} x {size[1]} pixels: "
                     f"x is 0 to {size[0] - 1}, and y 0 to {size[1] - 1}"
@@ -150,23 +157,28 @@ def _check_retries(run: Run, target: Target, request: str) -> None:
         raise FailedSubtaskError(msg)
 
 
-def _action(context: Context, run: Run, labels: Labels, action: Action) -> Action:
-    tools = context.services.toolbox.actions(context.kind, run.assign.target)
+def _action(  # noqa: PLR0913 - what an action is checked against
+    context: Context, run: Run, tools: Tools, labels: Labels, action: Action, *, program: bool
+) -> Action:
     tool = tools.get(action.tool) or _alike(tools, action.tool)
     if tool is None:
         raise InvalidAnswerError(context.services.toolbox.missing(context.kind, run.assign.target, action.tool))
     control = action.control
     if not context.is_host and control is not None:
         control = _control(tool, labels, control)
-    given = {**action.arguments, **_of_control(tool, action, control)}
+    complete = action.arguments if control is None else {**action.arguments, **_of_control(tool, action, control)}
     required = tool.info.schema.get("required", ())
-    complete = {name: value for name, value in given.items() if value is not None or name in required}
+    if None in complete.values():
+        complete = {name: value for name, value in complete.items() if value is not None or name in required}
     problem = tool.check(complete)
     if problem and "control_id" in required and complete.get("control_id") is None:
         problem = f"{tool.info.name} acts on a control: name it as ControlText; there are: {_fit(tool, labels)}"
     if problem:
         raise InvalidAnswerError(problem)
-    return Action(tool=tool.info.name, arguments=complete, control=control)
+    return _checked_action(tool=tool.info.name, arguments=complete, control=control, program=program)
+
+
+_checked_action = maker(Action)
 
 
 def _alike(tools: Mapping[str, BoundTool], wanted: str) -> BoundTool | None:
@@ -211,10 +223,8 @@ def _fit(tool: BoundTool, labels: Labels) -> str:
     return ", ".join(map(repr, fit[:_MOST])) or "none"
 
 
-def _of_control(tool: BoundTool, action: Action, control: ControlRef | None) -> dict[str, JsonValue]:
+def _of_control(tool: BoundTool, action: Action, control: ControlRef) -> dict[str, JsonValue]:
     """Give the arguments that stand for the control, as far as they are missing or name it in another way."""
-    if control is None:
-        return {}
     name = "" if REFERENCE.search(control.name) else control.name  # a secret is in it: the id tells, too
     mine = {"control_id": control.id, "control_name": name}
     named = control != action.control

@@ -31,7 +31,7 @@ async def collect_controls(context: Context, run: Run) -> Observation:
     """All others: look at the target."""
     target = target_of(run)
     server = context.services.toolbox.server(target)
-    if _failed_last(run) and context.services.lanes.busy(server.lane(target)):
+    if context.services.lanes.busy(server.lane(target)) and _failed_last(run):
         note = f"{target.id} is still busy with a call that took too long; nothing can be seen of it now"
         return Observation(notes=(note, *run.notes))
     try:
@@ -192,7 +192,7 @@ async def on_lane(context: Context, server: Server, target: Target | None, look:
         work = context.services.lanes.run(lane, look)
     else:
         answer = look()
-        if not inspect.isawaitable(answer):
+        if type(answer) is Observation or not inspect.isawaitable(answer):
             return answer
         work = answer
     return await in_time(context, work, f"looking at {target.id if target else server.name}")

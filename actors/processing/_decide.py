@@ -6,8 +6,6 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from callboard.actors.models import ModelAnswer, ModelRequest
 from callboard.actors.processing._answers import decision_of
 from callboard.messages import (
@@ -18,7 +16,9 @@ from callboard.messages import (
     ModelError,
     ModelTimeoutError,
     Usage,
+    as_json,
     encodable,
+    maker,
 )
 
 if TYPE_CHECKING:
@@ -62,14 +62,14 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         start, is_known = time.perf_counter(), len(reasons) < len(known)
         if is_known:
             answer = _again(known[len(reasons)])
+            usage = answer.usage
         else:
             async with model.turn():
                 start = time.perf_counter()
-                answer = await _ask(context, run, model, request)
-            context.note(run, _answered(request, answer), lazy=True)
+                answer, usage = await _ask(context, run, model, request)
+            context.note(run, _answered(request, answer, usage), lazy=True)
             if answer.summarised or answer.dropped:
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
-        usage = answer.usage
         taken = {
             "duration": None if is_known else time.perf_counter() - start,
             "model": _name_of(model),
@@ -77,8 +77,9 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             "cost": None if answer.cost is None else usage.cost,
             **_tokens(usage),
         }
-        meter.add(repairs=1 if repaired else 0)
-        repaired = False
+        if repaired:
+            meter.add(repairs=1)
+            repaired = False
         try:
             if answer.cut:
                 raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - as what is read and found invalid
@@ -98,7 +99,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             context.tell(EventName.MODEL_REPAIRED, run, reason=UNDONE, attempt=len(reasons), **taken)
             continue
         context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **taken)
-        return decision.model_copy(update={"sent_back": meter.sent_back})
+        return decision.model_copy(update={"sent_back": True}) if meter.sent_back else decision
 
 
 def _finishes_undone(run: Run, decision: Decision) -> bool:
@@ -120,7 +121,8 @@ def _name_of(model: Model) -> str:
     return model.name or type(model).__name__
 
 
-async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) -> ModelAnswer:
+async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) -> tuple[ModelAnswer, Usage]:
+    """Ask once, within the budget; give what it took, too."""
     expected = model.estimate(request)
     reserved = {"tokens": float(max(1, expected.tokens)), "cost": expected.cost or 0.0}  # no call uses no token
     if context.budget is not None:
@@ -138,7 +140,7 @@ async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) 
         _settle(context, reserved, usage, bounded=bounded)
         if context.budget is not None:
             context.budget.made(request.call)
-    return answer
+    return answer, usage
 
 
 def _settle(context: Context, reserved: Mapping[str, float], usage: Usage | None, *, bounded: bool) -> None:
@@ -147,11 +149,11 @@ def _settle(context: Context, reserved: Mapping[str, float], usage: Usage | None
     known = usage or Usage(unpriced_calls=0 if free else 1)
     given, answered, cost, unpriced = known.input_tokens, known.output_tokens, known.cost, known.unpriced_calls
     context.meter.add(input_tokens=given, output_tokens=answered, cost=cost, unpriced_calls=unpriced)
-    used = {"tokens": float(given + answered), "cost": cost}
+    tokens = float(given + answered)
     if usage is None or (unpriced and bounded):
-        used = {kind: max(amount, used[kind]) for kind, amount in reserved.items()}
+        tokens, cost = max(tokens, reserved["tokens"]), max(cost, reserved["cost"])
     if context.budget is not None:
-        context.budget.settle(**{kind: used[kind] - amount for kind, amount in reserved.items()})
+        context.budget.settle(tokens=tokens - reserved["tokens"], cost=cost - reserved["cost"])
     if unpriced and not bounded:
         _unpriced(context)
 
@@ -201,8 +203,7 @@ def _again(known: Answered) -> ModelAnswer:
     return ModelAnswer.model_validate(known.model_dump(include=set(ModelAnswer.model_fields)))
 
 
-def _answered(request: ModelRequest, answer: ModelAnswer) -> Answered:
-    usage = answer.usage
+def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answered:
     known: dict[str, Any] = {
         "step": request.step,
         "call": request.call,
@@ -215,15 +216,21 @@ def _answered(request: ModelRequest, answer: ModelAnswer) -> Answered:
         **_tokens(usage),
     }
     try:
-        return Answered(content=answer.content, **known)
-    except ValidationError:  # it is no JSON, and will be sent back for that
+        content = as_json(answer.content)
+    except ValueError:  # it is no JSON, and will be sent back for that
         return Answered(content=repr(answer.content), **known)
+    return _made_answered(content=content, **known)
+
+
+_made_answered = maker(Answered)
 
 
 def _request(context: Context, run: Run, observation: Observation, reasons: tuple[str, ...]) -> ModelRequest:
     assign, secrets = run.assign, context.services.secrets
     tools = context.services.toolbox.actions(context.kind, assign.target).values()
     redactor = secrets.redactor(assign.task_id)
+    offered = [tool.info for tool in tools if tool.info.offered]
+    named = secrets.names(assign.task_id)
     request = ModelRequest(
         address=assign.address,
         kind=context.kind,
@@ -241,9 +248,9 @@ def _request(context: Context, run: Run, observation: Observation, reasons: tupl
         observation=observation,
         memory=run.memory,
         subtasks=run.subtasks,
-        tools=tuple(_described(tool.info, redactor) for tool in tools if tool.info.offered),
-        secrets=secrets.names(assign.task_id),
-        granted=secrets.granted(assign.task_id, [(tool.place, tool.parameters) for tool in tools]),
+        tools=tuple(_described(tool, redactor) for tool in offered) if redactor.known else tuple(offered),
+        secrets=named,
+        granted=secrets.granted(assign.task_id, [(tool.place, tool.parameters) for tool in tools]) if named else (),
         reasons=reasons,
         attended=context.services.settings.system.ask_question,
         history_tokens=run.limits.history_tokens,
@@ -254,8 +261,6 @@ def _request(context: Context, run: Run, observation: Observation, reasons: tupl
 
 def _described(tool: ToolInfo, redactor: Redactor) -> ToolInfo:
     """Take secrets out of what a tool says of itself; what names it stays."""
-    if not redactor:
-        return tool
     return replace(tool, description=redactor.text(tool.description), schema=redactor.schema(tool.schema))
 
 

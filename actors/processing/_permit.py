@@ -11,22 +11,30 @@ from callboard.config import Verdict
 from callboard.messages import EventName
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterable
 
     from pydantic import JsonValue
 
     from callboard.actors.commands import Asked, BoundTool, Facts, Ruling
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
-    from callboard.messages import Action, Observation
+    from callboard.messages import Action, CommandResult, Observation
 
 
+_written = json.JSONEncoder(ensure_ascii=False).encode
 SHOWN = 500
 """How much of an action's arguments an event shows, in characters of JSON."""
 
 
 async def ruling(  # noqa: PLR0913 - what a verdict depends on
-    context: Context, run: Run, observation: Observation, action: Action, *, approved: str, made: Collection[str]
+    context: Context,
+    run: Run,
+    observation: Observation,
+    action: Action,
+    tool: BoundTool,
+    *,
+    approved: str,
+    results: Iterable[CommandResult],
 ) -> tuple[Ruling, Facts]:
     """Ask the rules about one action, and give what they saw of it.
 
@@ -37,17 +45,21 @@ async def ruling(  # noqa: PLR0913 - what a verdict depends on
         run: The work that the action belongs to.
         observation: What the action was decided on.
         action: The action.
+        tool: Its tool.
         approved: Why it counts as approved, where it does: then only a denial counts.
-        made: Files that the task has made so far, as absolute paths.
+        results: Results of the run that no finished step tells yet: of the actions before it.
 
     Raises:
         SecretRefusedError: If a model's answer names a secret where it was not granted.
         ToolTimeoutError: If the tool's server took too long to say what a call would do.
     """
     services, assign = context.services, run.assign
-    tool = services.toolbox.actions(context.kind, assign.target)[action.tool]
     asked, arguments = services.policy.asked, _filled(context, run, action, tool)
-    facts = await in_time(context, tool.facts(arguments, made, asked), f"asking what {action.tool} would do")
+    facts = tool.same_facts(asked)
+    if facts is None:
+        made = (*run.made, *(path for result in results for path in result.made))
+        asking = tool.facts({**arguments}, made, asked)
+        facts = await in_time(context, asking, f"asking what {action.tool} would do")
     said = services.policy.rule(assign.address, tool.info, facts)
     waived = ""
     if said.verdict is Verdict.APPROVE:
@@ -61,15 +73,15 @@ async def ruling(  # noqa: PLR0913 - what a verdict depends on
         EventName.POLICY_DECIDED,
         run,
         tool=action.tool,
-        arguments=json.dumps(action.arguments, ensure_ascii=False)[:SHOWN],
+        arguments=_written(action.arguments)[:SHOWN],
         control=action.control.id if action.control is not None else "",
         effect=str(facts.effect or tool.info.effect),
         verdict=str(said.verdict),
         reason=said.reason,
-        hazards=sorted(hazard.value for hazard in facts.hazards),
-        canonical=_canonical(facts, action, asked),
+        hazards=sorted(map(str, facts.hazards)),
+        canonical=_canonical(facts, action, asked) if facts.arguments else {},
         inexact=sorted(facts.inexact if asked.explain else facts.inexact & asked.arguments),
-        resources={name: dict(known) for name, known in facts.resources.items()},
+        resources={name: dict(known) for name, known in facts.resources.items()} if facts.resources else {},
         waived=waived,
     )
     return (type(said)(Verdict.ALLOW, said.reason) if waived else said), facts

@@ -73,12 +73,13 @@ def _controls_named(action: Action, seen: Observation) -> set[str]:
 
 async def presentable(context: Context, run: Run, look: Look, seen: Observation) -> Observation:
     """Give an observation without secrets, with labels in its picture, and within the look's budget."""
-    redactor = context.services.secrets.redactor(run.assign.task_id)
-    redacted = redactor.redact(seen)
-    shown = tuple(control for control in redacted.controls if redactor.long.text(control.id) == control.id)
-    if len(shown) < len(seen.controls):
-        note = f"{len(seen.controls) - len(shown)} controls are not shown: their ids hold a secret"
-        redacted = redacted.model_copy(update={"controls": shown, "notes": (*redacted.notes, note)})
+    redactor, redacted = context.services.secrets.redactor(run.assign.task_id), seen
+    if redactor.known:
+        redacted = redactor.redact(seen)
+        shown = tuple(control for control in redacted.controls if redactor.long.text(control.id) == control.id)
+        if len(shown) < len(seen.controls):
+            note = f"{len(seen.controls) - len(shown)} controls are not shown: their ids hold a secret"
+            redacted = redacted.model_copy(update={"controls": shown, "notes": (*redacted.notes, note)})
     if seen.picture is not None or seen.annotated is not None:
         redacted = await _pictured(context, run, look, seen, redacted)
     return _bounded(redacted, look)
