@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
@@ -41,7 +42,7 @@ def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
     factories = {name: _factory(field) for name, field in fields.items() if name not in required and _varies(field)}
     template = {name: None if name in {*required, *factories} else field.default for name, field in fields.items()}
     prepares = model.__pydantic_post_init__ is not None  # private attributes, or a hook of its own
-    new = model.__new__
+    new = cast("Callable[[type[BaseModel]], _M]", model.__new__)
 
     def make(*_: _P.args, **values: _P.kwargs) -> _M:
         members: dict[str, Any] = {**template, **values}  # in the order of the fields
@@ -59,7 +60,7 @@ def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
         _set(value, "__pydantic_private__", None)
         if prepares:
             value.model_post_init(None)
-        return cast("_M", value)
+        return value
 
     return make
 
@@ -78,4 +79,6 @@ def _varies(field: FieldInfo) -> bool:
 
 
 def _factory(field: FieldInfo) -> Callable[[], Any]:
-    return partial(field.get_default, call_default_factory=True)
+    if field.default_factory is None:
+        return partial(deepcopy, field.default)
+    return cast("Callable[[], Any]", field.default_factory)
