@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.journal._observations import Observations
-from callboard.actors.journal._parts import holders
+from callboard.actors.journal._parts import Exchanges, exchanged
 from callboard.actors.journal._pictures import Pictures
 from callboard.actors.journal._words import Words
 from callboard.messages import Observation
@@ -19,31 +19,11 @@ if TYPE_CHECKING:
     from callboard.messages import Message
 
 _M = TypeVar("_M", bound="Message")
+PARTS = (Observation, bytes)
+"""The types of what is kept apart."""
 _OBSERVATION = "INSERT OR IGNORE INTO observations (name, base, body) VALUES (?, ?, ?)"
 _OBSERVED = "INSERT OR IGNORE INTO observed (name, task) VALUES (?, ?)"
 _PICTURE = "INSERT OR IGNORE INTO pictures (name, task, bytes) VALUES (?, ?, ?)"
-
-
-@dataclass
-class Later:
-    """The observations and pictures to be written with some rows."""
-
-    observations: list[tuple[str, str | None, str]] = field(default_factory=list)
-    """Names, the names of those that they are compared with, and bodies."""
-    observed: list[tuple[str, str]] = field(default_factory=list)
-    """The names of observations, each with a task that has it."""
-    pictures: list[tuple[str, str, int]] = field(default_factory=list)
-    """The names of pictures, each with a task that has it, and its size."""
-
-    def write(self, connection: sqlite3.Connection) -> None:
-        """Write it into the open transaction."""
-        for statement, values in (
-            (_OBSERVATION, self.observations),
-            (_OBSERVED, self.observed),
-            (_PICTURE, self.pictures),
-        ):
-            if values:
-                connection.executemany(statement, values)
 
 
 class Apart:
@@ -53,26 +33,43 @@ class Apart:
         self.pictures = Pictures(journal, durable=durable)
         self.observations = Observations(connection, self.pictures)
         self.words = Words()
+        self.later: list[tuple[str, tuple[str | int | None, ...]]] = []
+        """Statements, and what is bound to them: executed before the rows are written whose parts were put away."""
+        self._back: Exchanges = {Observation: self.observations.bring_back, bytes: self.pictures.read}
 
     def forget(self) -> None:
         """Know nothing of what was written: it was rolled back, or deleted."""
         self.observations.forget()
         self.words.forget()
+        self.later.clear()
 
-    def put_away(self, row: Row, later: Later) -> Message:
-        """Give a row's message without what is kept apart; `later` gets what is to be written with the row.
+    def put_away(self, row: Row) -> Message:
+        """Give a row's message without what is kept apart; `later` gets what is to be written before the row.
 
         Raises:
             ValueError: If a part can't be written down.
         """
-        message = row.message
-        if holders(type(message), Observation):
-            message = self.observations.put_away(row, later)
-        if holders(type(message), bytes):
-            message = self.pictures.put_away(
-                message, lambda name, size: later.pictures.append((name, row.task_id, size))
-            )
+        exchanges: Exchanges = {Observation: partial(self._observation, row), bytes: partial(self._picture, row)}
+        message: Message = exchanged(row.message, exchanges)
         return message
+
+    def _observation(self, row: Row, seen: Observation) -> Observation:
+        known = self.observations.known(seen, row.run_id)
+        if known.unwritten:
+            self.later.append((_OBSERVATION, known.unwritten))
+            known.unwritten = ()
+        if row.task_id not in known.tasks:
+            known.tasks.add(row.task_id)
+            for name in known.names:
+                self.later.append((_OBSERVED, (name, row.task_id)))
+            for picture, size in known.pictures:
+                self.later.append((_PICTURE, (picture, row.task_id, size)))
+        return known.mark
+
+    def _picture(self, row: Row, picture: bytes) -> bytes:
+        digest = self.pictures.write(picture)
+        self.later.append((_PICTURE, (digest.hex(), row.task_id, len(picture))))
+        return digest
 
     def bring_back(self, message: _M) -> _M:
         """Give a message that was read with its parts; without pictures whose file is lost or damaged.
@@ -81,4 +78,5 @@ class Apart:
             LookupError: If an observation is not there.
             ValueError: If one can't be read.
         """
-        return self.observations.bring_back(self.pictures.bring_back(message))
+        found: _M = exchanged(message, self._back)
+        return found

@@ -40,7 +40,7 @@ def located(path: Path) -> Path:
         raise JournalError(path, problem) from error
 
 
-class told:  # noqa: N801 - used as a function; a generator would cost three more calls for each of a task's rows
+class told:  # noqa: N801 - used as a function
     """Turn the failures of SQLite and of the system into the journal's errors; ``doing`` is what can't be done.
 
     Raises:
@@ -57,12 +57,18 @@ class told:  # noqa: N801 - used as a function; a generator would cost three mor
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         """Tell what failed."""
-        if isinstance(error, sqlite3.Error):
-            raise _of_sqlite(self._path, self._doing, error) from error
-        if isinstance(error, OSError):
-            what = f" ({error.filename})" if error.filename and str(error.filename) != str(self._path) else ""
-            problem = f"can't be {self._doing}: {error.strerror or error}{what}"
-            raise JournalError(self._path, problem) from error
+        if error is not None:
+            raise_told(self._path, self._doing, error)
+
+
+def raise_told(path: Path, doing: str, error: BaseException) -> None:
+    """Raise the journal's error for one of SQLite or of the system; do nothing for any other."""
+    if isinstance(error, sqlite3.Error):
+        raise _of_sqlite(path, doing, error) from error
+    if isinstance(error, OSError):
+        what = f" ({error.filename})" if error.filename and str(error.filename) != str(path) else ""
+        problem = f"can't be {doing}: {error.strerror or error}{what}"
+        raise JournalError(path, problem) from error
 
 
 def _of_sqlite(path: Path, doing: str, error: sqlite3.Error) -> JournalError:

@@ -8,9 +8,9 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING, Literal, Self
 
-from callboard.actors.journal._apart import Apart, Later
+from callboard.actors.journal._apart import Apart
 from callboard.actors.journal._artifacts import sweep
-from callboard.actors.journal._failures import beside, located, told
+from callboard.actors.journal._failures import beside, located, raise_told, told
 from callboard.actors.journal._lock import JournalLock
 from callboard.actors.journal._pictures import sync_folder
 from callboard.actors.journal._retention import Retention, eras_of
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _NOTED = {Task, TaskResult}
 """Messages of which the table of tasks knows."""
+
+_BEGIN = "BEGIN IMMEDIATE"
 
 BUSY_SECONDS = 5.0
 """How long a reader may hold the file while its mode changes."""
@@ -74,7 +76,8 @@ class JournalFile:
         self._failed = False
         self._closed = False
         with told(path, "opened"):
-            self._places = [(each, each.stat()) for each in (path, beside(path, "-wal"))]
+            found = [(str(each), each.stat()) for each in (path, beside(path, "-wal"))]
+            self._places = [(place, (is_now.st_ino, is_now.st_dev)) for place, is_now in found]
             self._count()
             self._last = self._connection.execute("SELECT coalesce(max(id), 0) FROM rows").fetchone()[0]
         self._began = time.time(), time.monotonic()
@@ -125,10 +128,17 @@ class JournalFile:
         Raises:
             JournalError: If the file can't take them.
         """
-        with self._writing("written"):
-            self._begin()
-            self._connection.executemany(INSERT, values_of_events(facts, refused))
-            self.last_seq = max(self.last_seq, facts[-1].seq)
+        if self._failed:
+            raise self._refusal()
+        try:
+            values = values_of_events(facts, refused)
+            if not self._connection.in_transaction:
+                self._connection.execute(_BEGIN)
+            self._connection.executemany(INSERT, values)
+        except BaseException as error:
+            self._note_failure(error)
+            raise
+        self.last_seq = max(self.last_seq, facts[-1].seq)
 
     def write(self, rows: Sequence[Row]) -> None:
         """Write rows in order, into the open transaction.
@@ -138,22 +148,26 @@ class JournalFile:
                 rows is then written, and what was written before stays as it is.
             JournalError: If the file can't take them.
         """
-        later = Later()
-        with self._writing("written"):
+        if self._failed:
+            raise self._refusal()
+        connection = self._connection
+        try:
             for row in rows:
                 if type(row.message) is Task:
                     self._refuse_used(row.message)
-            values = values_of(rows, self._apart, later)  # all of them, before the first is written
-            self._begin()
-            self._connection.executemany(INSERT, values)
-            later.write(self._connection)
+            values = values_of(rows, self._apart)  # all of them, before the first is written
+            if not connection.in_transaction:
+                connection.execute(_BEGIN)
+            for statement, value in self._apart.later:
+                connection.execute(statement, value)
+            self._apart.later.clear()
+            connection.executemany(INSERT, values)
             for row in rows:
                 if type(row.message) in _NOTED:
                     self._note(row)
-
-    def _begin(self) -> None:
-        if not self._connection.in_transaction:
-            self._connection.execute("BEGIN IMMEDIATE")
+        except BaseException as error:
+            self._note_failure(error)
+            raise
 
     def commit(self) -> None:
         """Keep what was written. It is then as safe as the durability says.
@@ -163,10 +177,15 @@ class JournalFile:
         """
         if not self._connection.in_transaction and not self._failed:
             return
-        with self._writing("written"):
+        if self._failed:
+            raise self._refusal()
+        try:
             self._check_places()
             self._apart.pictures.sync()
             self._connection.execute("COMMIT")
+        except BaseException as error:
+            self._note_failure(error)
+            raise
 
     def rollback(self) -> None:
         """Drop what was written since the last commit."""
@@ -245,14 +264,14 @@ class JournalFile:
         now = self._began[0] + time.monotonic() - self._began[1]
         seconds = None if days is None else days * 86_400
         try:
-            with self._writing("pruned"):
-                self._connection.execute("BEGIN IMMEDIATE")
+            with told(self.path, "pruned"):
+                self._connection.execute(_BEGIN)
                 self._connection.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", ("last_seq", self.last_seq))
                 eras = eras_of(self._connection, self._last, self._began[0], (seconds or 0.0) * UNUSED)
                 retention = Retention(self._connection, eras)
                 dropped = retention.drop(oldest=None if seconds is None else now - seconds, max_bytes=max_bytes)
             self.commit()
-        except JournalError:
+        except BaseException:
             self.rollback()
             raise
         with told(self.path, "pruned"):
@@ -297,21 +316,17 @@ class JournalFile:
             case TaskResult() as result:
                 self._connection.execute(_ENDED, (row.at, result.outcome.value, result.task_id))
 
-    @contextlib.contextmanager
-    def _writing(self, doing: str) -> Iterator[None]:
-        """Refuse to write after a failure, which may have undone what was written before it."""
-        if self._failed:
-            problem = "can't be written: the last write failed, and was not rolled back"
-            raise JournalError(self.path, problem)
-        try:
-            with told(self.path, doing):
-                yield
-        except ValueError:  # a message that can't be written; nothing was, and nothing is compared with it
+    def _refusal(self) -> JournalError:
+        """Give what is raised for writing after a failure, which may have undone what was written before it."""
+        return JournalError(self.path, "can't be written: the last write failed, and was not rolled back")
+
+    def _note_failure(self, error: BaseException) -> None:
+        """Note that writing failed, and raise the journal's error for those of SQLite and of the system."""
+        if isinstance(error, ValueError):  # a message that can't be written; nothing was, nothing is compared with it
             self._apart.forget()
-            raise
-        except BaseException:
-            self._failed = True
-            raise
+            return
+        self._failed = True
+        raise_told(self.path, "written", error)
 
     def _check_places(self) -> None:
         lost = self._misplaced()
@@ -319,15 +334,16 @@ class JournalFile:
             problem = f"was deleted or replaced while it was in use ({lost}): put it back, and start again"
             raise JournalError(self.path, problem)
 
-    def _misplaced(self) -> Path | None:
+    def _misplaced(self) -> str | None:
+        """Name a file that is not the one that was opened or locked."""
         for place, before in self._places:
             try:
-                same = os.path.samestat(before, place.stat())
+                now = os.stat(place)  # noqa: PTH116 - at each commit: without three calls of pathlib's
             except FileNotFoundError:
-                same = False
-            if not same:
                 return place
-        return None if self._lock.intact else beside(self.path, ".lock")
+            if (now.st_ino, now.st_dev) != before:
+                return place
+        return None if self._lock.intact else str(beside(self.path, ".lock"))
 
     def _count(self) -> None:
         self.last_seq = self._connection.execute(_LAST_SEQ, ("last_seq",)).fetchone()[0]

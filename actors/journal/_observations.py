@@ -9,28 +9,23 @@ that have the name also have its base (retention counts on that), and a base is 
 
 from __future__ import annotations
 
-import base64
-import collections
+import binascii
 import functools
 import hashlib
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
 from callboard.actors.journal._parts import check_depth, exchanged
-from callboard.messages import Control, Message, Observation, Target
+from callboard.messages import Control, Observation, Target
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from callboard.actors.journal._apart import Later
     from callboard.actors.journal._pictures import Pictures
-    from callboard.actors.journal._row import Row
-
-_M = TypeVar("_M", bound=Message)
 
 MARK = "\x00observation "
 """What stands before the name, in the fingerprint of an observation that is kept apart; no other one begins so."""
@@ -42,7 +37,7 @@ _BYTES = 18
 """So much of a hash is a name."""
 _SMALL = 1_000
 """Smaller ones are not compared, in characters of JSON."""
-_LISTS = ("targets", "controls")
+_LISTS = {"targets", "controls"}
 """The parts of an observation in which most stays the same."""
 _READ = "SELECT base, body FROM observations WHERE name = ?"
 _LITERALS: dict[str, TypeAdapter[Any]] = {
@@ -51,27 +46,32 @@ _LITERALS: dict[str, TypeAdapter[Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class _Known:
+@dataclass
+class Known:
     """An observation that has a name."""
 
     observation: Observation
-    name: str
-    base: str | None
-    body: str
+    """The object itself, so that no other one gets its id."""
+    mark: Observation
+    """It stands in the observation's place."""
+    names: tuple[str, ...]
+    """Its name, and that of its base."""
     pictures: tuple[tuple[str, int], ...]
     """Its pictures, with their sizes."""
+    unwritten: tuple[str, str | None, str] | tuple[()]
+    """Name, base and body, until they are written."""
+    tasks: set[str] = field(default_factory=set)
+    """The tasks of which it is noted that they have it."""
 
 
-@dataclass(frozen=True)
 class _Items:
     """A list of targets or controls, as JSON."""
 
-    source: tuple[Target, ...] | tuple[Control, ...]
-    """The list itself: a surface that shows the same one again costs nothing, however long it is."""
-    items: Sequence[str]
-    size: int
-    """The length of all items."""
+    def __init__(self, source: tuple[Target, ...] | tuple[Control, ...]) -> None:
+        self.source = source
+        """The list itself: a surface that shows the same one again costs nothing, however long it is."""
+        self.items = [item.model_dump_json() for item in source]
+        self.text = ",".join(self.items)
 
     @functools.cached_property
     def places(self) -> dict[str, int]:
@@ -80,7 +80,7 @@ class _Items:
 
     def changes(self, other: _Items) -> str:
         """Write another list as what differs from this one."""
-        if other.source is self.source:
+        if other is self:
             return f"[0,{len(self.items)}]" if self.items else ""
         return _runs(other.items, self.places)
 
@@ -90,21 +90,12 @@ class _Whole:
     """An observation with which later ones are compared."""
 
     name: str
-    body: str
-    rest: str
-    """What it has beside the lists, as JSON."""
-    lists: dict[str, _Items]
     left: int
     """So much may still be written of what differs from it, in characters: as much as it has itself."""
-
-    def changes(self, lists: dict[str, _Items]) -> str:
-        """Write other lists as what differs from these."""
-        return ",".join(f'"{part}":[{self.lists[part].changes(lists[part])}]' for part in _LISTS)
-
-    @functools.cached_property
-    def unchanged(self) -> str:
-        """What `changes` gives for equal lists."""
-        return self.changes(self.lists)
+    rest: str
+    """What it has beside the lists, as JSON."""
+    targets: _Items
+    controls: _Items
 
 
 class Observations:
@@ -113,41 +104,49 @@ class Observations:
     def __init__(self, connection: sqlite3.Connection, pictures: Pictures) -> None:
         self._connection = connection
         self._pictures = pictures
-        self._latest: collections.deque[_Known] = collections.deque(maxlen=_LATEST)
+        self._latest: dict[int, Known] = {}
         self._wholes: dict[str, _Whole] = {}
         self._load = functools.lru_cache(_LOADED)(self._read)
 
-    def put_away(self, row: Row, later: Later) -> Message:
-        """Give a row's message with names in place of its observations; `later` gets what is to be written with it.
+    def known(self, seen: Observation, run_id: str) -> Known:
+        """Give what is known of a run's observation: of one that is the same object as one before, the same.
 
         Raises:
-            ValueError: If one can't be written down.
+            ValueError: If it can't be written down.
         """
+        known = self._latest.get(id(seen))
+        if known is None:
+            pictures: list[tuple[str, int]] = []
 
-        def put(seen: Observation) -> Observation:
-            known = self._known(seen, row.run_id)
-            names = [known.name] if known.base is None else [known.name, known.base]
-            later.observations.append((known.name, known.base, known.body))
-            later.observed += ((name, row.task_id) for name in names)
-            later.pictures += ((name, row.task_id, size) for name, size in known.pictures)
-            return Observation(fingerprint=f"{MARK}{known.name}")
+            def put(picture: bytes) -> bytes:
+                digest = self._pictures.write(picture)
+                pictures.append((digest.hex(), len(picture)))
+                return digest
 
-        return exchanged(row.message, Observation, put)
+            name, base, body = self._compared(exchanged(seen, {bytes: put}), run_id)
+            known = Known(
+                observation=seen,
+                mark=Observation(fingerprint=f"{MARK}{name}"),
+                names=(name,) if base is None else (name, base),
+                pictures=tuple(pictures),
+                unwritten=(name, base, body) if body else (),
+            )
+            self._latest[id(seen)] = known
+            if len(self._latest) > _LATEST:
+                del self._latest[next(iter(self._latest))]
+        return known
 
-    def bring_back(self, message: _M) -> _M:
-        """Give a message that was read with its observations.
+    def bring_back(self, seen: Observation) -> Observation:
+        """Give an observation that was read, or that a mark which was read stands for, with its pictures.
 
         Raises:
-            LookupError: If one is not there.
-            ValueError: If one can't be read.
+            LookupError: If it is not there.
+            ValueError: If it can't be read.
         """
-
-        def bring(seen: Observation) -> Observation:
-            if not seen.fingerprint.startswith(MARK):
-                return seen
-            return self._pictures.bring_back(self._load(seen.fingerprint.removeprefix(MARK)))
-
-        return exchanged(message, Observation, bring)
+        if seen.fingerprint.startswith(MARK):
+            seen = self._load(seen.fingerprint.removeprefix(MARK))
+        found: Observation = exchanged(seen, {bytes: self._pictures.read})
+        return found
 
     def forget(self) -> None:
         """Know nothing of what was written: it was rolled back, or deleted."""
@@ -155,48 +154,38 @@ class Observations:
         self._wholes.clear()
         self._load.cache_clear()
 
-    def _known(self, seen: Observation, run_id: str) -> _Known:
-        for known in self._latest:
-            if known.observation is seen:
-                return known
-        pictures: list[tuple[str, int]] = []
-        bare = self._pictures.put_away(seen, lambda name, size: pictures.append((name, size)))
-        known = _Known(seen, *self._compared(bare, run_id), tuple(pictures))
-        self._latest.append(known)
-        return known
-
     def _compared(self, bare: Observation, run_id: str) -> tuple[str, str | None, str]:
         """Give what is written of an observation: itself, or what differs from the run's last one that is whole.
 
-        It is the name of what is written, the name of what it is compared with, and the text.
+        It is the name of what is written, the name of what it is compared with, and the text; no text if it stands
+        there already.
 
         A run that has none yet tries the latest of any run: often it begins where another has ended.
         """
+        rest = bare.model_dump_json(exclude=_LISTS)
+        if not (bare.targets or bare.controls):
+            return _named(None, rest)
         whole = self._wholes.get(run_id) or next(reversed(self._wholes.values()), None)
-        lists = {part: self._items(getattr(bare, part), whole, part) for part in _LISTS}
-        rest = bare.model_copy(update=dict.fromkeys(_LISTS, ())).model_dump_json()
-        size = len(rest) + sum(each.size for each in lists.values())
-        if size < _SMALL:
-            return _named(None, bare.model_dump_json())
-        if whole is not None:
-            changed = whole.changes(lists)
-            changes = f'{{"rest":{rest},{changed}}}'
-            if rest == whole.rest and changed == whole.unchanged:
+        if whole is None:
+            targets, controls = _Items(bare.targets), _Items(bare.controls)
+        else:
+            targets = whole.targets if whole.targets.source is bare.targets else _Items(bare.targets)
+            controls = whole.controls if whole.controls.source is bare.controls else _Items(bare.controls)
+        size = len(rest) + len(targets.text) + len(controls.text)
+        if whole is not None and size >= _SMALL:
+            if (rest, targets.text, controls.text) == (whole.rest, whole.targets.text, whole.controls.text):
                 self._compare_with(whole, run_id)
-                return whole.name, None, whole.body
+                return whole.name, None, ""
+            lists = f'"targets":[{whole.targets.changes(targets)}],"controls":[{whole.controls.changes(controls)}]'
+            changes = f'{{"rest":{rest},{lists}}}'
             if len(changes) < min(size // 2, whole.left):
                 whole.left -= len(changes)
                 self._compare_with(whole, run_id)
                 return _named(whole.name, changes)
-        name, _, body = written = _named(None, bare.model_dump_json())
-        self._compare_with(_Whole(name, body, rest, lists, len(body)), run_id)
+        written = _named(None, f'{rest[:-1]},"targets":[{targets.text}],"controls":[{controls.text}]}}')
+        if size >= _SMALL:
+            self._compare_with(_Whole(written[0], size, rest, targets, controls), run_id)
         return written
-
-    def _items(self, source: Any, whole: _Whole | None, part: str) -> _Items:  # noqa: ANN401 - one of the lists
-        if whole is not None and whole.lists[part].source is source:
-            return whole.lists[part]
-        items = [item.model_dump_json() for item in source]
-        return _Items(source, items, sum(map(len, items)))
 
     def _compare_with(self, whole: _Whole, run_id: str) -> None:
         self._wholes.pop(run_id, None)  # the one that was used last stands last
@@ -224,8 +213,8 @@ def _named(base: str | None, body: str) -> tuple[str, str | None, str]:
         ValueError: If it is too deep to be read again.
     """
     check_depth(body)
-    name = base64.urlsafe_b64encode(hashlib.sha256(f"{base or ''}{body}".encode()).digest()[:_BYTES]).decode()
-    return name, base, body
+    digest = hashlib.sha256(f"{base or ''}{body}".encode()).digest()
+    return binascii.b2a_base64(digest[:_BYTES], newline=False).decode(), base, body
 
 
 def _runs(items: Sequence[str], places: dict[str, int]) -> str:

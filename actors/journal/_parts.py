@@ -3,72 +3,68 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, get_args
 
 import pydantic_core
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Collection
+
+Exchanges = Mapping[type, Callable[[Any], object]]
+"""Functions by the types of the parts that they get; each gives what stands in a part's place."""
 
 SHALLOW = 150
 """So many brackets in a JSON text, and it can't be too deep to be read again; that ends at 200."""
 
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
-_V = TypeVar("_V")
-_P = TypeVar("_P")
 
+def exchanged(value: Any, exchanges: Exchanges) -> Any:  # noqa: ANN401 - any part of a message
+    """Give a message with each part of some types exchanged; the same object where there is none.
 
-def exchanged(value: _V, kind: type[_P], exchange: Callable[[_P], _P | None]) -> _V:
-    """Give a message with each part of a type exchanged; the same object where there is none.
-
-    Which fields can have one is read from the types, once a class, so that a message that can't have one costs nothing.
+    Which fields can have one is read from the types, once a class. What stands in a part's place is not searched.
 
     Args:
         value: The message, or a part of one.
-        kind: The type of the parts.
-        exchange: Gives what stands in a part's place; of a tuple's parts, those that become None are left out.
+        exchanges: Functions by the types of the parts. Of a tuple's parts, those that become None are left out.
     """
-    found: _V = _exchanged(value, kind, exchange)
-    return found
-
-
-def _exchanged(value: Any, kind: type[Any], exchange: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - any part of a message
-    if isinstance(value, kind):
+    exchange = exchanges.get(type(value))
+    if exchange is not None:
         return exchange(value)
-    match value:
-        case BaseModel():
-            changes = {}
-            for name in holders(type(value), kind):  # type: ignore[arg-type]  # a class can be hashed
-                part = getattr(value, name)
-                if part is None or (type(part) is tuple and not part):
-                    continue
-                if (new := _exchanged(part, kind, exchange)) is not part:
-                    changes[name] = new
-            return value.model_copy(update=changes) if changes else value
-        case tuple():
-            items = tuple(_exchanged(item, kind, exchange) for item in value)
-            if all(new is old for new, old in zip(items, value, strict=True)):
-                return value
-            return tuple(new for new, old in zip(items, value, strict=True) if new is not None or old is None)
-        case _:
-            return value
+    if isinstance(value, BaseModel):
+        changes = {}
+        for name in holders(type(value), *exchanges):
+            part = getattr(value, name)
+            if part and (new := exchanged(part, exchanges)) is not part:
+                changes[name] = new
+        return value.model_copy(update=changes) if changes else value
+    if isinstance(value, tuple):
+        items, same = [], True
+        for item in value:
+            new = exchanged(item, exchanges)
+            same = same and new is item
+            if new is not None or item is None:
+                items.append(new)
+        return value if same else tuple(items)
+    return value
 
 
 @functools.cache
-def holders(model: type[BaseModel], kind: type[Any]) -> tuple[str, ...]:
-    """Name the fields of a model that can have a part of a type in them, at whatever depth."""
-    return tuple(name for name, field in model.model_fields.items() if _can_hold(field.annotation, kind, frozenset()))
+def holders(model: type[BaseModel], *kinds: type[Any]) -> tuple[str, ...]:
+    """Name the fields of a model that can have a part of some types in them, at whatever depth."""
+    fields = model.model_fields.items()
+    return tuple(name for name, field in fields if _can_hold(field.annotation, kinds, frozenset()))
 
 
-def _can_hold(annotation: object, kind: type, within: frozenset[object]) -> bool:
-    if annotation is kind:
+def _can_hold(annotation: object, kinds: Collection[type], within: frozenset[object]) -> bool:
+    if annotation in kinds:
         return True
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         fields = [] if annotation in within else annotation.model_fields.values()
-        return any(_can_hold(field.annotation, kind, within | {annotation}) for field in fields)
-    return any(_can_hold(argument, kind, within) for argument in get_args(annotation))
+        return any(_can_hold(field.annotation, kinds, within | {annotation}) for field in fields)
+    return any(_can_hold(argument, kinds, within) for argument in get_args(annotation))
 
 
 def check_depth(body: str) -> None:

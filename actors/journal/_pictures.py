@@ -13,7 +13,7 @@ from callboard.actors.journal._failures import beside
 from callboard.actors.journal._parts import exchanged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
     from pathlib import Path
 
     from callboard.messages import Value
@@ -29,25 +29,19 @@ class Pictures:
         self._durable = durable
         self._unsynced: set[Path] = set()
 
-    def put_away(self, message: _M, kept: Callable[[str, int], None]) -> _M:
-        """Write the pictures of a message to files, and give the message with their digests in their place.
+    def write(self, picture: bytes) -> bytes:
+        """Write a picture to its file, and give its digest, which stands in its place."""
+        digest = hashlib.sha256(picture).digest()
+        self._write(digest.hex(), picture)
+        return digest
 
-        Args:
-            message: The message.
-            kept: Is told the name and the size of each picture.
-        """
-
-        def put(picture: bytes) -> bytes:
-            digest = hashlib.sha256(picture).digest()
-            self._write(digest.hex(), picture)
-            kept(digest.hex(), len(picture))
-            return digest
-
-        return exchanged(message, bytes, put)
-
-    def bring_back(self, message: _M) -> _M:
-        """Give a message that was read with its pictures; without those whose file is lost or damaged."""
-        return exchanged(message, bytes, self._read)
+    def read(self, digest: bytes) -> bytes | None:
+        """Read a picture; None if its file is lost or damaged."""
+        try:
+            picture = self._path(digest.hex()).read_bytes()
+        except OSError:
+            return None
+        return picture if hashlib.sha256(picture).digest() == digest else None
 
     def sync(self) -> None:
         """Have the names of what was written on the disk, too; the pictures themselves are there already."""
@@ -82,13 +76,6 @@ class Pictures:
         part.replace(path)
         self._to_sync(path.parent)
 
-    def _read(self, digest: bytes) -> bytes | None:
-        try:
-            picture = self._path(digest.hex()).read_bytes()
-        except OSError:
-            return None
-        return picture if hashlib.sha256(picture).digest() == digest else None
-
     def _path(self, name: str) -> Path:
         return _at(self.folder, name)
 
@@ -104,7 +91,8 @@ def picture_path(journal: Path, picture: bytes) -> Path:
 
 def without_pictures(message: _M) -> _M:
     """Give a message without its pictures."""
-    return exchanged(message, bytes, lambda _: None)
+    bare: _M = exchanged(message, {bytes: lambda _: None})
+    return bare
 
 
 def _folder(journal: Path) -> Path:

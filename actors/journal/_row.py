@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from pydantic import TypeAdapter
 
+from callboard.actors.journal._apart import PARTS
 from callboard.actors.journal._failures import told
-from callboard.actors.journal._parts import SHALLOW, check_depth
+from callboard.actors.journal._parts import SHALLOW, check_depth, holders
 from callboard.actors.journal._words import AGAIN, told_again
 from callboard.messages import ENCODED, Assign, Event, Fact, JournalDamagedError, Message, SubtaskEnded
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from callboard.actors.journal._apart import Apart, Later
+    from callboard.actors.journal._apart import Apart
     from callboard.messages import Timestamp
 
 _HIGHEST = 2**63 - 1
@@ -65,8 +66,8 @@ class Row(NamedTuple):
     """The number of the run's job that said it; 0 for what no job said."""
 
 
-def values_of(rows: Sequence[Row], apart: Apart, later: Later) -> list[Bound]:
-    """Give what is bound to `INSERT`; `later` gets what of the messages is kept apart.
+def values_of(rows: Sequence[Row], apart: Apart) -> list[Bound]:
+    """Give what is bound to `INSERT`; `apart` gets what of the messages is kept apart.
 
     What the jobs of a run said one after the other is written as one: the model's answer, the decision, results, the
     word with which the step ended, and what the agent decided on that. The rows of a task stay in their order.
@@ -79,40 +80,41 @@ def values_of(rows: Sequence[Row], apart: Apart, later: Later) -> list[Bound]:
     latest: dict[str, int] = {}
     for row in rows:
         at, task_id, run_id, _, job = row
-        said = (at, job, *_written(row, apart, later))
+        said = (at, job, *_written(row, apart))
         place = latest.get(task_id)
         if job and place is not None and turns[place][0].run_id == run_id and turns[place][0].job:
             turns[place][1].append(said)
         else:
             latest[task_id] = len(turns)
             turns.append((row, [said]))
-    return [(first.at, None, first.task_id, first.run_id, first.job, *_together(words)) for first, words in turns]
+    values: list[Bound] = []
+    for (at, task_id, run_id, _, job), words in turns:
+        if len(words) == 1:
+            _, _, kind, body = words[0]
+        else:
+            texts = [f'[{said_at!r},{said_job},"{kind}",{body}]' for said_at, said_job, kind, body in words]
+            kind, body = TURN, f"[{','.join(texts)}]"
+        values.append((at, None, task_id, run_id, job, kind, body))
+    return values
 
 
-def _together(said: list[_Said]) -> tuple[str, str]:
-    """Give the kind and the body of a row that has these messages."""
-    return said[0][2:] if len(said) == 1 else (TURN, _joined(said))
-
-
-def _joined(said: list[_Said]) -> str:
-    texts = [f'[{at!r},{job},"{kind}",{body}]' for at, job, kind, body in said]
-    return f"[{','.join(texts)}]"
-
-
-def _written(row: Row, apart: Apart, later: Later) -> tuple[str, str]:
+def _written(row: Row, apart: Apart) -> tuple[str, str]:
     """Write a message: its kind and its JSON."""
-    again = apart.words.name(row)
-    if again:
-        return AGAIN, again
     message = row.message
     kind = _KINDS.get(type(message)) or _kind_of(type(message))
+    if kind.retold and (again := apart.words.name(row)):
+        return AGAIN, again
     try:
-        body = apart.put_away(row, later).model_dump_json()
-        _check(body, row.task_id, row.run_id)
+        if kind.parts:
+            message = apart.put_away(row)
+        body = kind.encode(message).decode()
+        if body.count("[") + body.count("{") > SHALLOW:
+            check_depth(body)
+        f"{row.task_id}{row.run_id}".encode()
     except ValueError as error:
-        problem = f"a {kind} of task {row.task_id!r} can't be written down: {error}"
+        problem = f"a {kind.tag} of task {row.task_id!r} can't be written down: {error}"
         raise ValueError(problem) from error
-    return kind, body
+    return kind.tag, body
 
 
 def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None]) -> list[Bound]:
@@ -159,34 +161,41 @@ def _carefully(fact: Fact) -> str:
         raise ValueError(problem)
     try:
         body = fact.json()
-        _check(body, fact.task_id, fact.run_id)
+        check_depth(body)
+        f"{fact.task_id}{fact.run_id}".encode()
     except ValueError as error:
         problem = f"an event of task {fact.task_id!r} can't be written down: {error}"
         raise ValueError(problem) from error
     return body
 
 
-def _check(body: str, task_id: str, run_id: str) -> None:
-    """Refuse what can't be stored and read again.
+class _Kind(NamedTuple):
+    """A class of messages, and what is to be done to write one."""
 
-    Raises:
-        ValueError: If the JSON is too deep, or the names are no Unicode.
-    """
-    if body.count("[") + body.count("{") > SHALLOW:
-        check_depth(body)
-    if not (task_id.isascii() and run_id.isascii()):
-        f"{task_id}{run_id}".encode()
-
-
-_KINDS: dict[type[Message], str] = {}
+    tag: str
+    encode: Callable[[Message], bytes]
+    """What `model_dump_json` calls."""
+    parts: bool
+    """Whether one can have parts that are kept apart."""
+    retold: bool
+    """Whether one may be told again."""
 
 
-def _kind_of(message: type[Message]) -> str:
+_KINDS: dict[type[Message], _Kind] = {}
+
+
+def _kind_of(message: type[Message]) -> _Kind:
     field = message.model_fields.get("kind")
     if field is None or Message.registry.get(field.default) is not message:
         problem = f"a {message.__name__} can't be written down: no tag leads back to it"
         raise ValueError(problem)
-    return _KINDS.setdefault(message, field.default)
+    kind = _Kind(
+        tag=field.default,
+        encode=message.__pydantic_serializer__.to_json,
+        parts=bool(holders(message, *PARTS)),
+        retold=issubclass(message, Assign | SubtaskEnded),
+    )
+    return _KINDS.setdefault(message, kind)
 
 
 def events_in(path: Path, stored: Stored, after: int = 0) -> list[Event]:

@@ -6,6 +6,7 @@ HostAgent hears it. The second row of each has nothing but where the first is, a
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -41,13 +42,11 @@ class Words:
     """The words of one journal that may be told again. One thread's, as the journal is."""
 
     def __init__(self) -> None:
-        self._said: dict[str, tuple[Message, str, int]] = {}
+        self._said: dict[str, tuple[Assign | SubtaskEnded, str, int]] = {}
 
     def name(self, row: Row) -> str:
-        """Give what is written in the place of a word that is told again; empty for any other message."""
-        message = row.message
-        if not isinstance(message, Assign | SubtaskEnded):
-            return ""
+        """Give what is written in the place of an assignment or ending that is told again; empty if it is not."""
+        message: Assign | SubtaskEnded = row.message  # type: ignore[assignment]  # the caller looked
         if row.job:
             self._said[message.run_id] = message, row.run_id, row.job
             if len(self._said) > _KEPT:
@@ -63,12 +62,12 @@ class Words:
         self._said.clear()
 
 
-def _same(said: Message, message: Message) -> bool:
+def _same(said: Assign | SubtaskEnded, message: Assign | SubtaskEnded) -> bool:
     """Return whether two words are the same objects throughout, but for the lease."""
     if type(said) is not type(message):
         return False
-    known = said.__dict__
-    return all(value is known[name] or name == "token" for name, value in message.__dict__.items())
+    known = {**said.__dict__, "token": message.token}
+    return all(map(operator.is_, known.values(), message.__dict__.values()))
 
 
 def told_again(body: str, words: dict[tuple[str, int], Message]) -> Message:

@@ -18,7 +18,7 @@ def test_only_messages_that_can_have_a_part_are_searched_for_one():
 
 def test_a_message_without_such_a_part_stays_the_same_object():
     message = Captured(observation=Observation(text="x"))
-    assert exchanged(message, bytes, lambda _: None) is message
+    assert exchanged(message, {bytes: lambda _: None}) is message
 
 
 @pytest.mark.parametrize(("levels", "refused"), [(199, False), (250, True)])

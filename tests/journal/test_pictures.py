@@ -10,6 +10,7 @@ import stat
 import pytest
 
 from callboard.actors.journal import JournalReader
+from callboard.actors.journal._parts import exchanged
 from callboard.actors.journal._pictures import Pictures, picture_path
 from callboard.messages import (
     ApprovalRequest,
@@ -210,15 +211,15 @@ def test_what_is_not_named_is_swept_away(kept, place, files, a_row):
 
 def test_a_message_without_a_picture_stays_the_same_object(tmp_path):
     pictures, message = Pictures(tmp_path / "journal.db"), Captured(observation=seen(None))
-    assert pictures.put_away(message, lambda name, size: None) is message
-    assert pictures.bring_back(message) is message
+    assert exchanged(message, {bytes: pictures.write}) is message
+    assert exchanged(message, {bytes: pictures.read}) is message
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_lost_picture_of_a_result_leaves_the_others(tmp_path):
     kept = Pictures(tmp_path / "journal.db")
     result = CommandResult(call_id="1", tool="t", status=ResultStatus.SUCCESS, pictures=(b"one", b"two"))
-    stored = kept.put_away(result, lambda _name, _size: None)
-    assert kept.bring_back(stored) == result
+    stored = exchanged(result, {bytes: kept.write})
+    assert exchanged(stored, {bytes: kept.read}) == result
     picture_path(tmp_path / "journal.db", b"one").unlink()
-    assert kept.bring_back(stored).pictures == (b"two",)
+    assert exchanged(stored, {bytes: kept.read}).pictures == (b"two",)
