@@ -7,7 +7,7 @@ import queue
 import sys
 import threading
 import time
-from abc import ABC, abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pykka
@@ -30,14 +30,16 @@ if TYPE_CHECKING:
 _log = HostLog()
 
 
-class Scheduler(ABC):
+class Scheduler:
     """Runs scheduled actors on one thread: one message at a time, in the order in which they were sent.
 
     A thread for each agent would cost two wake-ups a message, and the memory of its stack, to no end: agents only
     decide, and what takes time is a job.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, wake: Callable[[], None]) -> None:
+        """Make it; `wake` has the thread see that something was queued."""
+        self._wake = wake
         self._sent: queue.SimpleQueue[_Sent | None] = queue.SimpleQueue()
         self._actors: set[ScheduledActor] = set()
         self._over = False
@@ -57,10 +59,6 @@ class Scheduler(ABC):
     def drop(self, actor: ScheduledActor) -> None:
         """Know it no more."""
         self._actors.discard(actor)
-
-    @abstractmethod
-    def _wake(self) -> None:
-        """Have the thread see that something was queued."""
 
     def _end(self) -> None:
         """Handle nothing any more. Actors that live now are stopped: who asks or stops one is answered.
@@ -86,7 +84,7 @@ class ThreadScheduler(Scheduler):
     """On a daemon thread of its own: what runs here goes on whatever blocks the event loop."""
 
     def __init__(self, name: str) -> None:
-        super().__init__()
+        super().__init__(_wake_by_itself)
         self._since = 0.0
         self.thread = threading.Thread(target=self._main, name=name, daemon=True)
 
@@ -107,9 +105,6 @@ class ThreadScheduler(Scheduler):
             self.thread.join(timeout)
         return not self.thread.is_alive()
 
-    def _wake(self) -> None:
-        """Waiting for the queue is all that the thread does."""
-
     def _main(self) -> None:
         mark_own_thread()
         while (sent := self._sent.get()) is not None:
@@ -123,11 +118,7 @@ class LoopScheduler(Scheduler):
     """On the event loop's thread, where the jobs run: no message between an agent and its job wakes another thread."""
 
     def __init__(self, loop: EventLoop) -> None:
-        super().__init__()
-        self._loop = loop
-
-    def _wake(self) -> None:
-        self._loop.call(self._handle_next)
+        super().__init__(partial(loop.call, self._handle_next))
 
     def _handle_next(self) -> None:
         sent = self._sent.get_nowait()  # there are as many calls as messages, as long as it is not over
@@ -146,6 +137,10 @@ class Schedulers(NamedTuple):
     """The switchboard's: it answers, and voids leases, also while a model or a tool blocks the event loop."""
     agents: LoopScheduler
     """The agents' and the blackboard's."""
+
+
+def _wake_by_itself() -> None:
+    """Do nothing: all that the thread does is to wait for the queue."""
 
 
 def _handle(sent: _Sent) -> None:
@@ -181,6 +176,24 @@ class _Inbox:
         return True
 
 
+class _Ref(pykka.ActorRef["ScheduledActor"]):
+    """A ref that tells without Pykka's envelope, and without asking an event whether the actor has stopped."""
+
+    actor_inbox: _Inbox
+
+    def tell(self, message: object) -> None:
+        """Tell the actor.
+
+        Raises:
+            ActorDeadError: If it has stopped.
+        """
+        actor = self.actor_inbox.actor
+        if actor.gone:
+            msg = f"{self} not found"
+            raise pykka.ActorDeadError(msg)
+        actor.scheduler.put(actor, message)
+
+
 class ScheduledActor(pykka.Actor):
     """An actor that runs on a scheduler's thread, with others. Its `on_receive` must never block.
 
@@ -195,9 +208,10 @@ class ScheduledActor(pykka.Actor):
         """Make it; it runs from `start` on, on this scheduler."""
         super().__init__()
         self.scheduler = scheduler
-        self._gone = False
+        self.gone = False
         """Whether it has stopped: `actor_stopped`, without asking an event for each message."""
         cast("_Inbox", self.actor_inbox).actor = self
+        self._actor_ref = _Ref(self)
 
     @staticmethod
     def _create_actor_inbox() -> ActorInbox:
@@ -222,7 +236,7 @@ class ScheduledActor(pykka.Actor):
 
     def handle(self, message: object, reply_to: pykka.Future[Any] | None) -> None:
         """Handle one message, as Pykka's own loop does; on the scheduler's thread."""
-        if self._gone:
+        if self.gone:
             self._refuse(message, reply_to)
             return
         try:
@@ -232,7 +246,7 @@ class ScheduledActor(pykka.Actor):
         else:
             if reply_to is not None:
                 reply_to.set(answer)
-        if self._gone:
+        if self.gone:
             self.scheduler.drop(self)
 
     def _failed(self, reply_to: pykka.Future[Any] | None) -> None:
@@ -269,7 +283,7 @@ class ScheduledActor(pykka.Actor):
         """Be found and told no more."""
         with contextlib.suppress(BaseException):  # it is out before Pykka logs that
             pykka.ActorRegistry.unregister(self.actor_ref)
-        self._gone = True
+        self.gone = True
         self.actor_stopped.set()
 
     def _refuse(self, message: object, reply_to: pykka.Future[Any] | None) -> None:
