@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import pykka
@@ -280,7 +281,7 @@ class Agent(ScheduledActor):
             words = (returned,) if then is None else (replace(returned, then=then), then)
             rows = [self._row(run, word) for word in words]
             backstage.journal.append(
-                rows, lambda: tell(words[0]), refused if then is None else lambda _: keep(returned)
+                rows, partial(tell, words[0]), refused if then is None else lambda _: keep(returned)
             )
 
         def keep(returned: JobReturned) -> None:

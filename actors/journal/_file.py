@@ -314,7 +314,7 @@ class JournalFile:
                 request = task.request or " · ".join(step.request for step in task.plan)
                 self._connection.execute(_TASK, (task.id, task.key, task.session, request, row.at))
             case TaskResult() as result:
-                self._connection.execute(_ENDED, (row.at, result.outcome.value, result.task_id))
+                self._connection.execute(_ENDED, (row.at, str(result.outcome), result.task_id))
 
     def _refusal(self) -> JournalError:
         """Give what is raised for writing after a failure, which may have undone what was written before it."""

@@ -6,8 +6,7 @@ import functools
 import queue
 import threading
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from callboard.config import HostLog
 from callboard.messages import Task
@@ -21,9 +20,10 @@ if TYPE_CHECKING:
 
 _log = HostLog()
 
+_FOLLOWED = "what followed a row of the journal failed"
 
-@dataclass(frozen=True)
-class Append:
+
+class Append(NamedTuple):
     rows: Sequence[Row]
     then: Callable[[], None] | None = None
     failed: Callable[[Exception], None] | None = None
@@ -33,16 +33,14 @@ class Append:
     """What was told since the last one."""
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """Do something with the file, after all that was appended before."""
 
     at: Callable[[JournalFile], Any]
     then: Callable[[Any], None]
 
 
-@dataclass(frozen=True)
-class Feed:
+class Feed(NamedTuple):
     """Let a reader have the rows of some tasks, and all that are kept from then on."""
 
     reader: Callable[[Sequence[Row]], None]
@@ -98,11 +96,18 @@ class Writer:
         while going_on:
             waiting = [self._queue.get()]
             waiting += [self._queue.get() for _ in range(self._queue.qsize())]
-            self._write_events([fact for message in waiting if type(message) is Append for fact in message.events])
+            facts: list[Fact] = []
+            for message in waiting:
+                if isinstance(message, Append):
+                    facts += message.events
+            if facts:
+                self._write_events(facts)
             for message in waiting:
                 self.since = time.monotonic()
                 if message is None:
                     going_on = False
+                elif isinstance(message, Append):
+                    self._append(message)
                 else:
                     self._handle(message)
             self._commit()
@@ -112,12 +117,10 @@ class Writer:
         except BaseException:  # noqa: BLE001 - an edge: nothing may keep those who wait from their answers
             _log.exception("the journal could not be closed")
 
-    def _handle(self, message: Append | Look | Feed) -> None:
+    def _handle(self, message: Look | Feed) -> None:
         """Handle one message. An edge: whatever fails here fails what was to be kept, and nothing else."""
         try:
             match message:
-                case Append():
-                    self._append(message)
                 case Look():
                     self._look(message)
                 case Feed():
@@ -127,7 +130,7 @@ class Writer:
 
     def _write_events(self, facts: Sequence[Fact]) -> None:
         """Write the events of all that waits: those of a task in one row."""
-        if not facts or self._failure is not None:
+        if self._failure is not None:
             return
         self.since, self._told = time.monotonic(), True
         try:
@@ -136,6 +139,7 @@ class Writer:
             self._break(_as_exception(error))
 
     def _append(self, append: Append) -> None:
+        """Write rows. An edge, but for what cannot fail: whatever fails here fails what was to be kept."""
         if self._failure is None:
             try:
                 rows = [*append.before, *append.rows]
@@ -158,7 +162,7 @@ class Writer:
         """Write what can be written of rows that are not one piece."""
         for row in append.before:
             self._append(Append((row,)))
-        self._append(replace(append, before=()))
+        self._append(append._replace(before=()))
 
     def _commit(self) -> None:
         appended, self._appended = self._appended, []
@@ -173,11 +177,17 @@ class Writer:
                 self._tell_failed(append, self._failure)
             return
         if self._feed is not None:
-            kept = [row for append in appended for row in (*append.before, *append.rows)]
+            kept: list[Row] = []
+            for append in appended:
+                kept += append.before
+                kept += append.rows
             call(self._feed, kept)
         for append in appended:
             if append.then is not None:
-                call(append.then)
+                try:
+                    append.then()
+                except BaseException:  # noqa: BLE001 - an edge, as `call`, which would be one more for each that waits
+                    _log.exception(_FOLLOWED)
 
     def _look(self, look: Look) -> None:
         try:
@@ -229,7 +239,7 @@ def call(function: Callable[..., None], *arguments: object) -> None:
     try:
         function(*arguments)
     except BaseException:  # noqa: BLE001 - an edge: who waits for a row must not cost the others theirs
-        _log.exception("what followed a row of the journal failed")
+        _log.exception(_FOLLOWED)
 
 
 def rows_of(file: JournalFile, task_id: str, *, conversation: bool) -> tuple[Row, ...]:

@@ -96,7 +96,7 @@ class FileJournal(Journal):
                     self._waiting.setdefault(row.task_id, []).append(row)
                 first, self._timed = not self._timed, True
             else:
-                waiting = self._take_waiting({row.task_id for row in rows})
+                waiting = self._take_waiting({row.task_id for row in rows}) if self._waiting else []
                 events, self._events = self._events, []
                 told = self._writer.put(Append(rows, then, failed, waiting, events))
         if lazy:
@@ -107,8 +107,6 @@ class FileJournal(Journal):
 
     def _take_waiting(self, task_ids: set[str]) -> list[Row]:
         """Take the lazy rows of some tasks, or of all; the lock is held."""
-        if not self._waiting:
-            return []
         if not task_ids:
             waiting, self._waiting = self._waiting, {}
             return [row for rows in waiting.values() for row in rows]

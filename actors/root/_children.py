@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.agent import Agent, tell_if_alive
@@ -97,7 +98,7 @@ class Children:
         if address in self._expected:
             return lambda: self._post(Deliver(address, message))
         if ref is not None:
-            return lambda: tell_if_alive(ref, message)
+            return partial(tell_if_alive, ref, message)
         return lambda: None
 
     def deliver(self, deliver: Deliver) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pykka
@@ -68,8 +69,7 @@ class Recorder:
 
     def fill(self, task_ids: Sequence[str]) -> None:
         """Let the blackboard read what the journal has of some tasks."""
-        blackboard = self._blackboard
-        self._journal.feed(lambda rows: _feed(blackboard, rows), task_ids)
+        self._journal.feed(partial(_feed, self._blackboard), task_ids)
 
     def emit(self, name: EventName, **fields: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
         """Record that something happened."""
