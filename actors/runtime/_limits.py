@@ -1,9 +1,10 @@
-"""Time limits on an event loop's clock: one timer waits for whichever limit is due first."""
+"""Time limits on an event loop's clock, `time.monotonic`: one timer waits for whichever limit is due first."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import time
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -19,29 +20,25 @@ class TimeLimits:
         self.loop = loop
         self.running: set[LoopTimeout] = set()
         """Those that cancel their task when they are due, unless they end before."""
-        self._due = math.inf
+        self.due = math.inf
+        """When is looked which limits are due. One that ends early is only discarded: then nothing is found."""
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, limit: LoopTimeout) -> None:
-        """Wait for a limit; one that ends early is only discarded, and the timer then finds nothing to do."""
-        self.running.add(limit)
-        if limit.due < self._due:
-            self._wait(limit.due)
-
-    def _wait(self, due: float) -> None:
+    def wait(self, due: float) -> None:
+        """Look at a time that is earlier than the one which is waited for."""
         if self._timer is not None:
             self._timer.cancel()
-        self._due = due
+        self.due = due
         self._timer = self.loop.call_at(due, self._ring)
 
     def _ring(self) -> None:
-        now = max(self._due, self.loop.time())
-        self._due, self._timer = math.inf, None
+        now = max(self.due, time.monotonic())
+        self.due, self._timer = math.inf, None
         for limit in [limit for limit in self.running if limit.due <= now]:
             limit.expire()
         ahead = min((limit.due for limit in self.running), default=math.inf)
         if ahead < math.inf:
-            self._wait(ahead)
+            self.wait(ahead)
 
 
 class LoopTimeout:
@@ -65,14 +62,14 @@ class LoopTimeout:
     def hold(self) -> None:
         """Stand still."""
         if self._task is not None and not self._held and not self._expired:
-            self._held, self._left = True, self.due - self._limits.loop.time()
+            self._held, self._left = True, self.due - time.monotonic()
             self._limits.running.discard(self)
 
     def release(self) -> None:
         """Go on with what was left."""
         if self._task is not None and self._held:
-            self._held, self.due = False, self._limits.loop.time() + self._left
-            self._limits.begin(self)
+            self._held = False
+            self._begin()
 
     def expire(self) -> None:
         """Cancel the task."""
@@ -87,9 +84,15 @@ class LoopTimeout:
             msg = "a time limit needs a task that it can cancel"
             raise RuntimeError(msg)
         self._cancels = task.cancelling()
-        self.due = self._limits.loop.time() + self._left
-        self._limits.begin(self)
+        self._begin()
         return self
+
+    def _begin(self) -> None:
+        limits = self._limits
+        self.due = time.monotonic() + self._left
+        limits.running.add(self)
+        if self.due < limits.due:
+            limits.wait(self.due)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

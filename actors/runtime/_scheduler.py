@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 
 _log = HostLog()
 
+_PYKKAS = (
+    pykka.messages._ActorStop,  # noqa: SLF001 - see `ScheduledActor`
+    pykka.messages.ProxyCall,
+    pykka.messages.ProxyGetAttr,
+    pykka.messages.ProxySetAttr,
+)
+"""Pykka's own messages, which its actor handles; all others are for `on_receive`."""
+
 
 class Scheduler:
     """Runs scheduled actors on one thread: one message at a time, in the order in which they were sent.
@@ -37,8 +45,8 @@ class Scheduler:
     decide, and what takes time is a job.
     """
 
-    def __init__(self, wake: Callable[[], None]) -> None:
-        """Make it; `wake` has the thread see that something was queued."""
+    def __init__(self, wake: Callable[[], None] | None = None) -> None:
+        """Make it; `wake` has the thread see that something was queued, where it does not wait for that."""
         self._wake = wake
         self._sent: queue.SimpleQueue[_Sent | None] = queue.SimpleQueue()
         self._actors: set[ScheduledActor] = set()
@@ -49,7 +57,7 @@ class Scheduler:
         self._sent.put((actor, message, reply_to))
         if self._over:
             self._refuse_rest()
-        else:
+        elif self._wake is not None:
             self._wake()
 
     def add(self, actor: ScheduledActor) -> None:
@@ -84,7 +92,7 @@ class ThreadScheduler(Scheduler):
     """On a daemon thread of its own: what runs here goes on whatever blocks the event loop."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(_wake_by_itself)
+        super().__init__()
         self._since = 0.0
         self.thread = threading.Thread(target=self._main, name=name, daemon=True)
 
@@ -137,10 +145,6 @@ class Schedulers(NamedTuple):
     """The switchboard's: it answers, and voids leases, also while a model or a tool blocks the event loop."""
     agents: LoopScheduler
     """The agents' and the blackboard's."""
-
-
-def _wake_by_itself() -> None:
-    """Do nothing: all that the thread does is to wait for the queue."""
 
 
 def _handle(sent: _Sent) -> None:
@@ -240,7 +244,7 @@ class ScheduledActor(pykka.Actor):
             self._refuse(message, reply_to)
             return
         try:
-            answer = self._handle_receive(message)
+            answer = self._handle_receive(message) if isinstance(message, _PYKKAS) else self.on_receive(message)
         except BaseException:  # noqa: BLE001 - an edge: nothing may end the thread of all actors
             self._failed(reply_to)
         else:
