@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import collections
+import contextlib
+import queue
 import threading
+import time
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -48,12 +50,10 @@ class Writer(Generic[_Said]):
         self._out = out
         self._line = line
         self._own = own
-        self._events: collections.deque[_Said] = collections.deque()
+        self._events: queue.SimpleQueue[_Said | None] = queue.SimpleQueue()
+        """The events that wait; None only wakes the thread."""
         self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
         self._finishing = False
-        self._idle = False
-        self._unflushed = 0
         self._closed = not own
         self.lost = 0
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
@@ -61,22 +61,17 @@ class Writer(Generic[_Said]):
 
     def put(self, event: _Said) -> None:
         """Queue an event; never blocks. After `finish` it is dropped, and when too many wait it is lost."""
-        with self._lock:
-            if self._finishing:
-                return
-            if len(self._events) >= WAITING:
-                self.lost += 1
-                return
-            self._events.append(event)
-            if self._idle:
-                self._idle = False
-                self._changed.notify()
+        if self._finishing:
+            return
+        if self._events.qsize() < WAITING:
+            self._events.put(event)
+        else:
+            self._lose(1)
 
     def finish(self) -> None:
         """Take no more, and end once all is written."""
-        with self._changed:
-            self._finishing = True
-            self._changed.notify()
+        self._finishing = True
+        self._events.put(None)
 
     def join(self, timeout: float) -> bool:
         """Wait for the end; past the timeout what still waits is lost.
@@ -86,41 +81,41 @@ class Writer(Generic[_Said]):
         """
         if threading.current_thread() is not self._thread:  # a handler of the host program's may stop us
             self._thread.join(max(0.0, timeout))
-        with self._changed:
-            self.lost += len(self._events)
-            self._events.clear()
-            return not self._thread.is_alive() and self._closed and not self.lost
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._lose(self._events.get_nowait() is not None)
+        self._events.put(None)  # the one of `finish` may have been taken out right now
+        return not self._thread.is_alive() and self._closed and not self.lost
 
     def _main(self) -> None:
-        while (event := self._events.popleft() if self._events else self._next()) is not None:
-            try:
-                self._out.write(self._line(event))
-                self._unflushed += 1
-            except Exception:  # noqa: BLE001 - an edge: what a stream raises, or can't be rendered, costs one line
-                self._lose(1)
-            if not self._events:
-                self._flush()
+        while not (self._finishing and self._events.empty()):
+            first = self._events.get()
+            if first is not None:
+                if not self._finishing:
+                    time.sleep(GATHER_SECONDS)
+                self._write_all(first)
         if self._own:
             self._closed = _close(self._out)
 
-    def _flush(self) -> None:
-        unflushed, self._unflushed = self._unflushed, 0
+    def _write_all(self, first: _Said) -> None:
+        """Write an event and all that wait behind it, and flush once."""
+        event: _Said | None = first
+        unflushed = 0
+        while event is not None:
+            try:
+                self._out.write(self._line(event))
+                unflushed += 1
+            except Exception:  # noqa: BLE001 - an edge: what a stream raises, or can't be rendered, costs one line
+                self._lose(1)
+            event = None if self._events.empty() else self._events.get()
         try:
             self._out.flush()
         except Exception:  # noqa: BLE001 - an edge: the disk is full, or the stream is closed
             self._lose(unflushed)
 
     def _lose(self, lines: int) -> None:
-        with self._changed:
-            self.lost += lines
-
-    def _next(self) -> _Said | None:
         with self._lock:
-            if not self._events and not self._finishing:
-                self._idle = True
-                self._changed.wait_for(lambda: self._events or self._finishing)
-                self._changed.wait_for(lambda: self._finishing, GATHER_SECONDS)
-            return self._events.popleft() if self._events else None
+            self.lost += lines
 
 
 def _close(file: Place[_Any]) -> bool:
