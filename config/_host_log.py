@@ -8,7 +8,9 @@ from typing import Any
 
 HOST = logging.getLogger("callboard")
 """The host program's logger for us."""
-HOST.addHandler(logging.NullHandler())  # else `logging` prints what is important where nobody has set anything up
+SILENT: list[logging.Handler] = [logging.NullHandler()]
+"""Its handlers where the host program has added none."""
+HOST.addHandler(SILENT[0])  # else `logging` prints what is important where nobody has set anything up
 
 
 class HostLog(logging.LoggerAdapter[logging.Logger]):

@@ -12,25 +12,24 @@ import logging
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-import pydantic_core
+import msgspec
 import structlog
+from pydantic import JsonValue
+from pydantic_core import to_json
 
-from callboard.config._host_log import HOST
+from callboard.config._host_log import HOST, SILENT
 from callboard.config._keys import output_redactor
 from callboard.config._log_file import LogFile
 from callboard.config._writer import Writer
-from callboard.messages import EventName, phases_of, visible
+from callboard.messages import Event, EventName, Fact, phases_of, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pydantic import JsonValue
-
     from callboard.config._redactor import Redactor
     from callboard.config._settings import Settings
-    from callboard.messages import Event, Fact
 
 LEVELS = {
     EventName.PHASE_ENDED: "debug",
@@ -61,9 +60,7 @@ LEVELS = {
 
 _NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 """The numbers of the levels, as `logging` has them."""
-_PHASES = _NUMBERS[LEVELS[EventName.PHASE_ENDED]]
 _LEVELS = {name: _NUMBERS[LEVELS.get(name, "info")] for name in EventName}
-
 
 SCHEMA = 1
 """The version of a line's form: of the names that stand in it, and of what they mean."""
@@ -88,7 +85,8 @@ class EventLog:
         """
         how, log = settings.log.stream, settings.log
         self._redactor = output_redactor(settings)
-        self._least = _NUMBERS[log.level]
+        self._record_fields = _renderer(lambda _logger, _method, fields: fields, self._redactor)
+        self._written = {name for name, level in _LEVELS.items() if level >= _NUMBERS[log.level]}
         self._labels: dict[str, dict[str, JsonValue]] = {}
         self._writers: list[Writer[Said]] = []
         self._host: Writer[Said] | None = None
@@ -105,12 +103,12 @@ class EventLog:
             self._writers.append(Writer("callboard-log-file", file, line, own=True))
 
     def _record(self, said: Said) -> logging.LogRecord:
-        event, level = said.event, _LEVELS[said.event.name]
-        record = HOST.makeRecord(HOST.name, level, "", 0, event.name.value, (), None)
+        event, fields = said.event, self._record_fields(said)
+        name, level = fields.pop("event"), fields.pop("level")
+        record = HOST.makeRecord(HOST.name, _NUMBERS[level], "", 0, name, (), None)
         record.created, record.msecs = event.at, event.at % 1 * 1000
-        fields = self._redactor.redact(_fields(said))
         record.callboard = fields
-        record.msg = _Message(event.name.value, fields)
+        record.msg = _Message(name, fields)
         return record
 
     @property
@@ -120,31 +118,30 @@ class EventLog:
 
     def write(self, event: Fact) -> None:
         """Queue one event to be written; never blocks. A line that can't be written is counted, and stops nothing."""
-        if event.name in _BEGINS:
-            labels = event.data.get("labels")
-            if isinstance(labels, dict) and labels:
-                self._labels[event.task_id] = labels
-        if "phases" in event.data and (self._least <= _PHASES or _is_heard(_PHASES)):
-            for phase in phases_of(event):
-                self._put(phase)
-        self._put(event)
-        if event.name is EventName.TASK_ENDED:
-            self._labels.pop(event.task_id, None)
+        name, task_id, data = event.name, event.task_id, event.data
+        if name in _BEGINS and data.get("labels"):
+            self._labels[task_id] = data["labels"]
+        labels = self._labels.get(task_id)
+        heard = HOST.handlers != SILENT or (HOST.propagate and logging.root.handlers)
+        phases = "phases" in data and (heard or EventName.PHASE_ENDED in self._written)
+        for each in (*phases_of(event), event) if phases else (event,):
+            if each.name in self._written:
+                said = Said(each, labels)
+                for writer in self._writers:
+                    writer.put(said)
+            if heard:
+                self._tell_host(Said(each, labels))
+        if name is EventName.TASK_ENDED:
+            self._labels.pop(task_id, None)
 
-    def _put(self, event: Fact) -> None:
-        level = _LEVELS[event.name]
-        heard = not self._closed and _is_heard(level)
-        if level < self._least and not heard:
+    def _tell_host(self, said: Said) -> None:
+        """Queue an event for the handlers of the host program, if there is one that would get it."""
+        if self._closed or not _is_heard(_LEVELS[said.event.name]):
             return
-        said = Said(event, self._labels.get(event.task_id, {}))
-        if level >= self._least:
-            for writer in self._writers:
-                writer.put(said)
-        if heard:
-            with self._starting:
-                if self._host is None:
-                    self._host = Writer("callboard-log-host", _Handlers(), self._record, own=False)
-            self._host.put(said)
+        with self._starting:
+            if self._host is None:
+                self._host = Writer("callboard-log-host", _Handlers(), self._record, own=False)
+        self._host.put(said)
 
     def close(self, timeout: float = 5.0) -> bool:
         """Write out what is queued, end the threads and close the file. Idempotent; raises nothing.
@@ -171,26 +168,17 @@ def log_line(redactor: Redactor | None = None, *, pretty: bool = False, colors: 
     The renderers are structlog's. They are called without one of its loggers: an event is no call of a log method, and
     is known to be of a level that is written.
     """
-    render: Any = structlog.processors.JSONRenderer(serializer=_json)
-    if pretty:
-        render = structlog.dev.ConsoleRenderer(colors=colors, event_key="event")
-    redact = redactor.redact if redactor else None
-
-    def line(said: Said) -> str:
-        fields, name = _fields(said), said.event.name
-        if redact is not None:
-            fields = redact(fields)
-        fields["event"], fields["level"] = str(name), LEVELS.get(name, "info")
-        return f"{render(None, '', _tame(fields) if pretty else fields)}\n"
-
-    return line
+    if not pretty:
+        return _renderer(structlog.processors.JSONRenderer(serializer=_json_line), redactor)
+    console = structlog.dev.ConsoleRenderer(colors=colors, event_key="event")
+    return _renderer(lambda logger, method, fields: f"{console(logger, method, _tame(fields))}\n", redactor)
 
 
-class Said(NamedTuple):
+class Said(msgspec.Struct, frozen=True):
     """An event, and the labels of its task."""
 
     event: Event | Fact
-    labels: dict[str, JsonValue]
+    labels: dict[str, JsonValue] | None = None
 
 
 class _Message:
@@ -202,7 +190,7 @@ class _Message:
 
     def __str__(self) -> str:
         fields = ((name, value) for name, value in self._fields.items() if name not in {"timestamp", "schema"})
-        shown = (f"{name}={value if isinstance(value, str) else _json(value)}" for name, value in fields)
+        shown = (f"{name}={value if isinstance(value, str) else to_json(value).decode()}" for name, value in fields)
         return " ".join([self._name, *shown])
 
 
@@ -235,40 +223,52 @@ def _is_heard(level: int) -> bool:
     return False
 
 
-_NAMED = frozenset(
-    ("timestamp", "schema", "seq", "task", "labels", "subtask", "agent", "state", "step", "phase", "duration")
-) | {"event", "level"}
+_OPTIONAL = ("task", "labels", "subtask", "agent", "state", "step", "phase", "duration")
+"""What a line says only where it applies."""
+_NAMED = frozenset({"timestamp", "schema", "seq", *_OPTIONAL, "event", "level"})
 """What a line says of its own; data of the same name is called otherwise."""
 
 
-def _fields(said: Said) -> dict[str, Any]:
-    event, labels = said
-    subtask = "" if event.run_id.endswith("/0") else event.run_id
-    named: dict[str, Any] = {
-        "timestamp": _timestamp(event.at),
-        "schema": SCHEMA,
-        "seq": event.seq,
-        "task": event.task_id,
-        "labels": labels,
-        "subtask": subtask,
-        "agent": event.agent,
-        "state": event.state,
-        "step": event.step,
-        "phase": event.phase,
-        "duration": round(event.duration, 6) if event.duration is not None else None,
+def _renderer(render: Callable[[Any, str, dict[str, Any]], Any], redactor: Redactor | None) -> Callable[[Said], Any]:
+    """Make a function that gives the fields of an event's line, redacted, to one of structlog's processors."""
+    redact = redactor.redact if redactor else None
+
+    def rendered(said: Said) -> Any:  # noqa: ANN401 - as the processor gives it
+        event, data = said.event, said.event.data
+        seconds, milliseconds = divmod(int(event.at * 1000), 1000)
+        fields: dict[str, Any] = {
+            "timestamp": f"{_second(seconds)}.{milliseconds:03}+00:00",
+            "schema": SCHEMA,
+            "seq": event.seq,
+            "task": event.task_id,
+            "labels": said.labels,
+            "subtask": "" if event.run_id.endswith("/0") else event.run_id,
+            "agent": event.agent,
+            "state": event.state,
+            "step": event.step,
+            "phase": event.phase,
+            "duration": event.duration if event.duration is None else round(event.duration, 6),
+        }
+        for key in _OPTIONAL:
+            if not fields[key] and fields[key] != 0:
+                del fields[key]
+        fields.update(data if _NAMED.isdisjoint(data) else _renamed(event))
+        fields.pop("phases", None)  # these stand in lines of their own
+        if redact is not None:
+            fields = redact(fields)
+        fields["event"], fields["level"] = str(event.name), LEVELS.get(event.name, "info")
+        return render(None, "", fields)
+
+    return rendered
+
+
+def _renamed(event: Event | Fact) -> dict[str, Any]:
+    """Name the data of an event so that they hide nothing that its line says of its own."""
+    return {
+        f"data_{key}" if key in _NAMED else key: value
+        for key, value in event.data.items()
+        if key != "labels" or event.name not in _BEGINS  # these stand in all lines of the task
     }
-    fields = {key: value for key, value in named.items() if value or value == 0}
-    for key, value in event.data.items():
-        if key == "phases" or (key == "labels" and event.name in _BEGINS):  # these stand in lines of their own, or all
-            continue
-        fields[f"data_{key}" if key in _NAMED else key] = value
-    return fields
-
-
-def _timestamp(at: float) -> str:
-    """Write a time as ISO 8601, in UTC and milliseconds."""
-    seconds, milliseconds = divmod(int(at * 1000), 1000)
-    return f"{_second(seconds)}.{milliseconds:03}+00:00"
 
 
 @functools.lru_cache(maxsize=4)
@@ -276,9 +276,9 @@ def _second(seconds: int) -> str:
     return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _json(fields: dict[str, Any], **_how: object) -> str:
+def _json_line(fields: dict[str, Any], **_how: object) -> str:
     """Render a line as JSON; all that is in an event is JSON."""
-    return pydantic_core.to_json(fields).decode()
+    return (to_json(fields) + b"\n").decode()
 
 
 def _tame(fields: dict[str, Any]) -> dict[str, Any]:
