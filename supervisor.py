@@ -223,8 +223,9 @@ class Supervisor:
         """Make the stream of events, with all that takes each of them: log, journal, counters."""
         kept, queue = self.settings.events.kept, self.settings.events.queue
         tasks = self.settings.limits.kept_tasks if opened.events is None else 0  # a file has the events of all
-        redact = self._secrets.redact
-        stream = EventStream(self._clock, kept, queue, tasks=tasks, seq=opened.seq, past=opened.events, redact=redact)
+        stream = EventStream(
+            self._clock, kept, queue, tasks=tasks, seq=opened.seq, past=opened.events, redaction=self._secrets
+        )
         sinks = (self._log.write, opened.sink, self._metrics.see if self._metrics is not None else None)
         for sink in sinks:
             if sink is not None:

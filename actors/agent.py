@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import pykka
 
+from callboard.actors.commands import Secrets
 from callboard.actors.journal import Row
 from callboard.actors.processing import AGENTS
 from callboard.actors.runtime import ScheduledActor
@@ -76,8 +77,8 @@ class Backstage:
     pipelines: Mapping[str, Pipeline]
     agents: Mapping[str, AgentSpec] = field(default_factory=lambda: AGENTS)
     """The kinds of agents that there are, by name."""
-    redact: Callable[[str, Message], Message] = lambda _task_id, message: message
-    """Takes out of a task's message what nobody may see."""
+    secrets: Secrets = field(default_factory=lambda: Secrets({}))
+    """They are put out of sight in what jobs come back with."""
 
 
 _step = maker(Step)
@@ -270,7 +271,8 @@ class Agent(ScheduledActor):
         def back(said: Message | BaseException) -> None:
             if isinstance(said, BaseException):
                 said = StepFailed(phase=None, causes=Cause.chain(said, where=address))
-            said = backstage.redact(assign.task_id, said)
+            if backstage.secrets.known:
+                said = backstage.secrets.redact(assign.task_id, said)
             phases = lease.spent.phases if lease.spent is not None else ()
             returned = JobReturned(assign.task_id, assign.token, job, said, phases, self._ahead(run, said))
             late = valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded)
@@ -327,7 +329,8 @@ class Agent(ScheduledActor):
         word = _decided(state.handle(self._pipeline(lease), run))
         if isinstance(word, BaseException):
             return None
-        word = self._backstage.redact(run.assign.task_id, word)
+        if self._backstage.secrets.known:
+            word = self._backstage.secrets.redact(run.assign.task_id, word)
         return JobReturned(run.assign.task_id, run.assign.token, run.job, word)
 
     def _pipeline(self, lease: Lease) -> Pipeline:

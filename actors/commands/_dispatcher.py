@@ -53,7 +53,9 @@ class Dispatcher:
         `keeper` takes what its tool says meanwhile.
         """
         deed = Deed(lease, command, keeper, lambda: self._tell_late(command, lease))
-        result = self._secrets.redact(command.task_id, await self._run(command, tools, deed))
+        result = await self._run(command, tools, deed)
+        if self._secrets.known:
+            result = self._secrets.redact(command.task_id, result)
         self.report(command, lease, result)
         return result
 

@@ -93,6 +93,8 @@ class Secrets:
         self._redactors: dict[str, Redactor] = {}
         self._covered: dict[str, set[tuple[str, str]]] = {}
         self._shared = self._redactor({})
+        self.known = bool(self._shared)
+        """Whether anything is secret now; else nothing need be redacted."""
         self._lock = threading.Lock()
 
     def keep(self, task: Task) -> None:
@@ -101,6 +103,7 @@ class Secrets:
             own = _own(task)
             with self._lock:
                 self._tasks[task.id], self._redactors[task.id] = own, self._redactor(own)
+                self.known = True
 
     def drop(self, task_id: str) -> None:
         """Forget a task's secrets."""
@@ -108,6 +111,7 @@ class Secrets:
             self._tasks.pop(task_id, None)
             self._redactors.pop(task_id, None)
             self._covered.pop(task_id, None)
+            self.known = bool(self._shared or self._redactors)
 
     def cover(self, task_id: str, target: str, control: str) -> None:
         """Note that a task puts a secret into a target's control: no picture shows it while the task runs."""
@@ -180,6 +184,7 @@ class Secrets:
     def redact(self, task_id: str, message: _T) -> _T:
         """Put the names back in the values' places, in all texts of what is to be kept, told, shown or asked.
 
+        Where nothing is `known` that is the message itself: what is called often asks for that first.
         Of a task's key that quotes a secret a digest is left, so that keys which differ in a secret alone are two.
         """
         redactor = self._redactors.get(task_id, self._shared)
@@ -191,6 +196,8 @@ class Secrets:
         A model may have read a value in a picture. As a name it is put in only where it was granted; of short values
         that can't be said, since a model may write them by chance.
         """
+        if not self.known:
+            return decision
         redacted = self.redact(task_id, decision)
         if redacted.actions == decision.actions:
             return redacted

@@ -193,9 +193,10 @@ class Context:
 
     def _rows(self, run: Run, notes: Sequence[OnTheWay]) -> list[Row]:
         now, assign = self.services.clock.steady(), run.assign
-        redact, rows = self.services.secrets.redact, []
+        secrets, rows = self.services.secrets, []
         for note in notes:  # mostly one
-            rows.append(Row(now, assign.task_id, assign.run_id, redact(assign.task_id, note), run.job))  # noqa: PERF401
+            seen = secrets.redact(assign.task_id, note) if secrets.known else note
+            rows.append(Row(now, assign.task_id, assign.run_id, seen, run.job))
         return rows
 
 

@@ -104,7 +104,7 @@ class Root(ScheduledActor):
             leases=leases,
             stream=services.stream,
             journal=journal,
-            redact=services.secrets.redact,
+            secrets=services.secrets,
             limits=limits,
             pipelines={kind: pipeline(kind, services) for kind in services.agents},
             agents=services.agents,
@@ -113,7 +113,7 @@ class Root(ScheduledActor):
         services.people.post = self._post
         tasks, outbox, clocks = (
             TaskBook(),
-            Outbox(journal, clock, services.secrets.redact),
+            Outbox(journal, clock, services.secrets),
             Stopwatches(clock, self._post),
         )
         children = Children(backstage, self._post)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from callboard.actors.commands import Secrets
 from callboard.actors.journal import Row, settle
 
 if TYPE_CHECKING:
@@ -24,14 +25,9 @@ class Outbox:
     One message of the switchboard is one transaction: a crash finds either all that it made, or nothing.
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        clock: Clock,
-        redact: Callable[[str, Message], Message] = lambda _task_id, message: message,
-    ) -> None:
-        """Make it; `redact` takes out of a task's message what nobody may see."""
-        self._redact = redact
+    def __init__(self, journal: Journal, clock: Clock, secrets: Secrets | None = None) -> None:
+        """Make it; `secrets` are put out of sight in what is kept."""
+        self._secrets = secrets or Secrets({})
         self._journal = journal
         self._clock = clock
         self._rows: list[Row] = []
@@ -51,7 +47,9 @@ class Outbox:
         What follows runs on any thread, must be short, and is not done at all if the message can't be kept; then
         `failed` is called, in the same way.
         """
-        self._rows.append(Row(self._clock.steady(), task_id, run_id, self._redact(task_id, message)))
+        if self._secrets.known:
+            message = self._secrets.redact(task_id, message)
+        self._rows.append(Row(self._clock.steady(), task_id, run_id, message))
         self._then.extend(then)
         if failed is not None:
             self._failed.append(failed)

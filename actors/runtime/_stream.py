@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from callboard.messages import Event, EventName, Fact, encodable, with_phases
 
@@ -119,6 +119,19 @@ class Feed:
             yield event
 
 
+class Redaction(Protocol):
+    """Takes out of the data of a task's event what nobody may see."""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is anything to take out."""
+        ...
+
+    def redact(self, task_id: str, message: dict[str, Any], /) -> dict[str, Any]:
+        """Take it out. Must be quick."""
+        ...
+
+
 PAGE = 1000
 """Events that are read from a journal at once."""
 
@@ -135,7 +148,7 @@ class EventStream:
         tasks: int = 0,
         seq: int = 0,
         past: Callable[[int, int], list[Event]] | None = None,
-        redact: Callable[[str, dict[str, Any]], dict[str, Any]] = lambda _task_id, data: data,
+        redaction: Redaction | None = None,
     ) -> None:
         """Make a stream.
 
@@ -147,10 +160,10 @@ class EventStream:
                 they are, too, unless there are more than `kept`.
             seq: The number of the last event of the process before this one.
             past: Reads older events: those after a number, at most so many. May block.
-            redact: Takes out of the data of a task's event what nobody may see. Must be quick.
+            redaction: Takes out of the data of events what nobody may see.
         """
         self._past = past
-        self._redact = redact
+        self._redaction = redaction
         self._clock = clock
         self._queue = queue
         self._kept: collections.deque[Fact] = collections.deque(maxlen=kept)
@@ -193,7 +206,8 @@ class EventStream:
         for key, value in data.items():
             if isinstance(value, str) and not value.isascii():
                 data[key] = encodable(value)
-        data = self._redact(task_id, data)
+        if self._redaction is not None and self._redaction.known:
+            data = self._redaction.redact(task_id, data)
         with self._lock:
             self._seq += 1
             event = Fact(self._seq, self._clock.now(), name, task_id, run_id, agent, state, step, phase, duration, data)
