@@ -282,7 +282,7 @@ async def test_arguments_are_read_again_for_each_further_call(counted, lease):
     assert READ == ["a"] * 3
 
 
-def test_arguments_that_are_checked_and_never_called_with_are_not_kept_for_ever(counted):
+def test_checked_arguments_that_no_call_takes_are_not_all_kept(counted):
     for number in range(1000):
         assert counted["double"].check({"word": str(number)}) is None
     assert len(counted["double"]._valid) < 100
