@@ -215,7 +215,7 @@ class LocalTool(BoundTool):
                 said = await self._tool.fn(**given)
             else:
                 said = await self._lanes.run(self._lane, functools.partial(self._blocking, given, deed))
-        if type(said) is self._answers:
+        if isinstance(said, str | int) and type(said) is self._answers:
             return encodable(said)
         converted: Any = self._tool.fn_metadata.convert_result(encodable(said))
         return value_of(converted, wrapped=self._tool.fn_metadata.wrap_output)

@@ -136,9 +136,10 @@ def _action(said: AgentResponse | ActionResponse) -> Action | None:
     if said.function.strip().lower() in _NO_TOOL:
         return None
     given, label, text = said.arguments, said.label, said.text
-    if given:
-        label = label or _given_text(given.get("control_id"))
-        text = text or _given_text(given.get("control_name"))
+    if "control_id" in given:
+        label = label or _given_text(given["control_id"])
+    if "control_name" in given:
+        text = text or _given_text(given["control_name"])
     control = ControlRef(id=label, name=text) if label or text else None
     return _made_action(tool=said.function, arguments=given, control=control)
 

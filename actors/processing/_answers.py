@@ -26,8 +26,17 @@ _MOST = 50
 """So many controls are named to a model that named none of them."""
 
 
-def decision_of(context: Context, run: Run, observation: Observation, answer: ModelAnswer) -> Decision:
+def decision_of(
+    context: Context, run: Run, observation: Observation, answer: ModelAnswer, tools: Tools | None = None
+) -> Decision:
     """Read and check an answer; where it refers to results, put them in.
+
+    Args:
+        context: What the step runs with.
+        run: The work.
+        observation: What the model was shown.
+        answer: Its answer.
+        tools: The tools that it may call; None: all that the agent has on its target.
 
     Raises:
         FailedSubtaskError: If it insists on a subtask that failed.
@@ -38,7 +47,8 @@ def decision_of(context: Context, run: Run, observation: Observation, answer: Mo
     status = _status(response, context, run, answer.offered)
     labels = labelled(observation.controls)
     references = References(run.memory, run.subtasks, observation) if answer.refers else None
-    tools = context.services.toolbox.actions(context.kind, run.assign.target)
+    if tools is None:
+        tools = context.services.toolbox.actions(context.kind, run.assign.target)
     actions: list[Action] = []
     for action in response.decided_actions():
         filled = action if references is None else _filled(action, references)
@@ -58,7 +68,7 @@ def decision_of(context: Context, run: Run, observation: Observation, answer: Mo
         actions=tuple(actions),
         subtask=subtask or "",
         target=target,
-        questions=response.asked(),
+        questions=response.asked() if response.questions or status == "PENDING" else (),
         reannotate=_reannotated(response, labels) if isinstance(response, AppResponse) and response.reannotate else (),
         result=response.result if references is None else references.put_in(response.result, result=True),
     )
@@ -164,7 +174,7 @@ def _action(  # noqa: PLR0913 - what an action is checked against
     if tool is None:
         raise InvalidAnswerError(context.services.toolbox.missing(context.kind, run.assign.target, action.tool))
     control = action.control
-    if not context.is_host and control is not None:
+    if control is not None and not context.is_host:
         control = _control(tool, labels, control)
     complete = action.arguments if control is None else {**action.arguments, **_of_control(tool, action, control)}
     required = tool.info.schema.get("required", ())

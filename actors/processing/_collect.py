@@ -9,7 +9,7 @@ import inspect
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from callboard.actors.processing._picture import presentable, purpose_of
+from callboard.actors.processing._picture import SHOWN, presentable, purpose_of
 from callboard.actors.servers import Server, ToolError, observed
 from callboard.actors.states import see
 from callboard.messages import Held, Look, Observation, ResultStatus, ToolTimeoutError, encodable
@@ -31,11 +31,16 @@ async def collect_controls(context: Context, run: Run) -> Observation:
     """All others: look at the target."""
     target = target_of(run)
     server = context.services.toolbox.server(target)
-    if context.services.lanes.busy(server.lane(target)) and _failed_last(run):
+    lane = server.lane(target)
+    if lane and context.services.lanes.busy(lane) and _failed_last(run):
         note = f"{target.id} is still busy with a call that took too long; nothing can be seen of it now"
         return Observation(notes=(note, *run.notes))
     try:
-        seen = await (settled if server.settles and _acted_last(run) else look_to_show)(context, run)
+        if server.settles and _acted_last(run):
+            seen = await settled(context, run)
+        else:
+            purpose = purpose_of(context, run) if server.pictures else SHOWN
+            seen = await _look(context, run, server, target, purpose)
     except ToolError as error:
         if not (_may_be_gone(run) and await _is_gone(context, run)):
             raise
@@ -51,7 +56,10 @@ async def look_to_show(context: Context, run: Run) -> Observation:
 async def look(context: Context, run: Run, purpose: Look) -> Observation:
     """Look at a run's target once; what was seen always has a fingerprint."""
     target = target_of(run)
-    server = context.services.toolbox.server(target)
+    return await _look(context, run, context.services.toolbox.server(target), target, purpose)
+
+
+async def _look(context: Context, run: Run, server: Server, target: Target, purpose: Look) -> Observation:
     seen = await on_lane(context, server, target, functools.partial(observed, server, target, purpose))
     if not isinstance(seen, Observation):
         msg = f"{server.name} observed a {type(seen).__name__}, not an Observation"
@@ -222,7 +230,8 @@ def target_of(run: Run) -> Target:
     Raises:
         LookupError: If it has none; only a HostAgent's run may.
     """
-    if run.assign.target is None:
+    target = run.assign.target
+    if target is None:
         msg = f"{run.assign.address} was assigned no target"
         raise LookupError(msg)
-    return run.assign.target.native
+    return target.native if target.base else target

@@ -24,6 +24,7 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from callboard.actors.commands import Tools
     from callboard.actors.models import Model, ToolInfo
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
@@ -57,8 +58,9 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
     reasons: tuple[str, ...] = ()
     meter, repaired, insisted = context.meter, False, False
     known = run.unfinished.answers if run.unfinished is not None else ()
+    tools = context.services.toolbox.actions(context.kind, run.assign.target)
     while True:
-        request = _request(context, run, observation, reasons)
+        request = _request(context, run, observation, tools, reasons)
         start, is_known = time.perf_counter(), len(reasons) < len(known)
         if is_known:
             answer = _again(known[len(reasons)])
@@ -83,7 +85,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         try:
             if answer.cut:
                 raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - as what is read and found invalid
-            decision = decision_of(context, run, observation, answer)
+            decision = decision_of(context, run, observation, answer, tools)
             task_id = run.assign.task_id
             decision = context.services.secrets.decided(task_id, decision, program=answer.program)
         except InvalidAnswerError as error:
@@ -225,11 +227,12 @@ def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answe
 _made_answered = maker(Answered)
 
 
-def _request(context: Context, run: Run, observation: Observation, reasons: tuple[str, ...]) -> ModelRequest:
+def _request(
+    context: Context, run: Run, observation: Observation, tools: Tools, reasons: tuple[str, ...]
+) -> ModelRequest:
     assign, secrets = run.assign, context.services.secrets
-    tools = context.services.toolbox.actions(context.kind, assign.target).values()
     redactor = secrets.redactor(assign.task_id)
-    offered = [tool.info for tool in tools if tool.info.offered]
+    offered = [tool.info for tool in tools.values() if tool.info.offered]
     named = secrets.names(assign.task_id)
     request = ModelRequest(
         address=assign.address,
@@ -250,13 +253,18 @@ def _request(context: Context, run: Run, observation: Observation, reasons: tupl
         subtasks=run.subtasks,
         tools=tuple(_described(tool, redactor) for tool in offered) if redactor.known else tuple(offered),
         secrets=named,
-        granted=secrets.granted(assign.task_id, [(tool.place, tool.parameters) for tool in tools]) if named else (),
+        granted=_granted(context, run, tools) if named else (),
         reasons=reasons,
         attended=context.services.settings.system.ask_question,
         history_tokens=run.limits.history_tokens,
         observation_tokens=run.limits.observation_tokens,
     )
-    return redactor.redact(request)
+    return redactor.redact(request) if redactor.known else request
+
+
+def _granted(context: Context, run: Run, tools: Tools) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    places = [(tool.place, tool.parameters) for tool in tools.values()]
+    return context.services.secrets.granted(run.assign.task_id, places)
 
 
 def _described(tool: ToolInfo, redactor: Redactor) -> ToolInfo:
