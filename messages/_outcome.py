@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from pydantic import Field
 
 from callboard.messages._base import Seconds, Term, Value
@@ -77,7 +79,8 @@ class Usage(Value):
         mine, theirs = self.__dict__, other.__dict__
         if not any(theirs.values()):
             return self
-        return _usage(**{name: amount + theirs[name] for name, amount in mine.items()})
+        both = zip(mine, map(operator.add, mine.values(), theirs.values()), strict=True)  # in the order of the fields
+        return _usage(**dict(both))
 
 
 _usage = maker(Usage)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
 
 from callboard.messages._base import Message, RunId, Seconds, TaskId, Term, Token, Value
-from callboard.messages._command import Action, CommandResult
+from callboard.messages._command import Action, CommandResult, ResultStatus
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation, Target
 
@@ -80,6 +81,10 @@ def paired(
     return tuple((known.get(result.call_id), result) for result in results)
 
 
+_NOT_DONE = frozenset({ResultStatus.FAILURE, ResultStatus.SKIPPED})
+_status_of = operator.attrgetter("status")
+
+
 class StepRecord(Value):
     """What one step leaves in the agent's memory."""
 
@@ -116,10 +121,7 @@ class StepRecord(Value):
     @property
     def incomplete(self) -> bool:
         """Whether an action of this step failed, or was not run."""
-        for result in self.results:  # noqa: SIM110 - a generator costs two calls more, in each of a step's states
-            if result.status in {"failure", "skipped"}:
-                return True
-        return False
+        return not _NOT_DONE.isdisjoint(map(_status_of, self.results))
 
 
 class Step(Message):

@@ -275,28 +275,25 @@ def read_response(kind: str | type[AgentResponse], content: object) -> AgentResp
     if not isinstance(content, dict):
         msg = f"the answer must be one JSON object, not a {type(content).__name__}"
         raise InvalidAnswerError(msg)
-    content = _flat(content)
+    inside = _decisions(tuple(content))
     try:
-        return schema.model_validate(content)
+        return schema.model_validate(_flat(content, inside[0]) if len(inside) == 1 else content)
     except ValidationError as error:
         raise InvalidAnswerError("; ".join(_problem(problem) for problem in error.errors())) from error
 
 
-def _flat(content: dict[str, Any]) -> dict[str, Any]:
+def _flat(content: dict[str, Any], inside: str) -> dict[str, Any]:
     """Take what stands in the decision out of it: an answer in which everything stands side by side is one as well."""
-    inside = _decisions(tuple(content))
-    if len(inside) != 1:
-        return content
-    if not isinstance(content[inside[0]], dict):
-        given = type(content[inside[0]]).__name__
+    if not isinstance(content[inside], dict):
+        given = type(content[inside]).__name__
         msg = f"Decision: must be one JSON object with the Status in it, not a {given}"
         raise InvalidAnswerError(msg)
-    beside = {key: value for key, value in content.items() if key != inside[0]}
-    twice = beside.keys() & content[inside[0]].keys()
+    beside = {key: value for key, value in content.items() if key != inside}
+    twice = beside.keys() & content[inside].keys()
     if twice:
         msg = f"{', '.join(sorted(twice))}: stands both in the decision and beside it"
         raise InvalidAnswerError(msg)
-    return {**beside, **content[inside[0]]}
+    return {**beside, **content[inside]}
 
 
 def _parsed(content: object) -> object:

@@ -25,8 +25,9 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
 
     With CONFIRM the model itself wants approval: then none runs yet. A denial holds whatever anybody approves.
     """
-    if decision.actions:
-        decision = decision.model_copy(update={"actions": _named(run, decision.actions)})
+    if not decision.actions and decision.status != "CONFIRM":
+        return Acted(decision)
+    decision = decision.model_copy(update={"actions": _named(run, decision.actions)})
     actions = ActionList(context, run, observation, decision, decision.actions)
     if decision.status != "CONFIRM":
         why = "" if run.unfinished is None else _given_before(context, run, observation, decision)

@@ -30,7 +30,7 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callboard.actors.commands import Ruling, Tools
+    from callboard.actors.commands import Ruling
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
@@ -75,8 +75,7 @@ class ActionList:
 
     def __post_init__(self) -> None:
         self._recheck = Recheck(self.context, self.run, self.observation)
-        toolbox = self.context.services.toolbox
-        self._tools: Tools = toolbox.actions(self.context.kind, self.run.assign.target) if self.actions else {}
+        self._tools = self.context.services.toolbox.actions(self.context.kind, self.run.assign.target)
 
     async def play(self) -> Acted:
         """Run the actions in order, up to the first that is held, denied, meant for something else, or fails."""
