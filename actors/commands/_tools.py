@@ -166,7 +166,8 @@ class LocalTool(BoundTool):
             hazards |= await self._ask(server.hazards, target, name, arguments, made)
         effect: Effect | None = None
         if self._asks_effect:
-            effect = await self._ask(server.effect, target, name, arguments)
+            said = await self._ask(server.effect, target, name, arguments)
+            effect = None if said is None else Effect(said)  # an intent depends on it: no other word counts
         if not (asked.arguments or asked.resources or asked.explain):
             return Facts(hazards, effect)
         seen: Mapping[str, JsonValue] = self._canonical({**arguments, **self.binds})

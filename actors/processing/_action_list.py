@@ -43,7 +43,7 @@ SOMEBODY = "somebody else has changed it"
 """Why a list is cut on a surface that changes by calls alone; a replay knows it by that."""
 
 
-_command, _decided, _intent = maker(Command), maker(Decided), maker(Intent)
+_command, _decided = maker(Command), maker(Decided)
 
 
 def changes(context: Context, run: Run, actions: Sequence[Action]) -> bool:
@@ -219,7 +219,7 @@ class ActionList:
             seen = self._recheck.latest.fingerprint
         elif self.results and run.assign.target is not None:
             seen = await mark(context, run)
-        return _intent(
+        return Intent(  # what is expected is the server's word
             call_id=command.call_id,
             tool=action.tool,
             arguments=action.arguments,
