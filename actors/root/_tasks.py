@@ -68,6 +68,14 @@ class TaskRecord:
     """Runs whose agent crashed, and that wait to go on; with the leases under which they were."""
     worked: dict[str, float] = field(default_factory=dict)
     """Seconds that runs had worked in another process."""
+    session: str = field(init=False)
+    """The conversation that it belongs to: its own, unless it is a follow-up."""
+    host: str = field(init=False)
+    """Where its HostAgent lives."""
+
+    def __post_init__(self) -> None:
+        self.session = self.task.session or self.task.id
+        self.host = f"host/{self.session}"
 
     def tell(self, end: TaskResult | Exception) -> None:
         """Tell whoever waits how it ended, or why nobody will; from any thread. The first word holds."""
@@ -76,16 +84,6 @@ class TaskRecord:
                 self.done.set_result(end)
             else:
                 self.done.set_exception(end)
-
-    @property
-    def session(self) -> str:
-        """The conversation that it belongs to: its own, unless it is a follow-up."""
-        return self.task.session or self.task.id
-
-    @property
-    def host(self) -> str:
-        """Where its HostAgent lives."""
-        return f"host/{self.session}"
 
     def knows(self, run_id: str) -> bool:
         """Say whether a run is under way, or over."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callboard.messages import OutOfBudgetError
@@ -19,32 +18,37 @@ ROUNDING = 1e-9
 """What sums of money may be off by, because 0.1 has no exact binary form."""
 
 
-@dataclass(eq=False)
 class BudgetNode:
     """One node of a task's tree. Thread-safe: all nodes of a tree share one lock.
 
     Agents of one task that work side by side reserve from the same task node, so that they can't overspend together.
     """
 
-    name: str
-    limits: Mapping[str, float]
-    """How much of a kind may be used; as much as is needed of any that is not there."""
-    lock: threading.Lock
-    """The lock that all nodes of a tree share."""
-    parent: BudgetNode | None = None
-    used: dict[str, float] = field(default_factory=dict)
-    """What is spent or reserved, by kind."""
-    grants: dict[str, Counter[str]] = field(default_factory=dict)
-    """How often a person said "go on" at this node, by the run that asked, and by kind."""
-    exhausted: dict[str, str] = field(default_factory=dict)
-    """Why all that was left of a kind counts as used, by kind."""
-    calls: set[int] = field(default_factory=set)
-    """The calls to a model that were booked by steps below this node, by their number at their address."""
-    chain: tuple[BudgetNode, ...] = field(init=False, repr=False)
-    """This node and all above it."""
+    def __init__(
+        self, name: str, limits: Mapping[str, float], lock: threading.Lock, parent: BudgetNode | None = None
+    ) -> None:
+        """Make a node.
 
-    def __post_init__(self) -> None:
-        self.chain = (self, *self.parent.chain) if self.parent is not None else (self,)
+        Args:
+            name: Its name in errors.
+            limits: How much of a kind may be used; as much as is needed of any that is not there.
+            lock: The lock that all nodes of a tree share.
+            parent: The node above it.
+        """
+        self.name = name
+        self.limits = limits
+        self.lock = lock
+        self.parent = parent
+        self.used: dict[str, float] = {}
+        """What is spent or reserved, by kind."""
+        self.grants: dict[str, Counter[str]] = {}
+        """How often a person said "go on" at this node, by the run that asked, and by kind."""
+        self.exhausted: dict[str, str] = {}
+        """Why all that was left of a kind counts as used, by kind."""
+        self.calls: set[int] = set()
+        """The calls to a model that were booked by steps below this node, by their number at their address."""
+        self.chain: tuple[BudgetNode, ...] = (self,) if parent is None else (self, *parent.chain)
+        """This node and all above it."""
 
     def child(self, name: str, limits: Mapping[str, float]) -> BudgetNode:
         """Make a node below this one."""
@@ -58,7 +62,9 @@ class BudgetNode:
         """
         with self.lock:
             for node in self.chain:
-                for kind in node.limits.keys() & amounts.keys():
+                for kind in node.limits:
+                    if kind not in amounts:
+                        continue
                     limit = node.limit(kind)
                     if not node.has(kind, amounts[kind], limit):
                         raise OutOfBudgetError(node.name, kind, limit, node.exhausted.get(kind, ""))

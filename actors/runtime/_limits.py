@@ -24,8 +24,14 @@ class TimeLimits:
         """When is looked which limits are due. One that ends early is only discarded: then nothing is found."""
         self._timer: asyncio.TimerHandle | None = None
 
-    def wait(self, due: float) -> None:
-        """Look at a time that is earlier than the one which is waited for."""
+    def begin(self, limit: LoopTimeout, seconds: Seconds) -> None:
+        """Have a limit due after so many seconds."""
+        due = limit.due = time.monotonic() + seconds
+        self.running.add(limit)
+        if due < self.due:
+            self._wait(due)
+
+    def _wait(self, due: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self.due = due
@@ -38,7 +44,7 @@ class TimeLimits:
             limit.expire()
         ahead = min((limit.due for limit in self.running), default=math.inf)
         if ahead < math.inf:
-            self.wait(ahead)
+            self._wait(ahead)
 
 
 class LoopTimeout:
@@ -69,7 +75,7 @@ class LoopTimeout:
         """Go on with what was left."""
         if self._task is not None and self._held:
             self._held = False
-            self._begin()
+            self._limits.begin(self, self._left)
 
     def expire(self) -> None:
         """Cancel the task."""
@@ -84,15 +90,8 @@ class LoopTimeout:
             msg = "a time limit needs a task that it can cancel"
             raise RuntimeError(msg)
         self._cancels = task.cancelling()
-        self._begin()
+        self._limits.begin(self, self._left)
         return self
-
-    def _begin(self) -> None:
-        limits = self._limits
-        self.due = time.monotonic() + self._left
-        limits.running.add(self)
-        if self.due < limits.due:
-            limits.wait(self.due)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

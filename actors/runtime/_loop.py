@@ -26,6 +26,7 @@ class EventLoop:
         self._stopped = False
         self._calls: collections.deque[Callable[[], object]] = collections.deque()
         self._woken = False
+        self._ident = 0
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
 
     def start(self) -> None:
@@ -34,6 +35,7 @@ class EventLoop:
 
     def _main(self) -> None:
         mark_own_thread()
+        self._ident = threading.get_ident()
         asyncio.set_event_loop(self._loop)
         try:
             while not self._stopped:
@@ -53,7 +55,7 @@ class EventLoop:
     @property
     def is_here(self) -> bool:
         """Whether this is the loop's thread."""
-        return threading.get_ident() == self._thread.ident
+        return threading.get_ident() == self._ident
 
     def submit(self, work: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
         """Run a coroutine on the loop; the future's `cancel` cancels it."""

@@ -165,6 +165,8 @@ class EventStream:
         self._past = past
         self._redaction = redaction
         self._clock = clock
+        self.steady: Callable[[], Timestamp] = clock.steady
+        """Gives the time that rows of the journal carry; events carry the wall time."""
         self._queue = queue
         self._kept: collections.deque[Fact] = collections.deque(maxlen=kept)
         self._tasks = tasks
@@ -180,10 +182,6 @@ class EventStream:
     def seq(self) -> int:
         """The number of the latest event."""
         return self._seq
-
-    def steady(self) -> Timestamp:
-        """Give the time that rows of the journal carry; events carry the wall time."""
-        return self._clock.steady()
 
     def add_sink(self, sink: Callable[[Fact], None]) -> None:
         """Have each event given to a function that must not block: the log."""

@@ -202,19 +202,20 @@ class Run:
     @property
     def artifacts(self) -> tuple[str, ...]:
         """The files that were written, each once, in order."""
-        return unique(path for result in self._done for path in result.artifacts)
+        return unique([path for result in self._done for path in result.artifacts])
 
     @property
     def effects(self) -> tuple[CommandResult, ...]:
         """The results of actions that changed something, or may have."""
-        return tuple(result for result in self._done if result.changed)
+        return tuple([result for result in self._done if result.changed])
 
     @property
     def changed(self) -> tuple[str, ...]:
         """What they changed: the files that they wrote; of one that wrote none its target, or what it was."""
-        target = self.assign.target
-        found = ((result.artifacts or (result.tool if target is None else target.id,)) for result in self.effects)
-        return unique(each for names in found for each in names)
+        target, found = self.assign.target, list[str]()
+        for result in self.effects:
+            found += result.artifacts or (result.tool if target is None else target.id,)
+        return unique(found)
 
     @property
     def made(self) -> tuple[str, ...]:
