@@ -212,8 +212,9 @@ def _named(base: str | None, body: str) -> tuple[str, str | None, str]:
     Raises:
         ValueError: If it is too deep to be read again.
     """
-    check_depth(body)
-    digest = hashlib.sha256(f"{base or ''}{body}".encode()).digest()
+    written = body.encode()
+    check_depth(written)
+    digest = hashlib.sha256((base or "").encode() + written).digest()
     return binascii.b2a_base64(digest[:_BYTES], newline=False).decode(), base, body
 
 

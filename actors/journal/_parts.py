@@ -67,22 +67,22 @@ def _can_hold(annotation: object, kinds: Collection[type], within: frozenset[obj
     return any(_can_hold(argument, kinds, within) for argument in get_args(annotation))
 
 
-def check_depth(body: str) -> None:
+def check_depth(body: bytes) -> None:
     """Refuse a JSON text that is too deep to be read again.
 
     Raises:
         ValueError: If it has more than 200 levels.
     """
-    if body.count("[") + body.count("{") > SHALLOW and _may_be_deep(body):
+    if body.count(b"[") + body.count(b"{") > SHALLOW and _may_be_deep(body):
         pydantic_core.from_json(body, cache_strings="none")
 
 
-def _may_be_deep(body: str) -> bool:
+def _may_be_deep(body: bytes) -> bool:
     """Say whether brackets may be nested deeper than `SHALLOW`; an odd one in a text is taken for that too.
 
     To read a long list again, only to know that it can be read, would cost more than to write it.
     """
-    brackets = body.encode().translate(None, _NO_BRACKETS)
+    brackets = body.translate(None, _NO_BRACKETS)
     for _ in range(SHALLOW):
         outer = brackets.replace(b"{}", b"").replace(b"[]", b"")
         if len(outer) == len(brackets):

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _HIGHEST = 2**63 - 1
 
+_SHORT = 2 * SHALLOW
+"""So many bytes of JSON can't be too deep to be read again."""
+
 _CHUNK = 256
 """Rows that are read at once, so that no statement stays open between them."""
 
@@ -33,10 +36,11 @@ EVENTS = "events"
 TURN = "turn"
 """The kind of the rows that have several messages of one run, each with its time, its job and its kind."""
 
-_Said = tuple[float, int, str, str]
+_Said = tuple[float, int, str, msgspec.Raw]
 
 _EVENTS = TypeAdapter(list[Event])
-_SAID = msgspec.json.Decoder(list[tuple[float, int, str, msgspec.Raw]])
+_SAID = msgspec.json.Decoder(list[_Said])
+_TOGETHER = msgspec.json.Encoder().encode
 
 INSERT = "INSERT INTO rows (at, seq, task, run, job, kind, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
@@ -80,7 +84,8 @@ def values_of(rows: Sequence[Row], apart: Apart) -> list[Bound]:
     latest: dict[str, int] = {}
     for row in rows:
         at, task_id, run_id, _, job = row
-        said = (at, job, *_written(row, apart))
+        kind, body = _written(row, apart)
+        said = at, job, kind, msgspec.Raw(body)
         place = latest.get(task_id)
         if job and place is not None and turns[place][0].run_id == run_id and turns[place][0].job:
             turns[place][1].append(said)
@@ -90,15 +95,15 @@ def values_of(rows: Sequence[Row], apart: Apart) -> list[Bound]:
     values: list[Bound] = []
     for (at, task_id, run_id, _, job), words in turns:
         if len(words) == 1:
-            _, _, kind, body = words[0]
+            _, _, kind, only = words[0]
+            body = bytes(only)
         else:
-            texts = [f'[{said_at!r},{said_job},"{kind}",{body}]' for said_at, said_job, kind, body in words]
-            kind, body = TURN, f"[{','.join(texts)}]"
-        values.append((at, None, task_id, run_id, job, kind, body))
+            kind, body = TURN, _TOGETHER(words)
+        values.append((at, None, task_id, run_id, job, kind, body.decode()))
     return values
 
 
-def _written(row: Row, apart: Apart) -> tuple[str, str]:
+def _written(row: Row, apart: Apart) -> tuple[str, bytes]:
     """Write a message: its kind and its JSON."""
     message = row.message
     kind = _KINDS.get(type(message)) or _kind_of(type(message))
@@ -107,8 +112,8 @@ def _written(row: Row, apart: Apart) -> tuple[str, str]:
     try:
         if kind.parts:
             message = apart.put_away(row)
-        body = kind.encode(message).decode()
-        if body.count("[") + body.count("{") > SHALLOW:
+        body = kind.encode(message)
+        if len(body) > _SHORT:
             check_depth(body)
         f"{row.task_id}{row.run_id}".encode()
     except ValueError as error:
@@ -128,12 +133,14 @@ def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None
         facts: The events, in order.
         refused: Is told of each that can't be written so that it can be read again; the others are written.
     """
-    tasks: dict[str, tuple[Fact, list[str]]] = {}
+    tasks: dict[str, tuple[Fact, list[bytes]]] = {}
     last: dict[str, int] = {}
     for fact in facts:
         try:
-            body = ENCODED(fact).decode()
-            if body.count("[") + body.count("{") > SHALLOW or fact.seq > _HIGHEST:
+            body = ENCODED(fact)
+            if len(body) > _SHORT:
+                check_depth(body)
+            if fact.seq > _HIGHEST:
                 body = _carefully(fact)
         except (TypeError, ValueError):
             try:
@@ -145,12 +152,12 @@ def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None
         last[fact.task_id] = fact.seq
     group = facts[0].seq
     return [
-        (first.at, last[task_id], task_id, "", group, EVENTS, f"[{','.join(bodies)}]")
+        (first.at, last[task_id], task_id, "", group, EVENTS, (b"[%b]" % b",".join(bodies)).decode())
         for task_id, (first, bodies) in tasks.items()
     ]
 
 
-def _carefully(fact: Fact) -> str:
+def _carefully(fact: Fact) -> bytes:
     """Write an event that is odd.
 
     Raises:
@@ -160,7 +167,7 @@ def _carefully(fact: Fact) -> str:
         problem = f"an event of number {fact.seq} can't be written down: SQLite counts to {_HIGHEST}"
         raise ValueError(problem)
     try:
-        body = fact.json()
+        body = fact.json().encode()
         check_depth(body)
         f"{fact.task_id}{fact.run_id}".encode()
     except ValueError as error:

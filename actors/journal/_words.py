@@ -44,18 +44,18 @@ class Words:
     def __init__(self) -> None:
         self._said: dict[str, tuple[Assign | SubtaskEnded, str, int]] = {}
 
-    def name(self, row: Row) -> str:
+    def name(self, row: Row) -> bytes:
         """Give what is written in the place of an assignment or ending that is told again; empty if it is not."""
         message: Assign | SubtaskEnded = row.message  # type: ignore[assignment]  # the caller looked
         if row.job:
             self._said[message.run_id] = message, row.run_id, row.job
             if len(self._said) > _KEPT:
                 del self._said[next(iter(self._said))]
-            return ""
+            return b""
         said, run_id, job = self._said.pop(message.run_id, (None, "", 0))
         if said is None or not _same(said, message):
-            return ""
-        return _ENCODE(_Named(run_id, job, message.token)).decode()
+            return b""
+        return _ENCODE(_Named(run_id, job, message.token))
 
     def forget(self) -> None:
         """Know nothing of what was written: it was rolled back."""

@@ -23,10 +23,10 @@ def test_a_message_without_such_a_part_stays_the_same_object():
 
 @pytest.mark.parametrize(("levels", "refused"), [(199, False), (250, True)])
 def test_what_is_too_deep_to_be_read_again_is_refused(levels, refused):
-    text = "[" * levels + "]" * levels
+    text = b"[" * levels + b"]" * levels
     if refused:
         with pytest.raises(ValueError, match="recursion limit"):
             check_depth(text)
     else:
         check_depth(text)
-    check_depth("[" * 3 + '"' + "[" * 500 + '"' + "]" * 3)  # within a text they nest nothing
+    check_depth(b"[" * 3 + b'"' + b"[" * 500 + b'"' + b"]" * 3)  # within a text they nest nothing
