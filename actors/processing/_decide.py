@@ -77,8 +77,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             "model": _name_of(model),
             "answered_by": answer.model,
             "cost": None if answer.cost is None else usage.cost,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
+            **_tokens(usage),
         }
         if repaired:
             meter.add(repairs=1)
@@ -112,12 +111,12 @@ def _finishes_undone(run: Run, decision: Decision) -> bool:
     return not any(record.acted or record.decision.sent_back for record in run.records)
 
 
-def _told(usage: Usage | None) -> dict[str, float | None]:
-    """Give what an event tells of a call that failed."""
-    if usage is None:
-        return {}
-    cost = None if usage.unpriced_calls else usage.cost
-    return {"cost": cost, "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+def _tokens(usage: Usage) -> dict[str, int]:
+    return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+
+
+def _cost(usage: Usage) -> float | None:
+    return None if usage.unpriced_calls else usage.cost
 
 
 def _name_of(model: Model) -> str:
@@ -183,7 +182,8 @@ async def _in_time(context: Context, run: Run, model: Model, request: ModelReque
     finally:
         if why:
             took = time.perf_counter() - start
-            context.tell(EventName.MODEL_FAILED, run, duration=took, model=_name_of(model), error=why, **_told(usage))
+            told = {} if usage is None else {"cost": _cost(usage), **_tokens(usage)}
+            context.tell(EventName.MODEL_FAILED, run, duration=took, model=_name_of(model), error=why, **told)
 
 
 def _unpriced(context: Context) -> None:
@@ -215,8 +215,7 @@ def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answe
         "offered": answer.offered,
         "cut": answer.cut,
         "cost": None if answer.cost is None else usage.cost,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
+        **_tokens(usage),
     }
     try:
         content = as_json(answer.content)
