@@ -113,7 +113,7 @@ def _written(row: Row, apart: Apart) -> tuple[str, bytes]:
         if kind.parts:
             message = apart.put_away(row)
         body = kind.encode(message)
-        if len(body) > _SHORT:
+        if len(body) > _SHORT and body.count(b"[") + body.count(b"{") > SHALLOW:
             check_depth(body)
         f"{row.task_id}{row.run_id}".encode()
     except ValueError as error:
@@ -138,7 +138,7 @@ def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None
     for fact in facts:
         try:
             body = ENCODED(fact)
-            if len(body) > _SHORT:
+            if len(body) > _SHORT and body.count(b"[") + body.count(b"{") > SHALLOW:
                 check_depth(body)
             if fact.seq > _HIGHEST:
                 body = _carefully(fact)
