@@ -98,12 +98,12 @@ class Meter:
     @property
     def usage(self) -> Usage:
         """What was used so far."""
-        return _usage(**self.amounts)  # type: ignore[arg-type]  # they are of its fields' types
+        return _usage(**self.amounts)
 
     def timed(self, start: float) -> Usage:
         """Give what was used since `start` of `time.perf_counter`."""
         seconds = time.perf_counter() - start
-        return _usage(**self.amounts, seconds=seconds)  # type: ignore[arg-type]  # as above
+        return _usage(**self.amounts, seconds=seconds)
 
     def done(self, deed: Deed | None) -> tuple[CommandResult, ...]:
         """Give the results so far; of a command that is being broken off, the files that it wrote."""

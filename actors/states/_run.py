@@ -221,8 +221,10 @@ class Run:
     def made(self) -> tuple[str, ...]:
         """Those of them that were not there before, and what the task had made already."""
         found = [*self.assign.made]
-        for done in (*self.subtasks, *self._done):
-            found += done.made
+        for subtask in self.subtasks:
+            found += subtask.made
+        for result in self._done:
+            found += result.made
         return unique(found)
 
     @property
