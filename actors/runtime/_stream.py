@@ -41,8 +41,9 @@ class Feed:
             if self._closed:
                 return
             if len(self._events) >= self._size:
-                self._last_missed = self._events.popleft().seq
-                self._missed += 1
+                lost = self._events.popleft()
+                self._last_missed = lost.seq
+                self._missed += lost.data["count"] if lost.name is EventName.EVENTS_MISSED else 1
             self._events.append(event)
             self._changed.notify()
             wake = self._wake
@@ -56,10 +57,8 @@ class Feed:
             self._size += 1
 
     def skip(self, count: int, last: int) -> None:
-        """Count events that are no longer kept, the last of which had the number `last`."""
-        with self._changed:
-            self._missed += count
-            self._last_missed = last
+        """Count events that are no longer kept, the last of which had the number `last`; they have their place."""
+        self.replay(self._told_missed(count, last))
 
     def take(self) -> Event | None:
         """Take the next event without waiting; None when there is none. What was missed comes first."""
@@ -69,17 +68,20 @@ class Feed:
     def _take(self) -> Event | None:
         if self._missed and not self._read:
             count, self._missed = self._missed, 0
-            return Event(
-                seq=self._last_missed,
-                at=self._clock.now(),
-                name=EventName.EVENTS_MISSED,
-                task_id=self.task_id or "",
-                data={"count": count},
-            )
+            return self._told_missed(count, self._last_missed)
         if not self._read and self._events:
             event = self._events.popleft()
             self._read.extend(with_phases(event.event() if isinstance(event, Fact) else event))
         return self._read.popleft() if self._read else None
+
+    def _told_missed(self, count: int, last: int) -> Event:
+        return Event(
+            seq=last,
+            at=self._clock.now(),
+            name=EventName.EVENTS_MISSED,
+            task_id=self.task_id or "",
+            data={"count": count},
+        )
 
     def get(self, timeout: float | None = None) -> Event | None:
         """Wait for the next event; None at the end of the stream.

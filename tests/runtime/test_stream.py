@@ -80,6 +80,20 @@ def test_what_is_no_longer_kept_is_counted(stream):
     assert drain(stream.open(after=0)) == [(2, 2), 3, 4, 5, 6, 7]
 
 
+def test_what_nobody_keeps_is_counted_after_what_the_journal_has(clock):
+    stream = EventStream(clock, kept=2, queue=3, past=lambda after, _limit: journal[after:])
+    emit(stream, 5)
+    journal = [Event(seq=seq, at=0.0, name=NAME) for seq in (1, 2)]
+    assert drain(stream.open(after=0)) == [1, 2, (3, 1), 4, 5]
+
+
+def test_what_is_counted_and_then_lost_by_a_full_feed_is_counted_once(stream):
+    emit(stream, 7)
+    feed = stream.open(after=0)
+    emit(stream, 5)
+    assert drain(feed) == [(3, 3), *range(4, 13)]
+
+
 def test_what_was_replayed_does_not_take_the_place_of_what_comes(stream):
     emit(stream, 5)
     feed = stream.open(after=0)
