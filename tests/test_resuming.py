@@ -1,0 +1,138 @@
+"""Who goes on after the last number that it saw gets each later event once and in order, or hears how many are gone."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from callboard.actors.journal import FileJournal, JournalFile, Row
+from callboard.actors.runtime import EventStream, VirtualClock
+from callboard.messages import EventName, Task
+from support import PATIENCE
+
+PHASES = ("data_collection", "llm_interaction", "action_execution", "memory_update")
+EVENT, COMMIT = -1, -2
+OPS = st.lists(st.sampled_from([EVENT, EVENT, COMMIT]) | st.integers(0, len(PHASES)), min_size=1, max_size=12)
+"""What one thread does: emit an event, or the end of a step with so many phases, or have the journal commit."""
+
+
+@contextmanager
+def stream_with(kept, queue, *, journal):
+    """Give a stream, and a function that has its journal commit."""
+    clock = VirtualClock(1000.0)
+    if not journal:
+        yield EventStream(clock, kept=kept, queue=queue), lambda: None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        opened = JournalFile.open(Path(folder) / "journal.db", durability="process")
+        file = FileJournal(opened, broken=pytest.fail, later=clock.after)
+        stream = EventStream(clock, kept=kept, queue=queue, past=file.events)
+        stream.add_sink(file.event)
+
+        numbers = itertools.count()
+
+        def commit():
+            safe, task_id = threading.Event(), f"other-{next(numbers)}"
+            file.append([Row(1.0, task_id, "", Task(id=task_id, request="x"))], safe.set)
+            assert safe.wait(PATIENCE)
+
+        yield stream, commit
+        assert file.close(PATIENCE)
+
+
+def emit_all(stream, commit, task_id, ops):
+    """Emit what one thread has to say; each event says how many phases it has."""
+    for op in ops:
+        if op == COMMIT:
+            commit()
+        elif op == EVENT:
+            stream.emit(EventName.STATE_CHANGED, task_id=task_id, told=0)
+        else:
+            phases = [{"phase": phase, "at": 1.0, "duration": 0.5} for phase in PHASES[:op]]
+            stream.emit(EventName.STEP_ENDED, task_id=task_id, step=1, told=op, phases=phases)
+
+
+class Reader:
+    """A program that hears events, and goes away and comes back after each so many."""
+
+    def __init__(self, stream, task_id):
+        self.stream, self.task_id = stream, task_id
+        self.seen = 0
+        self.phases = []
+        self.heard = {}
+        self.missed = []
+
+    def read(self, many=None):
+        """Go on after what was seen, hear so many events, and go away; by default hear all that there is."""
+        feed = self.stream.open(self.task_id, after=self.seen)
+        while (many is None or many > 0) and (event := feed.take()) is not None:
+            self.hear(event)
+            if many is not None and event.name is not EventName.PHASE_ENDED:
+                many -= 1
+        self.stream.drop(feed)
+
+    def hear(self, event):
+        assert event.seq > self.seen
+        if event.name is EventName.PHASE_ENDED:  # they come before the end of their step, with its number
+            self.phases.append((event.seq, event.phase))
+            return
+        assert self.phases == [(event.seq, phase) for phase in PHASES[: len(self.phases)]]
+        assert len(self.phases) == event.data.get("told", 0)
+        if event.name is EventName.EVENTS_MISSED:
+            self.missed.append(range(self.seen + 1, event.seq + 1))
+            if self.task_id is None:
+                assert event.data["count"] == event.seq - self.seen
+        else:
+            assert self.task_id is not None or event.seq == self.seen + 1
+            self.heard[event.seq] = event.task_id
+        self.seen, self.phases = event.seq, []
+
+
+@pytest.mark.parametrize("journal", [True, False], ids=["journal", "memory"])
+@given(
+    threads=st.lists(OPS, min_size=1, max_size=3),
+    kept=st.integers(1, 8),
+    queue=st.integers(1, 6),
+    stays=st.lists(st.integers(0, 5), max_size=6),
+    slow=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_each_later_event_comes_once_in_order_or_is_counted(journal, threads, kept, queue, stays, slow):
+    with stream_with(kept, queue, journal=journal) as (stream, commit):
+        first = stream.open() if slow else None
+        readers = [Reader(stream, None), Reader(stream, "task-0")]
+        every = {}
+        stream.add_sink(lambda event: every.__setitem__(event.seq, event.task_id))
+        emitters = [
+            threading.Thread(target=emit_all, args=(stream, commit, f"task-{number}", ops))
+            for number, ops in enumerate(threads)
+        ]
+        for emitter in emitters:
+            emitter.start()
+        for many in stays:
+            for reader in readers:
+                reader.read(many)
+        for emitter in emitters:
+            emitter.join(PATIENCE)
+        if first is not None:  # it read nothing meanwhile, and goes on from what its queue still has
+            late = Reader(stream, None)
+            while (event := first.take()) is not None:
+                late.hear(event)
+            readers.append(late)
+        for reader in readers:
+            reader.read()
+            gone = {seq for each in reader.missed for seq in each}
+            wanted = {seq for seq, task_id in every.items() if reader.task_id in {None, task_id}}
+            assert not gone & reader.heard.keys()
+            assert reader.heard.keys() | (gone & wanted) == wanted
+        if journal:
+            late = Reader(stream, None)
+            late.read()
+            assert list(late.heard.items()) == sorted(every.items())
