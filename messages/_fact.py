@@ -31,8 +31,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field=
 
     def event(self) -> Event:
         """Build the event that programs get."""
-        given = {name: getattr(self, name) for name in self.__struct_fields__}
-        return Event(**{**given, "data": encodable(self.data)})
+        return Event(**{**msgspec.structs.asdict(self), "data": encodable(self.data)})
 
     def json(self) -> str:
         """Write it so that `Event` can read it.
