@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from callboard.messages import Event, EventName, Fact, encodable, with_phases
 
@@ -43,7 +43,7 @@ class Feed:
             if len(self._events) >= self._size:
                 lost = self._events.popleft()
                 self._last_missed = lost.seq
-                self._missed += lost.data["count"] if lost.name is EventName.EVENTS_MISSED else 1
+                self._missed += cast("int", lost.data["count"]) if lost.name is EventName.EVENTS_MISSED else 1
             self._events.append(event)
             self._changed.notify()
             wake = self._wake
