@@ -64,8 +64,8 @@ class EventName(Term):
     tried, ``controls`` what there was to see, and ``picture`` the file of the last picture."""
     PHASE_ENDED = "phase.ended"
     """One of the four phases of a step ran, with its duration, and its ``error`` if it failed. It comes with the end of
-    its step, made from what that event tells, and has the same ``seq``; a phase whose step did not end, or that
-    belongs to no step, is told by itself."""
+    its step, made from what that event tells, and has no ``seq`` of its own but the one before that event's; a phase
+    whose step did not end, or that belongs to no step, is told by itself."""
     PHASE_RETRIED = "phase.retried"
     """A phase failed and is tried again; ``error``."""
     MODEL_ANSWERED = "model.answered"

@@ -49,14 +49,18 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field=
 
 
 def phases_of(event: Event | Fact) -> list[Fact]:
-    """Make a `phase.ended` of each phase that the event of a step has; they have the number of that event."""
+    """Make a `phase.ended` of each phase that the event of a step has.
+
+    They have the number before that event's: who stops between two of them and goes on after the last number that was
+    seen gets them once more, with the end of the step. With the number of that event its end would be missed.
+    """
     if "phases" not in event.data:
         return []
     name, where = EventName.PHASE_ENDED, (event.task_id, event.run_id, event.agent, event.state, event.step)
     phases = cast("list[dict[str, Any]]", event.data["phases"])
     return [
         Fact(
-            event.seq,
+            event.seq - 1,
             each["at"],
             name,
             *where,

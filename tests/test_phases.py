@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 
 import pytest
 
@@ -15,11 +16,19 @@ WRITE = {"Status": "FINISH", "Function": "write", "Args": {"control_id": "field-
 PHASES = ["data_collection", "llm_interaction", "action_execution", "memory_update"]
 
 
+def until(events, name):
+    """Take events up to the first of a name."""
+    taken = []
+    while not taken or taken[-1].name is not name:
+        taken.append(events.get(timeout=PATIENCE))
+    return taken
+
+
 def ended(events):
     return [event for event in events if event.name is EventName.PHASE_ENDED]
 
 
-def test_the_phases_of_a_step_come_right_before_its_end_with_its_number(start):
+def test_the_phases_of_a_step_come_right_before_its_end_and_have_no_number(start):
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
     handle = supervisor.submit(Task(request="say hello"))
     handle.result(PATIENCE)
@@ -30,10 +39,20 @@ def test_the_phases_of_a_step_come_right_before_its_end_with_its_number(start):
         step, phases = events[place], events[place - 4 : place]
         assert [phase.phase for phase in phases] == PHASES
         assert {(phase.seq, phase.agent, phase.state, phase.step) for phase in phases} == {
-            (step.seq, step.agent, step.state, step.step)
+            (step.seq - 1, step.agent, step.state, step.step)
         }
         assert sum(phase.duration for phase in phases) <= step.duration
         assert [phase.at for phase in phases] == sorted(phase.at for phase in phases)
+
+
+def test_a_program_that_stops_between_the_phases_misses_no_end_of_a_step(start):
+    supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
+    supervisor.submit(Task(request="say hello")).result(PATIENCE)
+    everything, later = queue.SimpleQueue(), queue.SimpleQueue()
+    supervisor.subscribe(everything.put, after=0)
+    seen = until(everything, EventName.PHASE_ENDED)
+    supervisor.subscribe(later.put, after=seen[-1].seq)
+    assert until(later, EventName.STEP_ENDED)[-5:] == [seen[-1], *until(everything, EventName.STEP_ENDED)]
 
 
 def test_a_step_that_failed_tells_the_phases_that_ran_and_the_error(start):
@@ -42,7 +61,7 @@ def test_a_step_that_failed_tells_the_phases_that_ran_and_the_error(start):
     handle.result(PATIENCE)
     events = list(handle.events())
     failed = next(event for event in events if event.name is EventName.STEP_FAILED)
-    phases = [event for event in ended(events) if event.seq == failed.seq]
+    phases = [event for event in ended(events) if event.seq == failed.seq - 1]
     assert [phase.phase for phase in phases] == PHASES[:2]
     assert [bool(phase.data.get("error")) for phase in phases] == [False, True]
 

@@ -102,7 +102,7 @@ def test_the_events_of_both_processes_have_one_order_and_can_all_be_read(stage):
     handle = second.handle("t")
     assert handle.result(PATIENCE).ok
     events = list(handle.events())
-    numbers = [event.seq for event in events if event.name is not EventName.PHASE_ENDED]  # those have their step's
+    numbers = [event.seq for event in events if event.name is not EventName.PHASE_ENDED]  # those have none of their own
     assert numbers == sorted(set(numbers))
     names = [event.name for event in events]
     assert names.count(EventName.TASK_SUBMITTED) == names.count(EventName.TASK_RECOVERED) == 1

@@ -72,18 +72,20 @@ class Reader:
     def read(self, many=None):
         """Go on after what was seen, hear so many events, and go away; by default hear all that there is."""
         feed = self.stream.open(self.task_id, after=self.seen)
+        self.phases = []  # they come again
         while (many is None or many > 0) and (event := feed.take()) is not None:
             self.hear(event)
-            if many is not None and event.name is not EventName.PHASE_ENDED:
-                many -= 1
+            many = None if many is None else many - 1
         self.stream.drop(feed)
 
     def hear(self, event):
-        assert event.seq > self.seen
-        if event.name is EventName.PHASE_ENDED:  # they come before the end of their step, with its number
+        if event.name is EventName.PHASE_ENDED:  # they come before the end of their step, with the number before it
+            assert event.seq >= self.seen
             self.phases.append((event.seq, event.phase))
+            self.seen = event.seq
             return
-        assert self.phases == [(event.seq, phase) for phase in PHASES[: len(self.phases)]]
+        assert event.seq > self.seen
+        assert self.phases == [(event.seq - 1, phase) for phase in PHASES[: len(self.phases)]]
         assert len(self.phases) == event.data.get("told", 0)
         if event.name is EventName.EVENTS_MISSED:
             self.missed.append(range(self.seen + 1, event.seq + 1))

@@ -557,7 +557,7 @@ def test_a_subscriber_hears_everything_in_order(start):
     while not events or events[-1].name is not EventName.TASK_ENDED:
         events.append(heard.get(timeout=PATIENCE))
     assert events[0].name is EventName.SUPERVISOR_STARTED
-    numbers = [event.seq for event in events if event.name is not EventName.PHASE_ENDED]  # those have their step's
+    numbers = [event.seq for event in events if event.name is not EventName.PHASE_ENDED]  # those have none of their own
     assert numbers == list(range(1, len(numbers) + 1))
     assert [event.seq for event in events] == sorted(event.seq for event in events)
 
