@@ -21,8 +21,9 @@ from benchmarks.protocol import serve, timed
 from callboard.actors.journal import FileJournal, Row
 from callboard.actors.root import open_journal
 from callboard.actors.runtime import EventStream, SystemClock
+from callboard.actors.states import HostAgentStateManager
 from callboard.config import EventLog
-from callboard.messages import EventName, Fact, Task, TaskResult
+from callboard.messages import EventName, Task, TaskResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,15 +66,13 @@ def taped(folder: Path) -> Tape:
 
     def appending(
         journal: FileJournal,
-        rows: Sequence[Row | Fact],
+        rows: Sequence[Row],
         then: Callable[[], None] | None = None,
         failed: Callable[[Exception], None] | None = None,
         *,
         lazy: bool = False,
     ) -> None:
-        kept = tuple(row for row in rows if isinstance(row, Row))  # facts are emitted
-        if kept or not rows:
-            tape.append(({row.task_id for row in kept}, Appended(kept, then is not None, lazy)))
+        tape.append(({row.task_id for row in rows}, Appended(tuple(rows), then is not None, lazy)))
         append(journal, rows, then, failed, lazy=lazy)
 
     with board(VARIANTS["process"], 1, folder) as supervisor:
@@ -134,7 +133,7 @@ def prepare(size: int) -> Iterator[Go]:
         settings, clock = VARIANTS["process"].settings(kept), SystemClock("record-clock")
         log = EventLog(settings)
         stack.callback(log.close, PATIENCE)
-        opened = open_journal(settings, clock, broken)
+        opened = open_journal(settings, clock, broken, HostAgentStateManager)
         stack.callback(opened.journal.close, PATIENCE)
         clock.start()
         stack.callback(clock.stop, PATIENCE)
