@@ -10,7 +10,7 @@ import pykka
 
 from callboard.actors.commands import Secrets
 from callboard.actors.journal import Row
-from callboard.actors.processing import AGENTS
+from callboard.actors.processing import AGENTS, tell_phases
 from callboard.actors.runtime import ScheduledActor
 from callboard.actors.states import (
     Run,
@@ -50,13 +50,13 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from callboard.actors.journal import Journal
     from callboard.actors.processing import AgentSpec, Pipeline
     from callboard.actors.runtime import EventStream, Jobs, Lease, Leases, Scheduler
-    from callboard.actors.states import AgentStateManager, Move, Said
+    from callboard.actors.states import AgentState, AgentStateManager, Move, Said
     from callboard.config import Limits
 
 
@@ -86,9 +86,8 @@ _step = maker(Step)
 
 @dataclass(frozen=True)
 class Ahead:
-    """Where the word of a job leads, worked out when the word is kept; it holds for the run that the job began with."""
+    """The way on from a step, worked out when its word is kept; it holds for the run that the job began with."""
 
-    before: Run
     applied: Run
     moves: Sequence[tuple[Run, Move, Run]]
     """Each move, between the run that it is made from and the one that it makes."""
@@ -103,6 +102,8 @@ class JobReturned:
     token: int
     job: int
     said: Message
+    begun: Run
+    """The run that the job began with."""
     phases: Sequence[dict[str, Any]] = ()
     """Of a step: the phases that ran, for the event of its end."""
     ahead: Ahead | None = None
@@ -253,7 +254,7 @@ class Agent(ScheduledActor):
         if isinstance(state, WorkingState):
             self._tell(EventName.STEP_STARTED, step=run.steps + 1)
         if state.only_decides:
-            self._back(run, lease)(_decided(state.handle(processing, run)))
+            self._back(run, lease)(_decided(state, processing, run))
         else:
             backstage.jobs.start(lease, lambda: state.handle(processing, run), self._back(run, lease))
 
@@ -274,17 +275,18 @@ class Agent(ScheduledActor):
             if backstage.secrets.known:
                 said = backstage.secrets.redact(assign.task_id, said)
             phases = lease.spent.phases if lease.spent is not None else ()
-            returned = JobReturned(assign.task_id, assign.token, job, said, phases, self._ahead(run, said))
-            late = valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded)
-            if late or (lease.suspended and _failed(said)):
-                tell(replace(returned, job=0))  # no job has that number: it is logged, and no more
-                return
-            then = self._decided_next(returned.ahead, lease)
+            returned = JobReturned(assign.task_id, assign.token, job, said, run, phases, self._ahead(run, said))
+            then = self._decided_next(returned, lease)
             words = (returned,) if then is None else (replace(returned, then=then), then)
             rows = [self._row(run, word) for word in words]
-            backstage.journal.append(
-                rows, partial(tell, words[0]), refused if then is None else lambda _: keep(returned)
-            )
+            with lease.order:  # whoever voids it keeps its own word after these, or they are late
+                late = valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded)
+                if not late and not (lease.suspended and _failed(said)):
+                    backstage.journal.append(
+                        rows, partial(tell, words[0]), refused if then is None else lambda _: keep(returned)
+                    )
+                    return
+            tell(replace(returned, job=0))  # no job has that number: it is logged, and no more
 
         def keep(returned: JobReturned) -> None:
             backstage.journal.append((self._row(run, returned),), lambda: tell(returned), refused)
@@ -311,27 +313,27 @@ class Agent(ScheduledActor):
                 after = moves[-1][2]
         except Exception:  # noqa: BLE001 - it is worked out again when the word is heard, and fails there
             return None
-        return Ahead(run, applied, moves, after)
+        return Ahead(applied, moves, after)
 
-    def _decided_next(self, known: Ahead | None, lease: Lease) -> JobReturned | None:
+    def _decided_next(self, returned: JobReturned, lease: Lease) -> JobReturned | None:
         """Say what the state decides that the word of a job leads to, if that state only decides.
 
         It is kept with the word itself, so that an ending or an assignment waits for no commit of its own. Whatever the
         agent hears before it hears of the word is later in the journal, too, and finds both said.
         """
-        if known is None or lease.paused or lease.suspended or not lease.valid:
+        if returned.ahead is None or lease.paused or lease.suspended or not lease.valid:
             return None
-        run = known.after
+        run = returned.ahead.after
         state = self.machine.get_state(run.status)
         if not state.only_decides or run.waiting or run.over:
             return None
         run = evolve(run, busy=True, job=run.job + 1)
-        word = _decided(state.handle(self._pipeline(lease), run))
+        word = _decided(state, self._pipeline(lease), run)
         if isinstance(word, BaseException):
             return None
         if self._backstage.secrets.known:
             word = self._backstage.secrets.redact(run.assign.task_id, word)
-        return JobReturned(run.assign.task_id, run.assign.token, run.job, word)
+        return JobReturned(run.assign.task_id, run.assign.token, run.job, word, run)
 
     def _pipeline(self, lease: Lease) -> Pipeline:
         if self._under is None or self._under[0] is not lease:
@@ -342,6 +344,7 @@ class Agent(ScheduledActor):
         run = self._run
         if run is None or run.over or not run.busy or (returned.token, returned.job) != (run.assign.token, run.job):
             late = type(returned.said).__name__
+            tell_phases(self._backstage.stream.emit, returned.begun, returned.phases)  # no end of a step tells them
             self._backstage.stream.emit(
                 EventName.MESSAGE_STALE, task_id=returned.task_id, agent=self.address, message=late
             )
@@ -350,7 +353,7 @@ class Agent(ScheduledActor):
         if isinstance(said, RoundEnded | SubtaskEnded):
             self._end(run, said)
             return
-        ahead = returned.ahead if returned.ahead is not None and returned.ahead.before is run else None
+        ahead = returned.ahead if returned.begun is run else None
         applied = run.apply(said) if ahead is None else ahead.applied  # type: ignore[arg-type]  # it can be applied
         self._report(run, returned, applied)
         self._run = applied
@@ -472,9 +475,10 @@ def tell_failure(emit: Callable[..., None], journal: Journal, run: Run, state: s
     )
 
 
-def _decided(handling: Coroutine[Any, Any, Message]) -> Message | BaseException:
-    """Run a coroutine that awaits nothing; what it raises is given, as a job's is."""
+def _decided(state: AgentState, processing: Pipeline, run: Run) -> Message | BaseException:
+    """Run a state's work that awaits nothing; what it raises is given, as a job's is."""
     try:
+        handling = state.handle(processing, run)
         handling.send(None)
     except StopIteration as ended:
         return cast("Message", ended.value)

@@ -114,7 +114,7 @@ class Filled:
 class Blackboard(ScheduledActor):
     """One page a conversation, bounded: the oldest rows go first, and the longest ended conversations' pages.
 
-    Runs on the actors' thread; everything here is quick. It can be made anew from the journal at any time.
+    Runs on the event loop's thread; everything here is quick. It can be made anew from the journal at any time.
     """
 
     def __init__(

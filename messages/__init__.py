@@ -109,12 +109,13 @@ from callboard.messages._step import (
 )
 from callboard.messages._target import Box, Control, ControlRef, Look, LookBudget, Observation, Target, TargetKind
 from callboard.messages._task import AnySecret, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
-from callboard.messages._texts import as_json, each_text, encodable, reason_of, visible
+from callboard.messages._texts import SHALLOW, as_json, check_depth, each_text, encodable, reason_of, visible
 
 __all__ = [
     "ENCODED",
     "ESSENTIAL",
     "POINTING",
+    "SHALLOW",
     "Action",
     "Address",
     "AgentCrashedError",
@@ -229,6 +230,7 @@ __all__ = [
     "WouldDeadlockError",
     "agent_kind",
     "as_json",
+    "check_depth",
     "each_text",
     "encodable",
     "maker",

@@ -74,7 +74,7 @@ def _needs_validator(field: FieldInfo) -> bool:
 
 
 def _varies(field: FieldInfo) -> bool:
-    """Whether each value gets a default of its own: it comes from a function, or may change."""
+    """Tell a default that each value needs its own of: it comes from a function, or may change."""
     return field.default_factory is not None or not isinstance(field.default, Hashable)
 
 

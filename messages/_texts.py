@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from callboard.messages._base import Value
 
@@ -88,7 +88,9 @@ def as_json(value: object) -> JsonValue:
             surrogate pairs, can be mended.
     """
     try:
-        read: JsonValue = _read(_written(value))
+        written = _written(value)
+        check_depth(written)
+        read: JsonValue = _read(written)
     except (TypeError, RecursionError, OverflowError, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error
     if read != value:
@@ -99,3 +101,33 @@ def as_json(value: object) -> JsonValue:
 
 _written = msgspec.json.Encoder().encode
 _read = msgspec.json.Decoder().decode
+
+
+SHALLOW = 150
+"""So many brackets in a JSON text, and it can't be too deep to be read again; that ends at 200."""
+
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+def check_depth(body: bytes) -> None:
+    """Refuse a JSON text that is too deep to be read again.
+
+    Raises:
+        ValueError: If it has more than 200 levels.
+    """
+    if body.count(b"[") + body.count(b"{") > SHALLOW and _may_be_deep(body):
+        from_json(body, cache_strings="none")
+
+
+def _may_be_deep(body: bytes) -> bool:
+    """Say whether brackets may be nested deeper than `SHALLOW`; an odd one in a text is taken for that too.
+
+    To read a long list again, only to know that it can be read, would cost more than to write it.
+    """
+    brackets = body.translate(None, _NO_BRACKETS)
+    for _ in range(SHALLOW):
+        outer = brackets.replace(b"{}", b"").replace(b"[]", b"")
+        if len(outer) == len(brackets):
+            break
+        brackets = outer
+    return bool(brackets)

@@ -100,6 +100,8 @@ class BoundTool(ABC):
 KEPT = 64
 """So many arguments that were checked are kept for their call."""
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
 
 class LocalTool(BoundTool):
     """A tool of a server that ships with us, called in process: same schema, no protocol in between."""
@@ -134,13 +136,15 @@ class LocalTool(BoundTool):
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         try:
-            given = self._tool.fn_metadata.validate_arguments({**arguments, **self.binds})
+            whole = {**arguments, **self.binds}
+            given = self._tool.fn_metadata.validate_arguments(whole)
         except ValidationError as error:
             problems = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
             return f"{self.info.name}: {'; '.join(problems)}"
-        self._valid[id(arguments)] = arguments, given
-        if len(self._valid) > KEPT:
-            self._valid.pop(next(iter(self._valid)), None)
+        if _SCALARS.issuperset(map(type, whole.values())):  # lists and objects in them may change until the call
+            self._valid[id(arguments)] = whole, given
+            if len(self._valid) > KEPT:
+                self._valid.pop(next(iter(self._valid)), None)
         return None
 
     def same_facts(self, asked: Asked) -> Facts | None:
@@ -209,8 +213,9 @@ class LocalTool(BoundTool):
 
     async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
         """Call it on its lane, or on the event loop if it is a coroutine function."""
-        checked = self._valid.pop(id(arguments), None)
-        given = checked[1] if checked else self._tool.fn_metadata.validate_arguments({**arguments, **self.binds})
+        whole, checked = {**arguments, **self.binds}, self._valid.pop(id(arguments), None)
+        same = checked is not None and checked[0] == whole
+        given = checked[1] if checked is not None and same else self._tool.fn_metadata.validate_arguments(whole)
         with deed.active():
             if self._tool.is_async:
                 said = await self._tool.fn(**given)

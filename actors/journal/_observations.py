@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from callboard.actors.journal._parts import check_depth, exchanged
-from callboard.messages import Control, Observation, Target
+from callboard.actors.journal._parts import exchanged
+from callboard.messages import Control, Observation, Target, check_depth
 
 if TYPE_CHECKING:
     import sqlite3

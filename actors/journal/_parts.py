@@ -1,4 +1,4 @@
-"""Find and exchange the parts of messages, and limit the depth of their JSON."""
+"""Find and exchange the parts of messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
-import pydantic_core
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
@@ -14,11 +13,6 @@ if TYPE_CHECKING:
 
 Exchanges = Mapping[type, Callable[[Any], object]]
 """Functions by the types of the parts that they get; each gives what stands in a part's place."""
-
-SHALLOW = 150
-"""So many brackets in a JSON text, and it can't be too deep to be read again; that ends at 200."""
-
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def exchanged(value: Any, exchanges: Exchanges) -> Any:  # noqa: ANN401 - any part of a message
@@ -65,27 +59,3 @@ def _can_hold(annotation: object, kinds: Collection[type], within: frozenset[obj
         fields = [] if annotation in within else annotation.model_fields.values()
         return any(_can_hold(field.annotation, kinds, within | {annotation}) for field in fields)
     return any(_can_hold(argument, kinds, within) for argument in get_args(annotation))
-
-
-def check_depth(body: bytes) -> None:
-    """Refuse a JSON text that is too deep to be read again.
-
-    Raises:
-        ValueError: If it has more than 200 levels.
-    """
-    if body.count(b"[") + body.count(b"{") > SHALLOW and _may_be_deep(body):
-        pydantic_core.from_json(body, cache_strings="none")
-
-
-def _may_be_deep(body: bytes) -> bool:
-    """Say whether brackets may be nested deeper than `SHALLOW`; an odd one in a text is taken for that too.
-
-    To read a long list again, only to know that it can be read, would cost more than to write it.
-    """
-    brackets = body.translate(None, _NO_BRACKETS)
-    for _ in range(SHALLOW):
-        outer = brackets.replace(b"{}", b"").replace(b"[]", b"")
-        if len(outer) == len(brackets):
-            break
-        brackets = outer
-    return bool(brackets)

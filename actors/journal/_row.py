@@ -10,9 +10,19 @@ from pydantic import TypeAdapter
 
 from callboard.actors.journal._apart import PARTS
 from callboard.actors.journal._failures import told
-from callboard.actors.journal._parts import SHALLOW, check_depth, holders
+from callboard.actors.journal._parts import holders
 from callboard.actors.journal._words import AGAIN, told_again
-from callboard.messages import ENCODED, Assign, Event, Fact, JournalDamagedError, Message, SubtaskEnded
+from callboard.messages import (
+    ENCODED,
+    SHALLOW,
+    Assign,
+    Event,
+    Fact,
+    JournalDamagedError,
+    Message,
+    SubtaskEnded,
+    check_depth,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -138,8 +148,8 @@ def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None
     for fact in facts:
         try:
             body = ENCODED(fact)
-            if len(body) > _SHORT and body.count(b"[") + body.count(b"{") > SHALLOW:
-                check_depth(body)
+            if len(body) > _SHORT and body.count(b"[") + body.count(b"{") >= SHALLOW:
+                check_depth(b"[%b]" % body)  # as it stands in the row
             if fact.seq > _HIGHEST:
                 body = _carefully(fact)
         except (TypeError, ValueError):
@@ -150,7 +160,7 @@ def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None
                 continue
         tasks.setdefault(fact.task_id, (fact, []))[1].append(body)
         last[fact.task_id] = fact.seq
-    group = facts[0].seq
+    group = min((first.seq for first, _ in tasks.values()), default=0)
     return [
         (first.at, last[task_id], task_id, "", group, EVENTS, (b"[%b]" % b",".join(bodies)).decode())
         for task_id, (first, bodies) in tasks.items()
@@ -168,7 +178,7 @@ def _carefully(fact: Fact) -> bytes:
         raise ValueError(problem)
     try:
         body = fact.json().encode()
-        check_depth(body)
+        check_depth(b"[%b]" % body)
         f"{fact.task_id}{fact.run_id}".encode()
     except ValueError as error:
         problem = f"an event of task {fact.task_id!r} can't be written down: {error}"

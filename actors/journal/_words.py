@@ -25,7 +25,7 @@ _KEPT = 10_000
 
 
 class _Named(msgspec.Struct, array_like=True):
-    """What such a row holds."""
+    """The contents of such a row."""
 
     run_id: str
     """The run whose job said it."""

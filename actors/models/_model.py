@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import inspect
 import threading
 from abc import ABC, abstractmethod
@@ -196,11 +197,11 @@ class FunctionModel(Model):
     calls: int = field(default=0, init=False)
     """How often it was asked."""
 
-    def __post_init__(self) -> None:
-        """See whether the function may block."""
-        self._awaits = inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(
-            getattr(self.function, "__call__", None)  # noqa: B004 - an object whose call is a coroutine function
-        )
+    @functools.cached_property
+    def _awaits(self) -> bool:
+        """True if it is a coroutine function, or an object whose call is one."""
+        call = getattr(self.function, "__call__", None)  # noqa: B004 - what it is, not whether it is there
+        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:
         """Call the function."""

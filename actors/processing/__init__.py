@@ -7,7 +7,7 @@ from callboard.actors.processing._asking import CallAsks, CallAsksNoMore
 from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._check import OTHER_POINT, UNSEEN_POINT
 from callboard.actors.processing._middleware import PhaseCall, retried
-from callboard.actors.processing._phases import Acted, Context, Meter, Services, Strategies
+from callboard.actors.processing._phases import Acted, Context, Meter, Services, Strategies, tell_phases
 from callboard.actors.processing._pipeline import Pipeline
 from callboard.actors.processing._plugin_agents import named_agents
 from callboard.actors.processing._recover import GONE
@@ -40,4 +40,5 @@ __all__ = [
     "named_agents",
     "pipeline",
     "retried",
+    "tell_phases",
 ]

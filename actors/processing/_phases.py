@@ -14,7 +14,7 @@ from callboard.actors.processing._targets import ListedTargets
 from callboard.messages import AgentKind, EventName, Held, LeaseVoidError, Usage, encodable, maker
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
     from callboard.actors.journal import Journal
@@ -160,10 +160,7 @@ class Context:
 
     def tell_phases(self, run: Run) -> None:
         """Tell the phases by themselves: no end of a step will tell them."""
-        for ended in self.meter.phases:
-            failed = {"error": ended["error"]} if "error" in ended else {}
-            told = {"phase": ended["phase"], "duration": ended["duration"]}
-            self.tell(EventName.PHASE_ENDED, run, **told, **failed)
+        tell_phases(self.services.stream.emit, run, self.meter.phases)
         self.meter.phases.clear()
 
     def note(self, run: Run, *notes: OnTheWay, lazy: bool = False) -> None:
@@ -198,6 +195,22 @@ class Context:
             seen = secrets.redact(assign.task_id, note) if secrets.known else note
             rows.append(Row(now, assign.task_id, assign.run_id, seen, run.job))
         return rows
+
+
+def tell_phases(emit: Callable[..., None], run: Run, phases: Iterable[Mapping[str, Any]]) -> None:
+    """Emit an event for each phase of a run that no end of a step tells."""
+    for ended in phases:
+        emit(
+            EventName.PHASE_ENDED,
+            task_id=run.assign.task_id,
+            run_id=run.assign.run_id,
+            agent=run.assign.address,
+            state=run.status,
+            step=run.steps + 1,
+            phase=ended["phase"],
+            duration=ended["duration"],
+            **({"error": ended["error"]} if "error" in ended else {}),
+        )
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 class Root(ScheduledActor):
     """The switchboard: one `match` over small parts that have no thread of their own.
 
-    Runs on the actors' thread and never blocks. Agents post to it, the facade asks it, nobody else does.
+    Runs on a thread of its own and never blocks. Agents post to it, the facade asks it, nobody else does.
     """
 
     def __init__(

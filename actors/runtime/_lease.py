@@ -61,6 +61,9 @@ class Lease:
         """The group of targets that nobody else uses meanwhile."""
         self._leases = leases
         self.lock = threading.RLock()  # a commit may be part of a larger one of the same call
+        self.order = threading.RLock()
+        """Held by whoever keeps a message that counts only while the lease is valid: so it stands in the journal before
+        the word of whatever voids the lease, or is late. Never held for long, as the other lock may be."""
         self.paused = False
         """Whether the task is paused: asked before each action."""
         self.suspended = False
@@ -85,7 +88,8 @@ class Lease:
         A commit that is under way is waited for, but not long: one that is slow goes through, as if it had been first.
         """
         held = self.lock.acquire(timeout=COMMIT_SECONDS)
-        self.valid = False
+        with self.order:
+            self.valid = False
         if held:
             self.lock.release()
 
@@ -219,7 +223,7 @@ _current: ContextVar[Deed | None] = ContextVar("callboard_deed", default=None)
 
 
 class _Active:
-    """What `Deed.active` gives: each call of a tool has one, so it is no generator."""
+    """The context of `Deed.active`; a class, since each call of a tool has one, and a generator costs more."""
 
     def __init__(self, deed: Deed) -> None:
         self._deed = deed

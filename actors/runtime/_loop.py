@@ -54,7 +54,7 @@ class EventLoop:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is the loop's thread."""
+        """True on the loop's thread."""
         return threading.get_ident() == self._ident
 
     def submit(self, work: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:

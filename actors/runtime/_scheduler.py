@@ -139,7 +139,7 @@ class LoopScheduler(Scheduler):
 
 
 class Schedulers(NamedTuple):
-    """Who runs which actors."""
+    """The schedulers of one supervisor."""
 
     root: ThreadScheduler
     """The switchboard's: it answers, and voids leases, also while a model or a tool blocks the event loop."""
@@ -153,7 +153,7 @@ def _handle(sent: _Sent) -> None:
     try:
         actor.handle(message, reply_to)
     except BaseException:  # noqa: BLE001 - an edge: the actors behind it wait for this thread
-        _log.exception("the thread of the actors caught what an actor raised")
+        _log.exception("a thread of actors caught what an actor raised")
 
 
 def _guarded(function: Callable[[], None]) -> None:
@@ -161,7 +161,7 @@ def _guarded(function: Callable[[], None]) -> None:
     try:
         function()
     except BaseException:  # noqa: BLE001 - an edge: the actors behind it wait for this thread
-        _log.exception("the thread of the actors caught what an actor raised")
+        _log.exception("a thread of actors caught what an actor raised")
 
 
 class _Inbox:

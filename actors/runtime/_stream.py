@@ -126,7 +126,7 @@ class Redaction(Protocol):
 
     @property
     def known(self) -> bool:
-        """Whether there is anything to take out."""
+        """True while there is anything to take out."""
         ...
 
     def redact(self, task_id: str, message: dict[str, Any], /) -> dict[str, Any]:
@@ -207,7 +207,7 @@ class EventStream:
             if isinstance(value, str) and not value.isascii():
                 data[key] = encodable(value)
         if self._redaction is not None and self._redaction.known:
-            data = self._redaction.redact(task_id, data)
+            data = _redacted(self._redaction, task_id, data)
         with self._lock:
             self._seq += 1
             event = Fact(self._seq, self._clock.now(), name, task_id, run_id, agent, state, step, phase, duration, data)
@@ -291,3 +291,15 @@ class EventStream:
             self._feeds = {None: []}
         for feed in feeds:
             feed.close()
+
+
+def _redacted(redaction: Redaction, task_id: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Redact the data of an event; of the phases of a step their errors alone, since their names are ours."""
+    if "phases" not in data:
+        return redaction.redact(task_id, data)
+    rest = redaction.redact(task_id, {name: value for name, value in data.items() if name != "phases"})
+    errors = ({"error": phase["error"]} if "error" in phase else {} for phase in data["phases"])
+    phases = [
+        {**phase, **redaction.redact(task_id, error)} for phase, error in zip(data["phases"], errors, strict=True)
+    ]
+    return {**rest, "phases": phases}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp_types import CallToolResult, TextContent
@@ -74,6 +76,11 @@ class Tricky(MemoryServer):
     def says_no_number(self, target: str) -> dict[str, float]:
         """Answer with what JSON does not have."""
         return {"mean": float("nan")}
+
+    @tool(effect=Effect.ONCE)
+    def says_deep(self, target: str) -> dict[str, Any]:
+        """Answer with more levels than can be read again."""
+        return {"deep": functools.reduce(lambda inner, _: [inner], range(240), 1)}
 
     @tool(effect=Effect.ONCE)
     def is_error(self, target: str) -> CallToolResult:
@@ -201,6 +208,12 @@ async def test_a_tool_that_says_it_did_not_succeed_failed(run, command, name, er
     arguments = {"success": False} if name == "says" else {}
     (result,) = await run(command(name, **arguments))
     assert (result.status, result.error) == (FAILURE, error)
+
+
+async def test_an_answer_too_deep_to_be_read_again_is_the_tools_failure(run, command):
+    (result,) = await run(command("says_deep"))
+    assert result.status is FAILURE
+    assert result.error.startswith("ValueError: it answered with what can't be written down: ")
 
 
 async def test_an_answer_that_is_no_json_is_the_tools_failure(run, command):

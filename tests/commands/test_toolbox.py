@@ -13,6 +13,7 @@ from callboard.actors.commands._tools import declared_secret
 from callboard.actors.runtime import Deed, Lease
 from callboard.actors.servers import Server, tool
 from callboard.messages import AgentKind, CommandType, Effect, Hazard, Observation, SettingsError, Target, TargetKind
+from callboard.testing import MemoryServer
 
 
 def target(id_, name="memo", address="app/memo/x", server="memory"):
@@ -293,3 +294,14 @@ async def test_a_tool_that_changes_its_arguments_changes_no_record(counted, comm
     result = await dispatcher.run(sent, counted, lease)
     assert result.value == ["one", "more"]
     assert sent.parameters == {"words": ["one"]}
+
+
+@pytest.mark.parametrize("changed", [{"text": "changed"}, {}], ids=["changed", "same"])
+async def test_a_tool_gets_the_arguments_as_they_are_at_its_call(lanes, changed):
+    server = MemoryServer(MemoryServer.window())
+    write = Toolbox([server], (), lanes).actions(AgentKind.APP, server.targets()[0])["write"]
+    arguments = {"control_id": "field-1", "text": "checked"}
+    assert write.check(arguments) is None
+    arguments.update(changed)
+    await write.call(arguments, Deed(Lease("memo:one", 1)))
+    assert arguments["text"] in server.observe(server.targets()[0]).model_dump_json()

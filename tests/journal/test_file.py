@@ -570,3 +570,12 @@ def test_a_log_that_was_cut_short_leaves_whole_commits_or_is_refused(writer, pla
         assert len(ids[1:]) % 100 == 0
         found.add(len(ids))
     assert found >= {0, 101, 401}
+
+
+@pytest.mark.parametrize("levels", range(194, 202))
+def test_a_deep_event_makes_no_other_one_of_its_row_unreadable(opened, levels):
+    value = functools.reduce(lambda inner, _: [inner], range(levels), 1)
+    journal = opened()
+    facts = [Fact(seq, 1.0, EventName.STEP_STARTED, "t", data={"x": value} if seq == 2 else {}) for seq in (1, 2, 3)]
+    refused = events_written(journal, *facts)
+    assert len(journal.events(0, 10)) == 3 - len(refused)

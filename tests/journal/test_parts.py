@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from callboard.actors.journal._parts import check_depth, exchanged, holders
-from callboard.messages import Captured, Event, Observation, StepDone, StepRecord, TaskResult
+from callboard.actors.journal._parts import exchanged, holders
+from callboard.messages import Captured, Event, Observation, StepDone, StepRecord, TaskResult, check_depth
 
 
 def test_only_messages_that_can_have_a_part_are_searched_for_one():

@@ -169,3 +169,14 @@ def test_a_file_that_was_not_there_before_was_made_by_the_deed(deed, tmp_path):
                 path.touch()
     assert deed.artifacts == [str(old), str(new)]
     assert deed.made == [str(new)]
+
+
+def test_a_lease_is_not_void_while_a_message_is_kept_under_it(lease):
+    voiding = threading.Thread(target=lease.void, daemon=True)
+    with lease.order:
+        voiding.start()
+        while lease.lock.acquire(blocking=False):  # until the thread has it, and waits for the other
+            lease.lock.release()
+        assert lease.valid
+    voiding.join(PATIENCE)
+    assert not lease.valid

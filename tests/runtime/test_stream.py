@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callboard.actors.commands import Secrets
 from callboard.actors.runtime import EventStream, Subscriber, VirtualClock
-from callboard.messages import Event, EventName
+from callboard.messages import Event, EventName, Secret
 from support import HELD, PATIENCE
 
 NAME = EventName.STATE_CHANGED
@@ -280,3 +281,15 @@ def test_of_a_task_without_end_as_many_events_are_kept_as_of_all():
     for _ in range(4):
         stream.emit(EventName.STATE_CHANGED, task_id="one")
     assert drain(stream.open("one", after=0)) == [(2, 2), 3, 4, 5]
+
+
+@pytest.mark.parametrize("value", ["memory", "action"])
+def test_a_secret_changes_no_name_of_a_phase_but_its_error(value):
+    secrets = Secrets({"PW": Secret(value=value)})
+    stream = EventStream(VirtualClock(1000.0), kept=10, queue=10, redaction=secrets)
+    feed, phases = stream.open(), ["data_collection", "action_execution", "memory_update"]
+    told = [{"phase": phase, "at": 1.0, "duration": 0.5} for phase in phases]
+    stream.emit(EventName.STEP_FAILED, task_id="t", step=1, phases=[*told[:-1], {**told[-1], "error": f"no {value}"}])
+    ended = [feed.take() for _ in phases]
+    assert [event.phase for event in ended] == phases
+    assert ended[-1].data == {"error": "no ${secret:PW}"}
