@@ -102,6 +102,9 @@ class Unfinished:
             case Decided():
                 return replace(self, decided=message)
             case Intent():
+                before = self.intent
+                if before is not None and before.call_id == message.call_id:  # the call goes on with what it had noted
+                    message = message.model_copy(update={"noted": before.noted})
                 return replace(self, intent=message, foreseen=(), said=None)
             case Noted():
                 return self._with_note(message)

@@ -44,6 +44,7 @@ from callboard.messages import (
     Intent,
     Limit,
     Message,
+    Noted,
     Observation,
     Outcome,
     Pause,
@@ -483,6 +484,15 @@ def test_an_intent_that_is_tried_anew_takes_the_place_of_the_first():
     again = INTENT.model_copy(update={"fingerprint": "anew"})
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), assignment(token=8), (again, 2))
     assert run.unfinished == Unfinished(decided=DECIDED, intent=again)
+
+
+def test_an_intent_that_is_tried_anew_keeps_what_its_call_had_noted():
+    noted, again = Noted(call_id=INTENT.call_id, text="one"), INTENT.model_copy(update={"fingerprint": "anew"})
+    run = folded(WORK, (DECIDED, 1), (INTENT, 1), (noted, 1), assignment(token=8), (again, 2))
+    assert run.unfinished.intent.noted == ("one",)
+    other = INTENT.model_copy(update={"call_id": "t/1.1.1"})
+    run = folded(WORK, (DECIDED, 1), (INTENT, 1), (noted, 1), assignment(token=8), (other, 2))
+    assert run.unfinished.intent.noted == ()
 
 
 def test_a_foreseen_change_after_the_calls_result_leaves_no_doubt():
