@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import sqlite3
 import threading
 import time
@@ -20,9 +21,9 @@ WRITE = {"Status": "FINISH", "Function": "write", "Args": {"control_id": "field-
 PHASES = ["data_collection", "llm_interaction", "action_execution", "memory_update"]
 
 
-def cancel_and_wait(handle, lease):
-    """Cancel on another thread, and wait until the lease is void."""
-    threading.Thread(target=handle.cancel, daemon=True).start()
+def cancel_and_wait(handles, lease):
+    """Cancel the task on another thread once it is submitted, and wait until the lease is void."""
+    threading.Thread(target=handles.get(timeout=PATIENCE).cancel, daemon=True).start()
     end = time.monotonic() + PATIENCE
     while lease.valid and time.monotonic() < end:
         time.sleep(0.001)
@@ -34,18 +35,20 @@ def cancelled_at(start, tmp_path, monkeypatch):
 
     def cancelled(address):
         decided_next, happened = vars(Agent)["_decided_next"], threading.Event()
+        handles = queue.SimpleQueue()
 
         def decided(agent, returned, lease):
             then = decided_next(agent, returned, lease)
             if agent.address.startswith(address) and then is not None and not happened.is_set():
                 happened.set()
-                cancel_and_wait(handle, lease)
+                cancel_and_wait(handles, lease)
             return then
 
         monkeypatch.setattr(Agent, "_decided_next", decided)
         journal = tmp_path / "journal.db"
         with start(host=[ASSIGN, FINISH], app=[WRITE], journal={"path": journal}) as supervisor:
             handle = supervisor.submit(Task(request="say hello"))
+            handles.put(handle)
             result = handle.result(PATIENCE)
         assert happened.is_set()
         assert result.outcome is Outcome.CANCELLED
@@ -85,7 +88,7 @@ def test_a_task_that_was_cancelled_at_such_a_moment_is_replayed(cancelled_at, ad
 
 
 def test_phases_of_a_step_that_a_cancel_made_late_are_told(start, monkeypatch):
-    happened, back = threading.Event(), vars(Agent)["_back"]
+    happened, back, handles = threading.Event(), vars(Agent)["_back"], queue.SimpleQueue()
 
     def backed(agent, run, lease):
         taken = back(agent, run, lease)
@@ -93,7 +96,7 @@ def test_phases_of_a_step_that_a_cancel_made_late_are_told(start, monkeypatch):
         def take(said):
             if agent.address.startswith("app/") and said.kind == "step_done" and not happened.is_set():
                 happened.set()
-                cancel_and_wait(handle, lease)
+                cancel_and_wait(handles, lease)
             taken(said)
 
         return take
@@ -101,6 +104,7 @@ def test_phases_of_a_step_that_a_cancel_made_late_are_told(start, monkeypatch):
     monkeypatch.setattr(Agent, "_back", backed)
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
     handle = supervisor.submit(Task(request="say hello"))
+    handles.put(handle)
     handle.result(PATIENCE)
     assert happened.is_set()
     ended = [event for event in handle.events() if event.name is EventName.PHASE_ENDED]
