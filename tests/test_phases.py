@@ -28,7 +28,7 @@ def ended(events):
     return [event for event in events if event.name is EventName.PHASE_ENDED]
 
 
-def test_the_phases_of_a_step_come_right_before_its_end_and_have_no_number(start):
+def test_phases_of_a_step_come_right_before_its_end_without_a_number(start):
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
     handle = supervisor.submit(Task(request="say hello"))
     handle.result(PATIENCE)
@@ -45,7 +45,7 @@ def test_the_phases_of_a_step_come_right_before_its_end_and_have_no_number(start
         assert [phase.at for phase in phases] == sorted(phase.at for phase in phases)
 
 
-def test_a_program_that_stops_between_the_phases_misses_no_end_of_a_step(start):
+def test_a_program_that_stops_amid_phases_misses_no_end_of_a_step(start):
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
     supervisor.submit(Task(request="say hello")).result(PATIENCE)
     everything, later = queue.SimpleQueue(), queue.SimpleQueue()

@@ -120,7 +120,7 @@ def test_what_was_done_is_not_done_once_more(folder):
     assert (folder / "letter.txt").stat().st_mtime_ns == saved
 
 
-def test_a_call_that_goes_on_and_is_killed_before_its_note_types_nothing_twice(folder):
+def test_a_call_killed_again_before_its_note_types_nothing_twice(folder):
     live(folder, TEXT, seconds=TYPING / 2)
     assert live(folder, TEXT, place=("after", "intent", 1)) == [("type_text", "begun")]
     assert live(folder, TEXT) == [("type_text", "begun")]
