@@ -207,22 +207,26 @@ class Adb:
     async def connect(self, address: str) -> None:
         """Connect to a device over the network, and wait for some seconds until it can be used.
 
-        A server goes on calling one connected that was lost. Its connection is given up then, and made again.
+        A server goes on calling one connected that was lost, even for a moment after it was told to disconnect it. Its
+        connection is given up then, and made again.
 
         Raises:
             AdbError: If it can't be reached.
         """
         told = await self.ask(f"host:connect:{address}")
-        if told.startswith("already connected") and await self._state(address) is DeviceState.OFFLINE:
-            await self.ask(f"host:disconnect:{address}")
-            told = await self.ask(f"host:connect:{address}")
-        if not told.startswith(("connected", "already connected")):
-            raise AdbError(told or f"{address} can't be reached")
-        settled = {DeviceState.DEVICE, DeviceState.UNAUTHORIZED}
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CONNECT_SECONDS):
-                while (await self._state(address)) not in settled:  # noqa: ASYNC110 - another program's state
+                while (state := await self._state(address)) not in {DeviceState.DEVICE, DeviceState.UNAUTHORIZED}:
+                    if told.startswith("already connected"):
+                        if state is DeviceState.OFFLINE:
+                            with contextlib.suppress(AdbError):  # it is gone already
+                                await self.ask(f"host:disconnect:{address}")
+                        told = await self.ask(f"host:connect:{address}")
+                    elif not told.startswith("connected"):
+                        break
                     await asyncio.sleep(_POLL_SECONDS)
+        if not told.startswith(("connected", "already connected")):
+            raise AdbError(told or f"{address} can't be reached")
 
     async def _state(self, serial: str) -> DeviceState:
         return next((each.state for each in await self.devices() if each.serial == serial), DeviceState.OTHER)

@@ -315,3 +315,27 @@ def test_a_device_that_was_lost_is_connected_again(new_adb):
             assert (await adb.shell(device.serial, "echo x")).text == "x\n"
 
     asyncio.run(work())
+
+
+def test_a_lost_device_may_count_as_connected_for_longer(monkeypatch):
+    """An adb server takes a moment to give up a connection, and refuses to make it again until then."""
+    connected, listed = "already connected to x:1", "x:1 offline model:M transport_id:1\n"
+    script = [
+        ("host:connect:x:1", connected),
+        ("host:devices-l", listed),
+        ("host:disconnect:x:1", "disconnected x:1"),
+        ("host:connect:x:1", connected),
+        ("host:devices-l", ""),
+        ("host:connect:x:1", "connected to x:1"),
+        ("host:devices-l", listed.replace("offline", "device")),
+    ]
+    answers = iter(script)
+
+    async def ask(_adb, service):
+        expected, answer = next(answers)
+        assert service == expected
+        return answer
+
+    monkeypatch.setattr(Adb, "ask", ask)
+    asyncio.run(Adb("adb", 1).connect("x:1"))
+    assert next(answers, None) is None
