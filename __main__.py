@@ -20,7 +20,9 @@ from callboard.actors.commands import Secrets
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import By, mermaid
 from callboard.config import Settings
-from callboard.console import (
+from callboard.messages import AgentKind, EventName, Message, Outcome
+from callboard.supervisor import Supervisor
+from callboard.terminal import (
     EXIT_CODES,
     INTERRUPTED,
     SETTINGS_FILE,
@@ -54,8 +56,6 @@ from callboard.console import (
     there,
     warn,
 )
-from callboard.messages import AgentKind, EventName, Message, Outcome
-from callboard.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from rich.console import Console

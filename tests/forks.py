@@ -28,7 +28,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-IMPORTED = ("callboard.console", "callboard.testing", "callboard.actors.journal", "mcp.client.stdio", "rich.live")
+IMPORTED = ("callboard.terminal", "callboard.testing", "callboard.actors.journal", "mcp.client.stdio", "rich.live")
 LONGEST_ORDER = 1 << 18
 
 

@@ -33,7 +33,7 @@ LAYERS = [
     {"replay"},
     {"supervisor"},
     {"public"},
-    {"console"},
+    {"terminal"},
     {"command line"},
 ]
 """From the bottom to the top: a part may import those of lower layers."""
@@ -179,7 +179,7 @@ def test_the_rule_refuses_what_it_is_there_to_refuse():
     refused = [("messages", "config"), ("states", "runtime"), ("runtime", "servers"), ("models", "runtime"),
                ("servers", "commands"), ("processing", "agents"), ("agents", "root"), ("config", "testing"),
                ("surface", "commands"),
-               ("testing", "console"), ("supervisor", "public"), ("journal", "runtime")]  # fmt: skip
+               ("testing", "terminal"), ("supervisor", "public"), ("journal", "runtime")]  # fmt: skip
     assert [pair for pair in refused if may_import(*pair)] == []
 
 
@@ -350,7 +350,7 @@ PROGRAMS = {"callboard.actors.servers.desktop._holder", "callboard.actors.server
 
 
 def in_terminal(module: str) -> bool:
-    return part_of(module) in {"console", "command line"}
+    return part_of(module) in {"terminal", "command line"}
 
 
 def test_only_the_command_line_handles_signals_or_reads_standard_input():

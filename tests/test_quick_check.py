@@ -23,7 +23,7 @@ def quick():
 
 
 def test_each_module_has_tests_of_its_own(quick):
-    folders = [ROOT / name for name in ("actors", "config", "console", "examples", "messages")]
+    folders = [ROOT / name for name in ("actors", "config", "terminal", "examples", "messages")]
     modules = [*ROOT.glob("*.py"), *(path for folder in folders for path in folder.rglob("*.py"))]
     found = {path: {test for test in quick.tests_of(path) if test.exists()} - {quick.ALWAYS} for path in modules}
     assert [path for path, tests in found.items() if not tests and path.name != "__init__.py"] == []

@@ -9,8 +9,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from callboard.console._text import BAD, GOOD, cut, listed, plain
 from callboard.messages import Event, EventName, Outcome
+from callboard.terminal._text import BAD, GOOD, cut, listed, plain
 
 _SHOWN_LINES = 3
 

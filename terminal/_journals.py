@@ -1,11 +1,14 @@
-"""Journals on the command line: where one is, and what it has in a line for each task."""
+"""Journals on the command line: where one is, its tasks in a line each, and the log of one task."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import difflib
 import json
 import shlex
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from callboard.actors.journal import JournalReader
-from callboard.config import Settings
-from callboard.console._mistakes import fail
-from callboard.console._models import model_words
-from callboard.console._text import BAD, GOOD, plain, short
-from callboard.messages import JournalError, Outcome
+from callboard.config import Said, Settings, log_line
+from callboard.messages import EventName, JournalError, Outcome, Task
+from callboard.terminal._commands import fail, model_words, warn
+from callboard.terminal._text import BAD, GOOD, plain, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +30,12 @@ if TYPE_CHECKING:
 
     from callboard.actors.journal import TaskLine
 
+
 SETTINGS_FILE = "callboard.yaml"
 SETTINGS_SUFFIXES = {".yaml", ".yml"}
+_NAMED = 10
+"""Tasks that a mistake names."""
+
 _MINUTE = 60
 
 
@@ -114,6 +120,26 @@ def holder_told(reader: JournalReader) -> str:
     return f"{who} has the journal open{since}"
 
 
+def find_task(reader: JournalReader, task_id: str) -> str:
+    """Find the id of a task, which may be named by its beginning."""
+    known = [task.id for task in reader.tasks()]
+    found = [task_id] if task_id in known else [each for each in known if each.startswith(task_id)]
+    if len(found) != 1:
+        fail(_unknown(reader.path, task_id, found or known, ambiguous=bool(found)))
+    return found[0]
+
+
+def _unknown(journal: Path, task_id: str, known: Sequence[str], *, ambiguous: bool) -> str:
+    near = known if ambiguous else difflib.get_close_matches(task_id, known, n=1)
+    if near:
+        hint = f"did you mean {' or '.join(near[:_NAMED])}?"
+    elif known:
+        hint = f"there are: {', '.join(known[-_NAMED:])}{' …' if len(known) > _NAMED else ''}"
+    else:
+        hint = "it is empty"
+    return plain(f"the journal {journal} has no task {task_id!r}; {hint}")
+
+
 def ending(outcome: Outcome | None) -> Text:
     """Say how a task ended."""
     if outcome is None:
@@ -132,3 +158,27 @@ def span(seconds: float) -> str:
     if seconds < _MINUTE:
         return f"{seconds:.1f} s"
     return str(dt.timedelta(seconds=round(seconds)))
+
+
+_PAUSE = 0.25
+"""Seconds between two looks at a journal."""
+
+
+def print_log(task_id: str, path: Path | None, *, follow: bool, as_json: bool) -> None:
+    """Print the events of a task, a line each; with `follow` until it is over, or nobody works on it any more."""
+    terminal = sys.stdout.isatty()
+    line = log_line(pretty=terminal and not as_json, colors=terminal)
+    with JournalReader.open(journal_at(path)) as reader:
+        task_id = find_task(reader, task_id)
+        task = next(row.message for row in reader.rows(task_id, events=False) if isinstance(row.message, Task))
+        last, over, left = 0, False, not follow
+        while not over:
+            for event in reader.events(task_id, last):
+                typer.echo(line(Said(event, dict(task.labels))), nl=False)
+                last, over = event.seq, event.name is EventName.TASK_ENDED
+            if left or over:
+                break
+            left = reader.holder() is None  # what it wrote before it let go is read once more
+            time.sleep(_PAUSE)
+    if follow and not over:
+        warn([f"nobody works on {task_id} now: `callboard resume` goes on with it"])

@@ -26,8 +26,8 @@ from callboard import Event, EventName, FunctionModel, Outcome, Settings, Superv
 from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import mermaid
-from callboard.console import Attendance, Board, Stage, play
 from callboard.messages import AgentKind, Message
+from callboard.terminal import Attendance, Board, Stage, play
 from support import PATIENCE
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"

@@ -12,10 +12,10 @@ from rich.console import Group
 from rich.live import Live
 
 from callboard.actors.commands import Secrets
-from callboard.console._board import Board
-from callboard.console._mistakes import EXIT_CODES, fail
-from callboard.console._people import People
 from callboard.messages import Event, EventName, JournalError, Outcome
+from callboard.terminal._board import Board
+from callboard.terminal._commands import EXIT_CODES, fail
+from callboard.terminal._people import People
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from callboard.actors.root import TaskHandle
-    from callboard.console._attendance import Attendance
-    from callboard.console._history import History
     from callboard.messages import Task, TaskResult
     from callboard.supervisor import Supervisor
+    from callboard.terminal._history import History
+    from callboard.terminal._people import Attendance
+
 
 _TICK = 0.1
 

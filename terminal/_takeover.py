@@ -10,18 +10,19 @@ import typer
 from callboard.actors.journal import JournalReader
 from callboard.actors.servers import named_surfaces
 from callboard.config import Settings
-from callboard.console._history import History, history_of
-from callboard.console._journals import SETTINGS_SUFFIXES, journal_of, settings_at
-from callboard.console._mistakes import fail
-from callboard.console._people import asked
-from callboard.console._text import plain
 from callboard.messages import JournalInUseError, Question, agent_kind
+from callboard.terminal._commands import fail
+from callboard.terminal._history import History, history_of
+from callboard.terminal._journals import SETTINGS_SUFFIXES, journal_of, settings_at
+from callboard.terminal._people import asked
+from callboard.terminal._text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from callboard.console._attendance import Attendance
+    from callboard.terminal._people import Attendance
+
 
 _ELSEWHERE = ": resume it where it was submitted"
 

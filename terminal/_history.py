@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal import Row
     from callboard.messages import Message
 
+
 Reply = Answer | ApprovalAnswer | RequestExpired
 
 _EVENTS = {EventName.COMMAND_IN_DOUBT, EventName.RUN_RECOVERED}

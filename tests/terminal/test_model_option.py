@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task, TaskResult
 from callboard.__main__ import USAGE
-from callboard.console._journals import resume_command
-from callboard.console._models import model_words, models_of
 from callboard.messages import AgentKind
+from callboard.terminal._commands import model_words, models_of
+from callboard.terminal._journals import resume_command
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
 KINDS = [kind.value for kind in AgentKind]

@@ -272,6 +272,7 @@ ODD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0")
 @example("[/b]y".replace("/", "["))
 @example(":smile:[link=x]")
 @example("a\x1b[31mb\x07")
+@example("~")
 @example("\u202etxt.exe\u200f")
 def test_names_of_others_are_shown_as_they_are(name):
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from callboard.actors.journal import JournalReader
-from callboard.console._history import history_of
-from callboard.console._journals import ending, holder_told, journal_at, moment, print_json
-from callboard.console._mistakes import fail
-from callboard.console._people import asked
-from callboard.console._result import print_result
-from callboard.console._text import BAD, GOOD, cut, plain
 from callboard.messages import (
     Answer,
     ApprovalAnswer,
@@ -36,22 +29,26 @@ from callboard.messages import (
     SubtaskEnded,
     paired,
 )
+from callboard.terminal._commands import fail
+from callboard.terminal._history import history_of
+from callboard.terminal._journals import ending, find_task, holder_told, journal_at, moment, print_json
+from callboard.terminal._people import asked
+from callboard.terminal._results import print_result
+from callboard.terminal._text import BAD, GOOD, cut, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from rich.console import Console
 
     from callboard.actors.states import Unfinished
-    from callboard.console._history import Entry, History, Reply
     from callboard.messages import Action, Cause, CommandResult, Message, StepRecord
+    from callboard.terminal._history import Entry, History, Reply
+
 
 _SHOWN = 300
 """Letters of a value that are shown; `--json` has all of them."""
-
-_NAMED = 10
-"""Tasks that a mistake names."""
 
 _INDENT, _NARROWEST = 12, 20
 _STYLES = {
@@ -77,26 +74,6 @@ def show_task(console: Console, task_id: str, path: Path | None, *, as_json: boo
         print_json(history.as_json())
     else:
         _print_history(console, history, held)
-
-
-def find_task(reader: JournalReader, task_id: str) -> str:
-    """Find the id of a task, which may be named by its beginning."""
-    known = [task.id for task in reader.tasks()]
-    found = [task_id] if task_id in known else [each for each in known if each.startswith(task_id)]
-    if len(found) != 1:
-        fail(_unknown(reader.path, task_id, found or known, ambiguous=bool(found)))
-    return found[0]
-
-
-def _unknown(journal: Path, task_id: str, known: Sequence[str], *, ambiguous: bool) -> str:
-    near = known if ambiguous else difflib.get_close_matches(task_id, known, n=1)
-    if near:
-        hint = f"did you mean {' or '.join(near[:_NAMED])}?"
-    elif known:
-        hint = f"there are: {', '.join(known[-_NAMED:])}{' …' if len(known) > _NAMED else ''}"
-    else:
-        hint = "it is empty"
-    return plain(f"the journal {journal} has no task {task_id!r}; {hint}")
 
 
 def _print_history(console: Console, history: History, held: str) -> None:

@@ -1,13 +1,17 @@
-"""Findings about this machine: what of the settings, the surfaces and the extras works here."""
+"""The command `doctor`: what works here, what is missing, and the commands that bring it."""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import os
 import platform
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+
+from rich.text import Text
 
 from callboard.actors.commands import program_needed
 from callboard.actors.journal import JournalReader
@@ -15,15 +19,59 @@ from callboard.actors.models import named_models
 from callboard.actors.processing import named_agents
 from callboard.actors.servers import SHIPPED, shipped_surface, surface_of
 from callboard.config import Settings, described, load_prompts
-from callboard.console._extras import extras, missing_distributions
-from callboard.console._offers import mcp_offers
 from callboard.messages import AgentKind, JournalError, SettingsError
+from callboard.terminal._journals import print_json
+from callboard.terminal._text import BAD, GOOD, plain, print_hanging
+from callboard.terminal._tools import mcp_offers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from rich.console import Console
+
     from callboard.actors.servers import NamedSurface, Need
+
+
+_OURSELVES = "callboard"
+_DEVELOPERS = {"dev", "local-llm", "test"}
+"""Extras for work on the package itself."""
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[(?P<extras>[^\]]*)\])?[^;]*(?:;\s*(?P<marker>.*))?")
+_OF_EXTRA = re.compile(r"""\(?\s*extra\s*==\s*['"](?P<extra>[^'"]+)['"]\s*\)?""")
+"""A marker that asks for an extra alone; one that asks for more is not evaluated."""
+
+
+def extras() -> tuple[str, ...]:
+    """Name the extras of the package, but for those of its developers."""
+    named = importlib.metadata.metadata(_OURSELVES).get_all("Provides-Extra") or []
+    return tuple(sorted(set(named) - _DEVELOPERS))
+
+
+def missing_distributions(extra: str) -> tuple[str, ...]:
+    """Name the distributions that an extra of the package asks for and that are not installed."""
+    return tuple(dict.fromkeys(_missing(_OURSELVES, extra, set())))
+
+
+def _missing(distribution: str, extra: str, seen: set[tuple[str, str]]) -> list[str]:
+    """Follow the requirements of an extra; versions are left to pip."""
+    if (distribution, extra) in seen:
+        return []
+    seen.add((distribution, extra))
+    try:
+        requirements = importlib.metadata.requires(distribution) or []
+    except importlib.metadata.PackageNotFoundError:
+        return [distribution]
+    missing = []
+    for requirement in filter(None, map(_REQUIREMENT.match, requirements)):
+        marker = _OF_EXTRA.fullmatch(requirement["marker"] or "")
+        if marker is not None and _normal(marker["extra"]) == _normal(extra):
+            asked = [each.strip() for each in (requirement["extras"] or "").split(",")]
+            missing += [name for each in asked for name in _missing(requirement["name"], each, seen)]
+    return missing
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,3 +253,38 @@ def _extras(settings: Settings | None) -> Iterator[Finding]:
             told=tuple(f"the package {name!r} is missing" for name in missing),
             commands=(f"pip install 'callboard[{extra}]'",) if missing else (),
         )
+
+
+_INDENT = 7
+"""Columns before the text: the longest word about a finding, and a space."""
+
+
+def examine(console: Console, file: Path | None, *, online: bool, as_json: bool) -> bool:
+    """Print what works here. Returns whether all does that the settings name."""
+    found: list[Finding] = []
+    for finding in findings(file, online=online):
+        found.append(finding)
+        if not as_json:
+            _print_finding(console, finding)
+    if as_json:
+        print_json([dataclasses.asdict(finding) for finding in found])
+    bad = [finding for finding in found if finding.named and finding.works is False]
+    if not as_json:
+        one = f"{bad[0].part} {bad[0].name} does not work" if len(bad) == 1 else f"{len(bad)} things do not work"
+        console.print()
+        print_hanging(console, Text(plain(one) if bad else "all that the settings name works here"), 0)
+    return not bad
+
+
+def _print_finding(console: Console, finding: Finding) -> None:
+    word, style = ("fails", BAD) if finding.named else ("lacks", "yellow")
+    if finding.works is not False:
+        word, style = ("works", GOOD) if finding.works else ("?", "yellow")
+    text = Text(word.ljust(_INDENT), style).append(f"{finding.part} {plain(finding.name)}", "default")
+    if len(finding.told) == 1:
+        text.append(f": {plain(finding.told[0])}", "default" if finding.works is False else "dim")
+    print_hanging(console, text, 0, _INDENT)
+    for line in finding.told if len(finding.told) > 1 else ():
+        print_hanging(console, Text(plain(line)), _INDENT, 2)
+    for command in finding.commands:
+        console.print(Text(" " * _INDENT).append(plain(command), "bold"), soft_wrap=True)

@@ -23,8 +23,8 @@ import forks
 from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
 from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
 from callboard.actors.journal import JournalReader
-from callboard.console import Board
 from callboard.messages import JournalError
+from callboard.terminal import Board
 from support import PATIENCE
 
 Call = Callable[..., Result]

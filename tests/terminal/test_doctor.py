@@ -1,19 +1,80 @@
-"""The findings of `callboard doctor`: each part of the settings, looked at without starting it."""
+"""The command `doctor`: what works, what is missing, and the commands that bring it."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner, Result
 
+from callboard.__main__ import app
 from callboard.actors.journal import JournalFile
-from callboard.console import _health
-from callboard.console._health import Finding, findings
+from callboard.terminal import _doctor
+from callboard.terminal._doctor import Finding, extras, findings, missing_distributions
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def _small(here: Path) -> None:
+    (here / "callboard.yaml").write_text(yaml.safe_dump({"documents": {"workspace": "."}}), encoding="utf-8")
+
+
+def test_all_that_the_settings_name_works(call: Call) -> None:
+    result = call("doctor")
+    assert result.exit_code == 0
+    assert "works  settings callboard.yaml\nworks  surface documents\n" in result.stdout
+    assert result.stdout.endswith("\nall that the settings name works here\n")
+
+
+def test_what_is_missing_is_told_with_its_command_and_the_exit_code(call: Call, here: Path) -> None:
+    (here / "callboard.yaml").write_text("documents: {workspace: no where}", encoding="utf-8")
+    result = call("doctor", ".")
+    assert result.exit_code == 1
+    assert f"\n       mkdir -p '{here}/no where'\n" in result.stdout
+    assert result.stdout.endswith("\nsurface documents does not work\n")
+
+
+def test_a_command_is_not_broken_by_a_narrow_terminal(here: Path) -> None:
+    (here / "callboard.yaml").write_text("documents: {workspace: no where}", encoding="utf-8")
+    told = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "40"}).stdout.splitlines()
+    assert f"       mkdir -p '{here}/no where'" in told
+    assert max(len(line) for line in told if "mkdir" not in line) <= 40
+
+
+def test_wrong_settings_are_a_finding(call: Call, here: Path) -> None:
+    (here / "callboard.yaml").write_text("limits: {stps: 3}\nlmits: {}", encoding="utf-8")
+    result = call("doctor", "--json")
+    found = {finding["part"]: finding for finding in json.loads(result.stdout)}
+    assert (result.exit_code, found["settings"]["works"], len(found["settings"]["told"])) == (1, False, 2)
+
+
+def test_without_settings_the_defaults_are_looked_at(call: Call, here: Path) -> None:
+    (here / "callboard.yaml").unlink()
+    result = call("doctor")
+    assert result.exit_code == 0
+    assert "works  settings the environment and the defaults\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("notes", "MCP server notes: the program 'no\\x1b]0;such"), ("\x1b[2Ja\u202e", "mcpServers.\\x1b[2Ja\\u202e")],
+)
+def test_names_of_others_never_drive_the_terminal(call: Call, here: Path, name: str, told: str) -> None:
+    servers = {name: {"command": "no\x1b]0;such\x07"}}
+    (here / "callboard.yaml").write_text(yaml.safe_dump({"mcpServers": servers}), encoding="utf-8")
+    result = call("doctor")
+    assert result.exit_code == 1
+    assert told in result.stdout
+    assert not set("\x1b\x07\u202e") & set(result.stdout)
+
 
 DESK = """
 from callboard.surface import Need
@@ -141,7 +202,7 @@ def test_a_journal_is_told_with_its_version(found: Callable[..., Finding], here:
 def test_a_journal_that_can_t_be_written_is_told(
     found: Callable[..., Finding], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_health.os, "access", lambda path, mode: mode == os.W_OK and path != here)
+    monkeypatch.setattr(_doctor.os, "access", lambda path, mode: mode == os.W_OK and path != here)
     journal = found("journal", journal={"path": "journal.db"})
     assert (journal.works, journal.told[-1]) == (False, f"{here} can't be written by this user")
 
@@ -149,8 +210,52 @@ def test_a_journal_that_can_t_be_written_is_told(
 def test_an_extra_that_the_settings_need_has_to_be_there(
     found: Callable[..., Finding], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_health, "missing_distributions", lambda extra: ("some-package",))
+    monkeypatch.setattr(_doctor, "missing_distributions", lambda extra: ("some-package",))
     assert not found("extra", "prometheus").named
     extra = found("extra", "prometheus", observe={"metrics": True})
     assert (extra.works, extra.named, extra.told) == (False, True, ("the package 'some-package' is missing",))
     assert extra.commands == ("pip install 'callboard[prometheus]'",)
+
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+@pytest.fixture
+def require(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Set the requirements of distributions; there are no others."""
+
+    def given(**requirements: list[str]) -> None:
+        def of(distribution: str) -> list[str]:
+            if distribution not in requirements:
+                raise _doctor.importlib.metadata.PackageNotFoundError(distribution)
+            return requirements[distribution]
+
+        monkeypatch.setattr(_doctor.importlib.metadata, "requires", of)
+
+    return given
+
+
+def test_all_extras_are_told_but_those_of_developers():
+    assert set(extras()) == set(PROJECT["optional-dependencies"]) - {"test", "dev", "local-llm"}
+
+
+@pytest.mark.parametrize("extra", ["models", "otel", "prometheus"])
+def test_an_extra_that_the_tests_install_lacks_nothing(extra):
+    assert missing_distributions(extra) == ()
+
+
+def test_what_is_missing_is_named_also_behind_other_extras(require: Callable[..., None]) -> None:
+    require(
+        callboard=["pykka>=4", 'callboard[models]; extra == "all"', "lamps>=1; extra == 'all'", 'other; extra == "x"'],
+        slim=['net-io>=2; extra == "open-ai"', 'old; python_version < "3" and extra == "open-ai"'],
+    )
+    assert missing_distributions("all") == ("lamps",)
+    require(callboard=['callboard[models]; extra == "all"', 'slim[open_ai,b]>=2; extra == "models"'], slim=[
+        'net-io[c]>=2; (extra == "open-ai")', 'old; python_version < "3" and extra == "open-ai"'])  # fmt: skip
+    assert missing_distributions("all") == ("net-io",)
+
+
+def test_extras_that_name_each_other_end(require: Callable[..., None]) -> None:
+    require(callboard=['callboard[b]; extra == "a"', 'callboard[a]; extra == "b"'])
+    assert missing_distributions("a") == ()

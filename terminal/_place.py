@@ -17,15 +17,15 @@ from callboard.actors.commands import program_needed
 from callboard.actors.models import named_models
 from callboard.actors.servers import check_needs, surface_needs
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private
-from callboard.console._commands import there
-from callboard.console._journals import SETTINGS_FILE
-from callboard.console._mistakes import fail
-from callboard.console._takeover import known_ids
 from callboard.messages import Task
 from callboard.supervisor import Supervisor
+from callboard.terminal._commands import fail, there
+from callboard.terminal._journals import SETTINGS_FILE
+from callboard.terminal._takeover import known_ids
 
 if TYPE_CHECKING:
     from collections.abc import Container
+
 
 TASK_FILE = "task.yaml"
 _SETTINGS = frozenset({*Settings.model_fields, "mcpServers"} - Task.model_fields.keys())

@@ -1,18 +1,21 @@
-"""Approvals and questions in the terminal. Enter alone is always the safe answer."""
+"""Approvals and questions in the terminal: who may answer, and what is typed. Enter alone is always the safe answer."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import queue
+import sys
+import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from callboard.actors.states import STOP
-from callboard.console._keyboard import Keyboard
-from callboard.console._text import plain
 from callboard.messages import AnswerRefusedError, ApprovalRequest, AtDeadline, EventName, NotWaitingError, Question
+from callboard.terminal._text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +23,86 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from callboard.actors.root import TaskHandle
-    from callboard.console._attendance import Attendance
-    from callboard.messages import Event, Observation
+    from callboard.messages import Event, Observation, Task
+
+
+NO_INPUT = "--no-input"
+
+
+@dataclass(frozen=True)
+class Attendance:
+    """Who answers on the command line."""
+
+    yes: bool = False
+    """Whether everything that asks for approval is approved, without a look."""
+    absent: str = ""
+    """Why nobody is asked; empty when somebody is at the terminal."""
+
+    @property
+    def by(self) -> str:
+        """What answers in a person's place, for the record; empty when a person does."""
+        return "--yes" if self.yes else self.absent
+
+    @property
+    def remark(self) -> str:
+        """What is to be said of it before the task starts; empty when everything is put to a person."""
+        approvals = "everything that asks for approval is approved (--yes)" if self.yes else ""
+        questions = f"nobody is asked, and the agents are told so ({self.absent})" if self.absent else ""
+        return "; ".join(filter(None, (approvals, questions)))
+
+    def leaves(self, ask: ApprovalRequest | Question) -> bool:
+        """Say whether something is left to a person."""
+        return not (self.absent or (self.yes and isinstance(ask, ApprovalRequest)))
+
+    def gives_up(self, ask: ApprovalRequest | Question) -> bool:
+        """Say whether something that another process asked would be declined here, and nobody said so."""
+        declined = bool(self.absent) and not (self.yes and isinstance(ask, ApprovalRequest))
+        return declined and self.absent != NO_INPUT
+
+    def sign(self, task: Task) -> Task:
+        """Label a task with what answers in a person's place."""
+        return task.model_copy(update={"labels": {**task.labels, "attendance": self.by}}) if self.by else task
+
+
+def attendance(*, yes: bool, no_input: bool, as_json: bool) -> Attendance:
+    """Say who answers; without a terminal, or where a machine reads what is printed, nobody does."""
+    if no_input:
+        return Attendance(yes=yes, absent=NO_INPUT)
+    if as_json:
+        return Attendance(yes=yes, absent="--json")
+    return Attendance(yes=yes, absent="" if sys.stdin.isatty() else "no terminal")
+
+
+class Keyboard:
+    """Reads lines on a thread of its own, so that Ctrl-C, deadlines and answers of others get through meanwhile."""
+
+    def __init__(self) -> None:
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._ended = threading.Event()
+        threading.Thread(target=self._main, name="callboard-keyboard", daemon=True).start()
+
+    def _main(self) -> None:
+        with contextlib.suppress(OSError):  # the terminal is gone: that is the end of the input
+            for line in sys.stdin:
+                self._lines.put(line)
+        self._ended.set()
+
+    def line(self) -> str | None:
+        """Give the next line with its line break, None while there is none.
+
+        After the end of the input (Ctrl-D) it is the empty text for ever: nobody can type any more.
+        """
+        ended = self._ended.is_set()  # asked first: the last line may come between the two
+        try:
+            return self._lines.get_nowait()
+        except queue.Empty:
+            return "" if ended else None
+
+    def drop(self) -> None:
+        """Forget the lines that were typed before anything was asked; the end of the input stays."""
+        while not self._lines.empty():
+            self._lines.get()
+
 
 _SHOWN_CONTROLS = 12
 _ASKED = {EventName.APPROVAL_REQUESTED, EventName.QUESTION_ASKED}

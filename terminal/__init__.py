@@ -1,0 +1,62 @@
+"""The terminal: the display of tasks, their questions, their results and histories, and what a user can mend."""
+
+from __future__ import annotations
+
+from callboard.terminal._board import Board
+from callboard.terminal._commands import (
+    EXIT_CODES,
+    INTERRUPTED,
+    USAGE,
+    Commands,
+    fail,
+    mistakes,
+    models_of,
+    there,
+    warn,
+)
+from callboard.terminal._doctor import examine
+from callboard.terminal._journals import SETTINGS_FILE, list_tasks, print_log, resume_command, settings_at
+from callboard.terminal._people import Attendance, attendance
+from callboard.terminal._place import keep_inside, prepare, started
+from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
+from callboard.terminal._run import Stage, go_on, play
+from callboard.terminal._show import show_task
+from callboard.terminal._takeover import kept, take_over
+from callboard.terminal._text import terminal
+from callboard.terminal._tools import list_tools
+
+__all__ = [
+    "EXIT_CODES",
+    "INTERRUPTED",
+    "SETTINGS_FILE",
+    "USAGE",
+    "Attendance",
+    "Board",
+    "Commands",
+    "Stage",
+    "attendance",
+    "examine",
+    "fail",
+    "go_on",
+    "keep_inside",
+    "kept",
+    "list_tasks",
+    "list_tools",
+    "mistakes",
+    "models_of",
+    "play",
+    "prepare",
+    "print_head",
+    "print_log",
+    "print_result",
+    "print_verdicts",
+    "replay_task",
+    "resume_command",
+    "settings_at",
+    "show_task",
+    "started",
+    "take_over",
+    "terminal",
+    "there",
+    "warn",
+]

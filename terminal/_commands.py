@@ -1,0 +1,149 @@
+"""Read what is typed on the command line, and report mistakes in one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from callboard.messages import AgentKind, CallboardError, Outcome, SupervisorStoppedError, reason_of
+from callboard.terminal._text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+_Mistake: Any = typer.BadParameter.__mro__[2]
+"""What typer raises for all mistakes in a call; it has no public name."""
+
+
+class Commands(TyperGroup):
+    """The commands; the usage is shown to who asks for it, not to who mistyped a word."""
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **extra: Any) -> Any:  # noqa: ANN401 - as typer has it
+        """Run a command, and leave with its exit code."""
+        try:
+            code = super().main(args=args, prog_name=prog_name, **{**extra, "standalone_mode": False})
+        except typer.Abort:
+            code = 1
+        except _Mistake as error:
+            said = str(getattr(error, "message", "")).removeprefix("Value error, ").rstrip(".")
+            parameter = getattr(error, "param", None)
+            named = f"{parameter.opts[0]}: " if said and parameter is not None else ""
+            context = getattr(error, "ctx", None)
+            asked = f"; see {context.command_path} --help" if context is not None else ""
+            said = said or error.format_message().rstrip(".")
+            try:
+                fail(f"{named}{said}{asked}", USAGE)
+            except typer.Exit as leaving:
+                code = leaving.exit_code
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def there(path: Path | None) -> Path | None:
+    """Take the path of something that is there, and has a name that can be shown and written down."""
+    if path is None:
+        return None
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        fail(f"{path}: its name is no UTF-8: rename it first")
+    if not os.path.lexists(path):
+        fail(f"{path}: there is no such file or folder")
+    return path
+
+
+EXIT_CODES = {
+    Outcome.FINISHED: 0,
+    Outcome.FAILED: 1,
+    Outcome.ERROR: 3,
+    Outcome.CANCELLED: 4,
+    Outcome.TIMED_OUT: 5,
+    Outcome.OUT_OF_BUDGET: 6,
+    Outcome.REJECTED: 7,
+}
+"""What `callboard run` exits with when the task is over."""
+USAGE, INTERRUPTED = 2, 130
+
+
+@contextlib.contextmanager
+def mistakes() -> Iterator[None]:
+    """Turn what a user can mend into a message, without a traceback."""
+    try:
+        yield
+    except SupervisorStoppedError as error:
+        fail(str(error), EXIT_CODES[Outcome.ERROR])
+    except CallboardError as error:
+        fail(str(error))
+    except BrokenPipeError:
+        raise
+    except shutil.Error as error:
+        fail("\n".join(f"{source}: can't be copied: {why}" for source, _, why in error.args[0]))
+    except OSError as error:
+        fail(reason_of(error))
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Tell of what is no mistake for sure."""
+    for text in warnings:
+        typer.echo(f"callboard: warning: {plain(text)}", err=True)
+
+
+def fail(text: str, code: int = USAGE) -> NoReturn:
+    for line in text.splitlines():
+        typer.echo(f"callboard: {plain(line)}", err=True)
+    raise typer.Exit(code)
+
+
+_NEXT = re.compile(r",\s*(?=\w+\s*=)")
+"""What parts `host=A,app=B`; any other comma belongs to a name."""
+_KIND = re.compile(r"\s*(\w*)\s*=(.*)", re.DOTALL)
+"""`KIND=NAME`; a name's own equals sign, as in `recorded:FILE?by=order`, stands behind a colon."""
+_IN_FILES = ("recorded", "scripted")
+
+
+def models_of(options: Sequence[str]) -> dict[str, str]:
+    """Read `--model` options: a kind of agent for each model; one without a kind is that of all the others.
+
+    A relative file starts from the current folder, as everywhere in a call, and not from the settings'.
+    """
+    given: dict[str, str] = {}
+    for part in (part for option in options for part in _NEXT.split(option)):
+        kind, name = _read(part)
+        if kind in given:
+            fail(f"--model {part.strip()}: there is another one for {kind or 'all kinds of agents'}: {given[kind]}")
+        given[kind] = name
+    rest = given.pop("", None)
+    return ({} if rest is None else dict.fromkeys(map(str, AgentKind), rest)) | given
+
+
+def model_words(models: dict[str, str]) -> list[str]:
+    """Write the options that name these models."""
+    names = set(models.values())
+    if len(names) == 1 and len(models) == len(AgentKind):
+        return ["--model", *names]
+    return [word for kind, name in models.items() for word in ("--model", f"{kind}={name}")]
+
+
+def _read(part: str) -> tuple[str, str]:
+    found = _KIND.fullmatch(part)
+    kind, name = found.groups() if found else ("", part)
+    if found and kind not in set(AgentKind):
+        near = difflib.get_close_matches(kind.lower(), list(AgentKind), n=1, cutoff=0.5)
+        hint = f"did you mean {str(near[0])!r}?" if near else f"there are: {', '.join(AgentKind)}"
+        fail(f"--model {part.strip()}: there is no kind of agent {kind!r}; {hint}")
+    form, _, rest = name.strip().partition(":")
+    if not form or not rest:
+        fail(
+            f"--model {part.strip()}: {name.strip()!r} is no known model; "
+            "known forms are: scripted:FILE, recorded:FILE, PROVIDER:MODEL"
+        )
+    return kind, f"{form}:{Path(rest).absolute()}" if form in _IN_FILES else name.strip()
