@@ -175,7 +175,7 @@ class Settings(BaseSettings):
             _check_readable(file)
             where = str(file)
             base = base or file.resolve().parent
-            config = SettingsConfigDict(yaml_file=file)
+            config = SettingsConfigDict(yaml_file=file.absolute())  # pydantic-settings takes a leading ~ for the home
             source = type(cls.__name__, (cls,), {"model_config": config, "__doc__": cls.__doc__})
         _check_environment()
         try:
