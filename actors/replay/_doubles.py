@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from callboard.actors.commands import Asked, Secrets, Tools
     from callboard.actors.models import ModelRequest
     from callboard.actors.processing import Context
+    from callboard.actors.replay._recording import KnownTools
     from callboard.actors.replay._tape import Tape
-    from callboard.actors.replay._tools import KnownTools
     from callboard.actors.runtime import CallKeeper, Clock, Deed, EventStream, Lease
     from callboard.actors.states import Run
     from callboard.config import PolicyRule

@@ -1,9 +1,9 @@
-"""A recording: the rows of a task, and of the conversation before it."""
+"""A recording: the rows of a task and of the conversation before it, its moves, and the tools that it used."""
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from callboard.actors.journal import JournalReader
@@ -11,22 +11,30 @@ from callboard.messages import (
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
+    Assign,
+    Decided,
+    Effect,
     Event,
     EventName,
+    Intent,
     JournalDamagedError,
     Question,
+    StepDone,
+    Target,
     Task,
     TaskResult,
     UnknownTaskError,
+    agent_kind,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
     from callboard.actors.journal import Row
     from callboard.config import Settings
-    from callboard.messages import InForce, Message
+    from callboard.messages import Action, InForce, Message
+
 
 SAFE_GUARD_OFF = "safe_guard is off"
 """How the record says that nobody had to approve anything."""
@@ -112,3 +120,82 @@ def _waived(word: Message) -> bool:
             return data.get("waived") == SAFE_GUARD_OFF
         case _:
             return False
+
+
+@dataclass
+class Moves:
+    """The moves between one hand-over of a run and the next, or its end."""
+
+    left: list[str] = field(default_factory=list)
+    """Those that were not made again yet, the next one last."""
+    recovered: bool = False
+    """Whether the agent began with what the journal had: the moves in that were not told again."""
+    whole: bool = False
+    """Whether the last of them is told, to the machine's final state. Else a crash, or the end of the record, may have
+    swallowed it: an ending is kept with the step that leads to it, and the moves between are told after that."""
+
+
+def recorded_moves(rows: Iterable[Row], finals: Collection[str]) -> dict[tuple[str, int], Moves]:
+    """Give the recorded moves by run and by the lease under which they were made; `finals` are the final states."""
+    found: dict[tuple[str, int], Moves] = {}
+    current: dict[str, Moves] = {}
+    for row in rows:
+        match row.message:
+            case Assign(token=token) as assign if token and not row.job:
+                current[assign.run_id] = found[assign.run_id, token] = Moves()
+            case Event(name=EventName.STATE_CHANGED, run_id=run_id, data=data) if data["source"] and run_id in current:
+                current[run_id].left.insert(0, move(data["source"], data["target"], data["by"]))
+                current[run_id].whole = data["target"] in finals
+            case Event(name=EventName.RUN_RECOVERED, run_id=run_id) if run_id in current:
+                current[run_id].recovered = True
+    return found
+
+
+def move(source: object, target: object, by: object) -> str:
+    """Write a move."""
+    return f"{source} → {target} by {by}"
+
+
+Known = dict[str, tuple[set[str], Effect]]
+
+
+class KnownTools:
+    """The tools of a recording, by kind of agent and target. No schema was recorded: any arguments fit."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._tools: dict[tuple[str, str], Known] = {}
+        self._keys: dict[str, tuple[str, str]] = {}
+        for row in rows:
+            self._add(row)
+
+    def of(self, kind: str, target: Target | None) -> Known:
+        """Give the tools of a kind of agent on a target, with their parameters and effects."""
+        return self._tools.get((kind, target.id if target is not None else ""), {})
+
+    def _add(self, row: Row) -> None:
+        message = row.message
+        if isinstance(message, Assign) and message.token:
+            target = message.target.id if message.target is not None else ""
+            self._keys[message.run_id] = (agent_kind(message.address), target)
+        key = self._keys.get(row.run_id)
+        if key is None:
+            return
+        known = self._tools.setdefault(key, {})
+        for action in _actions(message):
+            known.setdefault(action.tool, (set(), Effect.IDEMPOTENT))[0].update(action.arguments)
+        once = message.tool if isinstance(message, Intent) else ""
+        if isinstance(message, Event) and message.name is EventName.POLICY_DECIDED:
+            once = str(message.data["tool"]) if message.data.get("effect") == Effect.ONCE else ""
+        if once:
+            parameters, _ = known.get(once, (set(), Effect.ONCE))
+            known[once] = (parameters, Effect.ONCE)
+
+
+def _actions(message: Message) -> tuple[Action, ...]:
+    match message:
+        case StepDone(record=record, held=held):
+            return (*record.decision.actions, *held)
+        case Decided(decision=decision, actions=actions):
+            return (*decision.actions, *actions)
+        case _:
+            return ()

@@ -12,24 +12,36 @@ from typing import TYPE_CHECKING
 from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
 from callboard.actors.journal import MemoryJournal, Row
 from callboard.actors.processing import AGENTS, Services, agent_table
+from callboard.actors.replay._compare import Difference, Differs, Replay
 from callboard.actors.replay._doubles import NoLanes
-from callboard.actors.replay._moves import recorded_moves
-from callboard.actors.replay._outcome import compare_outcome
-from callboard.actors.replay._recording import Recording
-from callboard.actors.replay._result import Differs, Replay
+from callboard.actors.replay._recording import KnownTools, Recording, recorded_moves
 from callboard.actors.replay._scene import Scene, Stage
-from callboard.actors.replay._tools import KnownTools
 from callboard.actors.root import book_past, past_of
 from callboard.actors.runtime import Budgets, EventLoop, EventStream, VirtualClock
 from callboard.actors.states import OnTheWay
 from callboard.config import Settings, settings_in_force
-from callboard.messages import Assign, Cancel, Event, Pause, Recovered, Resume, SettingsError, Task, agent_kind
+from callboard.messages import (
+    Assign,
+    Cancel,
+    Event,
+    Pause,
+    Recovered,
+    Resume,
+    RoundEnded,
+    SettingsError,
+    SubtaskEnded,
+    Task,
+    TaskResult,
+    agent_kind,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from callboard.actors.processing import AgentSpec
+    from callboard.messages import Outcome
+
 
 STOP_SECONDS = 10.0
 
@@ -215,3 +227,38 @@ def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
         prompts=dict.fromkeys(agents, ""),
         agents=agents,
     )
+
+
+def compare_outcome(recorded: TaskResult | None, rows: Sequence[Row]) -> Outcome | None:
+    """Hold the task's outcome against the record; None if it was not over.
+
+    Args:
+        recorded: How the task ended.
+        rows: The task's rows but events, with the words that were made again.
+
+    Raises:
+        Differs: If it ends in another way.
+    """
+    past = past_of([row for row in rows if not isinstance(row.message, TaskResult)], 0.0)
+    if recorded is None or past is None:
+        return None
+    record = past.record
+    if past.begun and record.stopping is None:
+        return recorded.outcome  # crashes ended it: no agent had the last word
+    for ended in past.said.values():
+        match ended:
+            case RoundEnded():
+                record.end_round(ended)
+            case SubtaskEnded():
+                record.end_subtask(ended.result)
+    result = record.result(0.0)
+    stopped = record.stopping is not None  # what it broke off of a step is in no word, and so only in the record
+    for what in ("outcome",) if stopped else ("outcome", "output", "artifacts"):
+        expected, got = getattr(recorded, what), getattr(result, what)
+        if expected != got:
+            raise Differs(
+                Difference(
+                    run_id="", address="", step=0, what=f"the task's {what}", expected=str(expected), got=str(got)
+                )
+            )
+    return result.outcome

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing import Services, pipeline
-from callboard.actors.replay._compare import compare, decided_on, differs
+from callboard.actors.replay._compare import Transition, compare, decided_on, differs
 from callboard.actors.replay._doubles import (
     RecordedDispatcher,
     RecordedLook,
@@ -14,8 +14,7 @@ from callboard.actors.replay._doubles import (
     RecordedPolicy,
     RecordedToolbox,
 )
-from callboard.actors.replay._moves import move
-from callboard.actors.replay._result import Transition
+from callboard.actors.replay._recording import move
 from callboard.actors.replay._tape import Tape
 from callboard.actors.runtime import Lease
 from callboard.actors.states import Run, after
@@ -32,8 +31,7 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     from callboard.actors.journal import Row
-    from callboard.actors.replay._moves import Moves
-    from callboard.actors.replay._tools import KnownTools
+    from callboard.actors.replay._recording import KnownTools, Moves
     from callboard.actors.states import Move
     from callboard.messages import Event, Message
 
