@@ -1,5 +1,12 @@
 """What actors say to each other and to the host program: frozen pydantic models, and the errors."""
 
+from callboard.messages._agent_status import (
+    AgentStatus,
+    AppAgentStatus,
+    HostAgentStatus,
+    LinuxAgentStatus,
+    MobileAgentStatus,
+)
 from callboard.messages._base import (
     Address,
     AgentKind,
@@ -120,10 +127,12 @@ __all__ = [
     "Address",
     "AgentCrashedError",
     "AgentKind",
+    "AgentStatus",
     "Answer",
     "AnswerRefusedError",
     "Answered",
     "AnySecret",
+    "AppAgentStatus",
     "ApprovalAnswer",
     "ApprovalRequest",
     "AskedQuestion",
@@ -156,6 +165,7 @@ __all__ = [
     "Foreseen",
     "Hazard",
     "Held",
+    "HostAgentStatus",
     "IllegalMoveError",
     "InForce",
     "Intent",
@@ -168,9 +178,11 @@ __all__ = [
     "KindName",
     "LeaseVoidError",
     "Limit",
+    "LinuxAgentStatus",
     "Look",
     "LookBudget",
     "Message",
+    "MobileAgentStatus",
     "ModelError",
     "ModelTimeoutError",
     "NotAllTakenError",

@@ -36,27 +36,25 @@ from callboard.actors.states._host import (
     NoneHostAgentState,
     PendingHostAgentState,
 )
-from callboard.actors.states._linux import (
-    ContinueLinuxAgentState,
-    FailLinuxAgentState,
-    FinishLinuxAgentState,
-    LinuxAgentState,
-    LinuxAgentStateManager,
-    NoneLinuxAgentState,
-)
 from callboard.actors.states._machine import AgentState, AgentStateManager, By, Move, Processing, Table, mermaid
-from callboard.actors.states._mobile import (
-    ContinueMobileAgentState,
-    FailMobileAgentState,
-    FinishMobileAgentState,
-    MobileAgentState,
-    MobileAgentStateManager,
-    NoneMobileAgentState,
-)
 from callboard.actors.states._notes import NOBODY, said_by_people, see
 from callboard.actors.states._operator import OperatorAgentStateManager
 from callboard.actors.states._run import GO_ON, STOP, STOPPED, WAS_DONE, WAS_NOT_DONE, Applied, Run, memory_key, unique
 from callboard.actors.states._unfinished import OnTheWay, Unfinished
+from callboard.actors.states._worker import (
+    ContinueLinuxAgentState,
+    ContinueMobileAgentState,
+    FailLinuxAgentState,
+    FailMobileAgentState,
+    FinishLinuxAgentState,
+    FinishMobileAgentState,
+    LinuxAgentState,
+    LinuxAgentStateManager,
+    MobileAgentState,
+    MobileAgentStateManager,
+    NoneLinuxAgentState,
+    NoneMobileAgentState,
+)
 
 __all__ = [
     "GO_ON",

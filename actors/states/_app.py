@@ -13,44 +13,46 @@ from callboard.actors.states._common import (
     WorkingState,
 )
 from callboard.actors.states._machine import AgentState, AgentStateManager, By, Move, Table
+from callboard.messages import AppAgentStatus
 
 if TYPE_CHECKING:
     from callboard.actors.states._run import Run
 
+CONTINUE, SCREENSHOT, PENDING, CONFIRM, FAIL, ERROR, FINISH = AppAgentStatus
 MODEL, USER, SYSTEM, TIMEOUT = By.MODEL, By.USER, By.SYSTEM, By.TIMEOUT
 
 
 class AppAgentStateManager(AgentStateManager):
     """Works in one application window."""
 
-    initial = "CONTINUE"
+    initial = CONTINUE
     transitions: ClassVar[Table] = {
         # CONTINUE by the system: a claim that does not hold, because an action failed. CONFIRM by the system: the
         # policy wants an approval. ERROR by the model is legal, if rare. FAIL by the user or a timeout: a budget is
         # used up, and a person was asked whether to go on.
-        "CONTINUE": {
-            "CONTINUE": MODEL | SYSTEM,
-            "SCREENSHOT": MODEL,
-            "FINISH": MODEL,
-            "FAIL": MODEL | SYSTEM | USER | TIMEOUT,
-            "PENDING": MODEL,
-            "CONFIRM": MODEL | SYSTEM,
-            "ERROR": MODEL | SYSTEM,
+        CONTINUE: {
+            CONTINUE: MODEL | SYSTEM,
+            SCREENSHOT: MODEL,
+            FINISH: MODEL,
+            FAIL: MODEL | SYSTEM | USER | TIMEOUT,
+            PENDING: MODEL,
+            CONFIRM: MODEL | SYSTEM,
+            ERROR: MODEL | SYSTEM,
         },
         # CONTINUE by the system: the model named no control to annotate, or the limit was reached.
-        "SCREENSHOT": {
-            "SCREENSHOT": MODEL,
-            "CONTINUE": MODEL | SYSTEM,
-            "CONFIRM": MODEL | SYSTEM,
-            "FAIL": SYSTEM | USER | TIMEOUT,
-            "ERROR": SYSTEM,
+        SCREENSHOT: {
+            SCREENSHOT: MODEL,
+            CONTINUE: MODEL | SYSTEM,
+            CONFIRM: MODEL | SYSTEM,
+            FAIL: SYSTEM | USER | TIMEOUT,
+            ERROR: SYSTEM,
         },
         # CONTINUE by the system: questions, or approvals, are switched off.
-        "PENDING": {"CONTINUE": USER | SYSTEM, "FAIL": TIMEOUT | SYSTEM, "ERROR": SYSTEM},
-        "CONFIRM": {"CONTINUE": USER | SYSTEM, "FINISH": USER | TIMEOUT, "FAIL": TIMEOUT | SYSTEM, "ERROR": SYSTEM},
-        "FAIL": {"FINISH": SYSTEM},
-        "ERROR": {"FINISH": SYSTEM},
-        "FINISH": {},
+        PENDING: {CONTINUE: USER | SYSTEM, FAIL: TIMEOUT | SYSTEM, ERROR: SYSTEM},
+        CONFIRM: {CONTINUE: USER | SYSTEM, FINISH: USER | TIMEOUT, FAIL: TIMEOUT | SYSTEM, ERROR: SYSTEM},
+        FAIL: {FINISH: SYSTEM},
+        ERROR: {FINISH: SYSTEM},
+        FINISH: {},
     }
 
 
@@ -67,19 +69,14 @@ class NoneAppAgentState(NoneState, AppAgentState):
     __slots__ = ()
 
 
-@AppAgentStateManager.register
+@AppAgentStateManager.register(CONTINUE)
 class ContinueAppAgentState(WorkingState, AppAgentState):
     """Work: look at the controls, ask the model, act, remember."""
 
     __slots__ = ()
 
-    @classmethod
-    def name(cls) -> str:
-        """CONTINUE."""
-        return "CONTINUE"
 
-
-@AppAgentStateManager.register
+@AppAgentStateManager.register(SCREENSHOT)
 class ScreenshotAppAgentState(WorkingState, AppAgentState):
     """Work on a fresh capture in which only the named controls are annotated."""
 
@@ -88,60 +85,40 @@ class ScreenshotAppAgentState(WorkingState, AppAgentState):
     def decide(self, run: Run) -> Move | None:
         """Stay while the model names controls to annotate, up to the limit; any other answer leads to CONTINUE."""
         move = super().decide(run)
-        if move is None or move.by is not MODEL or move.target == "CONFIRM":
+        if move is None or move.by is not MODEL or move.target == CONFIRM:
             return move
         if move.target not in self.manager.offered(self.name()):
-            return Move("CONTINUE", SYSTEM)
+            return Move(CONTINUE, SYSTEM)
         named = run.records[-1].decision.reannotate
         if named and run.reannotations < run.limits.reannotations:
-            return Move("SCREENSHOT", MODEL)
-        return Move("CONTINUE", MODEL if move.target == "CONTINUE" and not named else SYSTEM)
-
-    @classmethod
-    def name(cls) -> str:
-        """SCREENSHOT."""
-        return "SCREENSHOT"
+            return Move(SCREENSHOT, MODEL)
+        return Move(CONTINUE, MODEL if move.target == CONTINUE and not named else SYSTEM)
 
 
-@AppAgentStateManager.register
+@AppAgentStateManager.register(PENDING)
 class PendingAppAgentState(PendingState, AppAgentState):
     """Wait for a person's answer."""
 
     __slots__ = ()
 
-    @classmethod
-    def name(cls) -> str:
-        """PENDING."""
-        return "PENDING"
 
-
-@AppAgentStateManager.register
+@AppAgentStateManager.register(CONFIRM)
 class ConfirmAppAgentState(ConfirmState, AppAgentState):
     """Wait for a person's approval; a rejection ends the subtask as `rejected`."""
 
     __slots__ = ()
 
-    on_rejection = "FINISH"
-
-    @classmethod
-    def name(cls) -> str:
-        """CONFIRM."""
-        return "CONFIRM"
+    on_rejection = FINISH
 
 
-@AppAgentStateManager.register
+@AppAgentStateManager.register(FAIL)
 class FailAppAgentState(CleanupState, AppAgentState):
     """The subtask can't be done: clean up. The HostAgent may go another way."""
 
     __slots__ = ()
 
-    @classmethod
-    def name(cls) -> str:
-        """FAIL."""
-        return "FAIL"
 
-
-@AppAgentStateManager.register
+@AppAgentStateManager.register(ERROR)
 class ErrorAppAgentState(CleanupState, AppAgentState):
     """An exception ended the subtask, and with it the round: clean up."""
 
@@ -151,19 +128,9 @@ class ErrorAppAgentState(CleanupState, AppAgentState):
         """The round ends here."""
         return True
 
-    @classmethod
-    def name(cls) -> str:
-        """ERROR."""
-        return "ERROR"
 
-
-@AppAgentStateManager.register
+@AppAgentStateManager.register(FINISH)
 class FinishAppAgentState(FinishState, AppAgentState):
     """The subtask is over."""
 
     __slots__ = ()
-
-    @classmethod
-    def name(cls) -> str:
-        """FINISH."""
-        return "FINISH"

@@ -13,39 +13,40 @@ from callboard.actors.states._common import (
     WorkingState,
 )
 from callboard.actors.states._machine import AgentState, AgentStateManager, By, Move, Processing, Table
-from callboard.messages import Assign, Cancel, Message, Outcome, StepFailed, SubtaskEnded
+from callboard.messages import Assign, Cancel, HostAgentStatus, Message, Outcome, StepFailed, SubtaskEnded
 
 if TYPE_CHECKING:
     from callboard.actors.states._run import Run
 
+CONTINUE, ASSIGN, PENDING, CONFIRM, FAIL, ERROR, FINISH = HostAgentStatus
 MODEL, USER, SYSTEM, TIMEOUT = By.MODEL, By.USER, By.SYSTEM, By.TIMEOUT
 
 
 class HostAgentStateManager(AgentStateManager):
     """Plans a task, assigns its subtasks, and says how the round ended."""
 
-    initial = "CONTINUE"
+    initial = CONTINUE
     transitions: ClassVar[Table] = {
         # CONTINUE by the system: a claim that does not hold, because an action failed. FAIL by the model: an
         # impossible task, which could only be reported as a success otherwise; by the user or a timeout: a budget
         # is used up, and a person was asked whether to go on.
-        "CONTINUE": {
-            "CONTINUE": MODEL | SYSTEM,
-            "ASSIGN": MODEL,
-            "FINISH": MODEL,
-            "FAIL": MODEL | SYSTEM | USER | TIMEOUT,
-            "PENDING": MODEL,
-            "CONFIRM": MODEL | SYSTEM,
-            "ERROR": SYSTEM,
+        CONTINUE: {
+            CONTINUE: MODEL | SYSTEM,
+            ASSIGN: MODEL,
+            FINISH: MODEL,
+            FAIL: MODEL | SYSTEM | USER | TIMEOUT,
+            PENDING: MODEL,
+            CONFIRM: MODEL | SYSTEM,
+            ERROR: SYSTEM,
         },
         # FINISH: the subtask errored, or the step of the plan that this round follows is over.
-        "ASSIGN": {"CONTINUE": SYSTEM, "FINISH": SYSTEM, "FAIL": SYSTEM, "ERROR": SYSTEM},
+        ASSIGN: {CONTINUE: SYSTEM, FINISH: SYSTEM, FAIL: SYSTEM, ERROR: SYSTEM},
         # CONTINUE by the system: questions, or approvals, are switched off.
-        "PENDING": {"CONTINUE": USER | SYSTEM, "FAIL": TIMEOUT | SYSTEM, "ERROR": SYSTEM},
-        "CONFIRM": {"CONTINUE": USER | SYSTEM, "FAIL": USER | TIMEOUT | SYSTEM, "ERROR": SYSTEM},
-        "FAIL": {"FINISH": SYSTEM},
-        "ERROR": {"FINISH": SYSTEM},
-        "FINISH": {},
+        PENDING: {CONTINUE: USER | SYSTEM, FAIL: TIMEOUT | SYSTEM, ERROR: SYSTEM},
+        CONFIRM: {CONTINUE: USER | SYSTEM, FAIL: USER | TIMEOUT | SYSTEM, ERROR: SYSTEM},
+        FAIL: {FINISH: SYSTEM},
+        ERROR: {FINISH: SYSTEM},
+        FINISH: {},
     }
 
 
@@ -62,19 +63,14 @@ class NoneHostAgentState(NoneState, HostAgentState):
     __slots__ = ()
 
 
-@HostAgentStateManager.register
+@HostAgentStateManager.register(CONTINUE)
 class ContinueHostAgentState(WorkingState, HostAgentState):
     """Plan: look at the targets, ask the model, act, remember."""
 
     __slots__ = ()
 
-    @classmethod
-    def name(cls) -> str:
-        """CONTINUE."""
-        return "CONTINUE"
 
-
-@HostAgentStateManager.register
+@HostAgentStateManager.register(ASSIGN)
 class AssignHostAgentState(HostAgentState):
     """Hand a subtask over and wait for its end."""
 
@@ -110,13 +106,13 @@ class AssignHostAgentState(HostAgentState):
         """Go on with what came back; an error, and any ending of a plan's step, ends the round."""
         match run.last:
             case Cancel():
-                return Move("FAIL", SYSTEM)
+                return Move(FAIL, SYSTEM)
             case StepFailed():
-                return Move("ERROR", SYSTEM, Outcome.ERROR)
+                return Move(ERROR, SYSTEM, Outcome.ERROR)
             case SubtaskEnded(result=result):
                 if result.outcome is Outcome.ERROR or run.assign.plan_step is not None:
-                    return Move("FINISH", SYSTEM, result.outcome)
-                return Move("CONTINUE", SYSTEM)
+                    return Move(FINISH, SYSTEM, result.outcome)
+                return Move(CONTINUE, SYSTEM)
             case _:
                 return None
 
@@ -124,34 +120,19 @@ class AssignHostAgentState(HostAgentState):
         """The agent that the subtask was assigned to, while it works."""
         return run.last.address if isinstance(run.last, Assign) else run.assign.address
 
-    @classmethod
-    def name(cls) -> str:
-        """ASSIGN."""
-        return "ASSIGN"
 
-
-@HostAgentStateManager.register
+@HostAgentStateManager.register(PENDING)
 class PendingHostAgentState(PendingState, HostAgentState):
     """Wait for a person's answer."""
 
     __slots__ = ()
 
-    @classmethod
-    def name(cls) -> str:
-        """PENDING."""
-        return "PENDING"
 
-
-@HostAgentStateManager.register
+@HostAgentStateManager.register(CONFIRM)
 class ConfirmHostAgentState(ConfirmState, HostAgentState):
     """Wait for a person's approval; a rejection fails the round."""
 
     __slots__ = ()
-
-    @classmethod
-    def name(cls) -> str:
-        """CONFIRM."""
-        return "CONFIRM"
 
 
 class _RoundEnd(HostAgentState):
@@ -166,37 +147,22 @@ class _RoundEnd(HostAgentState):
         return False
 
 
-@HostAgentStateManager.register
+@HostAgentStateManager.register(FAIL)
 class FailHostAgentState(_RoundEnd, CleanupState):
     """The task can't be done: clean up."""
 
     __slots__ = ()
 
-    @classmethod
-    def name(cls) -> str:
-        """FAIL."""
-        return "FAIL"
 
-
-@HostAgentStateManager.register
+@HostAgentStateManager.register(ERROR)
 class ErrorHostAgentState(_RoundEnd, CleanupState):
     """An exception ended the round: clean up."""
 
     __slots__ = ()
 
-    @classmethod
-    def name(cls) -> str:
-        """ERROR."""
-        return "ERROR"
 
-
-@HostAgentStateManager.register
+@HostAgentStateManager.register(FINISH)
 class FinishHostAgentState(_RoundEnd, FinishState):
     """The round is over."""
 
     __slots__ = ()
-
-    @classmethod
-    def name(cls) -> str:
-        """FINISH."""
-        return "FINISH"

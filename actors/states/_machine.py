@@ -176,6 +176,8 @@ class AgentStateManager:
         if not hasattr(cls, "transitions") or not hasattr(cls, "initial"):
             msg = f"{cls.__name__} needs `transitions` and `initial`"
             raise BrokenMachineError(msg)
+        cls.initial, cls.final = str(cls.initial), str(cls.final)  # members of an enumeration become plain strings
+        cls.transitions = {str(a): {str(b): by for b, by in row.items()} for a, row in cls.transitions.items()}
         cls._classes, cls._states, cls._agent = {}, {}, None
         _check_table(cls.__name__, cls.transitions, cls.initial, cls.final)
         if hasattr(cls, "none_state"):
@@ -196,10 +198,13 @@ class AgentStateManager:
         With the name, as in ``@Manager.register("REVIEW")``, the class needs no method `name` of its own.
 
         Raises:
-            BrokenMachineError: If the table has no such status, it is taken, or the class has another name.
+            BrokenMachineError: If the table has no such status, it is taken, or the class has another name or none.
         """
         if isinstance(state_class, str):
-            return functools.partial(cls._register, name=state_class)
+            return functools.partial(cls._register, name=str(state_class))
+        if "name" in state_class.__abstractmethods__:
+            msg = f'{state_class.__name__} has no name: register it as @{cls.__name__}.register("STATUS")'
+            raise BrokenMachineError(msg)
         return cls._register(state_class, state_class.name())
 
     @classmethod

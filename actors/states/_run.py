@@ -339,7 +339,7 @@ class Run:
         run = evolve(
             self if left is None else self.with_lost(left.usage, left.done),
             unfinished=None,
-            status=move.target,
+            status=str(move.target),
             due=self.last.follows if isinstance(self.last, StepDone) and self.status == "CONFIRM" else "",
             last=None,
             answer=None,

@@ -1,0 +1,120 @@
+"""One machine of three states, for the agents of Android devices and of shells: each has a registry of its own."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from callboard.actors.states._common import CleanupState, FinishState, NoneState, WorkingState
+from callboard.actors.states._machine import AgentState, AgentStateManager, By, Table
+from callboard.messages import LinuxAgentStatus, MobileAgentStatus
+
+CONTINUE, FAIL, FINISH = MobileAgentStatus
+_TABLE: Table = {
+    # FAIL by the user or a timeout: an approval or a budget that a person was asked about.
+    CONTINUE: {CONTINUE: By.MODEL | By.SYSTEM, FINISH: By.MODEL, FAIL: By.MODEL | By.SYSTEM | By.USER | By.TIMEOUT},
+    FAIL: {FINISH: By.SYSTEM},
+    FINISH: {},
+}
+
+
+class _Continue(WorkingState):
+    __slots__ = ()
+    on_exception = FAIL
+
+
+class _Fail(CleanupState):
+    __slots__ = ()
+
+    def is_round_end(self) -> bool:
+        """The round ends here."""
+        return True
+
+
+class _Finish(FinishState):
+    __slots__ = ()
+
+    def is_round_end(self) -> bool:
+        """The round ends here."""
+        return True
+
+
+class MobileAgentStateManager(AgentStateManager):
+    """Works on one Android device."""
+
+    initial = CONTINUE
+    transitions: ClassVar[Table] = _TABLE
+
+
+class MobileAgentState(AgentState):
+    """A state of a MobileAgent."""
+
+    __slots__ = ()
+
+
+@MobileAgentStateManager.register_none
+class NoneMobileAgentState(NoneState, MobileAgentState):
+    """Stands for a status that the MobileAgent does not have."""
+
+    __slots__ = ()
+
+
+@MobileAgentStateManager.register(MobileAgentStatus.CONTINUE)
+class ContinueMobileAgentState(_Continue, MobileAgentState):
+    """Work: look at the screen, ask the model, act, remember."""
+
+    __slots__ = ()
+
+
+@MobileAgentStateManager.register(MobileAgentStatus.FAIL)
+class FailMobileAgentState(_Fail, MobileAgentState):
+    """The work can't be done, or an exception ended it: take a last picture."""
+
+    __slots__ = ()
+
+
+@MobileAgentStateManager.register(MobileAgentStatus.FINISH)
+class FinishMobileAgentState(_Finish, MobileAgentState):
+    """The work is over."""
+
+    __slots__ = ()
+
+
+class LinuxAgentStateManager(AgentStateManager):
+    """Works in one shell."""
+
+    initial = CONTINUE
+    transitions: ClassVar[Table] = _TABLE
+
+
+class LinuxAgentState(AgentState):
+    """A state of a LinuxAgent."""
+
+    __slots__ = ()
+
+
+@LinuxAgentStateManager.register_none
+class NoneLinuxAgentState(NoneState, LinuxAgentState):
+    """Stands for a status that the LinuxAgent does not have."""
+
+    __slots__ = ()
+
+
+@LinuxAgentStateManager.register(LinuxAgentStatus.CONTINUE)
+class ContinueLinuxAgentState(_Continue, LinuxAgentState):
+    """Work: look at the shell, ask the model, act, remember."""
+
+    __slots__ = ()
+
+
+@LinuxAgentStateManager.register(LinuxAgentStatus.FAIL)
+class FailLinuxAgentState(_Fail, LinuxAgentState):
+    """The work can't be done, or an exception ended it: take a last look."""
+
+    __slots__ = ()
+
+
+@LinuxAgentStateManager.register(LinuxAgentStatus.FINISH)
+class FinishLinuxAgentState(_Finish, LinuxAgentState):
+    """The work is over."""
+
+    __slots__ = ()
