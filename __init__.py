@@ -1,7 +1,7 @@
 """Embed a multi-agent system of Pykka actors in the programs that drive desktops, documents, shells and devices."""
 
+from callboard.actors.client import TaskHandle
 from callboard.actors.models import Expected, FunctionModel, Model, ModelAnswer, ModelRequest, ScriptedModel
-from callboard.actors.root import TaskHandle
 from callboard.actors.runtime import run_process
 from callboard.actors.servers import Server, ToolError, tool
 from callboard.config import Settings

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import os
 import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import pykka
 
@@ -18,6 +17,7 @@ import callboard.actors.host
 import callboard.actors.linux
 import callboard.actors.mobile
 import callboard.actors.operator  # noqa: F401 - the shipped agents register themselves with their machines
+from callboard.actors.client import RootClient, Submission, TaskHandle
 from callboard.actors.commands import (
     Approved,
     Dispatcher,
@@ -36,16 +36,12 @@ from callboard.actors.processing import AGENTS, AgentSpec, Services, agent_table
 from callboard.actors.root import (
     CloseIntake,
     GetStatus,
-    Intake,
     JournalBroken,
     LeaseHung,
-    Line,
     Opened,
     Restore,
     Root,
     StopAgents,
-    TaskHandle,
-    check_writable,
     open_journal,
 )
 from callboard.actors.runtime import (
@@ -71,8 +67,6 @@ from callboard.messages import (
     BlackboardView,
     Event,
     EventName,
-    Message,
-    NotAllTakenError,
     Note,
     SettingsError,
     SupervisorStatus,
@@ -86,10 +80,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-_T = TypeVar("_T")
-
-ASK_SECONDS = 30.0
-"""How long a call of the facade waits for the switchboard, which never blocks; past that something is broken."""
 STOP_SECONDS = 10.0
 BLOCKED_SECONDS = 1.0
 """How long a stop waits for calls that block; nobody awaits them any more."""
@@ -117,11 +107,9 @@ class Supervisor:
             SettingsError: If something in the settings can't be used; nothing is left running.
         """
         self.settings = settings
-        self._process = os.getpid()
         self._subscribers: list[Subscriber] = []
         self._left: tuple[str, ...] | None = None
         self._broken: concurrent.futures.Future[Exception] = concurrent.futures.Future()  # why the journal did
-        self._closed = False
         self._stopping = threading.Lock()
         with ExitStack() as undo:
             self._log = EventLog(settings)
@@ -155,10 +143,8 @@ class Supervisor:
             theirs = [McpSurface(each) for each in self._sessions if each.on_target]
             self._open_servers([*servers, *theirs], undo)
             services = self._services(named)
-            self._root: pykka.ActorRef[Root] = Root.start(
-                services, self._life, self._jobs, self._schedulers, opened.token
-            )
-            self._intake = self._new_intake()
+            self._client = RootClient(Root.start(services, self._life, self._jobs, self._schedulers, opened.token))
+            self._submission = self._new_submission()
             self._watchdog.start()
             undo.pop_all()
         if self._traces is not None:
@@ -212,9 +198,9 @@ class Supervisor:
 
     def _restore(self, opened: Opened) -> None:
         """Go on with what another process began; a journal that broke before anybody could hear of it refuses that."""
-        self._broken.add_done_callback(lambda broken: self._tell_root(JournalBroken(broken.result())))
+        self._broken.add_done_callback(lambda broken: self._client.tell(JournalBroken(broken.result())))
         try:
-            self._ask(Restore(opened.pasts))
+            self._client.ask(Restore(opened.pasts))
         except BaseException:
             self.stop()
             raise
@@ -232,18 +218,15 @@ class Supervisor:
                 stream.add_sink(sink)
         return stream
 
-    def _new_intake(self) -> Intake:
-        """Gather what tasks are taken with."""
-        return Intake(
-            send=self._send,
-            answered=self._answer,
-            line=Line(self._ask, self._settle, self.submit, self._stream),
-            targets=lambda tasks: self._looked_up(lambda: self._lookup.targets(tasks)),
-            submitting=self._traces.submitting if self._traces is not None else lambda _task_id: None,
+    def _new_submission(self) -> Submission:
+        return Submission(
+            client=self._client,
+            stream=self._stream,
+            lookup=self._lookup,
             journal=self._journal,
             broken=self._broken,
             secrets=self._secrets,
-            seconds=ASK_SECONDS,
+            traces=self._traces,
         )
 
     def _services(self, models: Mapping[str, Model]) -> Services:
@@ -325,7 +308,7 @@ class Supervisor:
             The names of what could not be ended in time: tasks, jobs, lanes with a call that does not return, threads.
         """
         refuse_own_thread("stop")
-        if self._forked:
+        if self._client.forked:
             return ()  # what runs belongs to the process that started it
         with self._stopping:
             if self._left is None:
@@ -334,23 +317,23 @@ class Supervisor:
 
     def _stop(self, timeout: float) -> tuple[str, ...]:
         """Intake, clock, jobs, agents, servers, lanes, sessions, switchboard, models, streams, journal, log, loop."""
-        self._closed = True
+        self._client.closed = True
         left: list[str] = []
         answer = max(timeout, BLOCKED_SECONDS)  # it never blocks; if it does all the same, it is named below
         with contextlib.suppress(SupervisorStoppedError):
-            _, late = concurrent.futures.wait(self._ask(CloseIntake(), answer), timeout)
+            _, late = concurrent.futures.wait(self._client.ask(CloseIntake(), answer), timeout)
             left += [f"{len(late)} tasks"] if late else []
         left += [] if self._clock.stop(timeout) else ["the clock"]
         if self._journal.survives and not self._jobs.drain(timeout):
             left.append("jobs")
         with contextlib.suppress(SupervisorStoppedError):
-            left += _late("an agent", self._ask(StopAgents(), answer), timeout)
+            left += _late("an agent", self._client.ask(StopAgents(), answer), timeout)
         blocked = min(timeout, BLOCKED_SECONDS)  # a job that asks for a lane from here on is late: all leases are void
         left += self._life.close(timeout)
         left += [f"lane {name}" for name in self._lanes.close(blocked)]
         left += self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):
-            left += _late("the switchboard", [self._root.stop(block=False)], timeout)
+            left += _late("the switchboard", [self._client.root.stop(block=False)], timeout)
         left += [] if self._schedulers.root.stop(timeout) else [self._schedulers.root.thread.name]
         left += self._close_models(timeout)
         left += self._blocked_models(blocked)
@@ -373,7 +356,7 @@ class Supervisor:
 
         def look() -> None:
             for token in self._jobs.overdue(limits.step_seconds + hung):
-                self._tell_root(LeaseHung(token, self._jobs.stack(token)))
+                self._client.tell(LeaseHung(token, self._jobs.stack(token)))
 
         return Watchdog(
             "callboard-watchdog",
@@ -384,10 +367,6 @@ class Supervisor:
             watched=(self._schedulers.root, self._journal),
             on_tick=look,
         )
-
-    def _tell_root(self, message: object) -> None:
-        with contextlib.suppress(pykka.ActorDeadError):
-            self._root.tell(message)
 
     def _open_sessions(self) -> Mapping[str, str]:
         """Open the sessions, and forget those of optional servers that could not be started; give why."""
@@ -438,10 +417,7 @@ class Supervisor:
             TaskRefusedError: If its id was used before, or its target can't be worked on.
             SupervisorStoppedError: If the supervisor is down.
         """
-        (taken,) = self._take((task,))
-        if isinstance(taken, Exception):
-            raise taken
-        return taken
+        return self._submission.submit(task)
 
     def submit_all(self, tasks: Iterable[Task]) -> tuple[TaskHandle, ...]:
         """Take tasks and start them, each as `submit` does, but all before the first of them is waited for.
@@ -458,19 +434,7 @@ class Supervisor:
                 errors of those, and the handles of all others.
             Exception: What `submit` raises of one of them, if that is seen before; none is taken then.
         """
-        asked = tuple(tasks)
-        taken = self._take(asked)
-        handles = tuple(each for each in taken if isinstance(each, TaskHandle))
-        errors = [(task, each) for task, each in zip(asked, taken, strict=True) if isinstance(each, Exception)]
-        if errors:
-            raise NotAllTakenError(errors, handles)
-        return handles
-
-    def _take(self, tasks: Sequence[Task]) -> list[TaskHandle | Exception]:
-        for task in tasks:
-            self._intake.check(task)
-        self._refuse_closed()
-        return self._intake.take(tasks)
+        return self._submission.submit_all(tasks)
 
     def handle(self, task_id: str) -> TaskHandle:
         """Give the handle of a task: one that runs or waits, or one that is over, with its result and events.
@@ -481,15 +445,15 @@ class Supervisor:
             UnknownTaskError: If there is none.
             JournalError: If the journal can't be written any more, and the task is not over in it.
         """
-        return self._intake.handle(task_id)
+        return self._submission.handle(task_id)
 
     def pending(self) -> tuple[TaskHandle, ...]:
         """Give the handles of all tasks that are not over, those that were recovered from the journal included."""
-        return self._intake.pending()
+        return self._submission.pending()
 
     def status(self) -> SupervisorStatus:
         """Tell what runs, what waits for a person, and what can't be used."""
-        status: SupervisorStatus = self._ask(GetStatus())
+        status: SupervisorStatus = self._client.ask(GetStatus())
         return status
 
     def metrics(self) -> str:
@@ -505,8 +469,8 @@ class Supervisor:
 
     def blackboard(self, task_id: str) -> BlackboardView:
         """Read a task's blackboard; empty for a task that is not known."""
-        future: concurrent.futures.Future[BlackboardView] = self._ask(BlackboardQuery(task_id=task_id))
-        return future.result(ASK_SECONDS)
+        future: concurrent.futures.Future[BlackboardView] = self._client.ask(BlackboardQuery(task_id=task_id))
+        return future.result(self._client.seconds)
 
     def post(self, task_id: str, note: str) -> None:
         """Tell all agents of a task's conversation something, from their next step on. Blocks until it is kept.
@@ -523,7 +487,7 @@ class Supervisor:
             JournalError: If it can't be kept.
             SupervisorStoppedError: If the supervisor is down.
         """
-        self._settle(Note(task_id=task_id, text=note))
+        self._client.settle(Note(task_id=task_id, text=note))
 
     def targets(self) -> tuple[Target, ...]:
         """List what can be assigned now.
@@ -531,31 +495,8 @@ class Supervisor:
         Raises:
             SupervisorStoppedError: If the supervisor is down.
         """
-        return self._looked_up(self._lookup.listed)
-
-    def _looked_up(self, look: Callable[[], _T]) -> _T:
-        """Look for targets; what is found, or not, while the supervisor stops says nothing."""
-        self._refuse_closed()
-        try:
-            return look()
-        finally:
-            self._refuse_closed()
-
-    @property
-    def _forked(self) -> bool:
-        """Whether this is a child of the process that started it: its threads stayed behind there."""
-        return os.getpid() != self._process
-
-    def _refuse_forked(self) -> None:
-        if self._forked:
-            msg = "this process was forked from the one that started the supervisor: start one of its own here"
-            raise SupervisorStoppedError(msg)
-
-    def _refuse_closed(self) -> None:
-        self._refuse_forked()
-        if self._closed or not self._root.is_alive():
-            msg = "the supervisor is stopped"
-            raise SupervisorStoppedError(msg)
+        with self._client.while_open():
+            return self._lookup.listed()
 
     def subscribe(
         self, callback: Callable[[Event], None], *, after: int | None = None, task_id: str | None = None
@@ -585,31 +526,6 @@ class Supervisor:
                 self._subscribers.remove(subscriber)
 
         return end
-
-    def _settle(self, message: Message) -> Any:  # noqa: ANN401 - what is answered depends on what is asked
-        """Ask, and wait until the answer is safe."""
-        check_writable(message)
-        return self._ask(message).result(ASK_SECONDS)
-
-    def _ask(self, message: object, timeout: float | None = None) -> Any:  # noqa: ANN401 - it depends on what is asked
-        return self._answer(self._send(message), timeout)
-
-    def _send(self, message: object) -> pykka.Future[Any]:
-        """Tell the switchboard; its answer comes into the future."""
-        refuse_own_thread(type(message).__name__)
-        self._refuse_forked()
-        return self._root.ask(message, block=False)
-
-    def _answer(self, answer: pykka.Future[Any], timeout: float | None = None) -> Any:  # noqa: ANN401 - it depends on what was asked
-        timeout = ASK_SECONDS if timeout is None else timeout
-        try:
-            return answer.get(timeout=timeout)
-        except pykka.ActorDeadError as error:
-            msg = "the supervisor is stopped"
-            raise SupervisorStoppedError(msg) from error
-        except pykka.Timeout as error:
-            msg = f"the switchboard did not answer within {timeout:g} s"
-            raise SupervisorStoppedError(msg) from error
 
 
 def _all_servers(settings: Settings, servers: Sequence[Server], clock: Clock | None) -> list[Server]:

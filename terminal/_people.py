@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from callboard.actors.root import TaskHandle
+    from callboard.actors.client import TaskHandle
     from callboard.messages import Event, Observation, Task
 
 

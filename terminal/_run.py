@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from callboard.actors.root import TaskHandle
+    from callboard.actors.client import TaskHandle
     from callboard.messages import Task, TaskResult
     from callboard.supervisor import Supervisor
     from callboard.terminal._history import History

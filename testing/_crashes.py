@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from callboard.actors.root import TaskHandle
+    from callboard.actors.client import TaskHandle
     from callboard.testing._stand import SurfaceCall, SurfaceCase
 
 Place = tuple[str, str, int]

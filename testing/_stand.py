@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.actors.root import TaskHandle
+    from callboard.actors.client import TaskHandle
     from callboard.actors.runtime import Clock
     from callboard.messages import Observation, Target
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from callboard.actors.root import TaskHandle
+    from callboard.actors.client import TaskHandle
     from callboard.messages import Box
     from callboard.testing._stand import Alone, Worker
 

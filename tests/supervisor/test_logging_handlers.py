@@ -137,7 +137,7 @@ def test_who_waits_hears_of_the_end_when_the_host_program_stops_all_actors(down,
     handle = supervisor.submit(lone())
     assert begun.wait(PATIENCE)
     down.log_all()
-    supervisor._root.stop(timeout=PATIENCE)
+    supervisor._client.root.stop(timeout=PATIENCE)
     with pytest.raises(SupervisorStoppedError):
         handle.result(PATIENCE)
     go.set()

@@ -18,7 +18,7 @@ from support import FINISH, PATIENCE, lone
     "place",
     [
         pytest.param("_services", id="before the switchboard is there"),
-        pytest.param("_ask", id="before it has the tasks"),
+        pytest.param("_restore", id="before it has the tasks"),
     ],
 )
 def test_a_journal_that_breaks_at_the_start_fails_it_and_leaves_nothing(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.root._requests import GetStatus
+from callboard.actors.root import GetStatus
 from callboard.actors.runtime import refuse_own_thread
 from callboard.messages import (
     Answer,
@@ -16,7 +15,6 @@ from callboard.messages import (
     Cancel,
     Event,
     EventName,
-    Message,
     Pause,
     Question,
     Resume,
@@ -26,35 +24,27 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     import concurrent.futures
-    from collections.abc import AsyncIterator, Callable, Generator, Iterator
+    from collections.abc import AsyncIterator, Generator, Iterator
 
-    from callboard.actors.runtime import EventStream, Feed
-
-
-@dataclass(frozen=True)
-class Line:
-    """How a handle reaches its supervisor."""
-
-    ask: Callable[[object], Any]
-    settle: Callable[[Message], Any]
-    """Ask for what must be safe before it is answered."""
-    submit: Callable[[Task], TaskHandle]
-    stream: EventStream
+    from callboard.actors.client._submission import Submission
+    from callboard.actors.runtime import Feed
 
 
 class TaskHandle:
     """One task that was submitted. Everything here may be called from any thread."""
 
-    def __init__(self, task: Task, done: concurrent.futures.Future[TaskResult], line: Line, before: int) -> None:
+    def __init__(
+        self, task: Task, done: concurrent.futures.Future[TaskResult], submission: Submission, before: int
+    ) -> None:
+        """Make it; `before` is the number of the last event before the task."""
         self.task = task
         self.task_id = task.id
         self.session = task.session or task.id
         """The conversation that the task belongs to: its own id, unless it is a follow-up."""
         self._done = done
-        self._ask = line.ask
-        self._settle = line.settle
-        self._submit = line.submit
-        self._stream = line.stream
+        self._submission = submission
+        self._client = submission.client
+        self._stream = submission.stream
         self._before = before
 
     def done(self) -> bool:
@@ -134,7 +124,7 @@ class TaskHandle:
         """
         if self._done.done():
             return False
-        stopped: bool = self._settle(Cancel(task_id=self.task_id, reason=reason))
+        stopped: bool = self._client.settle(Cancel(task_id=self.task_id, reason=reason))
         return stopped
 
     def pause(self) -> bool:
@@ -143,7 +133,7 @@ class TaskHandle:
         Returns:
             Whether this call paused it; False if it was paused, being stopped, or over already.
         """
-        return not self._done.done() and bool(self._settle(Pause(task_id=self.task_id)))
+        return not self._done.done() and bool(self._client.settle(Pause(task_id=self.task_id)))
 
     def resume(self) -> bool:
         """Go on from where `pause` stopped. Idempotent.
@@ -151,7 +141,7 @@ class TaskHandle:
         Returns:
             Whether this call resumed it.
         """
-        return not self._done.done() and bool(self._settle(Resume(task_id=self.task_id)))
+        return not self._done.done() and bool(self._client.settle(Resume(task_id=self.task_id)))
 
     def follow_up(self, request: str, **fields: Any) -> TaskHandle:  # noqa: ANN401 - the fields of `Task`
         """Go on with another request: the same HostAgent, its memory and the blackboard. It waits for its turn.
@@ -159,15 +149,15 @@ class TaskHandle:
         Raises:
             TaskRefusedError: If the conversation is not kept any more (``limits.sessions``), or has no HostAgent.
         """
-        return self._submit(Task(request=request, session=self.session, **fields))
+        return self._submission.submit(Task(request=request, session=self.session, **fields))
 
     def approvals(self) -> tuple[ApprovalRequest, ...]:
         """List the task's approvals that wait for a person."""
-        return tuple(ask for ask in self._ask(GetStatus()).approvals if ask.task_id == self.task_id)
+        return tuple(ask for ask in self._client.ask(GetStatus()).approvals if ask.task_id == self.task_id)
 
     def questions(self) -> tuple[Question, ...]:
         """List the task's questions that wait for a person."""
-        return tuple(ask for ask in self._ask(GetStatus()).questions if ask.task_id == self.task_id)
+        return tuple(ask for ask in self._client.ask(GetStatus()).questions if ask.task_id == self.task_id)
 
     def approve(self, request_id: str, *, by: str = "", remember: bool = False) -> None:
         """Approve: the agent looks again and runs exactly the held actions, once.
@@ -181,7 +171,9 @@ class TaskHandle:
             NotWaitingError: If it is not open (any more).
             AnswerRefusedError: If it is a question.
         """
-        self._settle(ApprovalAnswer(id=request_id, task_id=self.task_id, approved=True, by=by, remember=remember))
+        self._client.settle(
+            ApprovalAnswer(id=request_id, task_id=self.task_id, approved=True, by=by, remember=remember)
+        )
 
     def reject(self, request_id: str, reason: str = "", *, by: str = "") -> None:
         """Reject: the held actions never run.
@@ -191,7 +183,7 @@ class TaskHandle:
             AnswerRefusedError: If it is a question.
         """
         answer = ApprovalAnswer(id=request_id, task_id=self.task_id, approved=False, reason=reason, by=by)
-        self._settle(answer)
+        self._client.settle(answer)
 
     def answer(self, request_id: str, *texts: str, by: str = "") -> None:
         """Answer a question, one text for each of its parts.
@@ -200,4 +192,4 @@ class TaskHandle:
             NotWaitingError: If it is not open (any more).
             AnswerRefusedError: If the number of texts is wrong, or one is none of the choices; it stays open.
         """
-        self._settle(Answer(id=request_id, task_id=self.task_id, texts=texts, by=by))
+        self._client.settle(Answer(id=request_id, task_id=self.task_id, texts=texts, by=by))

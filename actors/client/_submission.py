@@ -1,4 +1,4 @@
-"""The intake: tasks are looked at, all of them, then handed to the switchboard, and waited for."""
+"""The submission of tasks: all are checked, then handed to the root, then waited for."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import concurrent.futures
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.root._handle import Line, TaskHandle
-from callboard.actors.root._requests import GetTasks, GiveSecrets, Submit
-from callboard.messages import Message, SupervisorStoppedError, Task, TaskRefusedError, UnknownTaskError
+from callboard.actors.client._client import check_writable
+from callboard.actors.client._handle import TaskHandle
+from callboard.actors.root import GetTasks, GiveSecrets, Submit
+from callboard.messages import NotAllTakenError, SupervisorStoppedError, Task, TaskRefusedError, UnknownTaskError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pykka
 
-    from callboard.actors.commands import Secrets
+    from callboard.actors.client._client import RootClient
+    from callboard.actors.commands import Secrets, TargetLookup
     from callboard.actors.journal import Journal
-    from callboard.messages import Seconds, Target, TaskResult
+    from callboard.actors.observe import Traces
+    from callboard.actors.runtime import EventStream
+    from callboard.messages import Seconds, TaskResult
 
 
 @dataclass(frozen=True)
@@ -30,33 +34,55 @@ class _Sent:
     answer: pykka.Future[Any]
 
 
-@dataclass(frozen=True)
-class Intake:
-    """Takes tasks, and finds those that were taken. For the host program's threads; it blocks."""
+class Submission:
+    """Submits tasks, and finds those that were submitted. For the host program's threads; it blocks."""
 
-    send: Callable[[object], pykka.Future[Any]]
-    """Tell the switchboard; its answer comes into the future."""
-    answered: Callable[[pykka.Future[Any], Seconds], Any]
-    """Wait for an answer of the switchboard's, for so many seconds."""
-    line: Line
-    """How the handles reach it."""
-    targets: Callable[[Sequence[Task]], Sequence[Target | None]]
-    """Find the tasks' targets."""
-    submitting: Callable[[str], None]
-    """Hear which task is about to be submitted."""
-    journal: Journal
-    broken: concurrent.futures.Future[Exception]
-    """Why the journal can't be written any more, once it can't."""
-    secrets: Secrets
-    seconds: Seconds
-    """How long to wait for an answer, or until a task is safe; past that something is broken."""
+    def __init__(  # noqa: PLR0913 - each is told by its name
+        self,
+        *,
+        client: RootClient,
+        stream: EventStream,
+        lookup: TargetLookup,
+        journal: Journal,
+        broken: concurrent.futures.Future[Exception],
+        secrets: Secrets,
+        traces: Traces | None = None,
+    ) -> None:
+        """Make it; `broken` gets the reason once the journal can't be written any more."""
+        self.client = client
+        self.stream = stream
+        self._lookup = lookup
+        self._journal = journal
+        self._broken = broken
+        self._secrets = secrets
+        self._traces = traces
 
-    def take(self, tasks: Sequence[Task]) -> list[TaskHandle | Exception]:
-        """Look at tasks that were checked, then take them. Of one that is refused only then, its error is given.
+    def submit(self, task: Task) -> TaskHandle:
+        """Take a task and start it, as `Supervisor.submit` says."""
+        (taken,) = self._take((task,))
+        if isinstance(taken, Exception):
+            raise taken
+        return taken
+
+    def submit_all(self, tasks: Iterable[Task]) -> tuple[TaskHandle, ...]:
+        """Take tasks and start them, as `Supervisor.submit_all` says."""
+        asked = tuple(tasks)
+        taken = self._take(asked)
+        handles = tuple(each for each in taken if isinstance(each, TaskHandle))
+        errors = [(task, each) for task, each in zip(asked, taken, strict=True) if isinstance(each, Exception)]
+        if errors:
+            raise NotAllTakenError(errors, handles)
+        return handles
+
+    def _take(self, tasks: Sequence[Task]) -> list[TaskHandle | Exception]:
+        """Check tasks, then take them. Of one that is refused only then, its error is given.
 
         Raises:
             Exception: What is wrong with one of them, seen before any was taken.
         """
+        for task in tasks:
+            self._check(task)
+        self.client.check_open()
         known = [(task, self._known(task)) for task in tasks]
         submits = self._submits([task for task, handle in known if handle is None])
         for task, handle in known:
@@ -72,22 +98,22 @@ class Intake:
             UnknownTaskError: If there is none.
             JournalError: If the journal can't be written any more, and the task is not over in it.
         """
-        running = self.line.ask(GetTasks())
+        running = self.client.ask(GetTasks())
         if task_id in running:
             task, done = running[task_id]
-            return TaskHandle(task, done, self.line, 0)
-        ended = self.journal.ended(task_id)
+            return TaskHandle(task, done, self, 0)
+        ended = self._journal.ended(task_id)
         if ended is None:
-            raise self.broken.result() if self.broken.done() else UnknownTaskError(task_id)
+            raise self._broken.result() if self._broken.done() else UnknownTaskError(task_id)
         over: concurrent.futures.Future[TaskResult] = concurrent.futures.Future()
         over.set_result(ended[1])
-        return TaskHandle(ended[0], over, self.line, 0)
+        return TaskHandle(ended[0], over, self, 0)
 
     def pending(self) -> tuple[TaskHandle, ...]:
         """Give the handles of all tasks that are not over."""
-        return tuple(TaskHandle(task, done, self.line, 0) for task, done in self.line.ask(GetTasks()).values())
+        return tuple(TaskHandle(task, done, self, 0) for task, done in self.client.ask(GetTasks()).values())
 
-    def check(self, task: Task) -> None:
+    def _check(self, task: Task) -> None:
         """Refuse what can be no task, before anything is done with it.
 
         Raises:
@@ -98,27 +124,29 @@ class Intake:
             msg = f"submit takes a Task, not {type(task).__name__}: Task(request=...)"
             raise TypeError(msg)
         check_writable(task)
-        self.secrets.check_names(task)
+        self._secrets.check_names(task)
 
     def _submits(self, tasks: Sequence[Task]) -> list[Submit]:
         """Look up what tasks name: their targets, and the conversations that they go on with."""
         sessions = {task.session for task in tasks if task.session is not None}
-        found = self.targets(tasks)
+        with self.client.while_open():
+            found = self._lookup.targets(tasks)
         for task, target in zip(tasks, found, strict=True):
-            self.secrets.check_names(task, target)
-        talks = {session: self.journal.conversation(session) for session in sessions}
+            self._secrets.check_names(task, target)
+        talks = {session: self._journal.conversation(session) for session in sessions}
         return [
             Submit(task, target, talks.get(task.session or "", ())) for task, target in zip(tasks, found, strict=True)
         ]
 
     def _send(self, submit: Submit) -> _Sent:
-        before = self.line.stream.seq
-        self.submitting(submit.task.id)
-        return _Sent(submit.task, before, self.send(submit))
+        before = self.stream.seq
+        if self._traces is not None:
+            self._traces.submitting(submit.task.id)
+        return _Sent(submit.task, before, self.client.send(submit))
 
     def _all_taken(self, sent: Sequence[_Sent]) -> Iterator[TaskHandle | Exception]:
         """Wait for tasks one by one; once something does not answer, none of the others is waited for."""
-        seconds = self.seconds
+        seconds = self.client.seconds
         for each in sent:
             try:
                 yield self._taken(each, seconds)
@@ -130,7 +158,7 @@ class Intake:
     def _taken(self, sent: _Sent, seconds: Seconds) -> TaskHandle:
         """Wait until a task is taken, and safe."""
         try:
-            task, done, safe = self.answered(sent.answer, seconds)
+            task, done, safe = self.client.answer(sent.answer, seconds)
             safe.result(seconds)
         except (ValueError, TaskRefusedError):  # the same one was taken, and ended, in between
             known = self._known(sent.task)
@@ -139,9 +167,9 @@ class Intake:
             self._give_secrets(sent.task, known)
             return known
         if task is sent.task:
-            return TaskHandle(task, done, self.line, sent.before)
+            return TaskHandle(task, done, self, sent.before)
         self._refuse_other(sent.task, task)
-        same = TaskHandle(task, done, self.line, 0)  # it was taken before, by its id or its key
+        same = TaskHandle(task, done, self, 0)  # it was taken before, by its id or its key
         self._give_secrets(sent.task, same)
         return same
 
@@ -149,10 +177,10 @@ class Intake:
         """Find a task that the journal knows of the same id or key; other ids are made anew for each task."""
         if task.key is None and "id" not in task.model_fields_set:
             return None
-        kept = self.secrets.as_kept(task)
-        found = self.journal.find(kept)
+        kept = self._secrets.as_kept(task)
+        found = self._journal.find(kept)
         if found is None and kept.key != task.key:  # what its key quotes may have become a secret since
-            found = self.journal.find(task)
+            found = self._journal.find(task)
         if found is None:
             return None
         handle = self.handle(found)
@@ -165,8 +193,8 @@ class Intake:
         Raises:
             TaskRefusedError: If it was; the text names both, with secrets out of sight.
         """
-        kept = self.secrets.as_kept(task)
-        before = self.secrets.as_kept(task, of=self.secrets.redact(known.id, known))
+        kept = self._secrets.as_kept(task)
+        before = self._secrets.as_kept(task, of=self._secrets.redact(known.id, known))
         if known.id == task.id and before.model_dump_json() != kept.model_dump_json():
             msg = f"the task id {task.id!r} was used before, for another task: give each task its own, or none"
             raise TaskRefusedError(msg)
@@ -178,9 +206,9 @@ class Intake:
             raise TaskRefusedError(msg)
 
     def _give_secrets(self, task: Task, handle: TaskHandle) -> None:
-        if task.secrets and self.journal.survives and not handle.done():
+        if task.secrets and self._journal.survives and not handle.done():
             given = GiveSecrets(task.model_copy(update={"id": handle.task_id}))
-            self.line.ask(given).result(self.seconds)
+            self.client.ask(given).result(self.client.seconds)
 
 
 def _asked_for(task: Task) -> str:
@@ -191,16 +219,3 @@ def _said(task: Task) -> str:
     said = "; ".join([task.request] if task.request else [step.request for step in task.plan])
     on = f" on {task.target}" if task.target is not None else ""
     return f"{said!r:.200}{on}"
-
-
-def check_writable(message: Message) -> None:
-    """Refuse what can't be kept, before anything is done with it.
-
-    Raises:
-        ValueError: If a text in it is no Unicode, or it is nested too deep.
-    """
-    try:
-        message.model_dump_json()
-    except ValueError as error:
-        msg = f"this {message.kind} can't be written down: {error}"  # type: ignore[attr-defined]
-        raise ValueError(msg) from error

@@ -1,0 +1,7 @@
+"""The caller's side of the root: its client, the submission of tasks, and their handles."""
+
+from callboard.actors.client._client import RootClient
+from callboard.actors.client._handle import TaskHandle
+from callboard.actors.client._submission import Submission
+
+__all__ = ["RootClient", "Submission", "TaskHandle"]
