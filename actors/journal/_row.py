@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -16,10 +17,13 @@ from callboard.messages import (
     ENCODED,
     SHALLOW,
     Assign,
+    CommandResult,
+    Decided,
     Event,
     Fact,
     JournalDamagedError,
     Message,
+    StepDone,
     SubtaskEnded,
     check_depth,
 )
@@ -46,11 +50,49 @@ EVENTS = "events"
 TURN = "turn"
 """The kind of the rows that have several messages of one run, each with its time, its job and its kind."""
 
+REST = "step_rest"
+"""The kind of a `StepDone` in a turn that has what it was decided on, and all results: it has but what they do not."""
+
+_REPEATED = {"record": {"observation", "decision", "results"}}
+"""What such a one leaves out."""
+
 _Said = tuple[float, int, str, msgspec.Raw]
+
+
+class _Turn(msgspec.Struct):
+    """What is written as one row."""
+
+    first: Row
+    said: list[_Said]
+    decided: Decided | None = None
+    """The last one, unless it is so deep that it may not be readable within a `StepDone`."""
+    results: list[CommandResult | None] = []
+    """Those since then; None for one that is as deep."""
+
+    def repeated_by(self, done: StepDone) -> bool:
+        """Say whether the end of a step has in it what was said before: the same objects."""
+        record, decided = done.record, self.decided
+        return (
+            decided is not None
+            and record.decision is decided.decision
+            and record.observation is decided.observation
+            and len(record.results) == len(self.results)
+            and all(map(operator.is_, record.results, self.results))
+        )
+
+
+class _Decided(msgspec.Struct):
+    """What of a `Decided` the end of its step has, too."""
+
+    observation: msgspec.Raw
+    decision: msgspec.Raw
+
 
 _EVENTS = TypeAdapter(list[Event])
 _SAID = msgspec.json.Decoder(list[_Said])
 _TOGETHER = msgspec.json.Encoder().encode
+_DECIDED = msgspec.json.Decoder(_Decided)
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 INSERT = "INSERT INTO rows (at, seq, task, run, job, kind, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
@@ -84,52 +126,60 @@ def values_of(rows: Sequence[Row], apart: Apart) -> list[Bound]:
     """Give what is bound to `INSERT`; `apart` gets what of the messages is kept apart.
 
     What the jobs of a run said one after the other is written as one: the model's answer, the decision, results, the
-    word with which the step ended, and what the agent decided on that. The rows of a task stay in their order.
+    word with which the step ended, and what the agent decided on that. That word is written without what the row has
+    already. The rows of a task stay in their order.
 
     Raises:
         ValueError: If a message has no tag, or can't be written so that it can be read again: JSON knows no half of
             a surrogate pair, and our reader no more than 200 levels.
     """
-    turns: list[tuple[Row, list[_Said]]] = []
-    latest: dict[str, int] = {}
+    turns: list[_Turn] = []
+    latest: dict[str, _Turn] = {}
     for row in rows:
-        at, task_id, run_id, _, job = row
-        kind, body = _written(row, apart)
-        said = at, job, kind, msgspec.Raw(body)
-        place = latest.get(task_id)
-        if job and place is not None and turns[place][0].run_id == run_id and turns[place][0].job:
-            turns[place][1].append(said)
-        else:
-            latest[task_id] = len(turns)
-            turns.append((row, [said]))
+        at, task_id, run_id, message, job = row
+        turn = latest.get(task_id)
+        if not job or turn is None or turn.first.run_id != run_id or not turn.first.job:
+            turn = latest[task_id] = _Turn(row, [])
+            turns.append(turn)
+        kind, body = _written(row, apart, repeats=type(message) is StepDone and turn.repeated_by(message))
+        turn.said.append((at, job, kind, msgspec.Raw(body)))
+        deep = len(body) > _SHORT and body.count(b"[") + body.count(b"{") > SHALLOW
+        if type(message) is CommandResult:
+            turn.results.append(None if deep else message)
+        elif type(message) is Decided:
+            turn.decided, turn.results = None if deep else message, []
     values: list[Bound] = []
-    for (at, task_id, run_id, _, job), words in turns:
-        if len(words) == 1:
-            _, _, kind, only = words[0]
+    for turn in turns:
+        at, task_id, run_id, _, job = turn.first
+        if len(turn.said) == 1:
+            _, _, kind, only = turn.said[0]
             body = bytes(only)
         else:
-            kind, body = TURN, _TOGETHER(words)
+            kind, body = TURN, _TOGETHER(turn.said)
         values.append((at, None, task_id, run_id, job, kind, body.decode()))
     return values
 
 
-def _written(row: Row, apart: Apart) -> tuple[str, bytes]:
-    """Write a message: its kind and its JSON."""
+def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes]:
+    """Write a message: its kind and its JSON; of one that repeats what was said before, the rest."""
     message = row.message
     kind = _KINDS.get(type(message)) or _kind_of(type(message))
     if kind.retold and (again := apart.words.name(row)):
         return AGAIN, again
     try:
-        if kind.parts:
-            message = apart.put_away(row)
-        body = kind.encode(message)
+        if repeats:
+            body = kind.encode(message, exclude=_REPEATED)
+        else:
+            if kind.parts:
+                message = apart.put_away(row)
+            body = kind.encode(message)
         if len(body) > _SHORT and body.count(b"[") + body.count(b"{") > SHALLOW:
             check_depth(body)
         f"{row.task_id}{row.run_id}".encode()
     except ValueError as error:
         problem = f"a {kind.tag} of task {row.task_id!r} can't be written down: {error}"
         raise ValueError(problem) from error
-    return kind.tag, body
+    return REST if repeats else kind.tag, body
 
 
 def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None]) -> list[Bound]:
@@ -190,7 +240,7 @@ class _Kind(NamedTuple):
     """A class of messages, and what is to be done to write one."""
 
     tag: str
-    encode: Callable[[Message], bytes]
+    encode: Callable[..., bytes]
     """What `model_dump_json` calls."""
     parts: bool
     """Whether one can have parts that are kept apart."""
@@ -248,17 +298,36 @@ def rows_in(path: Path, stored: Stored, apart: Apart, words: dict[tuple[str, int
         return
     try:
         said = _SAID.decode(body) if kind == TURN else [(at, job, kind, body)]
+        decided: str | msgspec.Raw = ""
+        results: list[str | msgspec.Raw] = []
         for each_at, each_job, each, message in said:
             text = bytes(message).decode() if isinstance(message, msgspec.Raw) else message
             if each == AGAIN:
                 yield Row(each_at, task_id, run_id, told_again(text, words), each_job)
                 continue
-            row = row_of(path, (number, each_at, task_id, run_id, each_job, each, text), apart)
+            if each == "decided":
+                decided, results = message, []
+            elif each == "command_result":
+                results.append(message)
+            tag, text = ("step_done", _whole(text, decided, results)) if each == REST else (each, text)
+            row = row_of(path, (number, each_at, task_id, run_id, each_job, tag, text), apart)
             if each_job and isinstance(row.message, Assign | SubtaskEnded):
                 words[run_id, each_job] = row.message
             yield row
     except (LookupError, ValueError, msgspec.DecodeError) as error:
         raise _unreadable(path, stored, str(error)) from error
+
+
+def _whole(rest: str, decided: str | msgspec.Raw, results: Sequence[str | msgspec.Raw]) -> str:
+    """Give the end of a step with what it was decided on and with its results.
+
+    Raises:
+        ValueError: If one of them can't be read.
+    """
+    members, shared = _MEMBERS.decode(rest), _DECIDED.decode(decided)
+    record = _MEMBERS.decode(members["record"])
+    whole = {**record, "observation": shared.observation, "decision": shared.decision, "results": results}
+    return _TOGETHER({**members, "record": whole}).decode()
 
 
 def row_of(path: Path, stored: Stored, apart: Apart) -> Row:

@@ -117,10 +117,10 @@ MIGRATIONS: tuple[str, ...] = (
     """,
     # Events of ended phases are not kept any more: readers make them from the event that ends their step, and they
     # have no number of their own. Events that are committed together are one row a task, of the kind `events`.
-    # Messages that the jobs of a run gave one after the other are one row of the kind `turn`. An assignment or an
-    # ending that is sent on is a row of the kind `again`, which names the first. The lists of an observation stand
-    # last in it, and not at all beside what differs from another. Older rows stay as they are; an older version can't
-    # read the new ones.
+    # Messages that the jobs of a run gave one after the other are one row of the kind `turn`; the end of a step has
+    # not what stands before it there, and is of the kind `step_rest`. An assignment or an ending that is sent on is a
+    # row of the kind `again`, which names the first. The lists of an observation stand last in it, and not at all
+    # beside what differs from another. Older rows stay as they are; an older version can't read the new ones.
     "PRAGMA user_version = 5;",
 )
 """The scripts that make the tables, a version each; the last line of each is its version."""

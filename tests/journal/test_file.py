@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import json
 import os
 import sqlite3
 import stat
@@ -20,16 +21,22 @@ from callboard.actors.journal import JournalFile, JournalReader, Row, _file
 from callboard.actors.journal._file import _EVENTS, _RESULT, _SESSION, _UNFINISHED
 from callboard.actors.journal._row import _READ, _READ_BUT_EVENTS
 from callboard.messages import (
+    Action,
     Answer,
     CommandResult,
+    Decided,
+    Decision,
     EventName,
     Fact,
     JournalDamagedError,
     JournalError,
     JournalInUseError,
     Message,
+    Observation,
     Outcome,
     ResultStatus,
+    StepDone,
+    StepRecord,
     Task,
 )
 from support import HELD, PATIENCE
@@ -100,6 +107,59 @@ def test_any_text_comes_back_as_it_was(opened, a_row, text):
     journal = opened()
     written(journal, a_row(result, run=text, task=text))
     assert list(journal.rows(text)) == [a_row(result, run=text, task=text)]
+
+
+def a_step(*, deep: int = 0, **changed) -> list[Message]:
+    """Give what a step says: what was decided, the results, and its end, with some parts of that written anew."""
+    value = functools.reduce(lambda inner, _: [inner], range(deep), 1)
+    seen = Observation(text="a window", picture=b"a picture", fingerprint="1")
+    decision = Decision(status="CONTINUE", actions=(Action(tool="write", arguments={"text": value}),), result=value)
+    decided = Decided(step=1, observation=seen, decision=decision, actions=decision.actions)
+    results = tuple(
+        CommandResult(call_id=call, tool="write", status=ResultStatus.SUCCESS, value=value, pictures=(b"a picture",))
+        for call in ("one", "two")
+    )
+    parts = {"observation": seen, "decision": decision, "results": results, **changed}
+    return [decided, *results, StepDone(record=StepRecord(step=1, status="CONTINUE", **parts), left="2")]
+
+
+def written_as(place: Path) -> list[str]:
+    """Name the kinds of what stands in the turns of a journal."""
+    with closing(sqlite3.connect(place)) as reading:
+        return [
+            said[2]
+            for (body,) in reading.execute("SELECT body FROM rows WHERE kind = 'turn'")
+            for said in json.loads(body)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind"),
+    [
+        ({}, "step_rest"),
+        ({"observation": Observation(text="a window", picture=b"a picture", fingerprint="1")}, "step_done"),
+        ({"decision": Decision(status="FINISH")}, "step_done"),
+        ({"results": ()}, "step_done"),
+        ({"deep": 40}, "step_rest"),
+        ({"deep": 170}, "step_done"),
+    ],
+    ids=["the same", "another look", "another decision", "fewer results", "deep", "deeper"],
+)
+def test_the_end_of_a_step_does_not_repeat_its_turn_and_comes_back_whole(opened, place, changed, kind):
+    journal, said = opened(), a_step(**changed)
+    rows = [Row(1.0, "t", "t/1", message, 1) for message in said]
+    written(journal, *rows)
+    assert written_as(place) == ["decided", "command_result", "command_result", kind]
+    assert list(journal.rows("t")) == rows
+
+
+def test_the_end_of_a_step_is_whole_in_another_row_than_what_was_decided(opened, place):
+    journal, said = opened(), a_step()
+    rows = [Row(1.0, "t", "t/1", message, 1) for message in said]
+    written(journal, *rows[:2])
+    written(journal, *rows[2:])
+    assert written_as(place) == ["decided", "command_result", "command_result", "step_done"]
+    assert list(journal.rows("t")) == rows
 
 
 @pytest.mark.parametrize("text", ODD_TEXTS, ids=range(len(ODD_TEXTS)))
