@@ -180,8 +180,12 @@ class JournalFile:
         if self._failed:
             raise self._refusal()
         try:
-            self._check_places()
-            self._apart.pictures.sync()
+            lost = self._misplaced()
+            if lost is not None:
+                problem = f"was deleted or replaced while it was in use ({lost}): put it back, and start again"
+                raise JournalError(self.path, problem)  # noqa: TRY301 - as a disk that fails
+            if self._apart.pictures.unsynced:
+                self._apart.pictures.sync()
             self._connection.execute("COMMIT")
         except BaseException as error:
             self._note_failure(error)
@@ -327,12 +331,6 @@ class JournalFile:
             return
         self._failed = True
         raise_told(self.path, "written", error)
-
-    def _check_places(self) -> None:
-        lost = self._misplaced()
-        if lost is not None:
-            problem = f"was deleted or replaced while it was in use ({lost}): put it back, and start again"
-            raise JournalError(self.path, problem)
 
     def _misplaced(self) -> str | None:
         """Name a file that is not the one that was opened or locked."""

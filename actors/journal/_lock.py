@@ -76,6 +76,8 @@ class JournalLock:
         self._path = path
         self._place = str(path)
         self._descriptor: int | None = descriptor
+        own = os.fstat(descriptor)
+        self._identity = own.st_ino, own.st_dev
         _held.add(self)
 
     @classmethod
@@ -105,7 +107,13 @@ class JournalLock:
     @property
     def intact(self) -> bool:
         """Whether the file is still the one that was locked: otherwise somebody else may have locked another."""
-        return self._descriptor is not None and _is_at(self._place, self._descriptor)
+        if self._descriptor is None:
+            return False
+        try:
+            found = os.stat(self._place)  # noqa: PTH116 - at each commit: pathlib's is three calls
+        except FileNotFoundError:
+            return False
+        return (found.st_ino, found.st_dev) == self._identity
 
     def forked(self) -> None:
         """Have no part in the lock of the process that this one was forked from; that one keeps it."""
@@ -172,9 +180,9 @@ def _sign(descriptor: int) -> None:
     os.write(descriptor, holder.model_dump_json().encode())
 
 
-def _is_at(path: Path | str, descriptor: int) -> bool:
+def _is_at(path: Path, descriptor: int) -> bool:
     try:
-        found, own = os.stat(path), os.fstat(descriptor)  # noqa: PTH116 - at each commit: pathlib's is three calls
+        found, own = path.stat(), os.fstat(descriptor)
     except FileNotFoundError:
         return False
     return (found.st_ino, found.st_dev) == (own.st_ino, own.st_dev)

@@ -13,13 +13,14 @@ import binascii
 import functools
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from pydantic import TypeAdapter
 
 from callboard.actors.journal._parts import exchanged
-from callboard.messages import Control, Observation, Target, check_depth
+from callboard.messages import SHALLOW, Control, Observation, Target, check_depth
 
 if TYPE_CHECKING:
     import sqlite3
@@ -39,6 +40,7 @@ _SMALL = 1_000
 """Smaller ones are not compared, in characters of JSON."""
 _LISTS = {"targets", "controls"}
 """The parts of an observation in which most stays the same."""
+_ENCODE = Observation.__pydantic_serializer__.to_json
 _READ = "SELECT base, body FROM observations WHERE name = ?"
 _LITERALS: dict[str, TypeAdapter[Any]] = {
     "targets": TypeAdapter(tuple[Target, ...]),
@@ -46,8 +48,7 @@ _LITERALS: dict[str, TypeAdapter[Any]] = {
 }
 
 
-@dataclass
-class Known:
+class Known(msgspec.Struct, eq=False):
     """An observation that has a name."""
 
     observation: Observation
@@ -60,7 +61,7 @@ class Known:
     """Its pictures, with their sizes."""
     unwritten: tuple[str, str | None, str] | tuple[()]
     """Name, base and body, until they are written."""
-    tasks: set[str] = field(default_factory=set)
+    tasks: set[str] = msgspec.field(default_factory=set)
     """The tasks of which it is noted that they have it."""
 
 
@@ -123,7 +124,8 @@ class Observations:
                 pictures.append((digest.hex(), len(picture)))
                 return digest
 
-            name, base, body = self._compared(exchanged(seen, {bytes: put}), run_id)
+            bare = exchanged(seen, {bytes: put}) if seen.picture or seen.annotated else seen
+            name, base, body = self._compared(bare, run_id)
             known = Known(
                 observation=seen,
                 mark=Observation(fingerprint=f"{MARK}{name}"),
@@ -162,7 +164,7 @@ class Observations:
 
         A run that has none yet tries the latest of any run: often it begins where another has ended.
         """
-        rest = bare.model_dump_json(exclude=_LISTS)
+        rest = _ENCODE(bare, exclude=_LISTS).decode()
         if not (bare.targets or bare.controls):
             return _named(None, rest)
         whole = self._wholes.get(run_id) or next(reversed(self._wholes.values()), None)
@@ -213,7 +215,8 @@ def _named(base: str | None, body: str) -> tuple[str, str | None, str]:
         ValueError: If it is too deep to be read again.
     """
     written = body.encode()
-    check_depth(written)
+    if len(written) > SHALLOW:
+        check_depth(written)
     digest = hashlib.sha256((base or "").encode() + written).digest()
     return binascii.b2a_base64(digest[:_BYTES], newline=False).decode(), base, body
 

@@ -27,7 +27,8 @@ class Pictures:
     def __init__(self, journal: Path, *, durable: bool = True) -> None:
         self.folder = _folder(journal)
         self._durable = durable
-        self._unsynced: set[Path] = set()
+        self.unsynced: set[Path] = set()
+        """Folders of which not all names are on the disk yet."""
 
     def write(self, picture: bytes) -> bytes:
         """Write a picture to its file, and give its digest, which stands in its place."""
@@ -45,9 +46,9 @@ class Pictures:
 
     def sync(self) -> None:
         """Have the names of what was written on the disk, too; the pictures themselves are there already."""
-        for folder in self._unsynced:
+        for folder in self.unsynced:
             sync_folder(folder)
-        self._unsynced.clear()
+        self.unsynced.clear()
 
     def sweep(self, named: Collection[str]) -> None:
         """Delete all files but the pictures that are named."""
@@ -81,7 +82,7 @@ class Pictures:
 
     def _to_sync(self, folder: Path) -> None:
         if self._durable:
-            self._unsynced.add(folder)
+            self.unsynced.add(folder)
 
 
 def picture_path(journal: Path, picture: bytes) -> Path:

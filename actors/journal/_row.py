@@ -170,8 +170,10 @@ def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes]:
         if repeats:
             body = kind.encode(message, exclude=_REPEATED)
         else:
-            if kind.parts:
-                message = apart.put_away(row)
+            for name in kind.holders:
+                if getattr(message, name):
+                    message = apart.put_away(row)
+                    break
             body = kind.encode(message)
         if len(body) > _SHORT and body.count(b"[") + body.count(b"{") > SHALLOW:
             check_depth(body)
@@ -195,6 +197,7 @@ def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None
     """
     tasks: dict[str, tuple[Fact, list[bytes]]] = {}
     last: dict[str, int] = {}
+    group = 0
     for fact in facts:
         try:
             body = ENCODED(fact)
@@ -208,13 +211,14 @@ def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None
             except ValueError as error:
                 refused(error)
                 continue
+        group = group or fact.seq
         tasks.setdefault(fact.task_id, (fact, []))[1].append(body)
         last[fact.task_id] = fact.seq
-    group = min((first.seq for first, _ in tasks.values()), default=0)
-    return [
-        (first.at, last[task_id], task_id, "", group, EVENTS, (b"[%b]" % b",".join(bodies)).decode())
-        for task_id, (first, bodies) in tasks.items()
-    ]
+    values: list[Bound] = []
+    for task_id, (first, bodies) in tasks.items():
+        body = b"[%b]" % b",".join(bodies)
+        values.append((first.at, last[task_id], task_id, "", group, EVENTS, body.decode()))
+    return values
 
 
 def _carefully(fact: Fact) -> bytes:
@@ -242,8 +246,8 @@ class _Kind(NamedTuple):
     tag: str
     encode: Callable[..., bytes]
     """What `model_dump_json` calls."""
-    parts: bool
-    """Whether one can have parts that are kept apart."""
+    holders: tuple[str, ...]
+    """The fields that can have parts that are kept apart."""
     retold: bool
     """Whether one may be told again."""
 
@@ -259,7 +263,7 @@ def _kind_of(message: type[Message]) -> _Kind:
     kind = _Kind(
         tag=field.default,
         encode=message.__pydantic_serializer__.to_json,
-        parts=bool(holders(message, *PARTS)),
+        holders=holders(message, *PARTS),
         retold=issubclass(message, Assign | SubtaskEnded),
     )
     return _KINDS.setdefault(message, kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import queue
 import threading
@@ -29,8 +30,6 @@ class Append(NamedTuple):
     failed: Callable[[Exception], None] | None = None
     before: Sequence[Row] = ()
     """Lazy rows that stand before them; they are not one piece with them."""
-    events: Sequence[Fact] = ()
-    """What was told since the last one."""
 
 
 class Look(NamedTuple):
@@ -63,6 +62,8 @@ class Writer:
         self._broken = broken
         self._appended: list[Append] = []
         """What is written, and not committed yet."""
+        self.events: collections.deque[Fact] = collections.deque()
+        """What was told, and is not written yet: it goes with what is put next. Any thread may add to it."""
         self._told = False
         """Whether events are written, and not committed yet."""
         self._failure: Exception | None = None
@@ -95,13 +96,11 @@ class Writer:
         going_on = True
         while going_on:
             waiting = [self._queue.get()]
-            waiting += [self._queue.get() for _ in range(self._queue.qsize())]
-            facts: list[Fact] = []
-            for message in waiting:
-                if isinstance(message, Append):
-                    facts += message.events
-            if facts:
-                self._write_events(facts)
+            many = self._queue.qsize()
+            while len(waiting) <= many:
+                waiting.append(self._queue.get())
+            if self.events:
+                self._write_events()
             for message in waiting:
                 self.since = time.monotonic()
                 if message is None:
@@ -128,8 +127,11 @@ class Writer:
         except BaseException as error:  # noqa: BLE001 - an edge: it would end the thread
             self._break(_as_exception(error))
 
-    def _write_events(self, facts: Sequence[Fact]) -> None:
-        """Write the events of all that waits: those of a task in one row."""
+    def _write_events(self) -> None:
+        """Write the events that wait: those of a task in one row."""
+        facts: list[Fact] = []
+        while self.events:  # nobody else takes any
+            facts.append(self.events.popleft())
         if self._failure is not None:
             return
         self.since, self._told = time.monotonic(), True
@@ -149,12 +151,12 @@ class Writer:
                 if append.before:
                     self._append_apart(append)
                 else:
-                    self._tell_failed(append, error)
+                    self._tell_failed(error, append)
                 return
             except BaseException as error:  # noqa: BLE001 - an edge: the disk, or SQLite
                 self._break(_as_exception(error))
         if self._failure is not None:
-            self._tell_failed(append, self._failure)
+            self._tell_failed(self._failure, append)
             return
         self._appended.append(append)
 
@@ -173,15 +175,17 @@ class Writer:
             except BaseException as error:  # noqa: BLE001 - an edge: the disk, or SQLite
                 self._break(_as_exception(error))
         if self._failure is not None:
-            for append in appended:
-                self._tell_failed(append, self._failure)
+            self._tell_failed(self._failure, *appended)
             return
         if self._feed is not None:
             kept: list[Row] = []
             for append in appended:
                 kept += append.before
                 kept += append.rows
-            call(self._feed, kept)
+            try:
+                self._feed(kept)
+            except BaseException:  # noqa: BLE001 - an edge, as `call`
+                _log.exception(_FOLLOWED)
         for append in appended:
             if append.then is not None:
                 try:
@@ -219,11 +223,12 @@ class Writer:
             _log.exception("the journal could not be rolled back")
         call(self._broken, error)
 
-    def _tell_failed(self, append: Append, error: Exception) -> None:
-        if append.failed is not None:
-            call(append.failed, error)
-        elif isinstance(error, ValueError):
-            _log.error("a row of the journal was left out: %s", error)
+    def _tell_failed(self, error: Exception, *appended: Append) -> None:
+        for append in appended:
+            if append.failed is not None:
+                call(append.failed, error)
+            elif isinstance(error, ValueError):
+                _log.error("a row of the journal was left out: %s", error)
 
 
 def _as_exception(error: BaseException) -> Exception:

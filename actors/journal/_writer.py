@@ -56,7 +56,8 @@ class FileJournal(Journal):
         self._later = later
         self._waiting: dict[str, list[Row]] = {}
         """Lazy rows by task: they are written with the next row of their task that is needed."""
-        self._events: list[Fact] = []
+        self.facts = self._writer.events
+        """Events that wait for being kept. Who adds the first calls `keep_soon`; any thread may."""
         self._timed = False
         self._lock = threading.Lock()
 
@@ -94,14 +95,13 @@ class FileJournal(Journal):
             if lazy:
                 for row in rows:
                     self._waiting.setdefault(row.task_id, []).append(row)
-                first, self._timed = not self._timed, True
+                timed = self._timed
             else:
                 waiting = self._take_waiting({row.task_id for row in rows}) if self._waiting else []
-                events, self._events = self._events, []
-                told = self._writer.put(Append(rows, then, failed, waiting, events))
+                told = self._writer.put(Append(rows, then, failed, waiting))
         if lazy:
-            if first:
-                self._later(LAZY_SECONDS, self._flush_late)
+            if not timed:
+                self.keep_soon()
         elif not told and failed is not None:
             failed(SupervisorStoppedError("the journal is closed"))
 
@@ -118,7 +118,7 @@ class FileJournal(Journal):
 
     def _flush(self) -> None:
         """Have all that was appended kept."""
-        if self._waiting or self._events:
+        if self._waiting or self.facts:
             self.append(())
 
     def retain(self, days: float | None, max_bytes: int | None) -> None:
@@ -132,8 +132,13 @@ class FileJournal(Journal):
 
     def event(self, event: Fact) -> None:
         """Keep an event; nothing depends on it."""
+        self.facts.append(event)
+        if len(self.facts) == 1:
+            self.keep_soon()
+
+    def keep_soon(self) -> None:
+        """Have what waits kept before long, whether or not a row follows that is needed."""
         with self._lock:
-            self._events.append(event)
             first, self._timed = not self._timed, True
         if first:
             self._later(LAZY_SECONDS, self._flush_late)
