@@ -9,6 +9,7 @@ from callboard.config._private import make_private, open_private
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from typing import TextIO
 
@@ -28,25 +29,36 @@ class LogFile:
             SettingsError: If it can't be opened.
         """
         self._path, self._max_bytes, self._backups = path, max_bytes, backups
+        self._size = 0
         try:
             self._open()
         except OSError as error:
             msg = f"log.file: {path} can't be opened: {error.strerror}"
             raise SettingsError(msg) from error
 
-    def write(self, line: str) -> None:
-        """Add a line.
+    def write(self, lines: Sequence[bytes]) -> int:
+        """Add lines without their ends, as many as there is room for; a new file is begun if the first has none.
+
+        Returns:
+            How many were added, at least one.
 
         Raises:
-            OSError: If it can't be written.
+            OSError: If they can't be written.
         """
         if self._file.closed:  # it could not be opened anew before
             self._open()
-        size = len(line.encode())
-        if self._max_bytes is not None and self._size and self._size + size > self._max_bytes:
+        if self._max_bytes is not None and self._size and self._size + len(lines[0]) + 1 > self._max_bytes:
             self._rotate()
-        self._file.write(line)
-        self._size += size
+        size, taken = self._size, 0
+        for line in lines:
+            size += len(line) + 1
+            if self._max_bytes is not None and taken and size > self._max_bytes:
+                break
+            taken += 1
+        text = b"\n".join([*lines[:taken], b""])
+        self._file.write(text.decode())
+        self._size += len(text)
+        return taken
 
     def flush(self) -> None:
         """Hand what was written to the operating system. A file that was moved away or deleted is begun anew.

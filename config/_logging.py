@@ -12,7 +12,7 @@ import logging
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import msgspec
 import structlog
@@ -22,14 +22,16 @@ from pydantic_core import to_json
 from callboard.config._host_log import HOST, SILENT
 from callboard.config._keys import output_redactor
 from callboard.config._log_file import LogFile
-from callboard.config._writer import Writer
+from callboard.config._writer import AT_ONCE, Writer
 from callboard.messages import Event, EventName, Fact, phases_of, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from callboard.config._redactor import Redactor
     from callboard.config._settings import Settings
+
+_Line = TypeVar("_Line")
 
 LEVELS = {
     EventName.PHASE_ENDED: "debug",
@@ -85,22 +87,22 @@ class EventLog:
         """
         how, log = settings.log.stream, settings.log
         self._redactor = output_redactor(settings)
-        self._record_fields = _renderer(lambda _logger, _method, fields: fields, self._redactor)
+        self._record_fields = _renderer(lambda fields: fields, self._redactor)
         self._written = {name for name, level in _LEVELS.items() if level >= _NUMBERS[log.level]}
         self._labels: dict[str, dict[str, JsonValue]] = {}
-        self._writers: list[Writer[Said]] = []
-        self._host: Writer[Said] | None = None
+        self._writers: list[Writer[Said, Any]] = []
+        self._host: Writer[Said, logging.LogRecord] | None = None
         self._starting = threading.Lock()
         self._closed = False
         out = stream if stream is not None else sys.stderr
         if how != "off" and out is not None:  # a program without a console has no standard error stream
             pretty = how == "pretty" or (how == "auto" and out.isatty())
             line = log_line(self._redactor, pretty=pretty, colors=out.isatty())
-            self._writers.append(Writer("callboard-log-stream", out, line, own=False))
+            self._writers.append(Writer("callboard-log-stream", _Stream(out), line, own=False))
         if log.file is not None:
             file = LogFile(settings.path(log.file), log.max_bytes, log.backups)
-            line = log_line(self._redactor)
-            self._writers.append(Writer("callboard-log-file", file, line, own=True))
+            rendered = _renderer(to_json, self._redactor)
+            self._writers.append(Writer("callboard-log-file", file, rendered, own=True, at_once=AT_ONCE))
 
     def _record(self, said: Said) -> logging.LogRecord:
         event, fields = said.event, self._record_fields(said)
@@ -118,6 +120,8 @@ class EventLog:
 
     def write(self, event: Fact) -> None:
         """Queue one event to be written; never blocks. A line that can't be written is counted, and stops nothing."""
+        if self._closed:
+            return
         name, task_id, data = event.name, event.task_id, event.data
         if name in _BEGINS and data.get("labels"):
             self._labels[task_id] = data["labels"]
@@ -127,8 +131,11 @@ class EventLog:
         for each in (*phases_of(event), event) if phases else (event,):
             if each.name in self._written:
                 said = Said(each, labels)
-                for writer in self._writers:
-                    writer.put(said)
+                for writer in self._writers:  # as `put` does it, which would be one more call for each event
+                    if writer.events.qsize() < writer.bound:
+                        writer.events.put(said)
+                    else:
+                        writer.lose(1)
             if heard:
                 self._tell_host(Said(each, labels))
         if name is EventName.TASK_ENDED:
@@ -165,13 +172,14 @@ class EventLog:
 def log_line(redactor: Redactor | None = None, *, pretty: bool = False, colors: bool = False) -> Callable[[Said], str]:
     """Make a function that renders an event as a line: as JSON, or in words for people.
 
-    The renderers are structlog's. They are called without one of its loggers: an event is no call of a log method, and
-    is known to be of a level that is written.
+    Words are rendered by structlog's renderer, without one of its loggers: an event is no call of a log method, and is
+    known to be of a level that is written. Its renderer of JSON would do nothing but call the encoder that is called
+    here.
     """
     if not pretty:
-        return _renderer(structlog.processors.JSONRenderer(serializer=_json_line), redactor)
+        return _renderer(lambda fields: f"{to_json(fields).decode()}\n", redactor)
     console = structlog.dev.ConsoleRenderer(colors=colors, event_key="event")
-    return _renderer(lambda logger, method, fields: f"{console(logger, method, _tame(fields))}\n", redactor)
+    return _renderer(lambda fields: f"{console(None, '', _tame(fields))}\n", redactor)
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -194,12 +202,28 @@ class _Message:
         return " ".join([self._name, *shown])
 
 
+class _Stream:
+    """A text stream, as a place that the log goes to: line by line, since each may block, and those behind it wait."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self.flush = out.flush
+
+    def write(self, lines: Sequence[str]) -> int:
+        self._out.write(lines[0])
+        return 1
+
+    def close(self) -> None:
+        """Leave it open: it is not ours."""
+
+
 class _Handlers:
     """The handlers of the host program, as a place that the log goes to."""
 
-    def write(self, record: logging.LogRecord) -> None:
+    def write(self, records: Sequence[logging.LogRecord]) -> int:
         with contextlib.suppress(BaseException):  # what a handler of the host program raises costs it the record
-            HOST.handle(record)
+            HOST.handle(records[0])
+        return 1
 
     def flush(self) -> None:
         """Nothing waits here: handlers flush as they like."""
@@ -229,11 +253,11 @@ _NAMED = frozenset({"timestamp", "schema", "seq", *_OPTIONAL, "event", "level"})
 """What a line says of its own; data of the same name is called otherwise."""
 
 
-def _renderer(render: Callable[[Any, str, dict[str, Any]], Any], redactor: Redactor | None) -> Callable[[Said], Any]:
-    """Make a function that gives the fields of an event's line, redacted, to one of structlog's processors."""
+def _renderer(render: Callable[[dict[str, Any]], _Line], redactor: Redactor | None) -> Callable[[Said], _Line]:
+    """Make a function that has the fields of an event's line, redacted, rendered."""
     redact = redactor.redact if redactor else None
 
-    def rendered(said: Said) -> Any:  # noqa: ANN401 - as the processor gives it
+    def rendered(said: Said) -> _Line:
         event, data = said.event, said.event.data
         seconds, milliseconds = divmod(int(event.at * 1000), 1000)
         fields: dict[str, Any] = {
@@ -257,7 +281,7 @@ def _renderer(render: Callable[[Any, str, dict[str, Any]], Any], redactor: Redac
         if redact is not None:
             fields = redact(fields)
         fields["event"], fields["level"] = str(event.name), LEVELS.get(event.name, "info")
-        return render(None, "", fields)
+        return render(fields)
 
     return rendered
 
@@ -274,11 +298,6 @@ def _renamed(event: Event | Fact) -> dict[str, Any]:
 @functools.lru_cache(maxsize=4)
 def _second(seconds: int) -> str:
     return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
-
-
-def _json_line(fields: dict[str, Any], **_how: object) -> str:
-    """Render a line as JSON; all that is in an event is JSON."""
-    return (to_json(fields) + b"\n").decode()
 
 
 def _tame(fields: dict[str, Any]) -> dict[str, Any]:

@@ -181,7 +181,7 @@ def wait_for(condition):
 def test_a_file_whose_folder_was_away_for_a_while_goes_on(tmp_path):
     path = tmp_path / "logs" / "events.log"
     file = LogFile(path, None, 0)
-    file.write("1\n")
+    file.write([b"1"])
     file.flush()
     path.unlink()
     path.parent.rmdir()
@@ -189,9 +189,9 @@ def test_a_file_whose_folder_was_away_for_a_while_goes_on(tmp_path):
     with pytest.raises(OSError, match=r"Not a directory|File exists"):
         file.flush()
     with pytest.raises(OSError, match=r"Not a directory|File exists"):
-        file.write("2\n")
+        file.write([b"2"])
     path.parent.unlink()
-    file.write("3\n")
+    file.write([b"3"])
     file.close()
     assert path.read_text() == "3\n"
 

@@ -9,15 +9,18 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_core import to_json
 
 from callboard.config import EventLog, LogSettings, McpServer, Settings, _writer
 from callboard.config._logging import LEVELS
@@ -26,7 +29,6 @@ from support import HELD, PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 SECRET = "hush-hush-4711"  # noqa: S105 - a made-up one
 IMPORTANCE = ["debug", "info", "warning", "error"]
@@ -248,6 +250,18 @@ def test_the_file_gets_json_lines_whatever_the_terminal_gets(tmp_path):
     assert [json.loads(line)["event"] for line in lines] == ["task.submitted", "task.ended"]
     assert "Zähle die Zeilen" in lines[0]
     assert stream.getvalue()
+
+
+@given(data=st.dictionaries(st.text(max_size=5), JSON_VALUES, max_size=3))
+def test_a_line_is_the_same_wherever_it_goes_and_as_structlog_renders_it(data):
+    stream, said = io.StringIO(), event(data=data)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "events.log"
+        with open_log(stream, file=path, stream="json") as opened:
+            opened.write(said)
+        assert path.read_bytes() == stream.getvalue().encode()
+    render = structlog.processors.JSONRenderer(serializer=lambda fields, **_: to_json(fields).decode())
+    assert stream.getvalue() == f"{render(None, '', json.loads(stream.getvalue()))}\n"
 
 
 def test_a_line_is_in_the_file_before_the_log_is_closed(tmp_path):
