@@ -212,10 +212,11 @@ class Supervisor:
         stream = EventStream(
             self._clock, kept, queue, tasks=tasks, seq=opened.seq, past=opened.events, redaction=self._secrets
         )
-        sinks = (self._log.write, opened.sink, self._metrics.see if self._metrics is not None else None)
-        for sink in sinks:
-            if sink is not None:
-                stream.add_sink(sink)
+        if opened.queue is not None:
+            stream.add_queue(*opened.queue)
+        stream.add_sink(self._log.write)
+        if self._metrics is not None:
+            stream.add_sink(self._metrics.see)
         return stream
 
     def _new_submission(self) -> Submission:

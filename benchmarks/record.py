@@ -138,9 +138,9 @@ def prepare(size: int) -> Iterator[Go]:
         clock.start()
         stack.callback(clock.stop, PATIENCE)
         stream = EventStream(clock, settings.events.kept, settings.events.queue, past=opened.events)
-        for sink in (log.write, opened.sink):
-            if sink is not None:
-                stream.add_sink(sink)
+        stream.add_sink(log.write)
+        if opened.queue is not None:
+            stream.add_queue(*opened.queue)
         player = Player(tape, stream, opened.journal)
 
         def go(batches: int) -> None:

@@ -34,7 +34,7 @@ def stream_with(kept, queue, *, journal):
         opened = JournalFile.open(Path(folder) / "journal.db", durability="process")
         file = FileJournal(opened, broken=pytest.fail, later=clock.after)
         stream = EventStream(clock, kept=kept, queue=queue, past=file.events)
-        stream.add_sink(file.event)
+        stream.add_queue(file.facts, file.keep_soon)
 
         numbers = itertools.count()
 

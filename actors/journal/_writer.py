@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.journal._file import JournalFile
     from callboard.actors.journal._row import Row
-    from callboard.messages import Event, Fact, Seconds, TaskResult
+    from callboard.messages import Event, Seconds, TaskResult
 
 _log = HostLog()
 
@@ -57,7 +58,7 @@ class FileJournal(Journal):
         self._waiting: dict[str, list[Row]] = {}
         """Lazy rows by task: they are written with the next row of their task that is needed."""
         self.facts = self._writer.events
-        """Events that wait for being kept. Who adds the first calls `keep_soon`; any thread may."""
+        """Events that wait to be kept; nothing depends on them. Who adds the first one calls `keep_soon`."""
         self._timed = False
         self._lock = threading.Lock()
 
@@ -97,20 +98,19 @@ class FileJournal(Journal):
                     self._waiting.setdefault(row.task_id, []).append(row)
                 timed = self._timed
             else:
-                waiting = self._take_waiting({row.task_id for row in rows}) if self._waiting else []
+                waiting: list[Row] = []
+                if self._waiting:
+                    for row in rows:
+                        waiting += self._waiting.pop(row.task_id, ())
+                    if not rows:
+                        waiting += itertools.chain.from_iterable(self._waiting.values())
+                        self._waiting.clear()
                 told = self._writer.put(Append(rows, then, failed, waiting))
         if lazy:
             if not timed:
                 self.keep_soon()
         elif not told and failed is not None:
             failed(SupervisorStoppedError("the journal is closed"))
-
-    def _take_waiting(self, task_ids: set[str]) -> list[Row]:
-        """Take the lazy rows of some tasks, or of all; the lock is held."""
-        if not task_ids:
-            waiting, self._waiting = self._waiting, {}
-            return [row for rows in waiting.values() for row in rows]
-        return [row for task_id in task_ids for row in self._waiting.pop(task_id, ())]
 
     def _flush_late(self) -> None:
         self._timed = False
@@ -130,14 +130,8 @@ class FileJournal(Journal):
 
         self._later(RETAIN_SECONDS, prune)
 
-    def event(self, event: Fact) -> None:
-        """Keep an event; nothing depends on it."""
-        self.facts.append(event)
-        if len(self.facts) == 1:
-            self.keep_soon()
-
     def keep_soon(self) -> None:
-        """Have what waits kept before long, whether or not a row follows that is needed."""
+        """Have what waits kept before long, if no row that is needed takes it along. Any thread may call it."""
         with self._lock:
             first, self._timed = not self._timed, True
         if first:

@@ -15,6 +15,7 @@ from callboard.config import in_force
 from callboard.messages import IllegalMoveError, InForce
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable, Iterator, Sequence
 
     from callboard.actors.runtime import Clock
@@ -34,8 +35,8 @@ class Opened:
     """The highest lease."""
     seq: int = 0
     """The number of the last event."""
-    sink: Callable[[Fact], None] | None = None
-    """Takes events, where they are kept."""
+    queue: tuple[deque[Fact], Callable[[], None]] | None = None
+    """Takes events, where they are kept: what `EventStream.add_queue` gets."""
     events: Callable[[int, int], list[Event]] | None = None
     """Reads older events, where they are kept."""
 
@@ -65,7 +66,7 @@ def open_journal(
     journal.retain(where.days, where.max_bytes)
     in_use = InForce(sections=in_force(settings))
     journal.append((Row(time.time(), "", "", in_use),), lazy=True)  # goes before the first that is needed
-    return Opened(journal, pasts, token, seq, journal.event, journal.events)
+    return Opened(journal, pasts, token, seq, (journal.facts, journal.keep_soon), journal.events)
 
 
 def _pasts(file: JournalFile, limits: Limits, clock: Clock, hosts: type[AgentStateManager]) -> Iterator[Past]:

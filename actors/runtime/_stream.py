@@ -175,6 +175,7 @@ class EventStream:
         self._of_task: dict[str, collections.deque[Fact]] = {}
         self._over: collections.deque[str] = collections.deque()
         self._feeds: dict[str | None, list[Feed]] = {None: []}
+        self._queues: list[tuple[collections.deque[Fact], Callable[[], None]]] = []
         self._sinks: list[Callable[[Fact], None]] = []
         self._lock = threading.Lock()
         self._seq = seq
@@ -188,6 +189,15 @@ class EventStream:
     def add_sink(self, sink: Callable[[Fact], None]) -> None:
         """Have each event given to a function that must not block: the log."""
         self._sinks.append(sink)
+
+    def add_queue(self, queue: collections.deque[Fact], filled: Callable[[], None]) -> None:
+        """Have each event put into a queue that another thread empties: the journal's.
+
+        Args:
+            queue: The queue.
+            filled: Called after an event came into the empty queue; must not block.
+        """
+        self._queues.append((queue, filled))
 
     def emit(  # noqa: PLR0913 - the fields of `Event`
         self,
@@ -218,7 +228,11 @@ class EventStream:
                 feed.put(event)
             for feed in self._feeds.get(task_id, ()):
                 feed.put(event)
-            for sink in self._sinks:  # inside the lock: lines stand in the order of their numbers
+            for queue, filled in self._queues:  # inside the lock: rows and lines stand in the order of their numbers
+                queue.append(event)
+                if len(queue) == 1:
+                    filled()
+            for sink in self._sinks:
                 sink(event)
 
     def _keep(self, event: Fact) -> None:

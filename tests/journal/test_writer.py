@@ -35,6 +35,9 @@ class Notebook:
                 raise ValueError(row.message.id)
         self.written.extend(row.message for row in rows)
 
+    def write_events(self, facts, _refused):
+        self.written.extend(facts)
+
     def commit(self):
         if self.hold.is_set():
             self.holding.set()
@@ -190,6 +193,20 @@ def test_rows_that_nothing_depends_on_wait_a_short_time_only(office, say):
     callback()
     office.settled()
     assert [ids(commit) for commit in office.file.commits] == [["one", "two"]]
+
+
+def test_events_that_no_row_takes_along_are_kept_soon(office, an_event, say):
+    for number in (1, 2):
+        office.journal.facts.append(an_event(number))
+        office.journal.keep_soon()
+    _, callback = office.later.due.get(timeout=PATIENCE)
+    assert office.later.due.empty()
+    callback()
+    office.settled()
+    office.journal.facts.append(an_event(3))
+    office.keep(say("one"))
+    office.settled()
+    assert [[getattr(kept, "seq", "row") for kept in commit] for commit in office.file.commits] == [[1, 2], [3, "row"]]
 
 
 def test_the_next_lazy_rows_wait_anew(office, say):
@@ -450,7 +467,7 @@ def test_an_ended_task_is_given_with_its_result(journal, a_task, a_result):
 
 def test_events_are_kept_and_read_by_number(journal, an_event):
     for number in (1, 2, 3):
-        journal.event(an_event(number))
+        journal.facts.append(an_event(number))
     found = journal.events(1, 10)
     assert [(type(event), event.seq) for event in found] == [(Event, 2), (Event, 3)]
 

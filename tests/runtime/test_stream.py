@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import inspect
 import logging
 import queue
@@ -183,6 +184,15 @@ def test_a_sink_gets_every_event(stream):
     stream.add_sink(got.append)
     emit(stream, 7)
     assert [event.seq for event in got] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_queue_gets_every_event_and_tells_when_it_was_empty(stream):
+    got, filled = collections.deque(), []
+    stream.add_queue(got, lambda: filled.append(got[-1].seq))
+    emit(stream, 3)
+    got.clear()
+    emit(stream, 2)
+    assert ([event.seq for event in got], filled) == ([4, 5], [1, 4])
 
 
 def test_events_of_many_threads_have_one_order_for_all():
