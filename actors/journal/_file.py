@@ -151,10 +151,11 @@ class JournalFile:
         if self._failed:
             raise self._refusal()
         connection = self._connection
+        new: set[str] = set()
         try:
             for row in rows:
                 if type(row.message) is Task:
-                    self._refuse_used(row.message)
+                    self._refuse_used(row.message, new)
             values = values_of(rows, self._apart)  # all of them, before the first is written
             if not connection.in_transaction:
                 connection.execute(_BEGIN)
@@ -306,10 +307,13 @@ class JournalFile:
         finally:
             self._lock.release()
 
-    def _refuse_used(self, task: Task) -> None:
-        if self._ids(_USED, task.id, task.key):
+    def _refuse_used(self, task: Task, new: set[str]) -> None:
+        """Refuse an id or a key that the journal has, or one that is new with other rows."""
+        names = {f"id {task.id}", f"key {task.key}"} if task.key is not None else {f"id {task.id}"}
+        if self._ids(_USED, task.id, task.key) or not new.isdisjoint(names):
             problem = f"task {task.id!r} can't be written down: its id or its key was used before"
             raise ValueError(problem)
+        new |= names
 
     def _note(self, row: Row) -> None:
         """Keep the table of tasks in step with the rows."""

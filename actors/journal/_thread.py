@@ -101,14 +101,19 @@ class Writer:
                 waiting.append(self._queue.get())
             if self.events:
                 self._write_events()
+            appends: list[Append] = []
             for message in waiting:
                 self.since = time.monotonic()
+                if isinstance(message, Append):
+                    appends.append(message)
+                    continue
+                self._append(appends)
+                appends = []
                 if message is None:
                     going_on = False
-                elif isinstance(message, Append):
-                    self._append(message)
                 else:
                     self._handle(message)
+            self._append(appends)
             self._commit()
             self.since = 0.0
         try:
@@ -140,31 +145,37 @@ class Writer:
         except BaseException as error:  # noqa: BLE001 - an edge: the disk, or SQLite
             self._break(_as_exception(error))
 
-    def _append(self, append: Append) -> None:
+    def _append(self, appends: list[Append]) -> None:
         """Write rows. An edge, but for what cannot fail: whatever fails here fails what was to be kept."""
-        if self._failure is None:
+        rows: list[Row] = []
+        for append in appends:
+            rows += append.before
+            rows += append.rows
+        if self._failure is None and rows:
             try:
-                rows = [*append.before, *append.rows]
-                if rows:
-                    self._file.write(rows)
+                self._file.write(rows)
             except ValueError as error:  # one of them can't be written down
-                if append.before:
-                    self._append_apart(append)
+                if len(appends) > 1 or appends[0].before:
+                    self._append_apart(appends)
                 else:
-                    self._tell_failed(error, append)
+                    self._tell_failed(error, *appends)
                 return
             except BaseException as error:  # noqa: BLE001 - an edge: the disk, or SQLite
                 self._break(_as_exception(error))
         if self._failure is not None:
-            self._tell_failed(self._failure, append)
+            self._tell_failed(self._failure, *appends)
             return
-        self._appended.append(append)
+        self._appended += appends
 
-    def _append_apart(self, append: Append) -> None:
+    def _append_apart(self, appends: list[Append]) -> None:
         """Write what can be written of rows that are not one piece."""
-        for row in append.before:
-            self._append(Append((row,)))
-        self._append(append._replace(before=()))
+        for append in appends:
+            if len(appends) > 1:
+                self._append([append])
+                continue
+            for row in append.before:
+                self._append([Append((row,))])
+            self._append([append._replace(before=())])
 
     def _commit(self) -> None:
         appended, self._appended = self._appended, []
