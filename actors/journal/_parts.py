@@ -31,7 +31,11 @@ def exchanged(value: Any, exchanges: Exchanges) -> Any:  # noqa: ANN401 - any pa
         changes = {}
         for name in holders(type(value), *exchanges):
             part = getattr(value, name)
-            if part and (new := exchanged(part, exchanges)) is not part:
+            if not part:
+                continue
+            exchange = exchanges.get(type(part))
+            new = exchange(part) if exchange is not None else exchanged(part, exchanges)
+            if new is not part:
                 changes[name] = new
         return value.model_copy(update=changes) if changes else value
     if isinstance(value, tuple):

@@ -67,9 +67,10 @@ class Writer:
         self._told = False
         """Whether events are written, and not committed yet."""
         self._failure: Exception | None = None
-        self._queue: queue.SimpleQueue[Append | Look | Feed | None] = queue.SimpleQueue()
-        self._closed = False
-        self._closing = threading.Lock()
+        self.queue: queue.SimpleQueue[Append | Look | Feed | None] = queue.SimpleQueue()
+        self.closed = False
+        self.lock = threading.Lock()
+        """Held by whoever looks whether it is closed, and then puts something into the queue; `put` does both."""
         self.since = 0.0
         """When it began with what it does now; 0 while nothing waits."""
         self.thread = threading.Thread(target=self._main, name="callboard-journal", daemon=True)
@@ -77,17 +78,17 @@ class Writer:
 
     def put(self, message: Append | Look | Feed) -> bool:
         """Queue a message; False after `close`: it is not handled then."""
-        with self._closing:
-            if not self._closed:
-                self._queue.put(message)
-            return not self._closed
+        with self.lock:
+            if not self.closed:
+                self.queue.put(message)
+            return not self.closed
 
     def close(self, timeout: float) -> bool:
         """Handle what waits, and close the file. Returns whether that was done in time."""
-        with self._closing:
-            if not self._closed:
-                self._closed = True
-                self._queue.put(None)
+        with self.lock:
+            if not self.closed:
+                self.closed = True
+                self.queue.put(None)
         if threading.current_thread() is not self.thread:
             self.thread.join(timeout)
         return not self.thread.is_alive()
@@ -95,10 +96,10 @@ class Writer:
     def _main(self) -> None:
         going_on = True
         while going_on:
-            waiting = [self._queue.get()]
-            many = self._queue.qsize()
+            waiting = [self.queue.get()]
+            many = self.queue.qsize()
             while len(waiting) <= many:
-                waiting.append(self._queue.get())
+                waiting.append(self.queue.get())
             if self.events:
                 self._write_events()
             appends: list[Append] = []

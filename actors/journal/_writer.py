@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import itertools
-import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from callboard.config import HostLog
 from callboard.messages import SupervisorStoppedError, Task
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Iterable, Sequence
 
     from callboard.actors.journal._file import JournalFile
@@ -60,7 +60,7 @@ class FileJournal(Journal):
         self.facts = self._writer.events
         """Events that wait to be kept; nothing depends on them. Who adds the first one calls `keep_soon`."""
         self._timed = False
-        self._lock = threading.Lock()
+        self._lock = self._writer.lock
 
     @property
     def survives(self) -> bool:
@@ -105,11 +105,13 @@ class FileJournal(Journal):
                     if not rows:
                         waiting += itertools.chain.from_iterable(self._waiting.values())
                         self._waiting.clear()
-                told = self._writer.put(Append(rows, then, failed, waiting))
+                closed = self._writer.closed
+                if not closed:
+                    self._writer.queue.put(Append(rows, then, failed, waiting))
         if lazy:
             if not timed:
                 self.keep_soon()
-        elif not told and failed is not None:
+        elif closed and failed is not None:
             failed(SupervisorStoppedError("the journal is closed"))
 
     def _flush_late(self) -> None:
