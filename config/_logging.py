@@ -26,7 +26,7 @@ from callboard.config._writer import AT_ONCE, Writer
 from callboard.messages import Event, EventName, Fact, phases_of, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from callboard.config._redactor import Redactor
     from callboard.config._settings import Settings
@@ -89,6 +89,7 @@ class EventLog:
         self._redactor = output_redactor(settings)
         self._record_fields = _renderer(lambda fields: fields, self._redactor)
         self._written = {name for name, level in _LEVELS.items() if level >= _NUMBERS[log.level]}
+        self._phases = EventName.PHASE_ENDED in self._written
         self._labels: dict[str, dict[str, JsonValue]] = {}
         self._writers: list[Writer[Said, Any]] = []
         self._host: Writer[Said, logging.LogRecord] | None = None
@@ -127,19 +128,26 @@ class EventLog:
             self._labels[task_id] = data["labels"]
         labels = self._labels.get(task_id)
         heard = HOST.handlers != SILENT or (HOST.propagate and logging.root.handlers)
-        phases = "phases" in data and (heard or EventName.PHASE_ENDED in self._written)
-        for each in (*phases_of(event), event) if phases else (event,):
-            if each.name in self._written:
-                said = Said(each, labels)
-                for writer in self._writers:  # as `put` does it, which would be one more call for each event
-                    if writer.events.qsize() < writer.bound:
-                        writer.events.put(said)
-                    else:
-                        writer.lose(1)
-            if heard:
-                self._tell_host(Said(each, labels))
+        if heard or (self._phases and "phases" in data):
+            self._write_each((*phases_of(event), event), labels, heard=bool(heard))
+        elif name in self._written:
+            said = Said(event, labels)
+            for writer in self._writers:  # as `put` does it, which would be one more call for each event
+                if writer.events.qsize() < writer.bound:
+                    writer.events.put(said)
+                else:
+                    writer.lose(1)
         if name is EventName.TASK_ENDED:
             self._labels.pop(task_id, None)
+
+    def _write_each(self, events: Iterable[Fact], labels: dict[str, JsonValue] | None, *, heard: bool) -> None:
+        for event in events:
+            said = Said(event, labels)
+            if event.name in self._written:
+                for writer in self._writers:
+                    writer.put(said)
+            if heard:
+                self._tell_host(said)
 
     def _tell_host(self, said: Said) -> None:
         """Queue an event for the handlers of the host program, if there is one that would get it."""
@@ -255,35 +263,42 @@ _NAMED = frozenset({"timestamp", "schema", "seq", *_OPTIONAL, "event", "level"})
 
 def _renderer(render: Callable[[dict[str, Any]], _Line], redactor: Redactor | None) -> Callable[[Said], _Line]:
     """Make a function that has the fields of an event's line, redacted, rendered."""
-    redact = redactor.redact if redactor else None
+    return functools.partial(_rendered, render, redactor.redact if redactor else None)
 
-    def rendered(said: Said) -> _Line:
-        event, data = said.event, said.event.data
-        seconds, milliseconds = divmod(int(event.at * 1000), 1000)
-        fields: dict[str, Any] = {
-            "timestamp": f"{_second(seconds)}.{milliseconds:03}+00:00",
-            "schema": SCHEMA,
-            "seq": event.seq,
-            "task": event.task_id,
-            "labels": said.labels,
-            "subtask": "" if event.run_id.endswith("/0") else event.run_id,
-            "agent": event.agent,
-            "state": event.state,
-            "step": event.step,
-            "phase": event.phase,
-            "duration": event.duration if event.duration is None else round(event.duration, 6),
-        }
-        for key in _OPTIONAL:
-            if not fields[key] and fields[key] != 0:
-                del fields[key]
-        fields.update(data if _NAMED.isdisjoint(data) else _renamed(event))
-        fields.pop("phases", None)  # these stand in lines of their own
-        if redact is not None:
-            fields = redact(fields)
-        fields["event"], fields["level"] = str(event.name), LEVELS.get(event.name, "info")
-        return render(fields)
 
-    return rendered
+def _rendered(
+    render: Callable[[dict[str, Any]], _Line], redact: Callable[[dict[str, Any]], dict[str, Any]] | None, said: Said
+) -> _Line:
+    """Render the line of an event: what applies of it, its data, its name and its level."""
+    event, data = said.event, said.event.data
+    seconds, milliseconds = divmod(int(event.at * 1000), 1000)
+    fields: dict[str, Any] = {
+        "timestamp": f"{_second(seconds)}.{milliseconds:03}+00:00",
+        "schema": SCHEMA,
+        "seq": event.seq,
+    }
+    if event.task_id:
+        fields["task"] = event.task_id
+    if said.labels:
+        fields["labels"] = said.labels
+    if event.run_id and not event.run_id.endswith("/0"):
+        fields["subtask"] = event.run_id
+    if event.agent:
+        fields["agent"] = event.agent
+    if event.state:
+        fields["state"] = event.state
+    if event.step is not None:
+        fields["step"] = event.step
+    if event.phase:
+        fields["phase"] = event.phase
+    if event.duration is not None:
+        fields["duration"] = round(event.duration, 6)
+    fields.update(data if _NAMED.isdisjoint(data) else _renamed(event))
+    fields.pop("phases", None)  # these stand in lines of their own
+    if redact is not None:
+        fields = redact(fields)
+    fields["event"], fields["level"] = str(event.name), LEVELS.get(event.name, "info")
+    return render(fields)
 
 
 def _renamed(event: Event | Fact) -> dict[str, Any]:
