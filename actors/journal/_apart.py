@@ -33,15 +33,16 @@ class Apart:
         self.pictures = Pictures(journal, durable=durable)
         self.observations = Observations(connection, self.pictures)
         self.words = Words()
-        self.later: list[tuple[str, tuple[str | int | None, ...]]] = []
-        """Statements, and what is bound to them: executed before the rows are written whose parts were put away."""
+        self.later: dict[str, list[tuple[str | int | None, ...]]] = {_OBSERVATION: [], _OBSERVED: [], _PICTURE: []}
+        """By statement, what is bound to it: executed before the rows are written whose parts were put away."""
         self._back: Exchanges = {Observation: self.observations.bring_back, bytes: self.pictures.read}
 
     def forget(self) -> None:
         """Know nothing of what was written: it was rolled back, or deleted."""
         self.observations.forget()
         self.words.forget()
-        self.later.clear()
+        for bound in self.later.values():
+            bound.clear()
 
     def put_away(self, row: Row) -> Message:
         """Give a row's message without what is kept apart; `later` gets what is to be written before the row.
@@ -56,19 +57,19 @@ class Apart:
     def _observation(self, row: Row, seen: Observation) -> Observation:
         known = self.observations.known(seen, row.run_id)
         if known.unwritten:
-            self.later.append((_OBSERVATION, known.unwritten))
+            self.later[_OBSERVATION].append(known.unwritten)
             known.unwritten = ()
         if row.task_id not in known.tasks:
             known.tasks.add(row.task_id)
             for name in known.names:
-                self.later.append((_OBSERVED, (name, row.task_id)))
+                self.later[_OBSERVED].append((name, row.task_id))
             for picture, size in known.pictures:
-                self.later.append((_PICTURE, (picture, row.task_id, size)))
+                self.later[_PICTURE].append((picture, row.task_id, size))
         return known.mark
 
     def _picture(self, row: Row, picture: bytes) -> bytes:
         digest = self.pictures.write(picture)
-        self.later.append((_PICTURE, (digest.hex(), row.task_id, len(picture))))
+        self.later[_PICTURE].append((digest.hex(), row.task_id, len(picture)))
         return digest
 
     def bring_back(self, message: _M) -> _M:

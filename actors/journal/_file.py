@@ -159,9 +159,10 @@ class JournalFile:
             values = values_of(rows, self._apart)  # all of them, before the first is written
             if not connection.in_transaction:
                 connection.execute(_BEGIN)
-            for statement, value in self._apart.later:
-                connection.execute(statement, value)
-            self._apart.later.clear()
+            for statement, bound in self._apart.later.items():
+                if bound:
+                    connection.executemany(statement, bound)
+                    bound.clear()
             connection.executemany(INSERT, values)
             for row in rows:
                 if type(row.message) in _NOTED:

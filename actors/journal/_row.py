@@ -141,9 +141,8 @@ def values_of(rows: Sequence[Row], apart: Apart) -> list[Bound]:
         if not job or turn is None or turn.first.run_id != run_id or not turn.first.job:
             turn = latest[task_id] = _Turn(row, [])
             turns.append(turn)
-        kind, body = _written(row, apart, repeats=type(message) is StepDone and turn.repeated_by(message))
+        kind, body, deep = _written(row, apart, repeats=type(message) is StepDone and turn.repeated_by(message))
         turn.said.append((at, job, kind, msgspec.Raw(body)))
-        deep = len(body) > _SHORT and body.count(b"[") + body.count(b"{") > SHALLOW
         if type(message) is CommandResult:
             turn.results.append(None if deep else message)
         elif type(message) is Decided:
@@ -160,12 +159,12 @@ def values_of(rows: Sequence[Row], apart: Apart) -> list[Bound]:
     return values
 
 
-def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes]:
-    """Write a message: its kind and its JSON; of one that repeats what was said before, the rest."""
+def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes, bool]:
+    """Write a message: its kind, its JSON, and whether that may be deep; of one that repeats others, the rest."""
     message = row.message
     kind = _KINDS.get(type(message)) or _kind_of(type(message))
     if kind.retold and (again := apart.words.name(row)):
-        return AGAIN, again
+        return AGAIN, again, False
     try:
         if repeats:
             body = kind.encode(message, exclude=_REPEATED)
@@ -175,13 +174,14 @@ def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes]:
                     message = apart.put_away(row)
                     break
             body = kind.encode(message)
-        if len(body) > _SHORT and body.count(b"[") + body.count(b"{") > SHALLOW:
+        deep = len(body) > _SHORT and body.count(b"[") + body.count(b"{") > SHALLOW
+        if deep:
             check_depth(body)
         f"{row.task_id}{row.run_id}".encode()
     except ValueError as error:
         problem = f"a {kind.tag} of task {row.task_id!r} can't be written down: {error}"
         raise ValueError(problem) from error
-    return REST if repeats else kind.tag, body
+    return REST if repeats else kind.tag, body, deep
 
 
 def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None]) -> list[Bound]:
