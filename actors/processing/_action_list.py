@@ -148,7 +148,7 @@ class ActionList:
 
     def cut(self, why: str) -> Acted:
         """Run none of the rest, because what it is meant for is not the same any more."""
-        self.context.meter.add(cuts=1)
+        self.context.meter.amounts["cuts"] += 1
         self.context.tell(EventName.LIST_CUT, self.run, ran=len(self.results), reason=why)
         return self.give_up(why, ResultStatus.SKIPPED, later=AFTER_CUT)
 
@@ -188,11 +188,11 @@ class ActionList:
         context.meter.running = command
         if intent is not None:
             await context.keep(self.run, intent)
-        context.meter.add(commands=1)
+        context.meter.amounts["commands"] += 1
         keeper = CallRecord(context, self.run, command)  # what may be repeated may still change its own control
         result = await context.services.dispatcher.run(command, self._tools, context.lease, keeper)
         context.note(self.run, result, lazy=True)
-        context.meter.results.append(result.model_copy(update={"arguments": command.parameters}))
+        context.meter.ran.append((result, command.parameters))
         context.meter.running = None
         return result
 
@@ -245,7 +245,7 @@ class ActionList:
         done = [result.status for result in self.results].count(ResultStatus.SUCCESS)
         whole = len(self.actions) == len(self.decision.actions)
         if done > whole:  # held actions go on with an answer that is counted
-            self.context.meter.add(calls_saved=done - whole)
+            self.context.meter.amounts["calls_saved"] += done - whole
         return Acted(self.decision, results=tuple(self.results), held=held, held_by=held_by, held_why=why)
 
     def _command(self, action: Action) -> Command:

@@ -80,7 +80,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             **_tokens(usage),
         }
         if repaired:
-            meter.add(repairs=1)
+            meter.amounts["repairs"] += 1
             repaired = False
         try:
             if answer.cut:
@@ -129,7 +129,7 @@ async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) 
     reserved = {"tokens": float(max(1, expected.tokens)), "cost": expected.cost or 0.0}  # no call uses no token
     if context.budget is not None:
         context.budget.reserve(model_calls=1, **reserved)
-    context.meter.add(model_calls=1)
+    context.meter.amounts["model_calls"] += 1
     usage: Usage | None = None  # of a call that is broken off nobody knows more
     bounded = expected.cost is not None
     try:
@@ -150,7 +150,11 @@ def _settle(context: Context, reserved: Mapping[str, float], usage: Usage | None
     free = bounded and not reserved["cost"]
     known = usage or Usage(unpriced_calls=0 if free else 1)
     given, answered, cost, unpriced = known.input_tokens, known.output_tokens, known.cost, known.unpriced_calls
-    context.meter.add(input_tokens=given, output_tokens=answered, cost=cost, unpriced_calls=unpriced)
+    used = context.meter.amounts
+    used["input_tokens"] += given
+    used["output_tokens"] += answered
+    used["cost"] += cost
+    used["unpriced_calls"] += unpriced
     tokens = float(given + answered)
     if usage is None or (unpriced and bounded):
         tokens, cost = max(tokens, reserved["tokens"]), max(cost, reserved["cost"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -11,10 +12,12 @@ from callboard.actors.journal import Row
 from callboard.actors.processing._asking import PeopleLine
 from callboard.actors.processing._shared import SharedNotes
 from callboard.actors.processing._targets import ListedTargets
-from callboard.messages import AgentKind, EventName, Held, LeaseVoidError, Usage, encodable, maker
+from callboard.messages import AgentKind, EventName, Held, LeaseVoidError, Usage, maker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from pydantic import JsonValue
 
     from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
     from callboard.actors.journal import Journal
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
         CommandResult,
         Decision,
         Observation,
-        Phase,
         StepRecord,
     )
 
@@ -65,10 +67,12 @@ _usage = maker(Usage)
 class Meter:
     """Counts what one step uses, so that nothing is lost when a phase fails."""
 
-    amounts: dict[str, float] = field(default_factory=dict)
+    amounts: defaultdict[str, float] = field(default_factory=lambda: defaultdict(int))
     """What was used, by the fields of `Usage`."""
-    results: list[CommandResult] = field(default_factory=list)
-    """What was done so far."""
+    ran: list[tuple[CommandResult, Mapping[str, JsonValue]]] = field(default_factory=list)
+    """What was done so far: the results, each with the arguments of its call."""
+    start: float = 0.0
+    """When the step began, by `time.perf_counter`."""
     running: Command | None = None
     """The command that runs now."""
     sent_back: bool = False
@@ -83,31 +87,25 @@ class Meter:
     """What is known of a command that a crash broke off, until it is known whether it was done."""
 
     @classmethod
-    def going_on(cls, left: Unfinished | None) -> Self:
+    def going_on(cls, left: Unfinished) -> Self:
         """Begin with what a step had used and done before a crash; that the step itself counts is left to its job."""
-        if left is None:
-            return cls()
         used = left.usage.model_dump(exclude={"steps"})
-        return cls({kind: amount for kind, amount in used.items() if amount}, [*left.ran], doubt=left.in_doubt)
-
-    def add(self, **amounts: float) -> None:
-        """Count more."""
-        for kind, amount in amounts.items():
-            self.amounts[kind] = self.amounts.get(kind, 0) + amount
+        amounts = defaultdict(int, {kind: amount for kind, amount in used.items() if amount})
+        return cls(amounts, [(result, result.arguments) for result in left.ran], doubt=left.in_doubt)
 
     @property
     def usage(self) -> Usage:
         """What was used so far."""
         return _usage(**self.amounts)
 
-    def timed(self, start: float) -> Usage:
-        """Give what was used since `start` of `time.perf_counter`."""
-        seconds = time.perf_counter() - start
-        return _usage(**self.amounts, seconds=seconds)
+    def timed(self) -> Usage:
+        """Give what was used since the step began, and the seconds since then."""
+        return _usage(**self.amounts, seconds=time.perf_counter() - self.start)
 
     def done(self, deed: Deed | None) -> tuple[CommandResult, ...]:
         """Give the results so far; of a command that is being broken off, the files that it wrote."""
-        results = {result.call_id: result for result in self.results}
+        told = [result.model_copy(update={"arguments": given}) for result, given in self.ran]
+        results = {result.call_id: result for result in told}
         if self.doubt is not None:
             results.setdefault(self.doubt.call_id, self.doubt)
         running = self.running
@@ -149,14 +147,6 @@ class Context:
             step=run.steps + 1,
             **data,
         )
-
-    def phase_ended(self, phase: Phase, start: float, error: BaseException | None) -> None:
-        """Count a phase that began at `start` of `time.perf_counter`; it is told with the end of the step."""
-        took = time.perf_counter() - start
-        ended: dict[str, Any] = {"phase": str(phase), "at": self.services.clock.now(), "duration": took}
-        if error is not None:
-            ended["error"] = encodable(str(error)) or type(error).__name__
-        self.meter.phases.append(ended)
 
     def tell_phases(self, run: Run) -> None:
         """Tell the phases by themselves: no end of a step will tell them."""

@@ -39,6 +39,7 @@ from callboard.messages import (
     StepFailed,
     StepTimeoutError,
     Usage,
+    encodable,
     maker,
 )
 
@@ -53,9 +54,6 @@ if TYPE_CHECKING:
 
 
 _step_done = maker(StepDone)
-
-NOTHING = Usage()
-"""The usage of a step, until it has ended."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class Pipeline:
         self, step: Callable[[Context, Run], Awaitable[StepDone | Question]], run: Run, *, steps: int = 1
     ) -> Message:
         """Run a step; the event of its end tells its phases, and where that does not come they are told here."""
-        meter = Meter.going_on(run.unfinished)
+        meter = Meter() if run.unfinished is None else Meter.going_on(run.unfinished)
         said: Message | None = None
         try:
             said = await self._metered(step, run, meter, steps)
@@ -95,7 +93,7 @@ class Pipeline:
         self, step: Callable[[Context, Run], Awaitable[StepDone | Question]], run: Run, meter: Meter, steps: int
     ) -> Message:
         """Run a step within its time and budget, and count what it used whether it fails or not."""
-        start = time.perf_counter()
+        meter.start = time.perf_counter()
         assign, seconds = run.assign, run.limits.step_seconds
         self.context.lease.spent = meter
         budgets = self.context.services.budgets
@@ -105,8 +103,8 @@ class Pipeline:
         limit = meter.limit = self.context.services.clock.timeout(seconds)
         try:
             if steps:
-                budget.reserve(steps=steps, **self._new_rounds(run))
-            meter.add(steps=steps)
+                budget.reserve(steps=steps, **({} if assign.number else self._new_rounds(run)))
+            meter.amounts["steps"] += steps
             context = evolve(self.context, meter=meter, budget=budget)
             if run.unfinished is not None:
                 book(context, run.unfinished.answers)
@@ -115,33 +113,28 @@ class Pipeline:
         except PhaseError as error:
             spent = error.__cause__
             if isinstance(spent, OutOfBudgetError) and self._may_ask():
-                asked = self._ask_to_go_on(run, spent, meter.timed(start))
+                asked = self._ask_to_go_on(run, spent, meter.timed())
                 return asked.model_copy(update={"sent_back": meter.sent_back})
-            return self._failed(error, run, meter, start)
+            return self._failed(error, run, meter)
         except OutOfBudgetError as error:
-            return (
-                self._ask_to_go_on(run, error, Usage()) if self._may_ask() else self._failed(error, run, meter, start)
-            )
+            return self._ask_to_go_on(run, error, Usage()) if self._may_ask() else self._failed(error, run, meter)
         except TimeoutError as error:
             if not limit.expired():
                 raise
             late = StepTimeoutError(f"the step took longer than {seconds:g} s")
             late.__cause__ = error
-            return self._failed(late, run, meter, start)
+            return self._failed(late, run, meter)
         if isinstance(done, Question):  # it asks in the middle of a step, which counts what it used at its end
             budget.settle(steps=-steps)
-            return done
-        return done.model_copy(update={"usage": meter.timed(start)})
+        return done
 
     def _new_rounds(self, run: Run) -> dict[str, float]:
         """Count the round that a HostAgent begins: until it is reserved, whatever else breaks off its first step."""
         assign = run.assign
-        if assign.number:
-            return {}
         reserved = self.context.services.budgets.task(assign.task_id).used.get("rounds", 0)
         return {} if assign.round <= reserved else {"rounds": assign.round - reserved}
 
-    def _failed(self, error: CallboardError, run: Run, meter: Meter, start: float = 0.0) -> StepFailed:
+    def _failed(self, error: CallboardError, run: Run, meter: Meter) -> StepFailed:
         cause = error.__cause__ if isinstance(error, PhaseError) else error
         ends = {
             OutOfBudgetError: Outcome.OUT_OF_BUDGET,
@@ -157,7 +150,7 @@ class Pipeline:
                 "outcome": next((ends[kind] for kind in ends if isinstance(cause, kind)), Outcome.ERROR),
                 "results": meter.done(self.context.lease.deed),
                 "seen": meter.seen,
-                "usage": meter.timed(start) if start else meter.usage,
+                "usage": meter.timed() if meter.start else meter.usage,
             }
         )
 
@@ -172,21 +165,15 @@ class Pipeline:
 
     async def _four_phases(self, context: Context, run: Run) -> StepDone:
         how = self.strategies
-        observation = context.meter.seen = await self._collect(context, run)
-        decision: Decision = await self._phase(
-            Phase.LLM_INTERACTION, context, run, partial(how.decide, context, run, observation)
-        )
-        acted: Acted = await self._phase(
-            Phase.ACTION_EXECUTION, context, run, partial(how.act, context, run, observation, decision)
-        )
-        return await self._remembered(context, run, observation, acted)
+        seen = context.meter.seen = await self._phase(Phase.DATA_COLLECTION, context, run, with_shared, how.collect)
+        decision: Decision = await self._phase(Phase.LLM_INTERACTION, context, run, how.decide, seen)
+        acted: Acted = await self._phase(Phase.ACTION_EXECUTION, context, run, how.act, seen, decision)
+        return await self._remembered(context, run, seen, acted)
 
     async def _held_actions(self, context: Context, run: Run) -> StepDone:
-        observation = context.meter.seen = await self._collect(context, run)
-        acted: Acted = await self._phase(
-            Phase.ACTION_EXECUTION, context, run, partial(act_held, context, run, observation)
-        )
-        return _resumed(await self._remembered(context, run, observation, acted))
+        seen = context.meter.seen = await self._collect(context, run)
+        acted: Acted = await self._phase(Phase.ACTION_EXECUTION, context, run, act_held, seen)
+        return _resumed(await self._remembered(context, run, seen, acted))
 
     async def process_recovered(self, run: Run) -> Message:
         """Go on with a step that a crash broke off: look whether what is in doubt was done, then run what is left."""
@@ -196,7 +183,7 @@ class Pipeline:
 
     async def _what_is_left(self, context: Context, run: Run) -> StepDone | Question:
         seen = context.meter.seen = await self._collect(context, run)
-        acted = await self._phase(Phase.ACTION_EXECUTION, context, run, partial(go_on, context, run, seen))
+        acted = await self._phase(Phase.ACTION_EXECUTION, context, run, go_on, seen)
         if isinstance(acted, Doubt):
             shown = await self._shown(run, seen)
             return self._question(run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id, **shown})
@@ -291,25 +278,24 @@ class Pipeline:
             context.tell_phases(run)
 
     async def _collect(self, context: Context, run: Run) -> Any:  # noqa: ANN401 - an observation
-        return await self._phase(
-            Phase.DATA_COLLECTION, context, run, partial(with_shared, context, run, self.strategies.collect)
-        )
+        return await self._phase(Phase.DATA_COLLECTION, context, run, with_shared, self.strategies.collect)
 
     async def _remembered(self, context: Context, run: Run, observation: Observation, acted: Acted) -> StepDone:
-        record = await self._phase(
-            Phase.MEMORY_UPDATE, context, run, partial(self.strategies.remember, context, run, observation, acted)
-        )
+        remember = self.strategies.remember
         return _step_done(
-            record=record,
+            record=await self._phase(Phase.MEMORY_UPDATE, context, run, remember, observation, acted),
             held=acted.held,
             held_by=acted.held_by,
             held_why=acted.held_why,
             left=acted.left,
-            usage=NOTHING,
+            usage=context.meter.timed(),
         )
 
-    async def _phase(self, phase: Phase, context: Context, run: Run, work: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 - the phase's output
-        proceed = work
+    async def _phase(
+        self, phase: Phase, context: Context, run: Run, work: Callable[..., Awaitable[Any]], *parts: object
+    ) -> Any:  # noqa: ANN401 - the phase's output
+        """Run a phase within its middleware, and count it: the event of the step's end tells it."""
+        proceed = partial(work, context, run, *parts)
         for wrap in reversed(self.middleware):
             if phase in getattr(wrap, "phases", ALL_PHASES):
                 proceed = partial(wrap, PhaseCall(phase, context, run), proceed)
@@ -324,7 +310,11 @@ class Pipeline:
             failure = error
             raise
         finally:
-            context.phase_ended(phase, start, failure)
+            took = time.perf_counter() - start
+            ended: dict[str, Any] = {"phase": str(phase), "at": context.services.clock.now(), "duration": took}
+            if failure is not None:
+                ended["error"] = encodable(str(failure)) or type(failure).__name__
+            context.meter.phases.append(ended)
 
 
 def _resumed(done: StepDone) -> StepDone:

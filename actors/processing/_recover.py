@@ -56,8 +56,8 @@ async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
         if probe is Probe.DONE:
             done = _was_done(left, doubt)
             context.note(run, done, lazy=True)
-            context.meter.add(commands=1)
-            context.meter.results.append(done)
+            context.meter.amounts["commands"] += 1
+            context.meter.ran.append((done, done.arguments))
             left = left.after(done)
         context.meter.doubt = None
     actions = ActionList(

@@ -59,12 +59,13 @@ class Phases:
         return SEEN
 
     async def decide(self, context, run, observation):
-        context.meter.add(model_calls=2, repairs=1)
+        context.meter.amounts["model_calls"] += 2
+        context.meter.amounts["repairs"] += 1
         self._note(Phase.LLM_INTERACTION, observation)
         return DECISION
 
     async def act(self, context, run, observation, decision):
-        context.meter.add(commands=2)
+        context.meter.amounts["commands"] += 2
         self._note(Phase.ACTION_EXECUTION, observation, decision)
         return ACTED
 
