@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands._doors import Door, doors, opener
@@ -14,11 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from callboard.actors.commands._mcp_client import McpSession
+    from callboard.actors.models import ToolInfo
     from callboard.actors.runtime import Lanes
     from callboard.actors.servers import Server, ServerTool
     from callboard.config import PolicyRule
 
-Tools = dict[str, BoundTool]
+
+class Tools(dict[str, BoundTool]):
+    """Tools by name; made once for all steps on a target, and not changed after that."""
+
+    @functools.cached_property
+    def offered(self) -> tuple[ToolInfo, ...]:
+        """Those that models are told of."""
+        return tuple(tool.info for tool in self.values() if tool.info.offered)
+
 
 KEPT = 1000
 """How many targets' tools are kept bound."""
@@ -46,7 +56,7 @@ class Toolbox:
         self._doors: dict[str, tuple[ServerTool, ...]] = {}
         self._sessions = tuple(sessions)
         self._lanes = lanes
-        self._bound: dict[tuple[str, ...], tuple[Tools, Tools]] = {}
+        self._actions: dict[tuple[str, ...], Tools] = {}
         self._offered = Observation()
         for server in servers:
             if server.name in self._servers:
@@ -58,6 +68,8 @@ class Toolbox:
             for tool in self._tools[server.name]:
                 for kind in sorted(tool.agents):
                     check_kind(f"the tool {tool.name!r} of {server.name!r}", kind, kinds)
+        self.servers = tuple(self._servers.values())
+        """The servers that have targets."""
         self._check_host_tools()
 
     def _check_host_tools(self) -> None:
@@ -67,11 +79,6 @@ class Toolbox:
                 if AgentKind.HOST in tool.agents and not tool.roots and owners.setdefault(tool.name, server) != server:
                     msg = f"{owners[tool.name]!r} and {server!r} both offer HostAgents a tool called {tool.name!r}"
                     raise SettingsError(msg)
-
-    @property
-    def servers(self) -> tuple[Server, ...]:
-        """The servers that have targets."""
-        return tuple(self._servers.values())
 
     def unmatched(
         self, rules: Sequence[PolicyRule], targets: Callable[[], Sequence[Target]]
@@ -110,7 +117,7 @@ class Toolbox:
         if target.start is not None:
             return Action(tool=target.start, arguments={"name": target.native.id})
         tool = opener(target.server)
-        found = tool in self.tools(AgentKind.HOST, None)
+        found = tool in self.actions(AgentKind.HOST, None)
         return Action(tool=tool, arguments={"application": target.native.id}) if found else None
 
     def offered(self, targets: Sequence[Target]) -> Observation:
@@ -126,24 +133,30 @@ class Toolbox:
 
     def tools(self, kind: str, target: Target | None) -> Tools:
         """Give the tools of a kind of agent on a target (None: a HostAgent's), by name."""
-        return self._bound_to(kind, target)[0]
+        servers = self.servers if target is None else (self.server(target),)
+        native = target.native if target is not None else None
+        root = target.address.split("/")[1] if target is not None else ""
+        tools = Tools()
+        for server in servers:
+            for tool in self._tools[server.name]:
+                if kind in tool.agents and (not tool.roots or root in tool.roots):
+                    bound = Door if tool in self._doors[server.name] else LocalTool
+                    tools[tool.name] = bound(server, tool, native, self._lanes)
+        for session in self._sessions:
+            if kind in session.everywhere or (target is not None and target.server == session.target_server):
+                tools.update({tool.info.name: tool for tool in session.tools()})
+        return tools
 
     def actions(self, kind: str, target: Target | None) -> Tools:
-        """Give those that a model may call."""
-        return self._bound_to(kind, target)[1]
-
-    def _bound_to(self, kind: str, target: Target | None) -> tuple[Tools, Tools]:
-        # What tools are bound by; it is asked for several times a step, and JSON would take longer than the rest.
-        named: tuple[str, ...] = (kind,)
+        """Give those that a model may call; they are kept, since each step asks for them several times."""
+        named: tuple[str, ...] = (kind,)  # what tools are bound by; JSON would take longer than the rest
         if target is not None:
             named = kind, target.server, target.id, target.address, target.group, repr(target.binds)
-        found = self._bound.get(named)
+        found = self._actions.get(named)
         if found is None:
-            tools = self._bind(kind, target)
-            found = tools, actions_of(tools)
-            self._bound[named] = found
-            if len(self._bound) > KEPT:
-                self._bound.pop(next(iter(self._bound)), None)
+            found = self._actions[named] = actions_of(self.tools(kind, target))
+            if len(self._actions) > KEPT:
+                self._actions.pop(next(iter(self._actions)), None)
         return found
 
     def missing(self, kind: str, target: Target | None, name: str) -> str:
@@ -160,25 +173,10 @@ class Toolbox:
         tools = self.actions(kind, target)
         return f"there is no tool {name!r}; there are: {', '.join(sorted(tools)) or 'none'}"
 
-    def _bind(self, kind: str, target: Target | None) -> Tools:
-        servers = self.servers if target is None else (self.server(target),)
-        native = target.native if target is not None else None
-        root = target.address.split("/")[1] if target is not None else ""
-        tools: Tools = {}
-        for server in servers:
-            for tool in self._tools[server.name]:
-                if kind in tool.agents and (not tool.roots or root in tool.roots):
-                    bound = Door if tool in self._doors[server.name] else LocalTool
-                    tools[tool.name] = bound(server, tool, native, self._lanes)
-        for session in self._sessions:
-            if kind in session.everywhere or (target is not None and target.server == session.target_server):
-                tools.update({tool.info.name: tool for tool in session.tools()})
-        return tools
-
 
 def actions_of(tools: Tools) -> Tools:
     """Give the tools that a model may call."""
-    return {name: tool for name, tool in tools.items() if tool.type is CommandType.ACTION}
+    return Tools({name: tool for name, tool in tools.items() if tool.type is CommandType.ACTION})
 
 
 def find_target(targets: Sequence[Target], wanted: str) -> Target | None:

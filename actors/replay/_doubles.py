@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from callboard.actors.commands import BoundTool, Dispatcher, Facts, Place, Policy, Ruling, Toolbox, actions_of, matches
+from callboard.actors.commands import (
+    BoundTool,
+    Dispatcher,
+    Facts,
+    Place,
+    Policy,
+    Ruling,
+    Toolbox,
+    Tools,
+    actions_of,
+    matches,
+)
 from callboard.actors.models import Model, ModelAnswer, ToolInfo
 from callboard.actors.processing import OTHER_POINT, UNSEEN_POINT
 from callboard.actors.replay._tape import RecordedError
@@ -31,7 +42,7 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
-    from callboard.actors.commands import Asked, Secrets, Tools
+    from callboard.actors.commands import Asked, Secrets
     from callboard.actors.models import ModelRequest
     from callboard.actors.processing import Context
     from callboard.actors.replay._recording import KnownTools
@@ -210,7 +221,7 @@ class RecordedToolbox(Toolbox):
         """Give the tools that agents of a kind used on a target."""
         for name, (parameters, effect) in self._known.of(kind, target).items():
             self._made.setdefault(name, RecordedTool(name, parameters, effect, self._tape))
-        return dict(self._made)
+        return Tools(self._made)
 
     def actions(self, kind: str, target: Target | None) -> Tools:
         """Give those that a model may call; more are found as the replay goes on."""
