@@ -89,7 +89,8 @@ def as_json(value: object) -> JsonValue:
     """
     try:
         written = _written(value)
-        check_depth(written)
+        if written.count(b"[") + written.count(b"{") > SHALLOW:
+            check_depth(written)
         read: JsonValue = _read(written)
     except (TypeError, RecursionError, OverflowError, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error
