@@ -21,6 +21,7 @@ from callboard.messages._base import (
     agent_kind,
 )
 from callboard.messages._blackboard import (
+    MOST_CHARACTERS,
     BlackboardEntry,
     BlackboardQuery,
     BlackboardView,
@@ -121,6 +122,7 @@ from callboard.messages._texts import SHALLOW, as_json, check_depth, each_text, 
 __all__ = [
     "ENCODED",
     "ESSENTIAL",
+    "MOST_CHARACTERS",
     "POINTING",
     "SHALLOW",
     "Action",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.runtime import Awaited
 from callboard.actors.states import memory_key
-from callboard.messages import Board, SharedQuery, ToolTimeoutError, shown
+from callboard.messages import MOST_CHARACTERS, Board, SharedQuery, ToolTimeoutError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,13 +35,11 @@ class SharedNotes:
         """
 
     async def read(self, run: Run) -> tuple[Shared, ...]:
-        """Read the shared entries of a run's conversation; empty if there is no blackboard.
+        """Ask the actor for the shared entries of a run's conversation; empty if there is no blackboard.
 
         Raises:
             ToolTimeoutError: If it does not answer.
         """
-        if self.pages is not None:
-            return self.pages.get(memory_key(run.assign), ())
         if self.ask is None:
             return ()
         query = SharedQuery(task_id=run.assign.task_id)
@@ -60,9 +58,12 @@ class SharedNotes:
 async def with_shared(context: Context, run: Run, collect: Collect) -> Observation:
     """Observe the target and add the shared entries, except the agent's own requests."""
     seen = await collect(context, run)
-    entries = await context.services.shared.read(run)
+    notes, assign = context.services.shared, run.assign
+    entries = await notes.read(run) if notes.pages is None else notes.pages.get(memory_key(assign))
     if not entries:
         return seen
-    known = {shown(run.assign.request), shown(run.assign.task_request)}
-    shared = tuple(each for each in entries if not (each.board is Board.REQUESTS and each.text in known))
+    own = {assign.request, assign.task_request}
+    if max(map(len, own)) > MOST_CHARACTERS:
+        own = set(map(shown, own))
+    shared = tuple([each for each in entries if not (each.board is Board.REQUESTS and each.text in own)])
     return seen.model_copy(update={"shared": shared}) if shared else seen
