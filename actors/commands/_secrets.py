@@ -93,8 +93,8 @@ class Secrets:
         self._redactors: dict[str, Redactor] = {}
         self._covered: dict[str, set[tuple[str, str]]] = {}
         self._shared = self._redactor({})
-        self.known = bool(self._shared)
-        """Whether anything is secret now; else nothing need be redacted."""
+        self.known = bool(self._operators or self._shared)
+        """Whether there are secrets now; else nothing need be redacted, and no name is known."""
         self._lock = threading.Lock()
 
     def keep(self, task: Task) -> None:
@@ -111,7 +111,7 @@ class Secrets:
             self._tasks.pop(task_id, None)
             self._redactors.pop(task_id, None)
             self._covered.pop(task_id, None)
-            self.known = bool(self._shared or self._redactors)
+            self.known = bool(self._operators or self._shared or self._redactors)
 
     def cover(self, task_id: str, target: str, control: str) -> None:
         """Note that a task puts a secret into a target's control: no picture shows it while the task runs."""
@@ -196,8 +196,6 @@ class Secrets:
         A model may have read a value in a picture. As a name it is put in only where it was granted; of short values
         that can't be said, since a model may write them by chance.
         """
-        if not self.known:
-            return decision
         redacted = self.redact(task_id, decision)
         if redacted.actions == decision.actions:
             return redacted

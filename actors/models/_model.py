@@ -103,6 +103,10 @@ class ModelRequest:
         return self.kind == AgentKind.OPERATOR
 
 
+NOTHING = Usage()
+"""What no model took."""
+
+
 class ModelAnswer(Value):
     """A model's answer, not yet checked, and what it took."""
 
@@ -112,7 +116,7 @@ class ModelAnswer(Value):
     output_tokens: int = 0
     cost: float | None = None
     """What it cost, in the currency of the budgets; None: not known."""
-    before: Usage = Usage()
+    before: Usage = NOTHING
     """What models took that were asked before this one, and gave no answer."""
     model: str = ""
     """Which model answered, where it may be another than the one that was asked: a fallback, a dated version."""
@@ -138,7 +142,7 @@ class ModelAnswer(Value):
         cost, unpriced = self.cost or 0.0, int(self.cost is None)
         given, answered = self.input_tokens, self.output_tokens
         mine = Usage(input_tokens=given, output_tokens=answered, cost=cost, unpriced_calls=unpriced)
-        return mine + self.before
+        return mine if self.before is NOTHING else mine + self.before
 
 
 class Expected(Value):

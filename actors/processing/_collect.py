@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _FIRST_PAUSE = 0.02
+_VALUES: frozenset[type] = frozenset({Observation, tuple, str})
+"""Types of most answers of a server that does not block; an answer of another type may have to be awaited."""
 COMPARED = Look(picture=False, shown=False)
 """A look that is compared with an earlier one."""
 
@@ -200,7 +202,7 @@ async def on_lane(context: Context, server: Server, target: Target | None, look:
         work = context.services.lanes.run(lane, look)
     else:
         answer = look()
-        if type(answer) is Observation or not inspect.isawaitable(answer):
+        if type(answer) in _VALUES or not inspect.isawaitable(answer):
             return answer
         work = answer
     return await in_time(context, work, f"looking at {target.id if target else server.name}")

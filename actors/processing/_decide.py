@@ -56,9 +56,9 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         msg = f"no model is set for {context.kind} agents: set models.{context.kind}, or pass one"
         raise ModelError(msg)
     reasons: tuple[str, ...] = ()
-    meter, repaired, insisted = context.meter, False, False
+    meter, name, repaired, insisted = context.meter, model.name or type(model).__name__, False, False
     known = run.unfinished.answers if run.unfinished is not None else ()
-    tools = context.services.toolbox.actions(context.kind, run.assign.target)
+    tools, secrets = context.services.toolbox.actions(context.kind, run.assign.target), context.services.secrets
     while True:
         request = _request(context, run, observation, tools, reasons)
         start, is_known = time.perf_counter(), len(reasons) < len(known)
@@ -74,10 +74,11 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
         taken = {
             "duration": None if is_known else time.perf_counter() - start,
-            "model": _name_of(model),
+            "model": name,
             "answered_by": answer.model,
             "cost": None if answer.cost is None else usage.cost,
-            **_tokens(usage),
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
         }
         if repaired:
             meter.amounts["repairs"] += 1
@@ -87,7 +88,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
                 raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - as what is read and found invalid
             decision = decision_of(context, run, observation, answer, tools)
             task_id = run.assign.task_id
-            decision = context.services.secrets.decided(task_id, decision, program=answer.program)
+            decision = secrets.decided(task_id, decision, program=answer.program) if secrets.known else decision
         except InvalidAnswerError as error:
             reasons, repaired = (*reasons, str(error)), True
             insisted = insisted or isinstance(error, FailedSubtaskError)
@@ -111,16 +112,12 @@ def _finishes_undone(run: Run, decision: Decision) -> bool:
     return not any(record.acted or record.decision.sent_back for record in run.records)
 
 
-def _tokens(usage: Usage) -> dict[str, int]:
-    return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-
-
-def _cost(usage: Usage) -> float | None:
-    return None if usage.unpriced_calls else usage.cost
-
-
-def _name_of(model: Model) -> str:
-    return model.name or type(model).__name__
+def _spent(usage: Usage | None) -> dict[str, float | None]:
+    """Give what the event of a call that failed says of its use."""
+    if usage is None:
+        return {}
+    cost = None if usage.unpriced_calls else usage.cost
+    return {"cost": cost, "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
 
 
 async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) -> tuple[ModelAnswer, Usage]:
@@ -186,8 +183,8 @@ async def _in_time(context: Context, run: Run, model: Model, request: ModelReque
     finally:
         if why:
             took = time.perf_counter() - start
-            told = {} if usage is None else {"cost": _cost(usage), **_tokens(usage)}
-            context.tell(EventName.MODEL_FAILED, run, duration=took, model=_name_of(model), error=why, **told)
+            name = model.name or type(model).__name__
+            context.tell(EventName.MODEL_FAILED, run, duration=took, model=name, error=why, **_spent(usage))
 
 
 def _unpriced(context: Context) -> None:
@@ -219,7 +216,8 @@ def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answe
         "offered": answer.offered,
         "cut": answer.cut,
         "cost": None if answer.cost is None else usage.cost,
-        **_tokens(usage),
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
     }
     try:
         content = as_json(answer.content)
@@ -234,10 +232,7 @@ _made_answered = maker(Answered)
 def _request(
     context: Context, run: Run, observation: Observation, tools: Tools, reasons: tuple[str, ...]
 ) -> ModelRequest:
-    assign, secrets = run.assign, context.services.secrets
-    redactor = secrets.redactor(assign.task_id)
-    offered = [tool.info for tool in tools.values() if tool.info.offered]
-    named = secrets.names(assign.task_id)
+    assign = run.assign
     request = ModelRequest(
         address=assign.address,
         kind=context.kind,
@@ -255,20 +250,27 @@ def _request(
         observation=observation,
         memory=run.memory,
         subtasks=run.subtasks,
-        tools=tuple(_described(tool, redactor) for tool in offered) if redactor.known else tuple(offered),
-        secrets=named,
-        granted=_granted(context, run, tools) if named else (),
+        tools=tools.offered,
         reasons=reasons,
         attended=context.services.settings.system.ask_question,
         history_tokens=run.limits.history_tokens,
         observation_tokens=run.limits.observation_tokens,
     )
-    return redactor.redact(request) if redactor.known else request
+    return _with_names(context, request, tools) if context.services.secrets.known else request
 
 
-def _granted(context: Context, run: Run, tools: Tools) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _with_names(context: Context, request: ModelRequest, tools: Tools) -> ModelRequest:
+    """Put the names of secrets in the values' places, and say which there are and where they are granted."""
+    secrets, task_id = context.services.secrets, request.task_id
+    redactor = secrets.redactor(task_id)
     places = [(tool.place, tool.parameters) for tool in tools.values()]
-    return context.services.secrets.granted(run.assign.task_id, places)
+    whole = replace(
+        request,
+        tools=tuple([_described(tool, redactor) for tool in request.tools]) if redactor.known else request.tools,
+        secrets=secrets.names(task_id),
+        granted=secrets.granted(task_id, places),
+    )
+    return redactor.redact(whole)
 
 
 def _described(tool: ToolInfo, redactor: Redactor) -> ToolInfo:

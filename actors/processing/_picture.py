@@ -73,8 +73,9 @@ def _controls_named(action: Action, seen: Observation) -> set[str]:
 
 async def presentable(context: Context, run: Run, look: Look, seen: Observation) -> Observation:
     """Give an observation without secrets, with labels in its picture, and within the look's budget."""
-    redactor, redacted = context.services.secrets.redactor(run.assign.task_id), seen
-    if redactor.known:
+    secrets, redacted = context.services.secrets, seen
+    if secrets.known:
+        redactor = secrets.redactor(run.assign.task_id)
         redacted = redactor.redact(seen)
         shown = tuple(control for control in redacted.controls if redactor.long.text(control.id) == control.id)
         if len(shown) < len(seen.controls):

@@ -51,14 +51,11 @@ async def collect_targets(context: Context, run: Run) -> Observation:
         except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
             notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
     task_id, secrets, listed = run.assign.task_id, context.services.secrets, context.services.listed
-    masked = (
-        tuple(target.id for each in lists for target in each if secrets.covered(target.id)) if secrets.covers else ()
-    )
     listed.update(lists, functools.partial(_offers, context))
     targets, ids = listed.offered, listed.digest
     if listed.owned:
         targets = tuple(target for target in targets if target.open_to(task_id, run.assign.session))
-    hidden = [target for target in targets if secrets.in_target(task_id, target)] if secrets.names(task_id) else []
+    hidden = [target for target in targets if secrets.in_target(task_id, target)] if secrets.known else []
     if hidden:
         targets = tuple(target for target in targets if target not in hidden)
         notes.append(f"{len(hidden)} targets are not offered: what names them holds a secret")
@@ -68,7 +65,13 @@ async def collect_targets(context: Context, run: Run) -> Observation:
     fingerprint = digest(ids, done)
     offered = context.services.toolbox.offered(targets)
     seen = offered.model_copy(update={"fingerprint": fingerprint, "notes": (*notes, *run.notes)})
-    return await _with_desktops(context, run, Look(masked=masked), secrets.redact(task_id, seen))
+    if secrets.known:
+        seen = secrets.redact(task_id, seen)
+    desktops = [server for server in context.services.toolbox.servers if type(server).desktop is not Server.desktop]
+    if not desktops:
+        return seen
+    masked = (target.id for each in lists for target in each if secrets.covered(target.id)) if secrets.covers else ()
+    return await _with_desktops(context, run, Look(masked=tuple(masked)), seen, desktops)
 
 
 def _offers(context: Context, target: Target) -> tuple[Target, ...]:
@@ -80,11 +83,11 @@ def _offers(context: Context, target: Target) -> tuple[Target, ...]:
     return tuple(each for each in found if agent_kind(each.address) in context.services.models) or found
 
 
-async def _with_desktops(context: Context, run: Run, look: Look, seen: Observation) -> Observation:
+async def _with_desktops(
+    context: Context, run: Run, look: Look, seen: Observation, servers: Sequence[Server]
+) -> Observation:
     """Add what the servers' desktops show: the texts and facts of all, and the first picture."""
-    for server in context.services.toolbox.servers:
-        if type(server).desktop is Server.desktop:
-            continue
+    for server in servers:
         try:
             found = await on_lane(context, server, None, functools.partial(server.desktop, look))
             shown = await _desktop(context, run, look, found)
