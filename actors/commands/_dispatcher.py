@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import CallKeeper, Clock, EventStream, Lease
 
 
+_result = maker(CommandResult)
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_inf_nan=False))
 
 
@@ -63,9 +64,8 @@ class Dispatcher:
         tool = tools.get(command.tool)
         if tool is None:
             known = ", ".join(sorted(tools)) or "none"
-            return _result(
-                command, ResultStatus.FAILURE, error=f"there is no tool {command.tool!r}; there are: {known}"
-            )
+            error = f"there is no tool {command.tool!r}; there are: {known}"
+            return _result(call_id=command.call_id, tool=command.tool, status=ResultStatus.FAILURE, error=error)
         lease, effect = deed.lease, command.effect or tool.info.effect
         lease.deed, deed.effect = deed, effect
         start = time.perf_counter()
@@ -76,7 +76,11 @@ class Dispatcher:
                 deed.check()  # a lease that is void already allows nothing, whatever the tool asks itself
                 place = None if command.program else tool.place
                 arguments = self._secrets.fill(command.task_id, command.parameters, place)
-                value = _checked(await tool.call(arguments, deed))
+                value = await tool.call(arguments, deed)
+                try:
+                    value = as_json(value)
+                except ValueError:
+                    value = _mended(value)
         except TimeoutError as failure:
             deed.void()
             late = f"took longer than {command.timeout:g} s; whether it was done, or still will be, is in doubt"
@@ -95,19 +99,41 @@ class Dispatcher:
             error = told if plain else f"{type(failure).__name__}: {told}"
             broke = True
         error = encodable(error) if error else ""
-        status = ResultStatus.FAILURE if error else ResultStatus.SUCCESS
-        seconds = time.perf_counter() - start
-        wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made), "pictures": tuple(deed.pictures)}
-        did = {"effect": effect, "in_doubt": in_doubt, "broke": broke}
-        return _result(command, status, value=value, error=error, seconds=seconds, **wrote, **did)
+        return _result(
+            call_id=command.call_id,
+            tool=command.tool,
+            status=ResultStatus.FAILURE if error else ResultStatus.SUCCESS,
+            effect=effect,
+            value=value,
+            pictures=tuple(deed.pictures),
+            error=error,
+            artifacts=tuple(deed.artifacts),
+            made=tuple(deed.made),
+            in_doubt=in_doubt,
+            broke=broke,
+            seconds=time.perf_counter() - start,
+        )
 
     def _tell_late(self, command: Command, lease: Lease) -> None:
-        self._stream.emit(EventName.COMMAND_LATE, tool=command.tool, **_where(command, lease))
+        self._stream.emit(
+            EventName.COMMAND_LATE,
+            task_id=command.task_id,
+            run_id=command.run_id,
+            agent=lease.target,
+            state=command.state,
+            step=command.step,
+            tool=command.tool,
+        )
 
     def report(self, command: Command, lease: Lease, result: CommandResult) -> None:
         """Tell how a command ended, also one that was not run."""
         self._stream.emit(
             EventName.COMMAND_ENDED,
+            task_id=command.task_id,
+            run_id=command.run_id,
+            agent=lease.target,
+            state=command.state,
+            step=command.step,
             duration=result.seconds,
             call=command.call_id,
             tool=command.tool,
@@ -115,20 +141,7 @@ class Dispatcher:
             status=str(result.status),
             error=result.error,
             artifacts=list(result.artifacts),
-            **_where(command, lease),
         )
-
-
-def _checked(value: object) -> JsonValue:
-    """Take a tool's answer, if it can be written down and read again.
-
-    Raises:
-        ValueError: If it can't; what the tool did stays done.
-    """
-    try:
-        return as_json(value)
-    except ValueError:
-        return _mended(value)
 
 
 def _mended(value: object) -> JsonValue:
@@ -153,23 +166,14 @@ def _mended(value: object) -> JsonValue:
 def stopped(command: Command, deed: Deed) -> CommandResult:
     """Make the result of a command that is broken off while it runs."""
     doubt = "was stopped while it ran: whether it was done is in doubt"
-    wrote = {"artifacts": tuple(deed.artifacts), "made": tuple(deed.made)}
-    what = {"effect": deed.effect, "arguments": command.parameters}
-    return _result(command, ResultStatus.FAILURE, error=doubt, in_doubt=True, **what, **wrote)
-
-
-def _where(command: Command, lease: Lease) -> dict[str, Any]:
-    return {
-        "task_id": command.task_id,
-        "run_id": command.run_id,
-        "agent": lease.target,
-        "state": command.state,
-        "step": command.step,
-    }
-
-
-_made = maker(CommandResult)
-
-
-def _result(command: Command, status: ResultStatus, **fields: Any) -> CommandResult:  # noqa: ANN401 - those of a result
-    return _made(call_id=command.call_id, tool=command.tool, status=status, **fields)
+    return _result(
+        call_id=command.call_id,
+        tool=command.tool,
+        status=ResultStatus.FAILURE,
+        effect=deed.effect,
+        error=doubt,
+        artifacts=tuple(deed.artifacts),
+        made=tuple(deed.made),
+        in_doubt=True,
+        arguments=command.parameters,
+    )
