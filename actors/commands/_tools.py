@@ -118,6 +118,7 @@ class LocalTool(BoundTool):
         self._asks = knows_any and tool.effect is not Effect.READ
         self._asks_effect = target is not None and getattr(server.effect, "__func__", None) is not Server.effect
         self._tool = tool.tool
+        self._texts_alone = _takes_texts_alone(tool.tool.fn_metadata)
         self._lane = server.lane(target)
         self._lanes = lanes
         self.type = tool.type
@@ -137,7 +138,7 @@ class LocalTool(BoundTool):
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         try:
             whole = {**arguments, **self.binds}
-            given = self._tool.fn_metadata.validate_arguments(whole)
+            given = self._validated(whole)
         except ValidationError as error:
             problems = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
             return f"{self.info.name}: {'; '.join(problems)}"
@@ -146,6 +147,19 @@ class LocalTool(BoundTool):
             if len(self._valid) > KEPT:
                 self._valid.pop(next(iter(self._valid)), None)
         return None
+
+    def _validated(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Give the arguments as the tool gets them.
+
+        Where it takes nothing but texts, none is read as JSON, and MCP's walk through the fields can be left out.
+
+        Raises:
+            ValidationError: If they do not fit.
+        """
+        metadata = self._tool.fn_metadata
+        if not self._texts_alone:
+            return metadata.validate_arguments(arguments)
+        return {**metadata.arg_model.model_validate(arguments).__dict__}
 
     def same_facts(self, asked: Asked) -> Facts | None:
         """Give the tool's mark, where neither the server nor the rules look at a call."""
@@ -189,7 +203,7 @@ class LocalTool(BoundTool):
 
     def _canonical(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         """Give the arguments as the tool gets them; what is secret stays the reference that stands for it."""
-        given = self._tool.fn_metadata.validate_arguments(dict(arguments))
+        given = self._validated(dict(arguments))
         shown = {
             name: arguments.get(name, MASK) if isinstance(value, SecretStr) else value for name, value in given.items()
         }
@@ -215,7 +229,7 @@ class LocalTool(BoundTool):
         """Call it on its lane, or on the event loop if it is a coroutine function."""
         whole, checked = {**arguments, **self.binds}, self._valid.pop(id(arguments), None)
         same = checked is not None and checked[0] == whole
-        given = checked[1] if checked is not None and same else self._tool.fn_metadata.validate_arguments(whole)
+        given = checked[1] if checked is not None and same else self._validated(whole)
         with deed.active():
             if self._tool.is_async:
                 said = await self._tool.fn(**given)
@@ -231,6 +245,11 @@ class LocalTool(BoundTool):
             return self._tool.fn(**given)
         finally:
             deed.returned()
+
+
+def _takes_texts_alone(metadata: FuncMetadata) -> bool:
+    fields = metadata.arg_model.model_fields.values()
+    return all(field.annotation is str and field.alias is None for field in fields)
 
 
 def _plain_answer(metadata: FuncMetadata) -> type | None:
