@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,7 @@ SOMEBODY = "somebody else has changed it"
 
 
 _command, _decided = maker(Command), maker(Decided)
+_status_of = operator.attrgetter("status")
 
 
 def changes(context: Context, run: Run, actions: Sequence[Action]) -> bool:
@@ -80,7 +82,16 @@ class ActionList:
     async def play(self) -> Acted:
         """Run the actions in order, up to the first that is held, denied, meant for something else, or fails."""
         if self.actions:
-            self.context.note(self.run, self._decided(), lazy=True)
+            decided = _decided(
+                step=self.run.steps + 1,
+                observation=self.observation,
+                decision=self.decision,
+                actions=self.actions,
+                approved=self.approved,
+                resumed=self.resumed,
+                seen=self.seen,
+            )
+            self.context.note(self.run, decided, lazy=True)
         return await self.go_on()
 
     async def go_on(self) -> Acted:
@@ -229,20 +240,9 @@ class ActionList:
             expected=await in_time(context, tool.expected(action.arguments), f"asking what {action.tool} will do"),
         )
 
-    def _decided(self) -> Decided:
-        return _decided(
-            step=self.run.steps + 1,
-            observation=self.observation,
-            decision=self.decision,
-            actions=self.actions,
-            approved=self.approved,
-            resumed=self.resumed,
-            seen=self.seen,
-        )
-
     def _acted(self, held_by: Held = Held.NOT, why: str = "") -> Acted:
         held = self.actions[len(self.results) :] if held_by is not Held.NOT else ()
-        done = [result.status for result in self.results].count(ResultStatus.SUCCESS)
+        done = list(map(_status_of, self.results)).count(ResultStatus.SUCCESS)
         whole = len(self.actions) == len(self.decision.actions)
         if done > whole:  # held actions go on with an answer that is counted
             self.context.meter.amounts["calls_saved"] += done - whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from callboard.actors.commands import stopped
@@ -67,7 +68,7 @@ _usage = maker(Usage)
 class Meter:
     """Counts what one step uses, so that nothing is lost when a phase fails."""
 
-    amounts: defaultdict[str, float] = field(default_factory=lambda: defaultdict(int))
+    amounts: defaultdict[str, float] = field(default_factory=partial(defaultdict, int))
     """What was used, by the fields of `Usage`."""
     ran: list[tuple[CommandResult, Mapping[str, JsonValue]]] = field(default_factory=list)
     """What was done so far: the results, each with the arguments of its call."""

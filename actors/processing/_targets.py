@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,13 +33,12 @@ class ListedTargets:
 
     def update(self, lists: Sequence[Sequence[Target]], offers: Callable[[Target], tuple[Target, ...]]) -> None:
         """Take the servers' lists; `offers` gives the targets that agents see of one."""
-        same = all(new is old and isinstance(new, tuple) for new, old in zip(lists, self.lists, strict=False))
-        if same and len(lists) == len(self.lists):
+        if len(lists) == len(self.lists) and all(map(operator.is_, lists, self.lists)):
             return
         self.offered = tuple(each for targets in lists for target in targets for each in offers(target))
         self.owned = any(target.owner for target in self.offered)
         self.digest = digest([target.id for target in self.offered])
-        self.lists = lists
+        self.lists = lists if all(isinstance(targets, tuple) for targets in lists) else ()  # others may change
 
 
 async def collect_targets(context: Context, run: Run) -> Observation:
