@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.models import ModelAnswer, ModelRequest
+from callboard.actors.models import Model, ModelAnswer, ModelRequest
 from callboard.actors.processing._answers import decision_of
 from callboard.messages import (
     Answered,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from callboard.actors.commands import Tools
-    from callboard.actors.models import Model, ToolInfo
+    from callboard.actors.models import ToolInfo
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.config import Redactor
@@ -66,9 +66,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             answer = _again(known[len(reasons)])
             usage = answer.usage
         else:
-            async with model.turn():
-                start = time.perf_counter()
-                answer, usage = await _ask(context, run, model, request)
+            answer, usage, start = await _ask(context, run, model, request)
             context.note(run, _answered(request, answer, usage), lazy=True)
             if answer.summarised or answer.dropped:
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
@@ -120,8 +118,17 @@ def _spent(usage: Usage | None) -> dict[str, float | None]:
     return {"cost": cost, "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
 
 
-async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) -> tuple[ModelAnswer, Usage]:
-    """Ask once, within the budget; give what it took, too."""
+async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) -> tuple[ModelAnswer, Usage, float]:
+    """Ask once, at the model's turn; give what it took, and when its turn began, too."""
+    if getattr(model.turn, "__func__", None) is Model.turn:  # it has no turns
+        return await _ask_now(context, run, model, request)
+    async with model.turn():
+        return await _ask_now(context, run, model, request)
+
+
+async def _ask_now(context: Context, run: Run, model: Model, request: ModelRequest) -> tuple[ModelAnswer, Usage, float]:
+    """Ask within the budget."""
+    start = time.perf_counter()
     expected = model.estimate(request)
     reserved = {"tokens": float(max(1, expected.tokens)), "cost": expected.cost or 0.0}  # no call uses no token
     if context.budget is not None:
@@ -139,7 +146,7 @@ async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) 
         _settle(context, reserved, usage, bounded=bounded)
         if context.budget is not None:
             context.budget.made(request.call)
-    return answer, usage
+    return answer, usage, start
 
 
 def _settle(context: Context, reserved: Mapping[str, float], usage: Usage | None, *, bounded: bool) -> None:
