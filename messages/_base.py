@@ -94,7 +94,8 @@ class Value(BaseModel):
         new = object.__new__(type(self))
         changes = update or {}
         _set(new, "__dict__", {**self.__dict__, **changes})
-        _set(new, "__pydantic_fields_set__", {*self.__pydantic_fields_set__, *changes})
+        known = self.__pydantic_fields_set__  # shared, since nobody changes it: the value is frozen
+        _set(new, "__pydantic_fields_set__", known if known.issuperset(changes) else {*known, *changes})
         _set(new, "__pydantic_extra__", None)
         _set(new, "__pydantic_private__", None)
         return new

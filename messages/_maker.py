@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from copy import deepcopy
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from pydantic import BaseModel
@@ -18,6 +18,9 @@ _P = ParamSpec("_P")
 _M = TypeVar("_M", bound=BaseModel)
 
 _set = object.__setattr__
+
+_shared_set = lru_cache(maxsize=1024)(cast("Callable[[tuple[str, ...]], set[str]]", set))
+"""Give the set of some fields' names, one for all values that have these: they are frozen, and so never change it."""
 
 
 def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
@@ -55,7 +58,7 @@ def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
                 members[name] = factory()
         value = new(model)
         _set(value, "__dict__", members)
-        _set(value, "__pydantic_fields_set__", set(values))
+        _set(value, "__pydantic_fields_set__", _shared_set(tuple(values)))
         _set(value, "__pydantic_extra__", None)
         _set(value, "__pydantic_private__", None)
         if prepares:
