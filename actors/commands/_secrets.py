@@ -217,12 +217,15 @@ class Secrets:
         Raises:
             ValueError: If its id, session or target does; the secret is named.
         """
+        if not (self._operators or task.secrets):
+            return
+        secrets = {**self._operators, **_own(task)}
         given: dict[str, list[str]] = {
             name: [getattr(task, name) or ""] for name in ("id", "session") if name in task.model_fields_set
         }
         given["target"] = [task.target or ""] if target is None else _names_of(target)
         for what, names in given.items():
-            held = _holder({**self._operators, **_own(task)}, names)
+            held = _holder(secrets, names)
             if held is not None:
                 msg = (
                     f"this task can't be taken: its {what} holds the secret {held!r}, and names stand in journal, log "
