@@ -16,7 +16,7 @@ from callboard.actors.processing._targets import ListedTargets
 from callboard.messages import AgentKind, EventName, Held, LeaseVoidError, Usage, maker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from pydantic import JsonValue
 
@@ -154,38 +154,35 @@ class Context:
         tell_phases(self.services.stream.emit, run, self.meter.phases)
         self.meter.phases.clear()
 
-    def note(self, run: Run, *notes: OnTheWay, lazy: bool = False) -> None:
-        """Note in the journal how far a step is; `lazy` notes may wait for the next ones that are needed."""
+    def note(self, run: Run, note: OnTheWay, *, lazy: bool = False) -> None:
+        """Note in the journal how far a step is; a `lazy` note may wait for the next one that is needed."""
         if self.lease.valid:  # what comes later than its cancel counts for nothing
-            self.services.journal.append(self._rows(run, notes), lazy=lazy)
+            self.services.journal.append([self._row(run, note)], lazy=lazy)
 
-    async def keep(self, run: Run, *notes: OnTheWay) -> None:
-        """Note it, and wait until the notes are safe.
+    async def keep(self, run: Run, note: OnTheWay) -> None:
+        """Note it, and wait until the note is safe.
 
         Raises:
-            LeaseVoidError: If it is too late for what they announce.
-            JournalError: If they can't be kept; what they announce must not be done.
+            LeaseVoidError: If it is too late for what it announces.
+            JournalError: If it can't be kept; what it announces must not be done.
         """
         if not self.lease.valid:
             msg = f"{run.assign.run_id} was ended, or given to another agent, before this step acted"
             raise LeaseVoidError(msg)
-        await self.services.journal.keep(*self._rows(run, notes))
+        await self.services.journal.keep(self._row(run, note))
 
-    def keep_now(self, run: Run, *notes: OnTheWay) -> None:
-        """Note it on a tool's thread, and block until the notes are safe.
+    def keep_now(self, run: Run, note: OnTheWay) -> None:
+        """Note it on a tool's thread, and block until the note is safe.
 
         Raises:
-            JournalError: If they can't be kept.
+            JournalError: If it can't be kept.
         """
-        self.services.journal.keep_now(*self._rows(run, notes))
+        self.services.journal.keep_now(self._row(run, note))
 
-    def _rows(self, run: Run, notes: Sequence[OnTheWay]) -> list[Row]:
-        now, assign = self.services.clock.steady(), run.assign
-        secrets, rows = self.services.secrets, []
-        for note in notes:  # mostly one
-            seen = secrets.redact(assign.task_id, note) if secrets.known else note
-            rows.append(Row(now, assign.task_id, assign.run_id, seen, run.job))
-        return rows
+    def _row(self, run: Run, note: OnTheWay) -> Row:
+        services, assign = self.services, run.assign
+        seen = services.secrets.redact(assign.task_id, note) if services.secrets.known else note
+        return Row(services.clock.steady(), assign.task_id, assign.run_id, seen, run.job)
 
 
 def tell_phases(emit: Callable[..., None], run: Run, phases: Iterable[Mapping[str, Any]]) -> None:

@@ -44,7 +44,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
     from callboard.actors.processing._middleware import Middleware
     from callboard.actors.processing._phases import Acted, Context, Strategies
@@ -68,13 +68,13 @@ class Pipeline:
         """Give the same pipeline, acting under a lease."""
         return evolve(self, context=evolve(self.context, lease=lease))
 
-    async def process(self, run: Run) -> Message:
+    def process(self, run: Run) -> Coroutine[Any, Any, Message]:
         """Run the four phases; a phase that raises fails the step, and is named."""
-        return await self._step(self._four_phases, run)
+        return self._step(self._four_phases, run)
 
-    async def process_resume(self, run: Run) -> Message:
+    def process_resume(self, run: Run) -> Coroutine[Any, Any, Message]:
         """Look again, then run exactly the held actions; the step that decided on them was reserved for them."""
-        return await self._step(self._held_actions, run, steps=0)
+        return self._step(self._held_actions, run, steps=0)
 
     async def _step(
         self, step: Callable[[Context, Run], Awaitable[StepDone | Question]], run: Run, *, steps: int = 1
