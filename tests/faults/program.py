@@ -200,8 +200,9 @@ def forgetful() -> Iterator[None]:
     """Be the mutant: steps are written down after they ran, as usual elsewhere, and nobody looks what was begun."""
     keep = Context.keep
 
-    async def keep_but_intents(self: Context, run: Any, *notes: Any) -> None:
-        await keep(self, run, *(note for note in notes if not isinstance(note, Intent)))
+    async def keep_but_intents(self: Context, run: Any, note: Any) -> None:
+        if not isinstance(note, Intent):
+            await keep(self, run, note)
 
     def foresee(*_: Any) -> None:
         """Keep nothing."""
