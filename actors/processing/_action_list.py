@@ -31,7 +31,7 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callboard.actors.commands import Ruling
+    from callboard.actors.commands import BoundTool, Ruling
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
@@ -103,10 +103,12 @@ class ActionList:
                 stopped = await self._stopped(action)
                 if stopped is not None:
                     return stopped
-                if puts_secret(action, self._tools.get(action.tool)):
+                tool = self._tools[action.tool]  # the rules were asked about it
+                if puts_secret(action, tool):
                     await self._cover(action)
                 command = self._command(action)
-                intent = await self._intent(action, command)
+                once = (command.effect or tool.info.effect) is Effect.ONCE
+                intent = await self._intent(action, tool) if once else None
             except UNSEEN as error:
                 return self.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
             if self.context.lease.paused:  # meanwhile: the rules and the surface were asked
@@ -219,19 +221,16 @@ class ActionList:
         for control in covered:
             context.services.secrets.cover(run.assign.task_id, target.native.id, control)
 
-    async def _intent(self, action: Action, command: Command) -> Intent | None:
-        """Say what is about to be done, if it must not be repeated; the surface is looked at where it has changed."""
+    async def _intent(self, action: Action, tool: BoundTool) -> Intent:
+        """Say what is about to be done and must not be repeated; the surface is looked at where it has changed."""
         context, run = self.context, self.run
-        tool = self._tools.get(action.tool)
-        if tool is None or (command.effect or tool.info.effect) is not Effect.ONCE:
-            return None
         seen = self.seen or self.observation.fingerprint
         if self._recheck.latest is not None:
             seen = self._recheck.latest.fingerprint
         elif self.results and run.assign.target is not None:
             seen = await mark(context, run)
         return Intent(  # what is expected is the server's word
-            call_id=command.call_id,
+            call_id=action.call_id,
             tool=action.tool,
             arguments=action.arguments,
             control=action.control,
