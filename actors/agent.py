@@ -253,49 +253,49 @@ class Agent(ScheduledActor):
         processing = self._pipeline(lease)
         if isinstance(state, WorkingState):
             self._tell(EventName.STEP_STARTED, step=run.steps + 1)
+        done = partial(self._return, run, lease, lease.valid)
         if state.only_decides:
-            self._back(run, lease)(_decided(state, processing, run))
+            done(_decided(state, processing, run))
         else:
-            backstage.jobs.start(lease, lambda: state.handle(processing, run), self._back(run, lease))
+            backstage.jobs.start(lease, partial(state.handle, processing, run), done)
 
-    def _back(self, run: Run, lease: Lease) -> Callable[[Message | BaseException], None]:
-        """Make what takes a job's word: it is kept first, then told. Runs on the event loop's thread.
+    def _return(self, run: Run, lease: Lease, valid: bool, said: Message | BaseException) -> None:  # noqa: FBT001 - bound
+        """Take a job's word: it is kept first, then told. Runs on the event loop's thread.
 
-        A word that comes after its lease was voided is late; it is told, to be logged, and not kept: the word of the
-        cancel is on its way. An ending stands, whatever stops the task it belongs to. Of a supervisor that stops, no
-        failure is kept: it may come from the stop, which cancels jobs and closes what they use. The next process takes
-        the step up again, from what the journal has of it.
+        A word that comes after its lease was voided is late (`valid`: it was not when the job began); it is told, to be
+        logged, and not kept: the word of the cancel is on its way. An ending stands, whatever stops the task it belongs
+        to. Of a supervisor that stops, no failure is kept: it may come from the stop, which cancels jobs and closes
+        what they use. The next process takes the step up again, from what the journal has of it.
         """
-        assign, job, tell, backstage = run.assign, run.job, self.send, self._backstage
-        address, valid = self.address, lease.valid
+        assign, spent, backstage = run.assign, lease.spent, self._backstage
+        if isinstance(said, BaseException):
+            said = StepFailed(phase=None, causes=Cause.chain(said, where=self.address))
+        if backstage.secrets.known:
+            said = backstage.secrets.redact(assign.task_id, said)
+        phases = spent.phases if spent is not None else ()
+        returned = JobReturned(assign.task_id, assign.token, run.job, said, run, phases, self._ahead(run, said))
+        then = self._decided_next(returned, lease)
+        with lease.order:  # whoever voids it keeps its own word after these, or they are late
+            late = valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded)
+            if not late and not (lease.suspended and _failed(said)):
+                again = partial(self._return, run, lease, valid)
+                if then is None:
+                    self._keep(run, returned, again)
+                else:
+                    rows = (self._row(run, returned), self._row(run, then))
+                    both = partial(self.send, replace(returned, then=then))
+                    backstage.journal.append(rows, both, lambda _: self._keep(run, returned, again))
+                return
+        self.send(replace(returned, job=0))  # no job has that number: it is logged, and no more
 
-        def back(said: Message | BaseException) -> None:
-            if isinstance(said, BaseException):
-                said = StepFailed(phase=None, causes=Cause.chain(said, where=address))
-            if backstage.secrets.known:
-                said = backstage.secrets.redact(assign.task_id, said)
-            phases = lease.spent.phases if lease.spent is not None else ()
-            returned = JobReturned(assign.task_id, assign.token, job, said, run, phases, self._ahead(run, said))
-            then = self._decided_next(returned, lease)
-            words = (returned,) if then is None else (replace(returned, then=then), then)
-            rows = [self._row(run, word) for word in words]
-            with lease.order:  # whoever voids it keeps its own word after these, or they are late
-                late = valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded)
-                if not late and not (lease.suspended and _failed(said)):
-                    backstage.journal.append(
-                        rows, partial(tell, words[0]), refused if then is None else lambda _: keep(returned)
-                    )
-                    return
-            tell(replace(returned, job=0))  # no job has that number: it is logged, and no more
-
-        def keep(returned: JobReturned) -> None:
-            backstage.journal.append((self._row(run, returned),), lambda: tell(returned), refused)
+    def _keep(self, run: Run, returned: JobReturned, again: Callable[[Exception], None]) -> None:
+        """Keep a word alone; `again` takes the error of one that can't be written down, in its place."""
 
         def refused(error: Exception) -> None:
             if isinstance(error, ValueError):  # this word alone can't be written down
-                back(error)
+                again(error)
 
-        return back
+        self._backstage.journal.append((self._row(run, returned),), partial(self.send, returned), refused)
 
     def _row(self, run: Run, word: JobReturned) -> Row:
         kept = word.said.lean() if isinstance(word.said, Assign) else word.said

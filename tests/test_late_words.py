@@ -88,20 +88,15 @@ def test_a_task_that_was_cancelled_at_such_a_moment_is_replayed(cancelled_at, ad
 
 
 def test_phases_of_a_step_that_a_cancel_made_late_are_told(start, monkeypatch):
-    happened, back, handles = threading.Event(), vars(Agent)["_back"], queue.SimpleQueue()
+    happened, take_word, handles = threading.Event(), vars(Agent)["_return"], queue.SimpleQueue()
 
-    def backed(agent, run, lease):
-        taken = back(agent, run, lease)
+    def take(agent, run, lease, valid, said):
+        if agent.address.startswith("app/") and said.kind == "step_done" and not happened.is_set():
+            happened.set()
+            cancel_and_wait(handles, lease)
+        take_word(agent, run, lease, valid, said)
 
-        def take(said):
-            if agent.address.startswith("app/") and said.kind == "step_done" and not happened.is_set():
-                happened.set()
-                cancel_and_wait(handles, lease)
-            taken(said)
-
-        return take
-
-    monkeypatch.setattr(Agent, "_back", backed)
+    monkeypatch.setattr(Agent, "_return", take)
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
     handle = supervisor.submit(Task(request="say hello"))
     handles.put(handle)

@@ -47,8 +47,8 @@ class BudgetNode:
         """Why all that was left of a kind counts as used, by kind."""
         self.calls: set[int] = set()
         """The calls to a model that were booked by steps below this node, by their number at their address."""
-        self.chain: tuple[BudgetNode, ...] = (self,) if parent is None else (self, *parent.chain)
-        """This node and all above it."""
+        self.above: tuple[BudgetNode, ...] = () if parent is None else (parent, *parent.above)
+        """All nodes above it, the nearest first."""
 
     def child(self, name: str, limits: Mapping[str, float]) -> BudgetNode:
         """Make a node below this one."""
@@ -61,7 +61,7 @@ class BudgetNode:
             OutOfBudgetError: If one of them has not enough left; it names which, and of what.
         """
         with self.lock:
-            for node in self.chain:
+            for node in (self, *self.above):
                 for kind in node.limits:
                     if kind not in amounts:
                         continue
@@ -105,7 +105,7 @@ class BudgetNode:
     def exhaust(self, kind: str, why: str) -> None:
         """Count all that is left of a kind as used, here and above, because nobody knows how much really was."""
         with self.lock:
-            for node in self.chain:
+            for node in (self, *self.above):
                 if kind in node.limits:
                     node.used[kind] = max(node.limit(kind), node.used.get(kind, 0))
                     node.exhausted[kind] = why
@@ -114,12 +114,12 @@ class BudgetNode:
         """Let this node and those above it have as much again of what a run's person said so of. Idempotent."""
         given = Counter((limit.node, limit.kind) for limit in limits)
         with self.lock:
-            for node in self.chain:
+            for node in (self, *self.above):
                 mine = {kind: times for (name, kind), times in given.items() if name == node.name}
                 node.grants[run_id] = Counter(mine)
 
     def _book(self, amounts: Mapping[str, float]) -> None:
-        for node in self.chain:
+        for node in (self, *self.above):
             used = node.used
             for kind, amount in amounts.items():
                 if amount:

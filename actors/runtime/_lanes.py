@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import contextvars
+import functools
 import inspect
 import queue
 import threading
@@ -107,10 +108,10 @@ class _Call:
             failure.__cause__ = error
             self._fail(failure)
         else:
-            self._settle = lambda: self.future.set_result(value)
+            self._settle = functools.partial(self.future.set_result, value)
 
     def _fail(self, error: Exception) -> None:
-        self._settle = lambda: self.future.set_exception(error)
+        self._settle = functools.partial(self.future.set_exception, error)
 
     def settle(self) -> None:
         self._settle()

@@ -325,3 +325,4 @@ class Leases:
         lease = self._leases.pop(token, None)
         if lease is not None:
             lease.void()
+            lease.spent = lease.deed = None  # they know the lease, too

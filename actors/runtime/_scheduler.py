@@ -7,6 +7,7 @@ import queue
 import sys
 import threading
 import time
+import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -164,13 +165,27 @@ def _guarded(function: Callable[[], None]) -> None:
         _log.exception("a thread of actors caught what an actor raised")
 
 
+def _refuse(message: object, reply_to: pykka.Future[Any], name: str) -> None:
+    """Answer what comes after an actor's end."""
+    if isinstance(message, pykka.messages._ActorStop):  # noqa: SLF001 - it is stopped already
+        reply_to.set(None)
+        return
+    error = pykka.ActorDeadError(f"{name} stopped before handling the message")
+    reply_to.set_exception((type(error), error, None))
+
+
 class _Inbox:
     """What Pykka takes for the actor's queue: it puts the message into the scheduler's."""
 
-    actor: ScheduledActor
+    actor: Callable[[], ScheduledActor | None]
+    """A weak reference: an actor that has stopped, and that only its refs know, is freed at once."""
 
     def put(self, envelope: Envelope[Any]) -> None:
-        self.actor.scheduler.put(self.actor, envelope.message, envelope.reply_to)
+        actor = self.actor()
+        if actor is not None:
+            actor.scheduler.put(actor, envelope.message, envelope.reply_to)
+        elif envelope.reply_to is not None:  # it stopped after Pykka had seen it alive
+            _refuse(envelope.message, envelope.reply_to, "the actor")
 
     def get(self) -> Envelope[Any]:
         msg = "the scheduler hands its messages to a scheduled actor"
@@ -191,8 +206,8 @@ class _Ref(pykka.ActorRef["ScheduledActor"]):
         Raises:
             ActorDeadError: If it has stopped.
         """
-        actor = self.actor_inbox.actor
-        if actor.gone:
+        actor = self.actor_inbox.actor()
+        if actor is None or actor.gone:
             msg = f"{self} not found"
             raise pykka.ActorDeadError(msg)
         actor.scheduler.put(actor, message)
@@ -214,7 +229,7 @@ class ScheduledActor(pykka.Actor):
         self.scheduler = scheduler
         self.gone = False
         """Whether it has stopped: `actor_stopped`, without asking an event for each message."""
-        cast("_Inbox", self.actor_inbox).actor = self
+        cast("_Inbox", self.actor_inbox).actor = weakref.ref(self)
         self._actor_ref = _Ref(self)
 
     @staticmethod
@@ -241,7 +256,8 @@ class ScheduledActor(pykka.Actor):
     def handle(self, message: object, reply_to: pykka.Future[Any] | None) -> None:
         """Handle one message, as Pykka's own loop does; on the scheduler's thread."""
         if self.gone:
-            self._refuse(message, reply_to)
+            if reply_to is not None:
+                _refuse(message, reply_to, str(self.actor_ref))
             return
         try:
             answer = self._handle_receive(message) if isinstance(message, _PYKKAS) else self.on_receive(message)
@@ -289,13 +305,3 @@ class ScheduledActor(pykka.Actor):
             pykka.ActorRegistry.unregister(self.actor_ref)
         self.gone = True
         self.actor_stopped.set()
-
-    def _refuse(self, message: object, reply_to: pykka.Future[Any] | None) -> None:
-        """Answer what comes after the end."""
-        if reply_to is None:
-            return
-        if isinstance(message, pykka.messages._ActorStop):  # noqa: SLF001 - it is stopped already
-            reply_to.set(None)
-            return
-        error = pykka.ActorDeadError(f"{self.actor_ref} stopped before handling the message")
-        reply_to.set_exception((type(error), error, None))
