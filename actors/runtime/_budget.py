@@ -24,20 +24,19 @@ class BudgetNode:
     Agents of one task that work side by side reserve from the same task node, so that they can't overspend together.
     """
 
-    def __init__(
-        self, name: str, limits: Mapping[str, float], lock: threading.Lock, parent: BudgetNode | None = None
-    ) -> None:
+    __slots__ = ("above", "calls", "exhausted", "grants", "limits", "lock", "name", "parent", "used")
+
+    def __init__(self, name: str, limits: Mapping[str, float], parent: BudgetNode | None = None) -> None:
         """Make a node.
 
         Args:
             name: Its name in errors.
             limits: How much of a kind may be used; as much as is needed of any that is not there.
-            lock: The lock that all nodes of a tree share.
             parent: The node above it.
         """
         self.name = name
         self.limits = limits
-        self.lock = lock
+        self.lock: threading.Lock = threading.Lock() if parent is None else parent.lock
         self.parent = parent
         self.used: dict[str, float] = {}
         """What is spent or reserved, by kind."""
@@ -45,14 +44,10 @@ class BudgetNode:
         """How often a person said "go on" at this node, by the run that asked, and by kind."""
         self.exhausted: dict[str, str] = {}
         """Why all that was left of a kind counts as used, by kind."""
-        self.calls: set[int] = set()
+        self.calls: frozenset[int] = frozenset()
         """The calls to a model that were booked by steps below this node, by their number at their address."""
         self.above: tuple[BudgetNode, ...] = () if parent is None else (parent, *parent.above)
         """All nodes above it, the nearest first."""
-
-    def child(self, name: str, limits: Mapping[str, float]) -> BudgetNode:
-        """Make a node below this one."""
-        return BudgetNode(name, limits, self.lock, self)
 
     def reserve(self, **amounts: float) -> None:
         """Reserve from this node and all above it, or from none.
@@ -84,13 +79,14 @@ class BudgetNode:
     def made(self, call: int) -> None:
         """Note that a call which this step made is booked: after a crash another node goes on with the step."""
         if self.parent is not None:
-            self.parent.calls.add(call)  # one step: it needs no lock
+            with self.lock:
+                self.parent.calls |= {call}
 
     def settle_call(self, call: int, **used: float) -> None:
         """Book a call that a step below this node had made before a crash, unless it is booked here."""
         with self.lock:
             if call not in self.calls:
-                self.calls.add(call)
+                self.calls |= {call}
                 self._book(used)
 
     def settle_again(self, call: int, **used: float) -> None:
@@ -99,7 +95,7 @@ class BudgetNode:
             if self.parent is None or call in self.parent.calls:
                 _add(self, used)
                 return
-            self.parent.calls.add(call)
+            self.parent.calls |= {call}
             self._book(used)
 
     def exhaust(self, kind: str, why: str) -> None:
@@ -156,7 +152,7 @@ class Budgets:
         """Give a task's node, made on first use."""
         known = self._tasks.get(task_id)
         if known is None:
-            known = self._tasks.setdefault(task_id, BudgetNode(f"the task {task_id}", self._task, threading.Lock()))
+            known = self._tasks.setdefault(task_id, BudgetNode(f"the task {task_id}", self._task))
         return known
 
     def run(self, task_id: str, run_id: str) -> BudgetNode:
@@ -164,12 +160,12 @@ class Budgets:
         runs = self._runs.setdefault(task_id, {})
         known = runs.get(run_id)
         if known is None:
-            known = runs.setdefault(run_id, self.task(task_id).child(f"the subtask {run_id}", self._subtask))
+            known = runs.setdefault(run_id, BudgetNode(f"the subtask {run_id}", self._subtask, self.task(task_id)))
         return known
 
     def step(self, task_id: str, run_id: str) -> BudgetNode:
         """Make a node for one step."""
-        return self.run(task_id, run_id).child(f"a step of {run_id}", self._step)
+        return BudgetNode(f"a step of {run_id}", self._step, self.run(task_id, run_id))
 
     def drop(self, task_id: str) -> None:
         """Forget a task."""
