@@ -84,7 +84,7 @@ class Backstage:
 _step = maker(Step)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Ahead:
     """The way on from a step, worked out when its word is kept; it holds for the run that the job began with."""
 
@@ -94,7 +94,7 @@ class Ahead:
     after: Run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class JobReturned:
     """What a job of this agent came back with."""
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from callboard.messages import Message
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Job:
     lease: Lease
     token: int

@@ -54,6 +54,21 @@ class Lease:
     so that no commit begins after `void` has returned.
     """
 
+    __slots__ = (
+        "_leases",
+        "asking",
+        "deed",
+        "key",
+        "lock",
+        "order",
+        "paused",
+        "spent",
+        "suspended",
+        "target",
+        "token",
+        "valid",
+    )
+
     def __init__(self, target: str, token: int, leases: Leases | None = None, key: str = "") -> None:
         self.target = target
         self.token = token
@@ -96,6 +111,21 @@ class Lease:
 
 class Deed:
     """One tool call under a lease: whether it may still commit, and which files it wrote."""
+
+    __slots__ = (
+        "_on_late",
+        "_valid",
+        "artifacts",
+        "command",
+        "deadline",
+        "effect",
+        "keeper",
+        "lease",
+        "limit",
+        "made",
+        "pictures",
+        "quiet_until",
+    )
 
     def __init__(
         self,

@@ -50,6 +50,8 @@ class TimeLimits:
 class LoopTimeout:
     """A `TimeLimit`: does what `asyncio.timeout` does, without a timer of its own."""
 
+    __slots__ = ("_cancels", "_expired", "_held", "_left", "_limits", "_task", "due")
+
     def __init__(self, limits: TimeLimits, seconds: Seconds) -> None:
         self._limits = limits
         self._left = seconds
