@@ -14,7 +14,6 @@ from callboard.actors.processing import AGENTS, tell_phases
 from callboard.actors.runtime import ScheduledActor
 from callboard.actors.states import (
     Run,
-    WorkingState,
     controls_of,
     evolve,
     fold,
@@ -22,6 +21,7 @@ from callboard.actors.states import (
     last_look,
     memory_key,
     moved,
+    moves,
 )
 from callboard.messages import (
     AgentCrashedError,
@@ -251,7 +251,7 @@ class Agent(ScheduledActor):
         run = self._run = evolve(run, busy=True, job=run.job + 1)
         state = self.machine.get_state(run.status)
         processing = self._pipeline(lease)
-        if isinstance(state, WorkingState):
+        if state.takes_steps:
             self._tell(EventName.STEP_STARTED, step=run.steps + 1)
         done = partial(self._return, run, lease, lease.valid)
         if state.only_decides:
@@ -273,8 +273,9 @@ class Agent(ScheduledActor):
         if backstage.secrets.known:
             said = backstage.secrets.redact(assign.task_id, said)
         phases = spent.phases if spent is not None else ()
-        returned = JobReturned(assign.task_id, assign.token, run.job, said, run, phases, self._ahead(run, said))
-        then = self._decided_next(returned, lease)
+        ahead = self._ahead(run, said)
+        then = self._decided_next(ahead, lease)
+        returned = JobReturned(assign.task_id, assign.token, run.job, said, run, phases, ahead, then)
         with lease.order:  # whoever voids it keeps its own word after these, or they are late
             late = valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded)
             if not late and not (lease.suspended and _failed(said)):
@@ -283,10 +284,13 @@ class Agent(ScheduledActor):
                     self._keep(run, returned, again)
                 else:
                     rows = (self._row(run, returned), self._row(run, then))
-                    both = partial(self.send, replace(returned, then=then))
-                    backstage.journal.append(rows, both, lambda _: self._keep(run, returned, again))
+                    backstage.journal.append(
+                        rows,
+                        partial(self.send, returned),
+                        lambda _: self._keep(run, replace(returned, then=None), again),
+                    )
                 return
-        self.send(replace(returned, job=0))  # no job has that number: it is logged, and no more
+        self.send(replace(returned, job=0, then=None))  # no job has that number: it is logged, and no more
 
     def _keep(self, run: Run, returned: JobReturned, again: Callable[[Exception], None]) -> None:
         """Keep a word alone; `again` takes the error of one that can't be written down, in its place."""
@@ -305,25 +309,22 @@ class Agent(ScheduledActor):
         """Work out where a step that ran leads."""
         if not isinstance(said, StepDone):
             return None
-        moves: list[tuple[Run, Move, Run]] = []
         try:
-            applied = after = run.apply(said)
-            while (move := self.machine.get_state(after.status).decide(after)) is not None:
-                moves.append((after, move, moved(self.machine, after, move)))
-                after = moves[-1][2]
+            applied = run.apply(said)
+            made = tuple(moves(self.machine, applied))
         except Exception:  # noqa: BLE001 - it is worked out again when the word is heard, and fails there
             return None
-        return Ahead(applied, moves, after)
+        return Ahead(applied, made, made[-1][2] if made else applied)
 
-    def _decided_next(self, returned: JobReturned, lease: Lease) -> JobReturned | None:
+    def _decided_next(self, ahead: Ahead | None, lease: Lease) -> JobReturned | None:
         """Say what the state decides that the word of a job leads to, if that state only decides.
 
         It is kept with the word itself, so that an ending or an assignment waits for no commit of its own. Whatever the
         agent hears before it hears of the word is later in the journal, too, and finds both said.
         """
-        if returned.ahead is None or lease.paused or lease.suspended or not lease.valid:
+        if ahead is None or lease.paused or lease.suspended or not lease.valid:
             return None
-        run = returned.ahead.after
+        run = ahead.after
         state = self.machine.get_state(run.status)
         if not state.only_decides or run.waiting or run.over:
             return None
@@ -363,7 +364,9 @@ class Agent(ScheduledActor):
         if returned.then is None:
             self._take_step()
         else:
-            self._run = evolve(self._run, busy=True, job=returned.then.job)
+            self._run = (
+                returned.then.begun if ahead is not None else evolve(self._run, busy=True, job=returned.then.job)
+            )
             self._take_back(returned.then)
 
     def _end(self, run: Run, ending: RoundEnded | SubtaskEnded) -> None:

@@ -37,8 +37,8 @@ def cancelled_at(start, tmp_path, monkeypatch):
         decided_next, happened = vars(Agent)["_decided_next"], threading.Event()
         handles = queue.SimpleQueue()
 
-        def decided(agent, returned, lease):
-            then = decided_next(agent, returned, lease)
+        def decided(agent, ahead, lease):
+            then = decided_next(agent, ahead, lease)
             if agent.address.startswith(address) and then is not None and not happened.is_set():
                 happened.set()
                 cancel_and_wait(handles, lease)

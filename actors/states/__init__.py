@@ -23,7 +23,7 @@ from callboard.actors.states._common import (
 )
 from callboard.actors.states._evolve import evolve
 from callboard.actors.states._failure import controls_of, last_action, last_look
-from callboard.actors.states._fold import Said, after, fold, moved
+from callboard.actors.states._fold import Said, after, fold, moved, moves
 from callboard.actors.states._host import (
     AssignHostAgentState,
     ConfirmHostAgentState,
@@ -123,6 +123,7 @@ __all__ = [
     "memory_key",
     "mermaid",
     "moved",
+    "moves",
     "said_by_people",
     "see",
     "unique",

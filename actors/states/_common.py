@@ -33,6 +33,8 @@ class WorkingState(AgentState):
 
     __slots__ = ()
 
+    takes_steps = True
+
     on_exception = "ERROR"
     """Where an exception in a phase leads."""
 

@@ -10,7 +10,7 @@ from callboard.actors.states._unfinished import OnTheWay, Unfinished
 from callboard.messages import Assign, Cancel, RoundEnded, SubtaskEnded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from callboard.actors.states._machine import AgentStateManager, Move
     from callboard.config import Limits
@@ -39,6 +39,17 @@ def moved(machine: type[AgentStateManager], run: Run, move: Move) -> Run:
     """
     machine.check(run.status, move.target, move.by)
     return run.moved(move, reannotating=move.target == "SCREENSHOT")
+
+
+def moves(machine: type[AgentStateManager], run: Run) -> Iterator[tuple[Run, Move, Run]]:
+    """Make the moves on which the states decide: yield each, between the run before it and the one after it.
+
+    Raises:
+        IllegalMoveError: If the table does not have a move that a state wishes for.
+    """
+    while (move := machine.get_state(run.status).decide(run)) is not None:
+        before, run = run, moved(machine, run, move)
+        yield before, move, run
 
 
 def fold(history: Iterable[Said], limits: Limits, machine: type[AgentStateManager]) -> Run | None:

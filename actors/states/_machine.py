@@ -89,6 +89,8 @@ class AgentState(ABC):
     only_decides: ClassVar[bool] = False
     """Whether `handle` awaits nothing: then it runs on the agent's own thread, and no job is started for it. It is not
     inherited by a state with another `handle`."""
+    takes_steps: ClassVar[bool] = False
+    """Whether `handle` takes a step of the work, as `WorkingState` does: its beginning is told."""
 
     def __init_subclass__(cls) -> None:
         """Let a state with a `handle` of its own await again, unless it says otherwise."""
