@@ -76,6 +76,9 @@ class Outbox:
 
 
 def _all(functions: list[Callable[_P, None]]) -> Callable[_P, None]:
+    if len(functions) == 1:
+        return functions[0]
+
     def call(*args: _P.args, **kwargs: _P.kwargs) -> None:
         for function in functions:
             function(*args, **kwargs)
