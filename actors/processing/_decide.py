@@ -110,14 +110,6 @@ def _finishes_undone(run: Run, decision: Decision) -> bool:
     return not any(record.acted or record.decision.sent_back for record in run.records)
 
 
-def _spent(usage: Usage | None) -> dict[str, float | None]:
-    """Give what the event of a call that failed says of its use."""
-    if usage is None:
-        return {}
-    cost = None if usage.unpriced_calls else usage.cost
-    return {"cost": cost, "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-
-
 async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) -> tuple[ModelAnswer, Usage, float]:
     """Ask once, at the model's turn; give what it took, and when its turn began, too."""
     if getattr(model.turn, "__func__", None) is Model.turn:  # it has no turns
@@ -191,7 +183,11 @@ async def _in_time(context: Context, run: Run, model: Model, request: ModelReque
         if why:
             took = time.perf_counter() - start
             name = model.name or type(model).__name__
-            context.tell(EventName.MODEL_FAILED, run, duration=took, model=name, error=why, **_spent(usage))
+            told: dict[str, Any] = {}
+            if usage is not None:
+                cost = None if usage.unpriced_calls else usage.cost
+                told = {"cost": cost, "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+            context.tell(EventName.MODEL_FAILED, run, duration=took, model=name, error=why, **told)
 
 
 def _unpriced(context: Context) -> None:
