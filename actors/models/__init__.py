@@ -1,6 +1,5 @@
 """The language model behind an agent: the interface, scripted and function models, the response schemas."""
 
-from callboard.actors.models._labels import chosen, labelled
 from callboard.actors.models._model import (
     Expected,
     FunctionModel,
@@ -11,8 +10,6 @@ from callboard.actors.models._model import (
     threads_here,
 )
 from callboard.actors.models._named import given_models, named_models
-from callboard.actors.models._recorded import RecordedModel
-from callboard.actors.models._recording import record
 from callboard.actors.models._references import References
 from callboard.actors.models._responses import (
     ActionResponse,
@@ -27,6 +24,8 @@ from callboard.actors.models._responses import (
     read_response,
 )
 from callboard.actors.models._scripted import ScriptedModel
+from callboard.actors.models.prompt import chosen, labelled
+from callboard.actors.models.recording import RecordedModel, record
 
 __all__ = [
     "ActionResponse",

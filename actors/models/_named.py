@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models._model import FunctionModel, Model
-from callboard.actors.models._providers import Providers
-from callboard.actors.models._recorded import recorded_model
 from callboard.actors.models._scripted import ScriptedModel
+from callboard.actors.models.live import Providers
+from callboard.actors.models.recording import recorded_model
 from callboard.config import check_kind
 from callboard.messages import AgentKind, ScriptError, SettingsError
 

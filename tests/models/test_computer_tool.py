@@ -9,8 +9,8 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from callboard import Settings
 from callboard.actors.models import ToolInfo, named_models, read_response
-from callboard.actors.models._computer_tool import ComputerTool
 from callboard.actors.models._computer_use import argument_forms
+from callboard.actors.models.live import ComputerTool
 from callboard.actors.processing import MACHINES
 from callboard.messages import AgentKind, Effect, InvalidAnswerError, Observation, SettingsError
 from support import PNG

@@ -9,12 +9,8 @@ import pytest
 
 from callboard.actors.models import ToolInfo
 from callboard.actors.models._computer_use import SCREENSHOT, argument_forms, tool_call
-from callboard.actors.models._examples import examples
-from callboard.actors.models._prompt import prompt_of
 from callboard.actors.models._responses import read_response
-from callboard.actors.models._schema import answer_schema, parts_of
-from callboard.actors.models._short import shortened_request
-from callboard.actors.models._strict import is_free
+from callboard.actors.models.prompt import answer_schema, examples, is_free, parts_of, prompt_of, shortened_request
 from callboard.actors.processing import MACHINES
 from callboard.messages import Action, AgentKind, Control, Effect, InvalidAnswerError, Observation
 from support import PNG

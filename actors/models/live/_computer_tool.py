@@ -1,0 +1,140 @@
+"""Anthropic's own computer tool: how it is offered to a model, and its calls as an operator's actions.
+
+pydantic-ai has no such tool, but its public settings add to the body of a request, and it hands on calls of tools that
+it does not know. It drops the calls of OpenAI's models (`computer_call`), and can't offer the tool to Google's. Those
+answer in the form that all models have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.models._computer_use import argument_forms
+from callboard.actors.models.prompt import MOST_ACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from pydantic_ai.messages import ModelResponse
+
+    from callboard.actors.models._model import ModelRequest
+
+
+PROVIDER = "anthropic"
+"""The kind of provider whose tool it is."""
+NAME = "computer"
+"""What calls of the single tool are named; those of the toolset have the names of its members."""
+_TOOLSET = "computer_toolset_20260801"
+_BETAS = {"computer_20250124": "computer-use-2025-01-24", "computer_20251124": "computer-use-2025-11-24"}
+_CLICKS = {
+    "left_click": ("left", 1),
+    "right_click": ("right", 1),
+    "middle_click": ("middle", 1),
+    "double_click": ("left", 2),
+    "triple_click": ("left", 3),
+}
+_TOOLS = {
+    **dict.fromkeys(_CLICKS, "click_at"),
+    "mouse_move": "move_to",
+    "left_click_drag": "drag_at",
+    "scroll": "scroll_at",
+    "type": "type_text",
+    "key": "press_keys",
+    "wait": "wait",
+}
+"""The tool of a surface that does what a member of the toolset is for."""
+_LOST = ("cursor_position", "hold_key", "left_mouse_down", "left_mouse_up", "zoom")
+"""Members that no tool of a surface does."""
+_WAYS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
+_HOW = (
+    "Act with your computer tool. What you call is done in order, and then you look again: that is CONTINUE. Call the "
+    "tool {answer} for any other status; with CONFIRM, call both in one answer."
+)
+
+
+@dataclass(frozen=True)
+class ComputerTool:
+    """One version of the tool, as a provider's settings name it."""
+
+    version: str
+
+    def serves(self, request: ModelRequest) -> bool:
+        """Say whether a request is one of an operator that sees a picture."""
+        return request.is_operator and request.observation.picture_size is not None
+
+    def without(self, request: ModelRequest) -> ModelRequest:
+        """Leave out the tools that this one stands for."""
+        return replace(request, tools=tuple(each for each in request.tools if argument_forms(each.name) is None))
+
+    def told(self, answer: str) -> str:
+        """Tell the model how to act; `answer` is the tool that stands for an answer."""
+        return _HOW.format(answer=answer)
+
+    def settings(self, request: ModelRequest, answer: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """Give pydantic-ai's settings of a call; the tools in its body replace those that it would write there."""
+        form = {"name": answer, "description": "Say what comes next.", "input_schema": schema}
+        own = self._toolset({tool.name for tool in request.tools}) if self.version == _TOOLSET else self._tool(request)
+        beta = _BETAS.get(self.version)
+        return {"extra_body": {"tools": [own, form]}} | ({"anthropic_betas": [beta]} if beta else {})
+
+    def _tool(self, request: ModelRequest) -> dict[str, Any]:
+        width, height = request.observation.picture_size or (1, 1)
+        return {"type": self.version, "name": NAME, "display_width_px": width, "display_height_px": height}
+
+    def _toolset(self, tools: Collection[str]) -> dict[str, Any]:
+        lost = [*_LOST, *(member for member, tool in _TOOLS.items() if tool not in tools)]
+        return {"type": self.version, "configs": {member: {"enabled": False} for member in lost}}
+
+    def content(self, response: ModelResponse, answer: str) -> dict[str, Any] | None:
+        """Write a response as an operator's answer; None for one without a call of the tool."""
+        calls = [call for call in response.tool_calls if call.tool_name != answer]
+        if not calls:
+            return None
+        actions = [each for call in calls for each in _actions(call.tool_name, call.args_as_dict())]
+        said = next((call.args_as_dict() for call in response.tool_calls if call.tool_name == answer), {})
+        inner = said.get("Decision")
+        decision = {"Status": "CONTINUE", **(inner if isinstance(inner, dict) else {}), "Actions": actions}
+        return {"Thought": response.text or "", **said, "Decision": decision}
+
+
+def _actions(name: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Give a call as actions; one that has no like keeps its name, and is refused by that."""
+    member = str(given.get("action")) if name == NAME else name
+    if member not in _TOOLS:
+        return [{"action": member}]
+    action = {"action": _TOOLS[member], **_arguments(member, given), **_modifiers(member, given)}
+    often = given.get("repeat") if member == "key" else 1
+    return [action] * min(max(1, often if isinstance(often, int) else 1), MOST_ACTIONS + 1)  # too many are refused
+
+
+def _arguments(member: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    point = given.get("coordinate")
+    match member:
+        case "left_click_drag":
+            return {**_point(given.get("start_coordinate"), "x", "y"), **_point(point, "to_x", "to_y")}
+        case "scroll":
+            across, down = _WAYS.get(str(given.get("scroll_direction")), (0, 0))
+            amount = given.get("scroll_amount")
+            steps = amount if isinstance(amount, int) else 1
+            return {**_point(point, "x", "y"), "dx": across * steps, "dy": down * steps}
+        case "type":
+            return {"text": given.get("text")}
+        case "key":
+            return {"keys": given.get("text")}
+        case "wait":
+            return {"seconds": given.get("duration")}
+        case _:
+            button, count = _CLICKS.get(member, ("left", 1))
+            more = {"button": button} if button != "left" else {}
+            return {**_point(point, "x", "y"), **more, **({"count": count} if count > 1 else {})}
+
+
+def _modifiers(member: str, given: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Give the keys that are held meanwhile; an action that takes none is refused with them, and not done without."""
+    keys = given.get("text") if member not in {"type", "key", "wait"} else None
+    return {"modifiers": keys.split("+")} if isinstance(keys, str) and keys else {}
+
+
+def _point(value: object, x: str, y: str) -> dict[str, Any]:
+    return dict(zip((x, y), value, strict=False)) if isinstance(value, list) else {}

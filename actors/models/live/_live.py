@@ -1,0 +1,354 @@
+"""A language model of a provider, asked over the network by way of pydantic-ai's model layer."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from callboard.actors.models._model import Expected, Model, ModelAnswer
+from callboard.actors.models._responses import only_thought, read_response
+from callboard.actors.models.live._computer_tool import ComputerTool
+from callboard.actors.models.prompt import (
+    CHARACTERS,
+    MOST_ACTIONS,
+    answer_schema,
+    cut,
+    is_free,
+    legal_statuses,
+    own_steps,
+    prompt_of,
+    shortened_request,
+    tamed,
+    written,
+)
+from callboard.config import COMPATIBLE
+from callboard.messages import InvalidAnswerError, ModelError, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import Model as ProvidersModel
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings
+
+    from callboard.actors.models._model import ModelRequest
+    from callboard.actors.models.live._connection import Connection
+    from callboard.actors.models.prompt import Prompt
+    from callboard.messages import Seconds
+
+
+FIRST_PAUSE = 0.5
+"""Seconds before the first repetition, where the provider does not say; each further one waits twice as long."""
+_Mode = Literal["native", "tool", "prompted"]
+_ANSWER = "answer"
+_LONGEST = 400
+
+
+class LiveModel(Model):
+    """One model of a provider. Thread-free: it is made anywhere, and used on one event loop."""
+
+    def __init__(self, name: str, model: ProvidersModel, connection: Connection, seconds: Seconds) -> None:
+        """Take a model of pydantic-ai's; `connection` is shared with the provider's other models.
+
+        Args:
+            name: What it is called in the settings.
+            model: The provider's side.
+            connection: The provider's.
+            seconds: The longest that one answer may take, for the network's own timeouts.
+        """
+        self.name = name
+        self._model = model
+        self._connection = connection
+        self._settings = connection.settings
+        self._seconds = seconds
+        self._output = _output(self._settings.output, model)
+        self._has_tool = self._settings.output == "auto" and bool(model.profile.get("supports_tools", True))
+        sees = self._settings.pictures
+        self._pictures = bool(model.profile.get("supports_image_input", True)) if sees is None else sees
+        version = self._settings.computer_tool
+        self._computer = None if version is None else ComputerTool(version)
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Wait until the provider may be asked."""
+        return self._connection.rate.turn()
+
+    async def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Ask; what the provider refused for the moment is asked again. A cancel closes the connection.
+
+        Raises:
+            ModelError: If there is no answer: the provider refuses, can't be reached, or the model does.
+        """
+        if request.is_operator and not self._pictures:
+            where = f"providers.{self.name.partition(':')[0]}.pictures"
+            msg = f"{self.name} is shown no pictures, and an operator sees nothing else: if it can see, set {where}"
+            raise ModelError(msg)
+        told, own = self._told(request), self._own(request)
+        schema = self._schema(told)
+        prompt = self._prompt(told, schema)
+        more = {} if own is None else own.settings(request, _ANSWER, schema)
+        response = await self._asked(self._messages(prompt, schema, own), schema, more)
+        content = _content(response) if own is None else own.content(response, _ANSWER) or _content(response)
+        given, answered, cost = self._took(response, prompt, content)
+        usage = Usage(input_tokens=given, output_tokens=answered, cost=cost or 0.0, unpriced_calls=int(cost is None))
+        self._check_refusal(response, usage)
+        cut = self._cut(response, content, usage)
+        return ModelAnswer(
+            content=content,
+            input_tokens=given,
+            output_tokens=answered,
+            cost=cost,
+            model=response.model_name or "",
+            refers=True,
+            offered=legal_statuses(told),
+            cut=cut or self._unfit(request, content),
+            summarised=prompt.summarised,
+            dropped=prompt.dropped,
+        )
+
+    def _took(self, response: ModelResponse, prompt: Prompt, content: object) -> tuple[int, int, float | None]:
+        """Give the tokens of prompt and answer, and what they cost; some servers count only one, or neither."""
+        usage = response.usage
+        nothing = bool(usage.input_tokens) and content in ("", {})  # a refusal may be no token long
+        given = usage.input_tokens or prompt.tokens
+        answered = usage.output_tokens if usage.output_tokens or nothing else len(str(content)) // CHARACTERS + 1
+        if not self._settings.priced and (given, answered) != (usage.input_tokens, usage.output_tokens):
+            return given, answered, None
+        named = response.model_name or self._model.model_name
+        return given, answered, self._connection.price(named, given, answered, usage)
+
+    def estimate(self, request: ModelRequest) -> Expected:
+        """Say what the prompt and the longest answer will use."""
+        told = self._told(request)
+        schema = self._schema(told)
+        prompt = self._prompt(told, schema)
+        given, answered = prompt.tokens + len(str(schema)) // CHARACTERS, self._settings.max_tokens
+        return Expected(tokens=given + answered, cost=self._connection.price(self._model.model_name, given, answered))
+
+    def _told(self, request: ModelRequest) -> ModelRequest:
+        own = self._own(request)
+        told = request if own is None else own.without(request)
+        return shortened_request(told) if self._settings.short else told
+
+    def _own(self, request: ModelRequest) -> ComputerTool | None:
+        """Give the provider's computer tool, for a request that is answered with it."""
+        return self._computer if self._computer is not None and self._computer.serves(request) else None
+
+    def _schema(self, request: ModelRequest) -> dict[str, Any]:
+        required = self._connection.kind != COMPATIBLE  # servers of one's own take any schema
+        return answer_schema(request, all_required=required, actions=self._settings.actions)
+
+    def _prompt(self, request: ModelRequest, schema: dict[str, Any]) -> Prompt:
+        """Write the prompt; where no strict mode bounds the actions of an answer, the prompt does."""
+        bounded = self._settings.actions < MOST_ACTIONS and self._mode(schema) != "native"
+        actions = self._settings.actions if bounded else None
+        return prompt_of(request, pictures=self._pictures, short=self._settings.short, actions=actions)
+
+    async def close(self) -> None:
+        """Close the provider's connections."""
+        await self._connection.close()
+
+    def _messages(self, prompt: Prompt, schema: dict[str, Any], own: ComputerTool | None) -> list[ModelMessage]:
+        from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart  # noqa: PLC0415 - an optional extra
+
+        texts = [part for part in prompt.user if isinstance(part, str)]
+        parts = [
+            BinaryContent(data=part, media_type="image/png") if isinstance(part, bytes) else part
+            for part in prompt.user
+        ]
+        parts += [] if own is None else [own.told(_ANSWER)]
+        content = "\n\n".join(texts) if len(texts) == len(parts) else parts  # some servers take no list of texts
+        told = f"{prompt.system}\n\n{_in_words(schema)}" if self._output == "prompted" else prompt.system
+        return [ModelRequest(parts=[UserPromptPart(content=content)], instructions=told)]
+
+    def _parameters(self, schema: dict[str, Any], mode: _Mode) -> ModelRequestParameters:
+        from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415 - an optional extra
+        from pydantic_ai.output import OutputObjectDefinition  # noqa: PLC0415 - as above
+        from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415 - as above
+
+        if mode == "tool":
+            tool = ToolDefinition(name=_ANSWER, parameters_json_schema=schema, kind="output")
+            return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
+        definition = OutputObjectDefinition(json_schema=schema, name=_ANSWER)
+        return ModelRequestParameters(
+            output_mode=mode,
+            output_object=definition,
+            prompted_output_template=False,  # it would write names as they are: see `_in_words`
+            allow_text_output=True,
+        )
+
+    def _mode(self, schema: dict[str, Any]) -> _Mode:
+        """Choose for one request: where a strict mode takes no arguments of any form, a tool does."""
+        hollowed = self._model.profile.get("anthropic_enforces_strict_schema_limits", False) and is_free(schema)
+        return "tool" if self._output == "native" and self._has_tool and hollowed else self._output
+
+    def _sent(self, more: Mapping[str, Any]) -> ModelSettings:
+        settings: ModelSettings = {
+            "max_tokens": self._settings.max_tokens,
+            "max_retries": 0,  # repetitions are ours: they keep to the rate limit, and tell what they waited for
+            "timeout": self._seconds + 5,  # ours comes first
+        }
+        if self._settings.temperature is not None and _takes_temperature(self._model):
+            settings["temperature"] = self._settings.temperature
+        if self._settings.seed is not None:
+            settings["seed"] = self._settings.seed
+        if self._settings.headers:
+            settings["extra_headers"] = {key: value.get_secret_value() for key, value in self._settings.headers.items()}
+        return cast("ModelSettings", {**settings, **more})
+
+    async def _asked(
+        self, messages: list[ModelMessage], schema: dict[str, Any], more: Mapping[str, Any]
+    ) -> ModelResponse:
+        from pydantic_ai.direct import model_request  # noqa: PLC0415 - an optional extra
+
+        await self._connection.open()
+        settings, mode, tries = self._sent(more), "tool" if more else self._mode(schema), 0
+        while True:
+            parameters = self._parameters(schema, mode)
+            try:
+                return await model_request(
+                    self._model, messages, model_settings=settings, model_request_parameters=parameters
+                )
+            except Exception as error:  # noqa: BLE001 - an edge: whatever a provider's package raises is no answer
+                if mode == "native" and self._has_tool and _refuses_schema(error):
+                    mode = "tool"
+                    await self._connection.rate.begin()
+                    continue
+                pause = self._pause(error, tries)
+                if pause is None:
+                    again = f" after {tries} repetitions" if tries else ""
+                    msg = f"{self.name} gave no answer{again}: {self._why(error)}{self._hint(error)}"
+                    raise ModelError(msg) from None  # its text may quote the key, or all of the prompt
+            await asyncio.sleep(pause)
+            await self._connection.rate.begin()
+            tries += 1
+
+    def _pause(self, error: Exception, tries: int) -> Seconds | None:
+        """Say how long to wait before a repetition; None for no repetition."""
+        from pydantic_ai.exceptions import (  # noqa: PLC0415 - an optional extra
+            ModelAPIError,
+            ModelConnectionError,
+            ModelRateLimitError,
+            ModelServerError,
+            ModelUnavailableError,
+        )
+
+        passing = (ModelRateLimitError, ModelUnavailableError, ModelServerError, ModelConnectionError)
+        if not isinstance(error, ModelAPIError) or not isinstance(error, passing):
+            return None
+        longest, wanted = self._settings.retry_seconds, error.retry_after
+        own = FIRST_PAUSE * 2**tries * random.uniform(0.8, 1.2)  # noqa: S311 - so that agents do not come all at once
+        pause = min(own if wanted is None else wanted, longest)
+        if isinstance(error, ModelRateLimitError):
+            self._connection.rate.hold(pause)  # it means all agents, whether this call is repeated or not
+        too_long = wanted is not None and wanted > longest
+        return None if too_long or tries >= self._settings.retries else pause
+
+    def _why(self, error: Exception) -> str:
+        """Say it in short; what a provider says stands in its answer's body, under one of two names."""
+        from pydantic_ai.exceptions import ModelConnectionError  # noqa: PLC0415 - an optional extra
+
+        status, body = getattr(error, "status_code", None), getattr(error, "body", None)
+        inner = body.get("error", body) if isinstance(body, dict) else None
+        said = inner.get("message") if isinstance(inner, dict) else None
+        text = said if isinstance(said, str) and said else str(error)
+        text = text if _is_told(error) else f"what came can't be read ({type(error).__name__}: {text})"
+        if not status and isinstance(error, ModelConnectionError):
+            text = f"no connection to {self._connection.provider.base_url}"
+        shown = self._connection.hidden(" ".join(text.split()))
+        return f"{f'HTTP {status}, ' if status else ''}{shown[:_LONGEST]}"
+
+    def _hint(self, error: Exception) -> str:
+        """Say what to try where a server of one's own may know an older protocol than its kind speaks."""
+        unknown = getattr(error, "status_code", 0) in {404, 405} or not _is_told(error)
+        if not unknown or self._connection.kind not in {"openai", "openai-responses"} or self._connection.at_home:
+            return ""
+        where = f"providers.{self.name.partition(':')[0]}.kind"
+        return f"; it was asked by /responses: set {where} to openai-chat for a server that only has /chat/completions"
+
+    def _check_refusal(self, response: ModelResponse, usage: Usage) -> None:
+        if response.finish_reason == "content_filter":
+            details = response.provider_details or {}
+            said = self._connection.hidden(str(details.get("refusal", "")))
+            msg = f"{self.name} refuses to answer{f': {said[:_LONGEST]}' if said else ''}"
+            raise ModelError(msg, usage)
+
+    def _cut(self, response: ModelResponse, content: Any, usage: Usage) -> str:  # noqa: ANN401 - as of `_content`
+        """Say that an answer was cut, if it was; one that holds nothing but thoughts is none."""
+        if response.finish_reason != "length":
+            return ""
+        at = f"was cut at max_tokens {self._settings.max_tokens}"
+        where = f"providers.{self.name.partition(':')[0]}.max_tokens"
+        if content in ("", {}) or only_thought(content):
+            msg = f"{self.name} {at} before it answered: raise {where}"
+            raise ModelError(msg, usage)
+        return f"the answer {at}: say less, or have {where} raised"
+
+    def _unfit(self, request: ModelRequest, content: object) -> str:
+        """Say what is wrong with an answer that no schema kept from it; whether it is one at all is checked later."""
+        try:
+            response = read_response(request.kind, content)
+            found, most = len(response.decided_actions()), self._settings.actions
+        except InvalidAnswerError:
+            return ""
+        if found > most:
+            what = "action is" if most == 1 else "actions are"
+            return f"the answer has {found} actions, and at most {most} {what} taken at a time"
+        left = "; ".join(line for line in response.plan if line.strip())
+        acted = found or any(record.acted for record in own_steps(request))  # else it is asked once more in any case
+        if left and acted and response.decided_status() == "FINISH" and not request.reasons:  # who insists is believed
+            left = cut(left, _LONGEST)
+            return (
+                f"it says FINISH, and Plan tells what is still to be done: {left}. Do that; if it is done, empty Plan"
+            )
+        return ""
+
+
+def _output(wanted: Literal["auto"] | _Mode, model: ProvidersModel) -> _Mode:
+    """Choose how a model is held to the form of an answer."""
+    if wanted != "auto":
+        return wanted
+    if model.profile.get("supports_json_schema_output", False):
+        return "native"
+    return "tool" if model.profile.get("supports_tools", True) else "prompted"
+
+
+def _refuses_schema(error: Exception) -> bool:
+    """Say whether a schema is more than a provider, or its package, takes in its strict mode."""
+    from pydantic_ai.exceptions import ModelRequestRejectedError  # noqa: PLC0415 - an optional extra
+
+    said = f"{error} {getattr(error, 'body', '')}".casefold()
+    return isinstance(error, ModelRequestRejectedError) and ("schema" in said or "grammar" in said)
+
+
+def _in_words(schema: dict[str, Any]) -> str:
+    """Write a schema for the prompt; the names in it come from documents and screens."""
+    return f"Answer with one JSON object of this schema, and nothing around it:\n\n{tamed(written(schema))}"
+
+
+def _takes_temperature(model: ProvidersModel) -> bool:
+    """Say whether a model takes one: most do not while they reason, and pydantic-ai would warn the host program."""
+    profile: Mapping[str, Any] = model.profile
+    if profile.get("anthropic_disallows_sampling_settings", False):
+        return False
+    efforts = profile.get("openai_reasoning_efforts")
+    can_rest = profile.get("openai_supports_reasoning_effort_none", False) if efforts is None else "none" in efforts
+    rests = can_rest and not profile.get("thinking_enabled_by_default", False)
+    return bool(rests or not profile.get("openai_supports_reasoning", False))
+
+
+def _is_told(error: Exception) -> bool:
+    """Say whether an error was foreseen: what is no answer at all breaks in the middle of being read."""
+    from pydantic_ai.exceptions import AgentRunError, UserError  # noqa: PLC0415 - an optional extra
+
+    return isinstance(error, AgentRunError | UserError)
+
+
+def _content(response: ModelResponse) -> Any:  # noqa: ANN401 - JSON text, or the object itself
+    """Give what it answered: the arguments of the tool that stands for an answer, else its text."""
+    for call in response.tool_calls:
+        if call.tool_name == _ANSWER:
+            return call.args if isinstance(call.args, str) else (call.args or {})
+    return response.text or ""

@@ -1,0 +1,123 @@
+"""Where live models are made, by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.models._model import Model
+from callboard.actors.models.live._computer_tool import PROVIDER
+from callboard.actors.models.live._connection import Connection, first_sentence, missing
+from callboard.actors.models.live._fallback import FallbackModel
+from callboard.actors.models.live._live import LiveModel
+from callboard.config import (
+    COMPATIBLE,
+    PluginGroup,
+    Provider,
+    find_plugin,
+    import_plugin,
+    make_plugin,
+    parameters_of,
+    told_plugin,
+)
+from callboard.messages import SettingsError
+
+if TYPE_CHECKING:
+    from callboard.config import Settings
+    from callboard.messages import Seconds
+
+
+_NO_TAGS = ("\0", "\0")
+"""So that pydantic-ai leaves thoughts in the text, where they can be told from an answer: it drops a mark that begins
+thoughts without an end, and what they weigh up would read like the answer."""
+
+
+class Providers:
+    """Makes live models by name, and each provider once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._connections: dict[str, Connection] = {}
+
+    def model(self, name: str) -> Model:
+        """Make a model, with its provider's fallbacks behind it.
+
+        Raises:
+            SettingsError: If it can't be made; the text says what is missing.
+        """
+        first = self._provider(name)
+        names = (name, *(each for each in first.fallbacks if each != name))
+        whole = self._settings.limits.model_seconds
+        shares = [self._share(each, whole / len(names)) for each in names]
+        models = [self._one(each, seconds) for each, seconds in zip(names, shares, strict=True)]
+        if len(models) == 1 and first.seconds is None:
+            return models[0]
+        return FallbackModel(models, shares)
+
+    def _share(self, name: str, seconds: Seconds) -> Seconds:
+        return self._provider(name).seconds or seconds
+
+    def _provider(self, name: str) -> Provider:
+        """Give the settings of a model's provider."""
+        return self._settings.providers.get(name.partition(":")[0], Provider())
+
+    def _one(self, name: str, seconds: Seconds) -> Model:
+        if self._provider(name).plugin:
+            return plugin_model(name, self._settings)
+        from pydantic_ai.exceptions import UserError  # noqa: PLC0415 - an optional extra
+        from pydantic_ai.models import infer_model  # noqa: PLC0415 - as above
+
+        provider, _, model = name.partition(":")
+        connection = self._connection(provider)
+        if not model:
+            msg = f"{name!r} names no model of {provider}"
+            raise SettingsError(msg)
+        try:
+            if connection.kind == COMPATIBLE:
+                from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - as above
+
+                made: Any = OpenAIChatModel(model, provider=connection.provider)
+            else:
+                made = infer_model(f"{connection.kind}:{model}", provider_factory=lambda _: connection.provider)
+        except UserError as error:
+            msg = f"{name}: {first_sentence(str(error))}"
+            raise SettingsError(msg) from error
+        except ImportError as error:
+            raise missing(name, connection.kind) from error
+        if connection.settings.computer_tool is not None and connection.kind != PROVIDER:
+            msg = f"providers.{provider}.computer_tool: {connection.kind} has none that can be asked for: leave it out"
+            raise SettingsError(msg)
+        made.profile = {**made.profile, "thinking_tags": _NO_TAGS}
+        return LiveModel(name, made, connection, seconds)
+
+    def _connection(self, name: str) -> Connection:
+        if name not in self._connections:
+            settings = self._provider(name)
+            try:
+                import pydantic_ai.direct  # noqa: F401, PLC0415 - an optional extra; here, not first on the event loop
+            except ImportError as error:
+                raise missing(name, settings.kind or name) from error
+            self._connections[name] = Connection(name, settings)
+        return self._connections[name]
+
+
+def plugin_model(name: str, settings: Settings) -> Model:
+    """Make a model of a provider that is a plug-in, by the model's whole name.
+
+    The plug-in gets the provider's options, and as `model`, if it takes that, what stands after the colon.
+
+    Raises:
+        SettingsError: If there is no such plug-in, or it can't be made, or is no `Model`.
+    """
+    provider, _, model = name.partition(":")
+    given, where = settings.providers[provider], f"providers.{provider}"
+    if "model" in given.options:
+        msg = f"{where}.options.model: is the end of the model's name: {provider}:MODEL"
+        raise SettingsError(msg)
+    entry = find_plugin(PluginGroup.MODELS, given.plugin, where)
+    factory = import_plugin(entry, where)
+    takes = callable(factory) and "model" in parameters_of(factory)
+    made = make_plugin(entry, factory, settings, {**given.options, **({"model": model} if takes else {})}, where)
+    if not isinstance(made, Model):
+        msg = f"{where}: {told_plugin(entry)} gave a {type(made).__name__}, no Model"
+        raise SettingsError(msg)
+    return made

@@ -1,0 +1,172 @@
+"""The end of a prompt, heeded most of all: remarks, what was done, in short, and what is asked once more."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
+from callboard.actors.models.prompt._labels import labelled
+from callboard.actors.models.prompt._manual import MAKING, either, makes, needed, singular
+from callboard.actors.models.prompt._schema import legal_statuses, offered_tools, own_steps, own_subtasks
+from callboard.messages import AgentKind, Effect, ResultStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from callboard.actors.models._model import ModelRequest, ToolInfo
+    from callboard.actors.models.prompt._labels import Named
+    from callboard.messages import CommandResult, Observation, StepRecord
+
+
+_LATEST = 8
+"""So many of the things that were done are told once more at the end."""
+_OUTCOMES = {
+    ResultStatus.SUCCESS: "it succeeded",
+    ResultStatus.FAILURE: "it FAILED",
+    ResultStatus.SKIPPED: "it was not run",
+    ResultStatus.NONE: "there was nothing to do",
+}
+
+_NOT = re.compile(r"\b(?:no|not|never|nothing|without)\b|n[’']t\b", re.IGNORECASE)  # noqa: RUF001 - as people write it
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_SEVERAL = re.compile(r"\b(?:all|both|each|every|several|two|three|four|five|six|seven|eight|nine|ten|\d+)\b")
+_JSON = "Answer with one JSON object."
+
+
+def ending(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
+    """Write what stands last in a prompt; in a `short` one, what seems to come next is said, and not just hinted at."""
+    if request.observation.notes:
+        notes = "\n".join(f"- {cut(note, 1000)}" for note in request.observation.notes)
+        yield "## Remarks on your last step\n\n" + fenced(notes)
+    if request.reasons:
+        reasons = "\n".join(f"- {cut(reason, 1500)}" for reason in request.reasons)
+        yield "## Your last answer could not be used\n\nPut this right:\n\n" + fenced(reasons)
+    host = request.is_host
+    done, what = _done(request), "the request" if host else "your subtask"
+    yield f"Done so far, in this order:\n\n{fenced(done)}" if done else "Done so far: nothing."
+    legal = legal_statuses(request)
+    refused = [status for status in request.statuses if status not in legal]
+    if refused:
+        yield f"Status can't be {either(refused)} now."
+    hints = "".join(f"{hint}\n" for hint in _hints(request, what, done, short=short))
+    asked = tamed(written(cut(request.request, 500)))
+    yield f"Decide about {what}, whether it is done, or what comes next: {asked}\n{hints}{_JSON}"
+
+
+def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Iterator[str]:
+    """Say what is to be weighed."""
+    results = [result for record in own_steps(request) for result in record.results]
+    meant, usable = _Meant(request, results), offered_tools(request)
+    if request.is_host and not own_subtasks(request):
+        yield "What is open has something in it. A new one is empty: there is nothing to read in it."
+    if done:
+        yield "What succeeded is not done again."
+    if results and results[-1].status is ResultStatus.FAILURE:
+        yield "The last call FAILED: what it was for is not done."
+    elif done and meant.missed:
+        yield f"Not called yet: {', '.join(tool.name for tool in meant.missed)}.{meant.next(usable) if short else ''}"
+    elif done and "FINISH" in legal_statuses(request) and not meant.failed:
+        sure = short and not request.is_host
+        yield _finish(what, meant.made) if sure else f"If nothing of {what} is missing any more: FINISH."
+        yield from _handed_over(request) if sure else ()
+    yield from (f"{tool.name} comes later: {needed(tool, usable)}" for tool in meant.missed if tool not in usable)
+
+
+def _finish(what: str, made: Sequence[str]) -> str:
+    """Say when to finish, in words that may be taken over: small models do that."""
+    called = (
+        f"{' and '.join(made)} {'were' if made[1:] else 'was'} called, and succeeded: that is done. " if made else ""
+    )
+    return f"{called}If {what} asks for nothing else, it is done, and nothing is missing: FINISH."
+
+
+def _handed_over(request: ModelRequest) -> Iterator[str]:
+    """Name all of what was read last: small models hand over a part of it, or words about it."""
+    reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
+    for number, record in reversed(list(enumerate(request.memory, 1))[len(request.memory) - request.step + 1 :]):
+        for place, result in enumerate(record.results):
+            if result.tool in reads and result.status is ResultStatus.SUCCESS and result.value is not None:
+                yield f'With FINISH, Result "${{steps.{number}.results.{place}.value}}" hands over all that it read.'
+                return
+
+
+def _done(request: ModelRequest) -> str:
+    """Say in short what was done, at the end of a prompt: what stands in its middle is overlooked by small models."""
+    if request.is_host:
+        lines = [
+            f"- subtask {done.number}, {cut(written(done.request), 200)}: {done.outcome.value}"
+            for done in own_subtasks(request)
+        ]
+    else:
+        lines = []
+    first = len(request.memory) - request.step + 2
+    lines += [
+        f"- step {number}: {_called(result, record)}, {_OUTCOMES.get(result.status, '')}"
+        for number, record in enumerate(own_steps(request), first)
+        for result in record.results
+    ]
+    return "\n".join([*lines[-_LATEST:], *_new(request)])
+
+
+def _called(result: CommandResult, record: StepRecord) -> str:
+    """Name a call by its tool, and by its control if the step had no other call."""
+    control = record.decision.actions[0].control if len(record.decision.actions) == 1 else None
+    return result.tool if control is None else f"{result.tool} on {cut(written(control.name or control.id), 100)}"
+
+
+def _new(request: ModelRequest) -> Iterator[str]:
+    """Tell what there is that was not there when the agent began; no more than a few."""
+    steps = own_steps(request)
+    if not steps:
+        return
+    before, now = _there(steps[0].observation), _there(request.observation)
+    known = {(kind, thing.name or thing.id) for thing, kind in before.values()}  # ids may count what is there
+    made = [
+        f"{written(label)} ({kind})"
+        for label, (thing, kind) in now.items()
+        if (kind, thing.name or thing.id) not in known
+    ]
+    if 0 < len(made) <= _LATEST:
+        yield f"- new since then: {', '.join(made)}"
+
+
+class _Meant:
+    """The tools that make what a subtask names, by what came of them.
+
+    What has the name of a thing is easily taken for the thing: a table called Chart for a chart. Where several tools
+    make it nobody knows which one is meant; and where something is not to be done, whether it is this.
+    """
+
+    def __init__(self, request: ModelRequest, results: Sequence[CommandResult]) -> None:
+        """Look for them in the words of an AppAgent's subtask."""
+        asked = request.request.casefold()
+        words = set(_WORD.findall(asked))
+        self._wants = bool(words & (MAKING - {"new"}))
+        makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]
+        often = Counter(thing for tool in makers for thing in makes(tool.name))
+        things = {singular(word) for word in words if often[singular(word)] == 1}
+        applies = request.kind == AgentKind.APP and not _NOT.search(asked)
+        meant = [tool for tool in makers if applies and makes(tool.name) & things]
+        there = {singular(control.kind.casefold()) for control in request.observation.controls}
+        done, tried = {r.tool for r in results if r.status is ResultStatus.SUCCESS}, {r.tool for r in results}
+        self.missed = [tool for tool in meant if tool.name not in tried and makes(tool.name) & things - there]
+        """Those that were not called, and there is nothing such."""
+        self.failed = [tool for tool in meant if tool.name in tried - done]
+        one = [tool.name for tool in meant if tool.name in done and makes(tool.name) & words]
+        self.made = one if len(one) == len(meant) and not _SEVERAL.search(asked) else []
+        """Those that made all that is named, if that is one of each."""
+
+    def next(self, usable: Collection[ToolInfo]) -> str:
+        """Say which one comes next, where that is beyond doubt."""
+        sure = self._wants and len(self.missed) == 1 and self.missed[0] in usable
+        return f" Next is {self.missed[0].name}." if sure else ""
+
+
+def _there(seen: Observation) -> dict[str, tuple[Named, str]]:
+    """Give what was seen by its label, with its kind."""
+    controls: dict[str, tuple[Named, str]] = {
+        label: (each, each.kind) for label, each in labelled(seen.controls).items()
+    }
+    return controls | {label: (each, each.kind) for label, each in labelled(seen.targets).items()}

@@ -1,0 +1,143 @@
+"""What was done before, as a model is told it within a bound: the newest in full, what is older in a line, or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from callboard.actors.models._references import is_plain
+from callboard.actors.models.prompt._fence import cut, shortened, written
+from callboard.actors.states import said_by_people
+from callboard.messages import ResultStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Sequence
+
+    from pydantic import JsonValue
+
+    from callboard.messages import Action, CommandResult, StepRecord, SubtaskResult
+
+
+_T = TypeVar("_T")
+_LEAST = 200
+"""Characters that what is told in full may take in any case."""
+
+
+class History(NamedTuple):
+    """The texts that tell of what was done, in its order."""
+
+    lines: tuple[str, ...]
+    summarised: int = 0
+    """Steps or subtasks that got one line."""
+    dropped: int = 0
+    """Those that got none; the oldest ones."""
+
+    @property
+    def characters(self) -> int:
+        """How long they are together."""
+        return sum(map(len, self.lines))
+
+
+def steps(memory: tuple[StepRecord, ...], characters: int) -> History:
+    """Tell an agent's steps within so many characters; the last one always, if only in part.
+
+    They are counted through all of its memory, as references to them are, also over several subtasks.
+    """
+    numbered = list(enumerate(memory, 1))
+    return _within(characters, numbered, lambda step, room: _in_full(*step, room // 2), lambda step: _in_a_line(*step))
+
+
+def subtasks(done: tuple[SubtaskResult, ...], characters: int, named: Container[str] = ()) -> History:
+    """Tell what subtasks left within so many characters; the last one always, if only in part.
+
+    What can be passed on by one of the references `named` is told as that.
+    """
+    return _within(characters, done, lambda result, room: _subtask(result, room // 2, named), _subtask_in_a_line)
+
+
+def _within(
+    characters: int, things: Sequence[_T], full: Callable[[_T, int], str], line: Callable[[_T], str]
+) -> History:
+    """Tell the newest in full, older ones in a line, the oldest not at all."""
+    told: list[str] = []
+    room, short = characters, 0
+    for age, thing in enumerate(reversed(things)):
+        text = full(thing, max(_LEAST, room))
+        if short or (age and len(text) > room):
+            short += 1
+            text = line(thing)
+            if len(text) > room:
+                short -= 1
+                break
+        text = text if age else cut(text, max(2 * _LEAST, room))
+        told.append(text)
+        room -= len(text)
+    return History(tuple(reversed(told)), short, len(things) - len(told))
+
+
+def _subtask_in_a_line(result: SubtaskResult) -> str:
+    asked = cut(written(result.request), 80)
+    return f"- subtask {result.number} ({result.address}): {asked} → {result.outcome.value}"
+
+
+def _subtask(result: SubtaskResult, most: int, named: Container[str]) -> str:
+    ended = f"subtask {result.number} ({result.address}): {cut(written(result.request), 300)} → {result.outcome.value}"
+    why = f"; {cut(written(result.causes[0].reason), 300)}" if result.causes else ""
+    said = f"; it says {cut(written(result.comment), 300)}" if result.comment else ""
+    output = _by_name(result.output, f"subtasks.{result.number}.output", named)
+    left = f"; it left {shortened(output, most)}" if output is not None else ""
+    files = f"; files: {cut(written(list(result.artifacts)), 300)}" if result.artifacts else ""
+    return f"- {ended}{why}{said}{files}{left}"
+
+
+def _by_name(value: JsonValue, path: str, named: Container[str]) -> JsonValue:
+    """Put the references in the place of what they stand for."""
+    reference = f"${{{path}}}"
+    if reference in named:
+        return reference
+    if not isinstance(value, dict):
+        return value
+    return {key: _by_name(part, f"{path}.{key}", named) if is_plain(key) else part for key, part in value.items()}
+
+
+def _in_full(number: int, record: StepRecord, most: int) -> str:
+    decision = record.decision
+    lines = [f"- step {number}: {cut(' '.join(decision.thought.split()), 300)}".rstrip()]
+    lines += [f"    before it, {cut(' '.join(said.split()), 500)}" for said in said_by_people(record.observation)]
+    if decision.plan:
+        lines.append(f"    planned then: {cut('; '.join(' '.join(line.split()) for line in decision.plan), 300)}")
+    if record.results:
+        share = max(100, most // len(record.results))
+        lines += [f"    {_outcome(action, result, share)}" for action, result in record.calls]
+    if record.not_run:
+        lines.append(f"    not run: {', '.join(_call(action, 400) for action in record.not_run)}")
+    if decision.target is not None:
+        lines.append(f"    assigned to {written(decision.target.name)}: {cut(written(decision.subtask), 300)}")
+    lines.append(f"    said {decision.status}")
+    return "\n".join(lines)
+
+
+def _in_a_line(number: int, record: StepRecord) -> str:
+    done = ", ".join(f"{result.tool} ({result.status.value})" for result in record.results)
+    target = record.decision.target
+    done = done or (f"assigned to {written(target.name)}" if target is not None else "nothing done")
+    before = "".join(f"; before it, {cut(' '.join(said.split()), 300)}" for said in said_by_people(record.observation))
+    return f"- step {number}: {cut(done, 200)}; said {record.decision.status}{before}"
+
+
+def _call(action: Action, most: int) -> str:
+    control = f" on {written(action.control.name or action.control.id)}" if action.control is not None else ""
+    given = {name: value for name, value in action.arguments.items() if name not in {"control_id", "control_name"}}
+    return f"{action.tool}{control} {cut(written(given), most)}"
+
+
+def _outcome(action: Action | None, result: CommandResult, most: int) -> str:
+    call = _call(action, 400) if action is not None else result.tool
+    match result.status:
+        case ResultStatus.SUCCESS:
+            return f"{call} → returned {shortened(result.value, most)}"
+        case ResultStatus.FAILURE:
+            return f"{call} → FAILED: {cut(written(result.error), most)}"
+        case ResultStatus.SKIPPED:
+            return f"{call} → not run: {cut(written(result.error), 300)}"
+        case _:
+            return f"{call} → nothing to do"

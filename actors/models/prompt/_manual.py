@@ -1,0 +1,118 @@
+"""The manual: the tools that a model may call, each with its parameters, told from their JSON Schemas in few words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.models.prompt._fence import cut, written
+from callboard.actors.models.prompt._schema import needs_control, own_parameters, takes_control
+from callboard.actors.models.prompt._strict import resolved
+from callboard.messages import Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from callboard.actors.models._model import ToolInfo
+
+
+_LONGEST = 600
+_DEEPEST = 6
+MAKING = frozenset({"add", "create", "draw", "insert", "make", "new"})
+"""Verbs of what is made anew, in the names of tools and in what is asked."""
+
+
+def manual(tools: Iterable[ToolInfo]) -> str:
+    """Tell tools with their parameters, in the order of their names."""
+    return "\n".join(line for tool in sorted(tools, key=lambda tool: tool.name) for line in _lines(tool))
+
+
+def not_now(tools: Iterable[ToolInfo], usable: Iterable[ToolInfo]) -> str:
+    """Name tools that can't be called yet, and what is missing: who does not know of them looks for another way."""
+    now = tuple(usable)
+    return "\n".join(f"- {tool.name}: {needed(tool, now)}" for tool in sorted(tools, key=lambda tool: tool.name))
+
+
+def needed(tool: ToolInfo, usable: Iterable[ToolInfo]) -> str:
+    """Say what a tool lacks, and which of those that can be called make it, by their names."""
+    kinds = set(tool.controls)
+    makers = [each.name for each in usable if each.effect is not Effect.READ and things(each.name) & kinds]
+    first = f"call {either(makers)} first" if makers else "make one first"
+    return f"it works on a {either(tool.controls) if tool.controls else 'control'}, and there is none yet: {first}."
+
+
+def things(tool: str) -> set[str]:
+    """Give what a tool's name says that it is for: ``insert_chart`` is for a chart."""
+    return {singular(word) for word in tool.casefold().split("_")[1:]}
+
+
+def makes(tool: str) -> set[str]:
+    """Give what a tool's name says that it makes anew: ``insert_chart`` a chart, and ``delete_chart`` nothing."""
+    return things(tool) if tool.casefold().partition("_")[0] in MAKING else set()
+
+
+def singular(word: str) -> str:
+    """Take the plural's ending off."""
+    return word.removesuffix("s")
+
+
+def either(words: Sequence[str]) -> str:
+    """Join words: ``a, b or c``."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _what(tool: ToolInfo) -> str:
+    return cut(" ".join(tool.description.split()), _LONGEST)
+
+
+def _lines(tool: ToolInfo) -> Iterator[str]:
+    control = ""
+    if takes_control(tool):
+        kinds = f" ({' or '.join(tool.controls)})" if tool.controls else ""
+        control = f" {'Needs' if needs_control(tool) else 'May act on'} a control{kinds}."
+    yield f"- {tool.name}: {_what(tool)}{control}"
+    required = tool.schema.get("required", ())
+    for name, part in own_parameters(tool).items():
+        about = cut(" ".join(str(part.get("description", "")).split()), _LONGEST) if isinstance(part, dict) else ""
+        kind = _type(part, tool.schema, 0)
+        left_out = "" if name in required or kind.endswith("| null") else _by_default(part)
+        yield f"    {name}: {kind}{left_out}{f'. {about}' if about else ''}"
+
+
+def _by_default(part: Any) -> str:  # noqa: ANN401 - any JSON Schema
+    default = part.get("default") if isinstance(part, dict) else None
+    return ", or null" if default is None else f", or null for {cut(written(default), 60)}"
+
+
+def _type(part: Any, whole: dict[str, Any], depth: int) -> str:  # noqa: ANN401, PLR0911 - any JSON Schema; a case a keyword
+    if not isinstance(part, dict) or depth > _DEEPEST:
+        return "any JSON"
+    if "$ref" in part:
+        return _type(resolved(part, whole), whole, depth + 1)
+    if isinstance(part.get("enum"), list):
+        return " | ".join(written(value) for value in part["enum"])
+    if "const" in part:
+        return written(part["const"])
+    kinds = part.get("type")
+    options = part.get("anyOf") or part.get("oneOf")
+    if not options and isinstance(kinds, list):
+        options = [{**part, "type": kind} for kind in kinds]
+    if options:
+        named = dict.fromkeys(_type(option, whole, depth + 1) for option in options)
+        return " | ".join(sorted(named, key="null".__eq__))
+    match kinds:
+        case "array":
+            return f"[{_type(part.get('items'), whole, depth + 1)}, ...]"
+        case "object" if part.get("properties"):
+            inner = (f"{name}: {_type(each, whole, depth + 1)}" for name, each in part["properties"].items())
+            return f"{{{', '.join(inner)}}}"
+        case str():
+            return "any object" if kinds == "object" else f"{kinds}{_bounds(part)}"
+        case _:
+            return "any JSON"
+
+
+def _bounds(part: dict[str, Any]) -> str:
+    least, most = part.get("minimum"), part.get("maximum")
+    if least is not None and most is not None:
+        return f" {least} to {most}"
+    return f" >= {least}" if least is not None else f" <= {most}" if most is not None else ""

@@ -1,0 +1,277 @@
+"""The prompt: what a model is told, made from a `ModelRequest`. What others wrote stands in a fence, as data."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from callboard.actors.models._references import References
+from callboard.actors.models.prompt._ending import ending
+from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
+from callboard.actors.models.prompt._history import steps, subtasks
+from callboard.actors.models.prompt._labels import labelled
+from callboard.actors.models.prompt._manual import not_now
+from callboard.actors.models.prompt._schema import CONTROL, offered_tools, own_parameters, own_steps
+from callboard.actors.models.prompt._system import system_of
+from callboard.messages import ESSENTIAL, AgentKind, Board, TargetKind, agent_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pydantic import JsonValue
+
+    from callboard.actors.models._model import ModelRequest, ToolInfo
+    from callboard.actors.models.prompt._history import History
+    from callboard.messages import Control, StepRecord, Target
+
+
+CHARACTERS = 4
+"""Characters of a token, about; for estimates and bounds."""
+PICTURE = 1500
+"""Tokens of a picture, about."""
+MOST_ANSWERED = 4
+"""So many pictures that tools returned are shown."""
+_KINDS = {Board.REQUESTS: "earlier request of", Board.QUESTIONS: "answer of", Board.NOTES: "note of"}
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One request in words and pictures."""
+
+    system: str
+    """What stays the same from step to step."""
+    user: tuple[str | bytes, ...]
+    """Texts, and pictures as PNG, in order: first what grows from step to step, then what is new at each."""
+    summarised: int = 0
+    """Earlier steps that got one line."""
+    dropped: int = 0
+    """Earlier steps that got none."""
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens it has."""
+        texts = len(self.system) + sum(len(part) for part in self.user if isinstance(part, str))
+        return texts // CHARACTERS + 1 + PICTURE * sum(isinstance(part, bytes) for part in self.user)
+
+
+def prompt_of(
+    request: ModelRequest, *, pictures: bool = True, short: bool = False, actions: int | None = None
+) -> Prompt:
+    """Write the prompt for a request.
+
+    Args:
+        request: What is asked.
+        pictures: Whether the model sees.
+        short: Whether data that can be passed on is told by its name alone, and what seems to come next is said.
+        actions: So many actions an answer may have, where that has to be told.
+    """
+    room, named = request.history_tokens * CHARACTERS, References(request.memory, request.subtasks).parts()
+    passed_on = named if short and not request.is_host else ()  # a HostAgent has no other way to know it
+    left = subtasks(request.subtasks, room // 2, passed_on)
+    history = steps(request.memory, room - left.characters)
+    before = "\n\n".join(
+        (
+            *_asked(request),
+            *_shared(request),
+            *_before(left, history, host=request.is_host),
+            *_seen(request),
+            *_references(request, named),
+        )
+    )
+    seen = request.observation
+    picture = (None if request.is_operator else seen.annotated) or seen.picture if pictures else None
+    shown: tuple[str | bytes, ...] = () if picture is None else (_pictured(request), picture)
+    shown += tuple(_answered(request)) if pictures else ()
+    after = "\n\n".join(ending(request, short=short))
+    if actions is not None:
+        after += f" Put at most {actions} action{'' if actions == 1 else 's'} into it."
+    summarised, dropped = left.summarised + history.summarised, left.dropped + history.dropped
+    return Prompt(system_of(request), (before, *shown, after), summarised, dropped)
+
+
+def _pictured(request: ModelRequest) -> str:
+    """Say what a picture is; who points at it has to know how large it is."""
+    size = request.observation.picture_size
+    if not request.is_operator or size is None:
+        return "The picture shows the same:"
+    return f"The picture has {size[0]} x {size[1]} pixels; x counts from its left edge, y from its upper one:"
+
+
+def _answered(request: ModelRequest) -> Iterator[str | bytes]:
+    """Show the pictures that tools answered in the latest step."""
+    latest = own_steps(request)[-1:]
+    found = [picture for record in latest for result in record.results for picture in result.pictures][:MOST_ANSWERED]
+    if found:
+        yield "Pictures that the latest actions returned, in their order:"
+        yield from found
+
+
+def _asked(request: ModelRequest) -> Iterator[str]:
+    if request.is_host:
+        yield f"## The request\n\n{tamed(request.request)}"
+    else:
+        if request.task_request not in {"", request.request}:
+            yield f"## The user's request, of which others do other parts\n\n{tamed(request.task_request)}"
+        yield f"## Your subtask, and no more than that\n\n{tamed(request.request)}"
+    if request.plan and not request.memory:  # else it stands with the step that made it: what came of it follows there
+        lines = "\n".join(f"- {' '.join(line.split())}" for line in request.plan)
+        yield f"## Your plan so far\n\n{fenced(lines)}"
+
+
+def _shared(request: ModelRequest) -> Iterator[str]:
+    """Tell what the conversation's agents share: earlier requests, people's answers, notes of tools and programs."""
+    newest = [
+        f"- {_KINDS[each.board]} {written(each.author)}: {' '.join(each.text.split())}"
+        for each in reversed(request.observation.shared)
+    ]
+    if newest:
+        shown = list(_bounded(newest, request.history_tokens * CHARACTERS // 4))
+        yield "## What all agents of this task know\n\n" + fenced("\n".join(reversed(shown)))
+
+
+def _before(left: History, done: History, *, host: bool) -> Iterator[str]:
+    if left.lines:
+        gone = f"({left.dropped} earlier subtasks are not shown)\n" if left.dropped else ""
+        told = fenced(gone + "\n".join(left.lines))
+        where = (
+            "" if host else "It is not in your window: what your subtask needs of it there, you have to put there.\n\n"
+        )
+        yield f"## What earlier subtasks left\n\n{where}{told}"
+    if done.lines:
+        gone = f"({done.dropped} earlier steps are not shown)\n" if done.dropped else ""
+        yield "## Your steps so far\n\n" + fenced(gone + "\n".join(done.lines))
+
+
+def _seen(request: ModelRequest) -> Iterator[str]:
+    seen, room = request.observation, request.observation_tokens * CHARACTERS
+    if request.is_host:
+        started = {
+            each.address.split("/")[1]: each.name for each in seen.targets if each.kind is TargetKind.APPLICATION
+        }
+        targets = [_target(label, target, started) for label, target in labelled(seen.targets).items()]
+        yield "## The targets that there are\n\n" + fenced("\n".join(_bounded(targets, room)) or "none")
+        desktop = [cut(written(seen.window), room // 4)] if seen.window else []
+        desktop += [cut(seen.text, room // 4)] if seen.text else []
+        if desktop:
+            yield "## What the desktop shows\n\n" + fenced("\n".join(desktop))
+        return
+    lines: list[str] = []
+    if request.target is not None:
+        lines.append(f"{request.target.kind.value} {written(request.target.name)}")
+    if seen.window:
+        lines.append(cut(written(seen.window), room // 4))
+    if request.is_operator:
+        lines.append("the picture below" if seen.picture is not None else "no picture: nothing can be pointed at now")
+        yield "## What you see now\n\n" + fenced("\n".join(lines))
+        return
+    controls = [_control(label, control) for label, control in labelled(seen.controls).items()]
+    if controls:
+        lines += ["controls:", *_bounded(controls, room if not seen.text else room // 2)]
+    if seen.text:
+        lines += ["text:", cut(seen.text, room // 2)]
+    if not controls and not seen.text:
+        lines.append("no controls")
+    yield "## What you see now\n\n" + fenced("\n".join(lines))
+    usable = offered_tools(request)
+    later = [tool for tool in request.tools if tool not in usable]
+    if later:
+        yield f"These tools can't be called yet:\n\n{not_now(later, usable)}"
+
+
+def _references(request: ModelRequest, named: Mapping[str, JsonValue]) -> Iterator[str]:
+    """Tell what data can be passed on without copying it."""
+    lines = [f"- {written(name)}: {_amount(value)}" for name, value in named.items()]
+    if lines:
+        told = "\n".join(_bounded(lines, request.history_tokens * CHARACTERS // 4))
+        yield (
+            "## Data that you can pass on\n\nWhere an argument needs all of one of these, its name is the whole value "
+            f"of the argument; the tool gets the data. Don't copy them.\n\n{fenced(told)}"
+        )
+
+
+def _amount(value: JsonValue) -> str:
+    if not isinstance(value, list):
+        return f"a text of {len(str(value))} characters, {cut(written(value), 60)}"
+    rows = bool(value) and all(isinstance(item, list) for item in value)
+    return f"{len(value)} {'rows' if rows else 'items'}, the first {cut(written(value[0]), 120)}"
+
+
+def _target(label: str, target: Target, started: Mapping[str, str]) -> str:
+    at = "" if label == target.id else f" (id {written(target.id)})"
+    root = target.address.split("/")[1]
+    what = {
+        TargetKind.WINDOW: f"open in {written(started.get(root, root))}",
+        TargetKind.APPLICATION: "to make something new",
+    }
+    how = ", by its picture alone: for what can't be done otherwise" if _for_operator(target) else ""
+    return f"- {written(label)}: {what.get(target.kind, target.kind)}{how}{_taken(target)}{at}"
+
+
+def _for_operator(target: Target) -> bool:
+    return agent_kind(target.address) == AgentKind.OPERATOR
+
+
+def _taken(target: Target) -> str:
+    """Tell what may be given when an application is opened."""
+    taken = target.takes.get("properties")
+    if not isinstance(taken, dict) or not taken:
+        return ""
+    told = (
+        f"{name} ({part['description']})" if isinstance(part, dict) and part.get("description") else name
+        for name, part in taken.items()
+    )
+    return f", opened with {cut(' '.join(', '.join(told).split()), 300)}"
+
+
+def _control(label: str, control: Control) -> str:
+    more = [] if label == control.id else [f"id {control.id}"]
+    more += [] if control.enabled else ["disabled"]
+    more += [] if control.visible else ["not visible"]
+    more += control.states
+    more += [f"{key} {cut(written(value), 300)}" for key, value in control.detail.items()]
+    told = f" ({', '.join(more)})" if more else ""
+    return f"- {written(label)}: {control.kind}{told}"
+
+
+def _bounded(lines: list[str], room: int) -> Iterator[str]:
+    for place, line in enumerate(lines):
+        room -= len(line) + 1
+        if room < 0 and place:
+            yield f"({len(lines) - place} more are not shown)"
+            return
+        yield line
+
+
+_ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf", "dependentRequired"})
+"""Keywords with which a schema asks for parameters that it does not require."""
+
+
+def shortened_request(request: ModelRequest) -> ModelRequest:
+    """Leave out what tools do not need, what others were asked, and what the agent thought and planned before."""
+    return dataclasses.replace(
+        request,
+        task_request="",
+        plan=(),
+        memory=tuple(map(_deeds, request.memory)),
+        tools=tuple(map(_needed, request.tools)),
+    )
+
+
+def _deeds(record: StepRecord) -> StepRecord:
+    """Keep what was done and what came of it."""
+    said = {"observation": "", "thought": "", "comment": "", "plan": ()}
+    return record.model_copy(update={"decision": record.decision.model_copy(update=said)})
+
+
+def _needed(tool: ToolInfo) -> ToolInfo:
+    """Keep the parameters that a tool can't do without, and its control; all of them, where nobody can tell which."""
+    own, required = own_parameters(tool), tool.schema.get("required", ())
+    if not any(name in required for name in own) or tool.schema.keys() & _ALTERNATIVES:
+        return tool
+    kept = {
+        name: part
+        for name, part in tool.schema["properties"].items()
+        if name in required or name in CONTROL or (isinstance(part, dict) and part.get(ESSENTIAL))
+    }
+    return dataclasses.replace(tool, schema={**tool.schema, "properties": kept})

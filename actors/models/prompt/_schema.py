@@ -1,0 +1,304 @@
+"""The JSON Schema of one answer: what is legal, and really there, at this step. Fit for providers' strict modes.
+
+Every property is required, and null where there is nothing to say; no other is allowed. Only tools whose own schema
+can't be told in that way have arguments of any form. What is meant in several places is defined once: providers bound
+how much a schema may hold, and how many values are enumerated in all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.models._computer_use import SCREENSHOT, argument_forms
+from callboard.actors.models._references import References, fitting
+from callboard.actors.models.prompt._labels import labelled
+from callboard.actors.models.prompt._strict import (
+    FREE,
+    LooseError,
+    few,
+    object_of,
+    or_null,
+    or_one_of,
+    plain,
+    strict,
+    values,
+)
+from callboard.actors.states import NOBODY
+from callboard.messages import AgentKind, Effect, Outcome, ResultStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from callboard.actors.models._model import ModelRequest, ToolInfo
+    from callboard.messages import Control, StepRecord, SubtaskResult
+
+
+Schema = dict[str, Any]
+
+CONTROL = ("control_id", "control_name")
+"""Parameters of a tool that stand for a control; an answer names it once, beside the arguments."""
+
+MOST_VALUES = 500
+"""So many values are enumerated beside all controls, targets, tools and results; OpenAI takes 1000 in a schema."""
+MOST_RESULTS = 50
+"""So many results can be handed over by their reference in a strict mode, the newest first."""
+MOST_ACTIONS = 10
+"""The most actions in one answer."""
+MOST_TOOLS = 60
+"""More tools than that share one form of arguments."""
+
+KEYS = ("Observation", "Thought", "Decision", "Comment")
+"""What an answer consists of: what is thought comes first."""
+IN_DECISION = ("Plan", "Status")
+"""What each decision begins with: who still plans something is not finished."""
+_ACTIONS = ("Actions",)
+_BELONGS = {
+    "CONTINUE": _ACTIONS,
+    "CONFIRM": _ACTIONS,
+    "ASSIGN": ("ControlText", "Current Sub-Task"),
+    "SCREENSHOT": ("ControlReannotate",),
+    "PENDING": ("Questions",),
+    "FINISH": ("Result",),
+}
+"""What a decision holds beside its status."""
+
+_TEXT: Schema = {"type": "string"}
+_LINES: Schema = {"type": "array", "items": _TEXT, "maxItems": 12}
+_SOME: Schema = {**_LINES, "minItems": 1}
+_NO_LINES: Schema = {**_LINES, "maxItems": 0}
+_PLANS = {"CONTINUE": _SOME, "CONFIRM": _SOME, "ASSIGN": _SOME, "FINISH": _NO_LINES}
+"""What is still to be done, by status: something, or nothing."""
+_NULL: Schema = {"type": "null"}
+_CONTROL: Schema = {"$ref": "#/$defs/Control"}
+_ACTION: Schema = {"$ref": "#/$defs/Action"}
+
+
+def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: int = MOST_ACTIONS) -> Schema:
+    """Build the schema of an answer to a request: what is thought first, then a decision in the form of its status.
+
+    Args:
+        request: What is asked.
+        all_required: Whether arguments that may be left out have to stand there as null, as strict modes want it. Small
+            models answer better where they may leave them out: what has to stand there they fill in.
+        actions: The most actions in one answer.
+    """
+    labels = choices(labelled(request.observation.controls))
+    build = _Forms(request, _CONTROL if labels else _TEXT, all_required=all_required, actions=actions)
+    forms = [build.decision(status) for status in legal_statuses(request)]
+    more = {"Decision": forms[0] if len(forms) == 1 else {"anyOf": forms}}
+    schema = object_of({key: more.get(key, _TEXT) for key in KEYS})
+    action = {"Action": build.action()} if any("Actions" in form["properties"] for form in forms) else {}
+    defs = {**({"Control": {"type": "string", "enum": labels}} if labels else {}), **build.controls, **action}
+    return {**schema, "$defs": defs} if defs else schema
+
+
+def own_steps(request: ModelRequest) -> tuple[StepRecord, ...]:
+    """Give the steps that were taken for this request; memory goes further back."""
+    return request.memory[len(request.memory) - request.step + 1 :] if request.step > 1 else ()
+
+
+def own_subtasks(request: ModelRequest) -> tuple[SubtaskResult, ...]:
+    """Give the subtasks of the task itself, not of the conversation before it."""
+    return tuple(done for done in request.subtasks if done.run_id.rpartition("/")[0] == request.task_id)
+
+
+def decision_forms(schema: Mapping[str, Any]) -> dict[str, Schema]:
+    """Give the forms of a decision by their status."""
+    decision = schema["properties"]["Decision"]
+    return {form["properties"]["Status"]["enum"][0]: form for form in decision.get("anyOf", [decision])}
+
+
+def parts_of(request: ModelRequest) -> dict[str, tuple[str, ...]]:
+    """Give what belongs to a decision beside its status, for each status of the state that the agent is in."""
+    parts = {status: _BELONGS.get(status, ()) for status in request.statuses}
+    return parts if request.tools else {status: () if keys == _ACTIONS else keys for status, keys in parts.items()}
+
+
+def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
+    """Give the statuses that make sense now: all that are legal, but those that could only be a guess.
+
+    A HostAgent has to have a target to ASSIGN to, and can't FINISH with a subtask that did not. An AppAgent that did
+    nothing needs no second look, nor does one that sees no control, and an operator has an action for that; and it
+    can't FINISH if it could have read first: it has seen the names of the controls, and not what is in them. Where
+    nobody answers questions, none can be asked.
+    """
+    guesses = set() if request.attended and not _unheard(request) else {"PENDING"}
+    if request.is_host:
+        own = own_subtasks(request)
+        guesses |= set() if request.observation.targets else {"ASSIGN"}
+        guesses |= {"FINISH"} if own and own[-1].outcome is not Outcome.FINISHED else set()
+    if request.kind == AgentKind.APP and not _acted(request):
+        reads = any(tool.effect is Effect.READ for tool in offered_tools(request))
+        guesses |= {"SCREENSHOT", "FINISH"} if reads else {"SCREENSHOT"}
+    guesses |= set() if request.observation.controls and not request.is_operator else {"SCREENSHOT"}
+    return tuple(status for status in request.statuses if status not in guesses) or request.statuses
+
+
+def _unheard(request: ModelRequest) -> bool:
+    seen = (request.observation, *(record.observation for record in request.memory))
+    return any(NOBODY in observation.notes for observation in seen)
+
+
+def _acted(request: ModelRequest) -> bool:
+    results = (result for record in own_steps(request) for result in record.results)
+    return any(result.status is not ResultStatus.SKIPPED for result in results)
+
+
+def offered_tools(request: ModelRequest) -> tuple[ToolInfo, ...]:
+    """Give the tools that can be called now, by name: what acts on controls of some kind only where there is one."""
+    seen = request.observation.controls
+    usable = (
+        tool
+        for tool in request.tools
+        if any(fits(tool, control) for control in seen) or not (tool.controls or needs_control(tool))
+    )
+    return tuple(sorted(usable, key=lambda tool: tool.name))
+
+
+def choices(labels: Mapping[str, object]) -> list[str]:
+    """Give the labels that an answer may name; none if they are too many for an enumeration."""
+    return list(labels) if few(labels) else []
+
+
+def takes_control(tool: ToolInfo) -> bool:
+    """Say whether a tool acts on a control."""
+    return CONTROL[0] in tool.schema.get("properties", {})
+
+
+def needs_control(tool: ToolInfo) -> bool:
+    """Say whether a tool can't do without one."""
+    return CONTROL[0] in tool.schema.get("required", ())
+
+
+def own_parameters(tool: ToolInfo) -> Schema:
+    """Give the schemas of a tool's parameters but those that stand for a control."""
+    properties = tool.schema.get("properties", {})
+    hidden = CONTROL if takes_control(tool) else ()
+    return {name: part for name, part in properties.items() if name not in hidden}
+
+
+def without_control(tool: ToolInfo) -> ToolInfo:
+    """Give a tool as it is told to who sees no controls: without the parameters that stand for one."""
+    return replace(tool, schema={**tool.schema, "properties": own_parameters(tool)})
+
+
+class _Forms:
+    """Builds the forms of a decision on one request."""
+
+    def __init__(self, request: ModelRequest, control: Schema, *, all_required: bool, actions: int) -> None:
+        self._request = request
+        self._control = control
+        self._all_required = all_required
+        self._most = actions
+        self._tools = offered_tools(request)
+        self._parts = References(request.memory, request.subtasks).parts()
+        self._left = MOST_VALUES
+        self.controls: dict[str, Schema] = {}
+        """The choices among some of the controls, each defined once; filled by `action`."""
+
+    def decision(self, status: str) -> Schema:
+        """Build one form: a status, and what belongs to it."""
+        form: Schema = {"Plan": _PLANS.get(status, _LINES), "Status": {"type": "string", "enum": [status]}}
+        match status:
+            case "CONTINUE" | "CONFIRM" if self._tools:
+                form["Actions"] = {"type": "array", "items": _ACTION, "minItems": 1, "maxItems": self._most}
+            case "SCREENSHOT":
+                form["ControlReannotate"] = {"type": "array", "items": self._control, "minItems": 1, "maxItems": 20}
+            case "ASSIGN":
+                targets = choices(labelled(self._request.observation.targets))
+                form["ControlText"] = {"type": "string", "enum": targets} if targets else _TEXT
+                form["Current Sub-Task"] = _TEXT
+            case "PENDING":
+                question = object_of({"text": _TEXT, "choices": _LINES})
+                form["Questions"] = {"type": "array", "items": question, "minItems": 1, "maxItems": 5}
+            case "FINISH":
+                form["Result"] = self._result()
+        return object_of(form)
+
+    def _result(self) -> Schema:
+        """A result in words, one by its reference, or none: the last one is handed over then, if there is one."""
+        whole = list(References(self._request.memory, ()).results())[:MOST_RESULTS]
+        named = [{"type": "string", "enum": whole}] if whole else []
+        return {"anyOf": [*named, _TEXT, _NULL]}
+
+    def action(self) -> Schema:
+        """Build the form of one action; it stands in the schema once: providers bound how much there is."""
+        if len(self._tools) > MOST_TOOLS:
+            named = {"type": "string", "enum": [tool.name for tool in self._tools]}
+            return object_of({"Function": named, "ControlText": or_null(self._control), "Args": FREE})
+        forms = [self._action(tool) for tool in self._tools]
+        if self._request.is_operator:
+            forms.append(object_of({"action": {"type": "string", "enum": [SCREENSHOT]}}))
+        return forms[0] if len(forms) == 1 else {"anyOf": forms}
+
+    def _action(self, tool: ToolInfo) -> Schema:
+        form = argument_forms(tool.name) if self._request.is_operator else None
+        if form is not None:
+            return self._computer_use(tool, form)
+        properties: Schema = {"Function": {"type": "string", "enum": [tool.name]}}
+        if takes_control(tool) and self._request.observation.controls:
+            control = self._control_of(tool)
+            properties["ControlText"] = control if needs_control(tool) else or_null(control)
+        properties["Args"] = self._arguments(tool)
+        return object_of(properties)
+
+    def _computer_use(self, tool: ToolInfo, form: Schema) -> Schema:
+        """An operator's action: its arguments stand beside its name, as far as the target's tool takes them."""
+        own = tool.schema.get("properties", {})
+        given = {name: part for name, part in form["properties"].items() if name in own}
+        required = [name for name in form["required"] if name in given]
+        arguments = self._arguments(replace(tool, schema={**form, "properties": given, "required": required}))
+        named = {"action": {"type": "string", "enum": [tool.name]}}
+        made = object_of({**named, **arguments["properties"]})
+        return {**made, "required": ["action", *arguments["required"]]}
+
+    def _control_of(self, tool: ToolInfo) -> Schema:
+        """The controls that a tool acts on: those of its kinds."""
+        labels = labelled(self._request.observation.controls)
+        fit = choices({label: control for label, control in labels.items() if fits(tool, control)})
+        if self._control == _TEXT or not fit or len(fit) == len(labels):
+            return self._control
+        choice = {"type": "string", "enum": fit}
+        known = next((name for name, each in self.controls.items() if each == choice), None)
+        if known is None and len(fit) > self._left:
+            return self._control
+        if known is None:
+            known = f"Control{len(self.controls) + 1}"
+            self.controls[known] = choice
+            self._left -= len(fit)
+        return {"$ref": f"#/$defs/{known}"}
+
+    def _arguments(self, tool: ToolInfo) -> Schema:
+        """Make the strict form of a tool's parameters; a third party's schema may be anything."""
+        try:
+            form = self._form(tool)
+        except (LooseError, AttributeError, TypeError):
+            return FREE
+        if values(form) > self._left:
+            return plain(form)
+        self._left -= values(form)
+        return form
+
+    def _form(self, tool: ToolInfo) -> Schema:
+        """Make it; where a list is needed, it may be a reference to one.
+
+        Raises:
+            LooseError: If there is none.
+        """
+        whole = tool.schema
+        required, own = whole.get("required", ()), own_parameters(tool)
+        if whole.get("additionalProperties") or whole.get("patternProperties") or not {*required} <= {*own, *CONTROL}:
+            raise LooseError
+        given = {
+            name: or_one_of(strict(part, whole), fitting(self._parts, part, whole) if name in required else [])
+            for name, part in own.items()
+        }
+        if self._all_required:
+            return object_of({name: part if name in required else or_null(part) for name, part in given.items()})
+        return {**object_of(given), "required": [name for name in given if name in required]}
+
+
+def fits(tool: ToolInfo, control: Control) -> bool:
+    """Say whether a tool acts on a control of this kind."""
+    return not tool.controls or control.kind in tool.controls

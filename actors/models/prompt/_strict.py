@@ -1,0 +1,174 @@
+"""The strict form of a JSON Schema: the few keywords that providers' strict modes take, each with its type."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+Schema = dict[str, Any]
+
+MOST_CHOICES = 150
+"""More values than that are not enumerated: providers refuse long enumerations."""
+MOST_CHARACTERS = 7000
+"""The same, for the length of all their names together."""
+_DEEPEST = 8
+
+FREE: Schema = {"type": "object", "additionalProperties": True}
+"""Arguments of any form."""
+_NULL: Schema = {"type": "null"}
+_SCALARS = ("string", "boolean", "integer", "number", "null")
+
+
+class LooseError(Exception):
+    """A schema that has no strict form."""
+
+
+def strict(part: object, whole: Schema, depth: int = 0) -> Schema:  # noqa: PLR0911 - a case a keyword
+    """Make the strict form of a schema, a part of a whole one.
+
+    Raises:
+        LooseError: If it has none.
+    """
+    if not isinstance(part, dict) or depth > _DEEPEST:
+        raise LooseError
+    if "$ref" in part:
+        return strict(resolved(part, whole), whole, depth + 1)
+    if "enum" in part or "const" in part:
+        return _enumerated(part)
+    options = part.get("anyOf") or part.get("oneOf")
+    if options:
+        return {"anyOf": [strict(option, whole, depth + 1) for option in options]}
+    if isinstance(part.get("type"), list):
+        return {"anyOf": [strict({**part, "type": kind}, whole, depth + 1) for kind in part["type"]]}
+    match part.get("type"):
+        case "object" if part.get("properties") and not part.get("additionalProperties"):
+            return _members(part, whole, depth)
+        case "array" if "prefixItems" not in part:
+            bounds = {key: part[key] for key in ("minItems", "maxItems") if key in part}
+            return {"type": "array", "items": strict(part.get("items"), whole, depth + 1), **bounds}
+        case "integer" | "number" as kind:
+            return {"type": kind, **{key: part[key] for key in ("minimum", "maximum") if key in part}}
+        case "string" | "boolean" | "null" as kind:
+            return {"type": kind}
+        case _:
+            raise LooseError
+
+
+def _members(part: Schema, whole: Schema, depth: int) -> Schema:
+    required = part.get("required", ())
+    inner = {name: strict(each, whole, depth + 1) for name, each in part["properties"].items()}
+    if not set(required) <= set(inner):
+        raise LooseError
+    return object_of({name: each if name in required else or_null(each) for name, each in inner.items()})
+
+
+def _enumerated(part: Schema) -> Schema:
+    """Enumerate the values of each type beside it: strict modes want the type, and no value twice."""
+    given = part["enum"] if "enum" in part else [part["const"]]
+    declared = part.get("type", list(_SCALARS))
+    kinds = declared if isinstance(declared, list) else [declared]
+    if not isinstance(given, list):
+        raise LooseError
+    named: dict[str, list[Any]] = {}
+    for value in given:
+        kind = _kind(value, kinds)
+        if kind is not None and value not in named.setdefault(kind, []):
+            named[kind].append(value)
+    if not named:
+        raise LooseError
+    options = [_choice(kind, values) for kind, values in named.items()]
+    return options[0] if len(options) == 1 else {"anyOf": options}
+
+
+def _kind(value: object, kinds: list[str]) -> str | None:
+    """Give the type of a value, if it is one of some; None if it is not.
+
+    Raises:
+        LooseError: If it is none that can be enumerated.
+    """
+    match value:
+        case None:
+            found = ["null"]
+        case bool():
+            found = ["boolean"]
+        case str():
+            found = ["string"]
+        case int():
+            found = ["integer", "number"]
+        case float() if math.isfinite(value):
+            found = ["number"]
+        case _:
+            raise LooseError
+    return next((kind for kind in found if kind in kinds), None)
+
+
+def _choice(kind: str, values: list[Any]) -> Schema:
+    return {"type": kind, "enum": values} if kind != "null" and few(map(str, values)) else {"type": kind}
+
+
+def few(names: Iterable[str]) -> bool:
+    """Say whether names may be enumerated: they are not too many, and not too long."""
+    lengths = [len(name) for name in names]
+    return len(lengths) <= MOST_CHOICES and sum(lengths) <= MOST_CHARACTERS
+
+
+def values(schema: object) -> int:
+    """Count the values of all enumerations in a strict schema."""
+    if isinstance(schema, dict):
+        own = schema.get("enum")
+        return len(own) if isinstance(own, list) else sum(map(values, schema.values()))
+    return sum(map(values, schema)) if isinstance(schema, list) else 0
+
+
+def plain(schema: Schema) -> Schema:
+    """Give a strict schema without its enumerations."""
+    return {key: _plain(part) for key, part in schema.items() if not (key == "enum" and isinstance(part, list))}
+
+
+def _plain(part: Any) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(part, dict):
+        return plain(part)
+    return list(map(_plain, part)) if isinstance(part, list) else part
+
+
+def is_free(schema: object) -> bool:
+    """Say whether a part of a schema takes an object of any form."""
+    if isinstance(schema, dict):
+        return schema.get("additionalProperties") is True or any(map(is_free, schema.values()))
+    return isinstance(schema, list) and any(map(is_free, schema))
+
+
+def resolved(part: Schema, whole: Schema) -> object:
+    """Follow a reference within a schema; None if it leads nowhere."""
+    current: object = whole
+    for name in str(part["$ref"]).removeprefix("#").strip("/").split("/"):
+        step = name.replace("~1", "/").replace("~0", "~")
+        current = current.get(step) if isinstance(current, dict) else None
+    return current
+
+
+def object_of(properties: Schema) -> Schema:
+    """Make the schema of an object with certain properties, all of them and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def or_null(schema: Schema) -> Schema:
+    """Allow null too."""
+    options = schema.get("anyOf", [schema])
+    return schema if _NULL in options else {"anyOf": [*options, _NULL]}
+
+
+def or_one_of(schema: Schema, references: list[str]) -> Schema:
+    """Allow certain texts too."""
+    if not references:
+        return schema
+    return {"anyOf": [{"type": "string", "enum": references}, *schema.get("anyOf", [schema])]}

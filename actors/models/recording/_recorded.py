@@ -1,0 +1,154 @@
+"""A model that plays a recording back, offline: a live run becomes a test."""
+
+from __future__ import annotations
+
+import collections
+import difflib
+import itertools
+import threading
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from callboard.actors.models._model import Model, ModelAnswer, ModelRequest
+from callboard.actors.models.recording._recording import Recorded
+from callboard.actors.models.recording._sight import Place, Sight
+from callboard.messages import ModelError, ModelTimeoutError, ScriptError, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from callboard.config import Settings
+
+
+_MOST_LINES = 60
+"""How much of a difference is shown."""
+
+
+class By(StrEnum):
+    """What has to fit for an answer to be given."""
+
+    REQUEST = "request"
+    """All that the model is shown: a request that is another than the recorded one is an error."""
+    ORDER = "order"
+    """The agent's address and the number of its call alone."""
+
+
+class RecordedModel(Model):
+    """Gives the recorded answers, to agents at the addresses at which they were given.
+
+    Answers are found by address and number of the call within the task, so that agents may take turns in another
+    order than when they were recorded. Where several tasks had the same address, each answer is given once.
+    """
+
+    def __init__(
+        self, lines: Iterable[Recorded], base: Path, by: By = By.REQUEST, source: str = "the recording"
+    ) -> None:
+        """Take a recording.
+
+        Args:
+            lines: What was recorded.
+            base: The folder of this run.
+            by: What has to fit.
+            source: What errors call it.
+        """
+        self._lines: dict[tuple[str, int], list[Recorded]] = collections.defaultdict(list)
+        for line in lines:
+            self._lines[line.address, line.call].append(line)
+        self._base = base
+        self._place = Place(base)
+        self._by = by
+        self._source = source
+        self._played: set[int] = set()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, path: Path, base: Path, by: By = By.REQUEST) -> RecordedModel:
+        """Read a recording.
+
+        Raises:
+            ScriptError: If it can't be read, or a line of it is no recorded call.
+        """
+        try:
+            texts = path.read_text(encoding="utf-8").split("\n")  # JSON may hold what else `splitlines` splits at
+        except (OSError, UnicodeDecodeError) as error:
+            why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+            msg = f"the recording {path} can't be read: {why}"
+            raise ScriptError(msg) from error
+        lines = [_read(text, f"{path}, line {number}") for number, text in enumerate(texts, 1) if text.strip()]
+        return cls(lines, base, by, str(path))
+
+    async def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Give the recorded answer, or fail as the model did.
+
+        Raises:
+            ScriptError: If there is none, or the request is another one than was recorded: the text shows the
+                difference.
+            ModelError: If the model gave no answer when it was recorded.
+        """
+        sight = Sight(request, self._base)
+        line = self._next(sight, f"{request.address}, step {request.step}, call {request.call}")
+        if line.answer is None:
+            failure = ModelTimeoutError if line.timeout else ModelError
+            raise failure(self._place.show(line.error), line.usage)
+        # whoever gave it then: a file may have been changed, and is no program of the host's
+        return line.answer.model_copy(update={"content": self._place.show(line.answer.content), "program": False})
+
+    def _next(self, sight: Sight, who: str) -> Recorded:
+        lines = self._lines.get((sight.address, sight.call), [])
+        if not lines:
+            msg = f"{who}: {self._source} has no such call; {self._has(sight.address)}"
+            raise ScriptError(msg)
+        with self._lock:
+            new = [line for line in lines if id(line) not in self._played]
+            if self._by is By.REQUEST:
+                fits = [line for line in (*new, *lines) if line.fingerprint == sight.fingerprint]
+            else:
+                fits = new or lines[-1:]
+            if fits:
+                self._played.add(id(fits[0]))
+                return fits[0]
+        msg = f"{who}: the request is another one than {self._source} has:\n{_difference((new or lines)[0], sight)}"
+        raise ScriptError(msg)
+
+    def _has(self, address: str) -> str:
+        calls = [call for known, call in self._lines if known == address]
+        if calls:
+            return f"its last one at {address} has the number {max(calls)}"
+        known = ", ".join(sorted({known for known, _ in self._lines})) or "nobody"
+        return f"it has some of {known}"
+
+
+def _read(text: str, where: str) -> Recorded:
+    try:
+        return Recorded.model_validate_json(text)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        at = ".".join(map(str, problem["loc"]))
+        msg = f"{where}: is no recorded call: {at + ': ' if at else ''}{problem['msg']}"
+        raise ScriptError(msg) from error
+
+
+def _difference(line: Recorded, sight: Sight) -> str:
+    """Show what changed since it was recorded, as a unified diff."""
+    found = difflib.unified_diff(line.request, sight.digest(), "recorded", "asked now", n=1, lineterm="")
+    lines = list(itertools.islice(found, _MOST_LINES + 1))
+    more = ["…"] if len(lines) > _MOST_LINES else []
+    return "\n".join([*lines[:_MOST_LINES], *more]) or "what differs is not shown: it is the same at its beginning"
+
+
+def recorded_model(settings: Settings, rest: str) -> RecordedModel:
+    """Make the model of the name ``recorded:FILE`` or ``recorded:FILE?by=order``; `rest` is what follows the colon.
+
+    Raises:
+        SettingsError: If there is another question than ``by``, or another answer to it than ``request`` and ``order``.
+        ScriptError: If the file can't be read.
+    """
+    file, _, asked = rest.partition("?")
+    key, _, value = asked.partition("=")
+    if asked and (key != "by" or value not in set(By)):
+        msg = f"recorded:{rest}: {asked!r} is not known; known are: by=request (as without it), by=order"
+        raise SettingsError(msg)
+    return RecordedModel.load(settings.path(file), settings.base, By(value) if value else By.REQUEST)

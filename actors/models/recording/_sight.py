@@ -1,0 +1,166 @@
+"""What a model is asked, as a recording keeps it: the same for the same question, whenever and wherever it is asked."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from callboard.messages import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from pydantic.fields import FieldInfo
+
+    from callboard.actors.models._model import ModelRequest
+
+
+BASE = "${base}"
+"""What stands in a recording for the folder that the settings' relative paths start from."""
+
+_KEYS = {"address", "call"}
+"""What finds a request in a recording; no part of its fingerprint."""
+_UNSEEN = {"task_id", "run_id", "call_id", "seconds", "usage", "fingerprint", "binds", "server", "token", "program"}
+_UNSEEN |= {"group", "owner", "kinds", "box", "picture", "annotated", "pictures"}
+"""Fields that no model decides on, or that are others each time. Of pictures one pixel more or less would be another
+question."""
+_VARIES = {"modified", "size"}
+"""Facts about a document that are others each time: its file holds the time at which it was written."""
+_LONG_TEXT, _LONG_LINE, _MANY = 8000, 400, 200
+_DIGITS = 16
+
+
+class Sight:
+    """What one request shows to the model, without its pictures.
+
+    ``base`` is the folder of this run: where a text names it, `BASE` stands in its place.
+    """
+
+    def __init__(self, request: ModelRequest, base: Path) -> None:
+        self.address = "host" if request.is_host else request.address
+        """Who asks. A HostAgent's own address holds its task's id, which is another one each time."""
+        self.call = request.call
+        self._shown: dict[str, Any] = {
+            name: value for name, value in _fields(request, Place(base)) if name not in _KEYS
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of all that is shown."""
+        return _hash(self._shown)
+
+    def digest(self) -> list[str]:
+        """Write it as lines for people and for differences; of what is long, the beginning and a hash of the whole."""
+        return [line for name, value in self._shown.items() for line in _lines(name, value, "")]
+
+
+class Place:
+    """The folder of one run, which recordings don't name. A text that reads like `BASE` gets a colon more there."""
+
+    def __init__(self, base: Path) -> None:
+        names = sorted({str(base), str(base.resolve())}, key=len, reverse=True)
+        found = "|".join(re.escape(name) for name in names if len(base.parts) > 1)
+        self._base = str(base.resolve())
+        folder = rf"|(?<![\w.-])(?:{found})(?![\w-]|\.\w)" if found else ""
+        self._named = re.compile(_MARK.pattern + folder)
+
+    def hide(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Put `BASE` where a text names the folder."""
+        return _each_text(value, lambda text: self._named.sub(_hidden, text))
+
+    def show(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Put the folder where a text has `BASE`."""
+        return _each_text(value, lambda text: _MARK.sub(self._shown, text))
+
+    def _shown(self, found: re.Match[str]) -> str:
+        return _mark(found[1][1:]) if found[1] else self._base
+
+
+_MARK = re.compile(r"\$\{base(:*)\}")
+
+
+def _mark(colons: str) -> str:
+    return f"{BASE[:-1]}{colons}}}"
+
+
+def _hidden(found: re.Match[str]) -> str:
+    return BASE if found[1] is None else _mark(f"{found[1]}:")
+
+
+def _each_text(value: Any, change: Any) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {_each_text(key, change): _each_text(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_each_text(item, change) for item in value]
+    return value
+
+
+def _plain(value: Any, place: Place) -> Any:  # noqa: ANN401 - what a request is made of
+    """Make JSON of a part of a request, without what no model decides on and what has its default."""
+    if isinstance(value, Observation):
+        window = {name: fact for name, fact in value.window.items() if name not in _VARIES}
+        value = value.model_copy(update={"window": window})
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
+        return dict(_fields(value, place))
+    if isinstance(value, bytes):
+        return f"sha256:{hashlib.sha256(value).hexdigest()}"
+    if isinstance(value, dict):
+        return {place.hide(str(name)): _plain(item, place) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, place) for item in value]
+    return place.hide(value)
+
+
+def _fields(value: Any, place: Place) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - a message or a dataclass
+    for name, default in _defaults(value).items():
+        found = getattr(value, name)
+        if name not in _UNSEEN and found != default:
+            yield name, _plain(found, place)
+
+
+def _defaults(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a message or a dataclass
+    if isinstance(value, BaseModel):
+        fields: dict[str, FieldInfo] = type(value).model_fields
+        return {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    return {field.name: field.default for field in dataclasses.fields(value)}
+
+
+def _hash(value: Any) -> str:  # noqa: ANN401 - any JSON
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _lines(name: str, value: Any, indent: str) -> Iterator[str]:  # noqa: ANN401 - any JSON
+    if isinstance(value, dict) and not indent:
+        yield f"{name}:"
+        for key, item in value.items():
+            yield from _lines(key, item, "  ")
+    elif isinstance(value, list):
+        yield f"{indent}{name}:"
+        yield from (f"{indent}  - {_line(item)}" for item in value[:_MANY])
+        if len(value) > _MANY:
+            yield f"{indent}  … {len(value)} in all, {_hash(value)[:_DIGITS]}"
+    elif isinstance(value, str) and "\n" in value:
+        yield f"{indent}{name}: |"
+        yield from (f"{indent}  {line}" for line in value[:_LONG_TEXT].splitlines())
+        if len(value) > _LONG_TEXT:
+            yield f"{indent}  … {len(value)} characters in all, {_hash(value)[:_DIGITS]}"
+    else:
+        yield f"{indent}{name}: {_line(value)}"
+
+
+def _line(value: Any) -> str:  # noqa: ANN401 - any JSON
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = json.dumps(text, ensure_ascii=False) if "\n" in text else text
+    return text if len(text) <= _LONG_LINE else f"{text[:_LONG_LINE]} … {_hash(value)[:_DIGITS]}"

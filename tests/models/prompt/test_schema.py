@@ -1,0 +1,420 @@
+"""The schema of one answer: what is legal and really there, in a form that strict modes take."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jsonschema
+import pytest
+
+from callboard.actors.models import ToolInfo, read_response
+from callboard.actors.models.prompt import _schema as limits
+from callboard.actors.models.prompt import _strict
+from callboard.actors.models.prompt._examples import EXAMPLES, examples
+from callboard.actors.models.prompt._schema import (
+    IN_DECISION,
+    KEYS,
+    answer_schema,
+    decision_forms,
+    legal_statuses,
+    offered_tools,
+    parts_of,
+)
+from callboard.actors.processing import MACHINES
+from callboard.actors.states import NOBODY
+from callboard.messages import AgentKind, Control, Effect, Observation, Outcome, Target, TargetKind
+from callboard.testing import MemoryServer
+
+SERVER = MemoryServer(MemoryServer.window())
+TARGETS = Observation(targets=SERVER.targets())
+TARGETS_AND_FIELD = Observation(targets=SERVER.targets(), controls=(Control(id="f", name="Field", kind="field"),))
+
+
+def tool(name="write", required=("control_id", "text"), **properties):
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return ToolInfo(name=name, description="Does it.", schema=schema, effect=Effect.ONCE)
+
+
+WRITE = tool(
+    control_id={"type": "string"},
+    control_name={"type": "string", "default": ""},
+    text={"type": "string"},
+    bold={"anyOf": [{"type": "boolean"}, {"type": "null"}], "default": None},
+)
+
+
+def asked(asks, kind=AgentKind.APP, status="CONTINUE", **more):
+    fields = {"kind": kind, "status": status, "statuses": MACHINES[kind].offered(status), "tools": (WRITE,), **more}
+    return asks(**fields)
+
+
+def form_of(schema, status="CONTINUE"):
+    return decision_forms(schema)[status]["properties"]
+
+
+def objects(schema):
+    """Give all parts that are objects."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield schema
+        for part in schema.values():
+            yield from objects(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from objects(part)
+
+
+def action_of(schema):
+    assert form_of(schema)["Actions"]["items"] == {"$ref": "#/$defs/Action"}
+    return schema["$defs"]["Action"]
+
+
+WORKING = [
+    (kind, status) for kind in AgentKind for status in MACHINES[kind].transitions if MACHINES[kind].offered(status)
+]
+
+
+@pytest.mark.parametrize(("kind", "status"), WORKING)
+def test_the_status_is_one_of_those_that_the_table_offers(asks, kind, status):
+    schema = answer_schema(asked(asks, kind, status))
+    looks = {"SCREENSHOT"} if kind == AgentKind.OPERATOR else set()  # an operator has an action for that
+    assert list(decision_forms(schema)) == [each for each in MACHINES[kind].offered(status) if each not in looks]
+
+
+@pytest.mark.parametrize(("kind", "status"), WORKING)
+def test_every_schema_is_sound_and_strict(asks, kind, status):
+    schema = answer_schema(asked(asks, kind, status))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for part in objects(schema):
+        assert part["additionalProperties"] is False
+        assert part["required"] == list(part["properties"])
+
+
+def test_nothing_is_assigned_where_there_is_no_target(asks):
+    schema = answer_schema(asked(asks, AgentKind.HOST, observation=Observation()))
+    assert "ASSIGN" not in decision_forms(schema)
+
+
+def test_a_host_chooses_from_the_targets_that_there_are(asks):
+    schema = answer_schema(asked(asks, AgentKind.HOST, observation=TARGETS))
+    assert form_of(schema, "ASSIGN")["ControlText"]["enum"] == ["memo:one"]
+
+
+def test_an_agent_chooses_from_the_controls_that_there_are(asks):
+    seen = Observation(
+        controls=tuple(
+            Control(id=f"t-{n}", name=name, kind="table") for n, name in enumerate(("Sales", "Costs", "Costs"))
+        )
+    )
+    schema = answer_schema(asked(asks, observation=seen))
+    assert schema["$defs"]["Control"]["enum"] == ["Sales", "Costs [t-1]", "Costs [t-2]"]
+    assert action_of(schema)["properties"]["ControlText"] == {"$ref": "#/$defs/Control"}
+
+
+@pytest.mark.parametrize(("count", "length"), [(_strict.MOST_CHOICES + 1, 5), (100, 79)], ids=["many", "long"])
+def test_controls_are_not_enumerated_where_that_would_be_too_long(asks, count, length):
+    seen = Observation(controls=tuple(Control(id=f"c-{n}", name=f"{n:0{length}}", kind="cell") for n in range(count)))
+    schema = answer_schema(asked(asks, observation=seen))
+    assert "Control" not in schema["$defs"]
+    assert action_of(schema)["properties"]["ControlText"] == {"type": "string"}
+
+
+def test_the_control_is_beside_the_arguments_and_optional_ones_may_be_null(asks):
+    form = action_of(answer_schema(asked(asks)))
+    assert list(form["properties"]) == ["Function", "ControlText", "Args"]
+    assert form["properties"]["Function"]["enum"] == ["write"]
+    assert form["properties"]["Args"]["properties"] == {
+        "text": {"type": "string"},
+        "bold": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
+    }
+
+
+def test_each_tool_has_arguments_of_its_own(asks):
+    touch = tool("touch", required=("times",), times={"type": "integer", "minimum": 1})
+    forms = action_of(answer_schema(asked(asks, tools=(WRITE, touch))))["anyOf"]
+    assert [form["properties"]["Function"]["enum"] for form in forms] == [["touch"], ["write"]]
+    assert forms[0]["properties"]["Args"]["properties"] == {"times": {"type": "integer", "minimum": 1}}
+    assert "ControlText" not in forms[0]["properties"]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {},
+        {"type": "object"},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {"type": "array"},
+        {"type": "array", "prefixItems": [{"type": "string"}]},
+        {"allOf": [{"type": "string"}, {"minLength": 3}]},
+        {"$ref": "#/$defs/Endless"},
+        {"$ref": "#/nowhere"},
+        {"enum": []},
+        {"enum": "abc"},
+        {"enum": 5},
+        {"enum": [{"x": 1}]},
+        {"type": "string", "enum": [1]},
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["b"]},
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": None},
+        True,
+    ],
+    ids=str,
+)
+def test_arguments_that_have_no_strict_form_may_have_any(asks, part):
+    strange = tool("strange", required=(), value=part)
+    strange.schema["$defs"] = {"Endless": {"anyOf": [{"$ref": "#/$defs/Endless"}]}}
+    form = action_of(answer_schema(asked(asks, tools=(strange,))))
+    assert form["properties"]["Args"] == {"type": "object", "additionalProperties": True}
+
+
+@pytest.mark.parametrize(
+    ("part", "strict"),
+    [
+        ({"type": ["string", "null"]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        ({"const": 3}, {"type": "integer", "enum": [3]}),
+        ({"enum": ["b", 1, "a", "b", True]}, {"anyOf": [{"type": "string", "enum": ["b", "a"]},
+         {"type": "integer", "enum": [1]}, {"type": "boolean", "enum": [True]}]}),
+        ({"enum": ["a", None]}, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
+        ({"type": "number", "enum": [1, 2.5]}, {"type": "number", "enum": [1, 2.5]}),
+        ({"type": "string", "enum": [f"{n}" for n in range(_strict.MOST_CHOICES + 1)]}, {"type": "string"}),
+        ({"type": "string", "enum": ["a"], "title": "A"}, {"type": "string", "enum": ["a"]}),
+        ({"oneOf": [{"type": "string"}, {"type": "number"}]}, {"anyOf": [{"type": "string"}, {"type": "number"}]}),
+        ({"$ref": "#/$defs/Key"}, {"type": "integer", "maximum": 9}),
+        ({"type": "array", "items": {"type": "null"}, "minItems": 1, "title": "A"},
+         {"type": "array", "items": {"type": "null"}, "minItems": 1}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_parameter_keeps_what_strict_modes_know(asks, part, strict):
+    info = tool("set", required=("value",), value=part)
+    info.schema["$defs"] = {"Key": {"type": "integer", "maximum": 9, "description": "A key."}}
+    assert action_of(answer_schema(asked(asks, tools=(info,))))["properties"]["Args"]["properties"]["value"] == strict
+
+
+def test_very_many_tools_share_one_form(asks):
+    tools = tuple(dataclasses.replace(WRITE, name=f"tool_{n:03}") for n in range(limits.MOST_TOOLS + 1))
+    form = action_of(answer_schema(asked(asks, tools=tools)))
+    assert len(form["properties"]["Function"]["enum"]) == limits.MOST_TOOLS + 1
+
+
+@pytest.mark.parametrize("kind", AgentKind)
+def test_every_example_has_the_form_of_an_answer_and_can_be_read(asks, kind):
+    request = asked(asks, kind, observation=TARGETS_AND_FIELD)
+    schema = answer_schema(request)
+    shown = list(examples(kind, parts_of(request)))
+    assert len(shown) == len(EXAMPLES[kind])
+    for _, answer in shown:
+        assert list(answer) == list(schema["properties"])
+        form = form_of(schema, answer["Decision"]["Status"])
+        assert list(answer["Decision"]) == list(form)
+        assert read_response(kind, answer).decided_status() in request.statuses
+
+
+@pytest.mark.parametrize(("kind", "status"), WORKING)
+def test_what_belongs_to_another_status_can_not_be_answered(asks, kind, status):
+    belongs = {
+        "CONTINUE": ["Actions"],
+        "CONFIRM": ["Actions"],
+        "ASSIGN": ["ControlText", "Current Sub-Task"],
+        "SCREENSHOT": ["ControlReannotate"],
+        "PENDING": ["Questions"],
+        "FINISH": ["Result"],
+    }
+    request = asked(asks, kind, status, observation=TARGETS_AND_FIELD)
+    for name, form in decision_forms(answer_schema(request)).items():
+        assert list(form["properties"]) == [*IN_DECISION, *belongs.get(name, [])]
+    assert {name: list(keys) for name, keys in parts_of(request).items()} == {
+        name: belongs.get(name, []) for name in request.statuses
+    }
+
+
+def test_what_is_told_to_belong_to_a_status_is_what_the_schema_has(asks):
+    for tools in ((WRITE,), ()):
+        request = asked(asks, tools=tools)
+        forms = decision_forms(answer_schema(request))
+        assert list(answer_schema(request)["properties"]) == list(KEYS)
+        assert parts_of(request) == {
+            name: tuple(form["properties"])[len(IN_DECISION) :] for name, form in forms.items()
+        }
+
+
+@pytest.mark.parametrize("kind", AgentKind)
+def test_who_plans_something_goes_on_and_who_plans_nothing_finishes(asks, kind):
+    forms = decision_forms(answer_schema(asked(asks, kind, observation=TARGETS_AND_FIELD)))
+    plans = {name: form["properties"]["Plan"] for name, form in forms.items()}
+    something, nothing = ["write it"], []
+    fits = {
+        name: [jsonschema.Draft202012Validator(plan).is_valid(told) for told in (something, nothing)]
+        for name, plan in plans.items()
+    }
+    goes_on = {"CONTINUE", "CONFIRM", "ASSIGN"} & fits.keys()
+    assert goes_on
+    assert all(fits[name] == [True, False] for name in goes_on)
+    assert fits["FINISH"] == [False, True]
+    assert fits["FAIL"] == [True, True]
+
+
+def test_there_are_no_actions_where_there_is_no_tool(asks):
+    assert list(form_of(answer_schema(asked(asks, tools=())))) == list(IN_DECISION)
+
+
+def test_a_tool_that_needs_a_control_is_not_offered_where_there_is_none(asks):
+    assert offered_tools(asked(asks, observation=Observation())) == ()
+    assert offered_tools(asked(asks)) == (WRITE,)
+
+
+def test_a_tool_has_the_choice_of_the_controls_that_it_acts_on(asks):
+    kinds = {"Sales": "table", "Report": "heading", "Costs": "table"}
+    seen = Observation(controls=tuple(Control(id=f"c-{n}", name=n, kind=kind) for n, kind in kinds.items()))
+    read, write = (dataclasses.replace(WRITE, name=name, controls=of) for name, of in (("a", ("table",)), ("b", ())))
+    schema = answer_schema(asked(asks, tools=(read, write), observation=seen))
+    forms = action_of(schema)["anyOf"]
+    assert schema["$defs"]["Control1"] == {"type": "string", "enum": ["Sales", "Costs"]}
+    assert forms[0]["properties"]["ControlText"] == {"$ref": "#/$defs/Control1"}
+    assert forms[1]["properties"]["ControlText"] == {"$ref": "#/$defs/Control"}
+
+
+def enumerated(schema):
+    """Give the number of all values that are enumerated in a schema."""
+    if isinstance(schema, dict):
+        return len(schema.get("enum", ())) + sum(map(enumerated, schema.values()))
+    return sum(map(enumerated, schema)) if isinstance(schema, list) else 0
+
+
+def test_tools_on_the_same_controls_share_the_choice_of_them(asks):
+    seen = Observation(controls=tuple(Control(id=f"c-{n}", name=f"{n}", kind="ab"[n % 2]) for n in range(150)))
+    tools = tuple(dataclasses.replace(WRITE, name=f"tool_{n:02}", controls=("a",)) for n in range(20))
+    schema = answer_schema(asked(asks, tools=tools, observation=seen))
+    assert list(schema["$defs"]) == ["Control", "Control1", "Action"]
+    assert enumerated(schema) < 300
+
+
+def test_all_enumerations_together_are_within_what_providers_take(asks):
+    kinds = "abcdefghijklmno"
+    seen = Observation(controls=tuple(Control(id=f"c-{n}", name=f"{n}", kind=kinds[n % 15]) for n in range(150)))
+    choice = {"type": "string", "enum": [f"value {n}" for n in range(100)]}
+    tools = tuple(
+        tool(f"tool_{n:02}", control_id={"type": "string"}, text=choice, rows=ROWS.schema["properties"]["rows"])
+        for n in range(45)
+    )
+    some = tuple(
+        dataclasses.replace(each, controls=tuple(kinds[n % 15] for n in range(place, place + 9)))
+        for place, each in enumerate(tools)
+    )
+    schema = answer_schema(asked(asks, tools=some, observation=seen))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert 500 < enumerated(schema) < 1000
+    assert len(action_of(schema)["anyOf"]) == 45
+
+
+def test_a_tool_is_not_offered_where_there_is_no_control_of_its_kind(asks):
+    chart = dataclasses.replace(WRITE, name="chart", controls=("chart",))
+    assert offered_tools(asked(asks, tools=(chart, WRITE))) == (WRITE,)
+
+
+def test_arguments_may_be_left_out_where_no_strict_mode_forbids_it(asks):
+    form = action_of(answer_schema(asked(asks), all_required=False))["properties"]["Args"]
+    assert form["required"] == ["text"]
+    assert form["properties"]["bold"] == {"anyOf": [{"type": "boolean"}, {"type": "null"}]}
+
+
+def test_what_an_application_is_chosen_for_stands_in_its_label(asks):
+    seen = Observation(
+        targets=(
+            Target(id="a.docx", name="a.docx", kind=TargetKind.WINDOW, address="app/word/a.docx", server="documents"),
+            Target(id="word", name="Word", kind=TargetKind.APPLICATION, address="app/word/*", server="documents"),
+        )
+    )
+    schema = answer_schema(asked(asks, AgentKind.HOST, observation=seen))
+    assert form_of(schema, "ASSIGN")["ControlText"]["enum"] == ["a.docx", "new empty Word"]
+
+
+ROWS = tool(
+    "insert", required=("rows",), rows={"type": "array", "items": {"$ref": "#/$defs/Row"}}, title={"type": "string"}
+)
+ROWS.schema["$defs"] = {"Row": {"type": "array", "items": {"type": ["string", "number"]}}}
+
+
+def test_a_list_may_be_one_that_earlier_work_left(asks):
+    form = action_of(answer_schema(asked(asks, tools=(ROWS,))))["properties"]["Args"]["properties"]
+    assert form["rows"]["anyOf"][0] == {
+        "type": "string",
+        "enum": ["${steps.1.results.0.value.rows}", "${subtasks.1.output.cells}"],
+    }
+    assert form["rows"]["anyOf"][1]["type"] == "array"
+    assert form["title"] == {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+
+def test_only_lists_that_an_argument_takes_are_named(asks):
+    numbers = tool("sum", required=("of",), of={"type": "array", "items": {"type": "number"}})
+    form = action_of(answer_schema(asked(asks, tools=(numbers,))))["properties"]["Args"]["properties"]
+    assert form["of"] == {"type": "array", "items": {"type": "number"}}
+
+
+def test_a_result_may_be_one_of_the_agents_own(asks):
+    assert form_of(answer_schema(asked(asks)), "FINISH")["Result"]["anyOf"][0] == {
+        "type": "string",
+        "enum": ["${steps.1.results.0.value}"],
+    }
+    assert form_of(answer_schema(asked(asks, memory=())), "FINISH")["Result"] == {
+        "anyOf": [{"type": "string"}, {"type": "null"}]
+    }
+
+
+READ = dataclasses.replace(WRITE, name="read", effect=Effect.READ)
+
+
+def test_an_app_agent_that_can_read_does_not_finish_before_it_did_anything(asks):
+    def offered(**more):
+        return legal_statuses(asked(asks, **{"tools": (READ, WRITE), "memory": (), "step": 1, **more}))
+
+    assert "FINISH" not in offered()
+    assert "FINISH" in offered(tools=(WRITE,))
+    assert "FINISH" in offered(observation=Observation())  # there is nothing to read
+    assert "FINISH" in offered(kind=AgentKind.MOBILE)
+    done = asks().memory
+    assert "FINISH" in offered(memory=done, step=2)
+    assert "FINISH" not in offered(memory=done, step=1)  # that was for an earlier subtask
+
+
+def test_no_fresh_look_is_asked_for_where_there_is_nothing_to_look_at(asks):
+    assert "SCREENSHOT" in legal_statuses(asked(asks))
+    assert "SCREENSHOT" not in legal_statuses(asked(asks, observation=Observation()))
+
+
+@pytest.mark.parametrize("kind", [AgentKind.HOST, AgentKind.APP])
+def test_where_nobody_answers_no_question_can_be_asked(asks, kind):
+    assert "PENDING" in legal_statuses(asks(kind=kind, statuses=("CONTINUE", "PENDING")))
+    assert legal_statuses(asks(kind=kind, statuses=("CONTINUE", "PENDING"), attended=False)) == ("CONTINUE",)
+
+
+def test_an_agent_that_was_told_that_nobody_answers_can_not_ask_again(asks):
+    told = Observation(notes=(NOBODY,))
+    before = tuple(record.model_copy(update={"observation": told}) for record in asks().memory)
+    assert "PENDING" in legal_statuses(asked(asks))
+    assert "PENDING" not in legal_statuses(asked(asks, observation=told))
+    assert "PENDING" not in legal_statuses(asked(asks, memory=before))
+
+
+def test_a_host_does_not_finish_with_a_subtask_that_failed(asks):
+    def offered(*outcomes):
+        (done,) = asks().subtasks
+        subtasks = tuple(
+            done.model_copy(update={"outcome": outcome, "number": n, "run_id": f"t/{n}"})
+            for n, outcome in enumerate(outcomes, 1)
+        )
+        return legal_statuses(asked(asks, AgentKind.HOST, subtasks=subtasks))
+
+    assert "FINISH" in offered()
+    assert "FINISH" in offered(Outcome.FAILED, Outcome.FINISHED)
+    assert "FINISH" not in offered(Outcome.FINISHED, Outcome.FAILED)
+
+
+def test_a_control_is_not_asked_for_where_there_is_none(asks):
+    note = tool("note", required=("text",), control_id={"type": "string", "default": ""}, text={"type": "string"})
+    form = action_of(answer_schema(asked(asks, tools=(note,), observation=Observation())))
+    assert list(form["properties"]) == ["Function", "Args"]
+
+
+def test_so_many_actions_are_taken_as_the_provider_says(asks):
+    for most in (1, 10):
+        assert form_of(answer_schema(asked(asks), actions=most))["Actions"]["maxItems"] == most
