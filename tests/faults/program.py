@@ -201,7 +201,9 @@ def forgetful() -> Iterator[None]:
     keep = Context.keep
 
     async def keep_but_intents(self: Context, run: Any, note: Any) -> None:
-        if not isinstance(note, Intent):
+        if isinstance(note, Intent):
+            await self.services.journal.keep()  # what was noted before it is kept all the same
+        else:
             await keep(self, run, note)
 
     def foresee(*_: Any) -> None:
