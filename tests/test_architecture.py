@@ -198,7 +198,7 @@ def test_the_rule_refuses_what_it_is_there_to_refuse():
 def test_the_imports_are_really_seen():
     seen = {(found.importer, found.imported, found.for_types) for found in our_imports()}
     assert ("callboard.actors.agent", "callboard.actors.processing", False) in seen
-    assert ("callboard.actors.root._children", "callboard.actors.agent", True) in seen
+    assert ("callboard.actors.root._agents", "callboard.actors.agent", True) in seen
 
 
 def test_no_module_takes_part_in_a_circle_of_imports():

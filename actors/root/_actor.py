@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.agent import Backstage
 from callboard.actors.processing import CallAsks, CallAsksNoMore, pipeline
-from callboard.actors.root._children import Children
+from callboard.actors.root._agents import Children, Closing, Idle, Sessions
+from callboard.actors.root._approvals import Desk, People
 from callboard.actors.root._clocks import Stopwatches
-from callboard.actors.root._closing import Closing
-from callboard.actors.root._crashes import Crashes
-from callboard.actors.root._desk import Desk
-from callboard.actors.root._endings import Endings
 from callboard.actors.root._handover import HandOver
 from callboard.actors.root._leases import LeaseBook
+from callboard.actors.root._lifecycle import Crashes, Endings, Stops
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.root._parts import Parts
-from callboard.actors.root._people import People
 from callboard.actors.root._recorder import Recorder
+from callboard.actors.root._recovery import lacks, place, restore
 from callboard.actors.root._requests import (
     AgentCrashed,
     BlackboardCrashed,
@@ -40,9 +38,6 @@ from callboard.actors.root._requests import (
     StopAgents,
     Submit,
 )
-from callboard.actors.root._restoring import lacks, place, restore
-from callboard.actors.root._sessions import Idle, Sessions
-from callboard.actors.root._stops import Stops
 from callboard.actors.root._tasks import TaskBook, TaskRecord
 from callboard.actors.runtime import Leases, ScheduledActor
 from callboard.actors.states import unique

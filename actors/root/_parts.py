@@ -10,13 +10,12 @@ if TYPE_CHECKING:
 
     from callboard.actors.journal import Journal
     from callboard.actors.processing import AgentSpec
-    from callboard.actors.root._children import Children
+    from callboard.actors.root._agents import Children, Idle, Sessions
+    from callboard.actors.root._approvals import People
     from callboard.actors.root._clocks import Stopwatches
     from callboard.actors.root._leases import LeaseBook
     from callboard.actors.root._outbox import Outbox
-    from callboard.actors.root._people import People
     from callboard.actors.root._recorder import Recorder
-    from callboard.actors.root._sessions import Idle, Sessions
     from callboard.actors.root._tasks import TaskBook
     from callboard.actors.runtime import Clock, Jobs
     from callboard.config import Limits

@@ -14,7 +14,7 @@ from callboard.actors.host import HostAgent
 from callboard.actors.journal import MemoryJournal, Row
 from callboard.actors.linux import LinuxAgent
 from callboard.actors.mobile import MobileAgent
-from callboard.actors.root._children import Children
+from callboard.actors.root._agents import Children
 from callboard.actors.root._requests import Deliver
 from callboard.actors.runtime import EventLoop, EventStream, Jobs, Leases, ThreadScheduler, VirtualClock
 from callboard.config import Limits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callboard.actors.journal import MemoryJournal
-from callboard.actors.root._desk import Desk
+from callboard.actors.root._approvals import Desk
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.runtime import VirtualClock
 from callboard.messages import (

@@ -6,14 +6,13 @@ import pytest
 
 from callboard.actors.journal import MemoryJournal
 from callboard.actors.processing import AGENTS
+from callboard.actors.root._agents import Idle
 from callboard.actors.root._clocks import Stopwatches
-from callboard.actors.root._endings import Endings
 from callboard.actors.root._handover import HandOver
 from callboard.actors.root._leases import LeaseBook
+from callboard.actors.root._lifecycle import Endings, Stops
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.root._parts import Parts
-from callboard.actors.root._sessions import Idle
-from callboard.actors.root._stops import Stops
 from callboard.actors.root._tasks import TaskBook
 from callboard.actors.runtime import Leases, VirtualClock
 from callboard.config import Limits

@@ -1,12 +1,14 @@
-"""Children: who lives at which address."""
+"""Agents: which lives where, which are kept while idle, and what is closed after a conversation."""
 
 from __future__ import annotations
 
+import functools
+import itertools
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.agent import Agent, tell_if_alive
-from callboard.actors.root._requests import Deliver
+from callboard.actors.root._requests import CloseOpened, ConversationRests, Deliver
 from callboard.messages import Assign, EventName, TaskForgotten, agent_kind
 
 if TYPE_CHECKING:
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     import pykka
 
     from callboard.actors.agent import Backstage, Continue, Inbox
+    from callboard.actors.commands import ServerLife
+    from callboard.actors.root._tasks import TaskBook, TaskRecord
+    from callboard.actors.runtime import Clock
 
 
 class Children:
@@ -144,3 +149,104 @@ def _unread(first: Continue, came: Iterable[Inbox]) -> Iterator[Inbox]:
             read.remove(message)
         else:
             yield message
+
+
+class Sessions:
+    """Keeps the HostAgents of the latest conversations, and what other agents remember of them.
+
+    Part of the switchboard; runs on its thread.
+    """
+
+    def __init__(
+        self, tasks: TaskBook, children: Children, limit: int, forget: Callable[[Iterable[str]], None]
+    ) -> None:
+        """Make it; `forget` gets the tasks that nobody can go on with any more."""
+        self._tasks = tasks
+        self._children = children
+        self._limit = limit
+        self._forget = forget
+        self._kept: dict[str, None] = {}  # the oldest first
+        self._ended: dict[str, list[str]] = {}  # the tasks of a conversation
+        self._agents: dict[str, set[str]] = {}  # where they have had work done, but for the HostAgent
+
+    def has(self, session: str) -> bool:
+        """Say whether a conversation can be gone on with."""
+        running = (record.session for record in self._tasks.records if record.target is None)
+        return session in self._kept or session in running
+
+    def keep(self, record: TaskRecord) -> None:
+        """Keep the HostAgent of a task that ended, if it lives; past the limit the one idle for longest is stopped."""
+        self._ended.setdefault(record.session, []).append(record.task.id)
+        self._agents.setdefault(record.session, set()).update(record.agents - {record.host})
+        if not self._children.lives(record.host):
+            if not self.has(record.session):
+                self._drop(record.session)
+            return
+        self._kept.pop(record.session, None)
+        self._kept[record.session] = None
+        idle = len(self._kept) - len(self._tasks.talking & self._kept.keys())
+        spare = (session for session in self._kept if not self._tasks.talks(session))
+        for session in tuple(itertools.islice(spare, max(0, idle - self._limit))):
+            del self._kept[session]
+            self._children.stop(f"host/{session}")
+            self._drop(session)
+
+    def _drop(self, session: str) -> None:
+        """Forget a conversation that nobody can go on with any more, except from a journal's file."""
+        for address in self._agents.pop(session, ()):
+            self._children.forget(address, session)
+        self._forget(self._ended.pop(session, ()))
+
+
+class Idle:
+    """Keeps the agents of targets that were used lately. Part of the switchboard; runs on its thread."""
+
+    def __init__(self, tasks: TaskBook, children: Children, limit: int) -> None:
+        self._tasks = tasks
+        self._children = children
+        self._limit = limit
+        self._idle: dict[str, None] = {}  # the one idle for longest first
+
+    def work(self, address: str) -> None:
+        """Note that an agent has work."""
+        self._idle.pop(address, None)
+
+    def rest(self, address: str) -> None:
+        """Note that its task is over. Past the limit the one idle for longest is stopped; none of a running task."""
+        self._idle.pop(address, None)
+        self._idle[address] = None
+        if len(self._idle) <= self._limit:
+            return
+        needed = {agent for record in self._tasks.records for agent in record.agents}
+        spare = [agent for agent in self._idle if agent not in needed]
+        for agent in spare[: max(0, len(spare) - self._limit)]:
+            del self._idle[agent]
+            self._children.stop(agent)
+
+
+class Closing:
+    """Has servers close what they have opened. Part of the switchboard; runs on its thread."""
+
+    def __init__(self, life: ServerLife, tasks: TaskBook, clock: Clock, post: Callable[[object], None]) -> None:
+        self._life = life
+        self._tasks = tasks
+        self._clock = clock
+        self._post = post
+
+    def restored(self) -> None:
+        """Look what an earlier process has left open; the tasks that go on are on the books by now."""
+        for server in self._life.closing:
+            self._life.tell_owners(server, lambda session: self._post(ConversationRests(session)))
+
+    def rest(self, session: str) -> None:
+        """Have what a conversation has opened closed later, if none of its tasks runs."""
+        if self._tasks.talks(session):
+            return
+        for server in self._life.closing:
+            assert server.closes_after is not None  # noqa: S101 - for the type checker
+            self._clock.after(server.closes_after, functools.partial(self._post, CloseOpened(server, session)))
+
+    def due(self, close: CloseOpened) -> None:
+        """Close it now, unless a follow-up has begun."""
+        if not self._tasks.talks(close.session):
+            self._life.close_for(close.server, close.session)

@@ -1,0 +1,345 @@
+"""The ends of work: it is stopped, its agent crashes, or its agent can't tell its end any more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.actors.agent import last_word, tell_failure
+from callboard.actors.root._handover import heard_at
+from callboard.actors.root._requests import AgentCrashed, LeaseHung, Left, RestartDue
+from callboard.actors.root._tasks import never_ran
+from callboard.actors.runtime import ChildSpec, Restart, Restarts
+from callboard.actors.states import archive, evolve, fold
+from callboard.config import HostLog
+from callboard.messages import (
+    AgentCrashedError,
+    Cause,
+    EventName,
+    JobHungError,
+    Outcome,
+    Pause,
+    RoundEnded,
+    SubtaskEnded,
+    SupervisorStoppedError,
+    agent_kind,
+    subtask_ended,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from callboard.actors.journal import Row
+    from callboard.actors.root._handover import HandOver
+    from callboard.actors.root._parts import Parts
+    from callboard.actors.root._tasks import TaskRecord
+    from callboard.actors.states import AgentStateManager, Run
+    from callboard.config import Limits, SupervisionSettings
+    from callboard.messages import Assign, Cancel, Resume
+
+
+_log = HostLog()
+
+Ending = SubtaskEnded | RoundEnded
+
+
+class Endings:
+    """Part of the switchboard; runs on its thread."""
+
+    def __init__(self, parts: Parts, say: Callable[[Ending], None]) -> None:
+        """Make it; `say` takes an ending as if the run's agent had said it."""
+        self._parts = parts
+        self._say = say
+
+    def begin(self, record: TaskRecord, run: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> None:
+        """End a run that an agent had begun, once the journal was read; until then it is on the books, with its target.
+
+        Where the process dies before that, the next one goes on with the run, or ends it as it was to end here.
+        """
+        parts = self._parts
+        record.runs[run.run_id] = run
+        record.ending.add(run.run_id)
+        parts.people.withdraw(run.task_id, run.run_id)
+        parts.clocks.drop(run.run_id)
+
+        def read() -> None:
+            parts.journal.read(
+                run.task_id,
+                lambda found: parts.post(Left(run, outcome, causes, found)),
+                conversation=not run.number,
+            )
+
+        parts.outbox.tell(read)
+
+    def end(self, left: Left) -> None:
+        """Say how it ended, unless its agent had said so before it died, and was only heard now."""
+        run = left.run
+        record = self._parts.tasks.get(run.task_id)
+        if record is None or run.run_id not in record.ending:
+            return
+        record.ending.discard(run.run_id)
+        if run.run_id in record.runs:
+            self._say(self._ending(left))
+
+    def _ending(self, left: Left) -> Ending:
+        run, found = left.run, left.found
+        if isinstance(found, Exception):
+            _log.error("what %s had done could not be read: %s", run.run_id, found)
+            return unknown_end(run, left.outcome, left.causes)
+        try:
+            spec = self._parts.agents.get(agent_kind(run.address))
+            if spec is None:  # of another process's own, without which nothing of it can be read
+                return unknown_end(run, left.outcome, left.causes)
+            return ending_of(
+                run, found, self._parts.limits, spec.machine, left.outcome, left.causes, self._tell_failure
+            )
+        except Exception:  # noqa: BLE001 - an edge: what ends a run's agent again and again may lie in its history
+            _log.exception("what %s had done could not be folded", run.run_id)
+            return unknown_end(run, left.outcome, left.causes)
+
+    def _tell_failure(self, run: Run) -> None:
+        state = "ERROR" if run.outcome is Outcome.ERROR else "FAIL"
+        tell_failure(self._parts.recorder.emit, self._parts.journal, run, state)
+
+
+def ending_of(  # noqa: PLR0913, PLR0917 - what is known of the run, and how it ends
+    run: Assign,
+    rows: Sequence[Row],
+    limits: Limits,
+    machine: type[AgentStateManager],
+    outcome: Outcome,
+    causes: tuple[Cause, ...],
+    failed: Callable[[Run], None],
+) -> Ending:
+    """Make the ending of a run from the rows of its task, or of its conversation.
+
+    What its agent had said stands. So does an outcome that was decided before, but for a success that nobody could
+    report. `failed` hears of a run whose end is made here.
+    """
+    heard = heard_at(run.address, rows)
+    known = fold(heard, limits, machine)
+    if known is None or (known.assign.run_id, known.assign.round) != (run.run_id, run.round):
+        return unknown_end(run, outcome, causes)
+    known = evolve(known, assign=run, subtasks=run.subtasks if run.number else known.subtasks)
+    if known.over:
+        said = last_word(heard)
+        if isinstance(said, Ending) and said.run_id == run.run_id:
+            return said.model_copy(update={"token": run.token})
+    ended = _ended(known, outcome, causes)
+    if ended.outcome is not Outcome.FINISHED:
+        failed(ended)
+    ending = archive(ended)
+    return ending if isinstance(ending, Ending) else unknown_end(run, outcome, causes)
+
+
+def _ended(run: Run, outcome: Outcome, causes: tuple[Cause, ...]) -> Run:
+    """Give a run its end, with what its last step had done when it was broken off."""
+    left = run.unfinished
+    if left is not None:
+        run = evolve(run.with_lost(left.usage, left.done), unfinished=None)
+    unreported = run.outcome is Outcome.FINISHED and outcome is Outcome.ERROR
+    return evolve(run, outcome=outcome, causes=causes) if run.outcome is None or unreported else run
+
+
+def unknown_end(run: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> Ending:
+    """Make the ending of a run of which nothing is known."""
+    if run.number:
+        return subtask_ended(run.task_id, run.token, never_ran(run, outcome, causes))
+    return RoundEnded(task_id=run.task_id, run_id=run.run_id, token=run.token, outcome=outcome, causes=causes)
+
+
+class Stops:
+    """Part of the switchboard; runs on its thread."""
+
+    def __init__(self, parts: Parts, endings: Endings, end_if_over: Callable[[TaskRecord], None]) -> None:
+        self._parts = parts
+        self._endings = endings
+        self._end_if_over = end_if_over
+
+    def cancel(self, cancel: Cancel) -> bool:
+        """Stop a task. Returns whether this was what stopped it; the first stop wins, and an ended task stays."""
+        parts, record = self._parts, self._parts.tasks.get(cancel.task_id)
+        if record is None or record.stopping is not None:
+            return False
+        if cancel.run_id != "*":
+            stopped = self.cancel_run(record, cancel)
+            self._end_if_over(record)
+            return stopped
+        record.stopping, record.paused, record.lacks = cancel, False, ""
+        parts.recorder.emit(
+            EventName.TASK_CANCELLING, task_id=cancel.task_id, outcome=cancel.outcome.value, reason=cancel.reason
+        )
+        parts.people.withdraw(cancel.task_id)
+        parts.outbox.keep(cancel.task_id, "", cancel)
+        for run in tuple(record.runs.values()):
+            self._stop_run(record, run, cancel)
+        self._end_if_over(record)
+        return True
+
+    def cancel_run(self, record: TaskRecord, cancel: Cancel) -> bool:
+        """Stop one run of a task. Returns whether there is one."""
+        run = record.runs.get(cancel.run_id)
+        if run is None:
+            return False
+        parts = self._parts
+        parts.recorder.emit_of(EventName.TASK_CANCELLING, run, outcome=cancel.outcome.value, reason=cancel.reason)
+        parts.people.withdraw(record.task.id, run.run_id)
+        parts.outbox.keep(record.task.id, run.run_id, cancel)
+        self._stop_run(record, run, cancel)
+        if run.run_id not in record.runs and run.number and record.target is None:  # no agent will tell its HostAgent
+            ended = subtask_ended(run.task_id, run.token, record.subtasks[-1])
+            parts.outbox.keep(run.task_id, f"{run.task_id}/0", ended, parts.children.sender(record.host, ended))
+        return True
+
+    def _stop_run(self, record: TaskRecord, run: Assign, cancel: Cancel) -> None:
+        """Stop what an agent does; that it was told is in the journal with the cancel itself."""
+        parts = self._parts
+        if run.token:
+            parts.leases.void(run.token)
+            parts.outbox.tell(parts.children.sender(run.address, cancel))
+        else:
+            self.stop_queued(record, run, cancel)
+
+    def stop_queued(self, record: TaskRecord, run: Assign, cancel: Cancel) -> None:
+        """Stop what no agent does now: it waits for its target, or for an agent that crashed."""
+        parts, cause = self._parts, Cause(reason=cancel.reason, where="supervisor")
+        parts.leases.withdraw(run)
+        parts.clocks.go_on(run.task_id, f"queue {run.run_id}")
+        if run.run_id in record.begun:
+            under = run.model_copy(update={"token": record.crashed.pop(run.run_id, 0)})
+            self._endings.begin(record, under, cancel.outcome, (cause,))
+            return
+        del record.runs[run.run_id]
+        if run.number:
+            record.end_subtask(never_ran(run, cancel.outcome, (cause,)))
+
+    def pause(self, wish: Pause | Resume) -> bool:
+        """Pause or resume a task. Returns whether this changed anything."""
+        parts, record = self._parts, self._parts.tasks.get(wish.task_id)
+        paused = isinstance(wish, Pause)
+        if record is None or record.stopping is not None:
+            return False
+        if record.paused is paused and not (paused and record.lacks):  # a person's pause outlasts what it lacks
+            return False
+        if not paused and any(agent_kind(run.address) not in parts.agents for run in record.runs.values()):
+            return False  # nobody could go on with that
+        record.paused, record.lacks = paused, ""
+        parts.recorder.emit(EventName.TASK_PAUSED if paused else EventName.TASK_RESUMED, task_id=wish.task_id)
+        parts.outbox.keep(wish.task_id, "", wish)
+        move = parts.clocks.stop if paused else parts.clocks.go_on
+        move(wish.task_id, "pause")
+        for run in record.runs.values():
+            move(run.run_id, "pause")
+            if run.token:
+                parts.leases.pause(run.token, paused=paused or record.suspended)
+                parts.outbox.tell(parts.children.sender(run.address, wish))
+        return True
+
+    def suspend(self, record: TaskRecord) -> None:
+        """Leave a task to whoever opens the journal next: no action begins any more, and what runs may end."""
+        record.suspended = True
+        self._parts.people.withdraw_calls(record.task.id)
+        for run in record.runs.values():
+            if run.token:
+                self._parts.leases.suspend(run.token)
+                if not self._parts.leases.acting(run.token):
+                    self._parts.jobs.cancel(run.token)
+        msg = f"the supervisor stopped; the task {record.task.id} is kept in the journal, and goes on with the next one"
+        record.tell(SupervisorStoppedError(msg))
+
+    def void(self, record: TaskRecord) -> None:
+        """Refuse whatever a task's agents still do."""
+        for run in record.runs.values():
+            if run.token:
+                self._parts.leases.void(run.token)
+
+    def give_up(self, record: TaskRecord, error: Exception) -> None:
+        """Stop a task at once without another word to its agents: nothing can be kept, or told, any more."""
+        self.void(record)
+        for run in record.runs.values():
+            if run.token:
+                self._parts.leases.suspend(run.token)
+                self._parts.jobs.cancel(run.token)
+        record.tell(error)
+
+
+class Crashes:
+    """Part of the switchboard; runs on its thread."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        hands: HandOver,
+        settings: SupervisionSettings,
+        endings: Endings,
+    ) -> None:
+        self._parts = parts
+        self._hands = hands
+        self._endings = endings
+        self._spec = ChildSpec(name="agent", restart=Restart.TRANSIENT, **settings.model_dump(exclude={"hung_seconds"}))
+        self._restarts = Restarts(parts.clock)
+
+    def crashed(self, crash: AgentCrashed) -> None:
+        """Let the work of an agent that died go on from the journal, or end it with the chain of causes.
+
+        An agent that had no work is only forgotten; the next work at its address starts another one.
+        """
+        parts, address = self._parts, crash.address
+        if crash.urn and not parts.children.is_there(address, crash.urn):
+            return  # another one lives there by now
+        error = crash.error
+        if isinstance(error, AgentCrashedError) and error.__cause__ is not None:
+            error = error.__cause__
+        parts.children.remove(address)
+        found = [
+            (record, run) for record in parts.tasks.records for run in record.runs.values() if run.address == address
+        ]
+        runs = [(record, run) for record, run in found if run.token and run.run_id not in record.ending]
+        for _, run in runs:  # before the crash is told: who hears of it may count on its deeds being refused
+            parts.leases.void(run.token)
+            parts.jobs.cancel(run.token)
+        delay = self._restarts.crashed(address, self._spec, error) if runs else None
+        causes = Cause.chain(error, where=address)
+        parts.recorder.emit(
+            EventName.AGENT_CRASHED,
+            agent=address,
+            causes=[f"{cause.exception}: {cause.reason}" for cause in causes],
+            restart=delay,
+        )
+        if runs and delay is None:
+            causes = self._all_causes(address)
+        for record, run in runs:
+            if delay is None:
+                self._endings.begin(record, run, Outcome.ERROR, causes)
+            else:
+                self._wait(record, run, delay)
+
+    def hung(self, hung: LeaseHung) -> None:
+        """Take a hung job for a crash of its agent: its word and its deeds are refused from now on."""
+        for record in self._parts.tasks.records:
+            for run in record.runs.values():
+                if run.token == hung.token and run.run_id not in record.ending:
+                    self._parts.children.stop(run.address)
+                    self.crashed(AgentCrashed(run.address, JobHungError(run.run_id, hung.stack)))
+                    return
+
+    def due(self, due: RestartDue) -> None:
+        """Let a crashed run go on once nothing works under its old lease any more; it is the first in the queue."""
+        run = due.run
+        record = self._parts.tasks.get(run.task_id)
+        if record is None or record.crashed.get(run.run_id) != run.token:
+            return  # it was stopped meanwhile
+        del record.crashed[run.run_id]
+        self._parts.leases.first(record.runs[run.run_id])
+        self._hands.when_idle(run.token)
+
+    def _wait(self, record: TaskRecord, run: Assign, delay: float) -> None:
+        record.runs[run.run_id] = run.model_copy(update={"token": 0})
+        record.crashed[run.run_id] = run.token
+        post = self._parts.post
+        self._parts.clock.after(delay, lambda: post(RestartDue(run)))
+
+    def _all_causes(self, address: str) -> tuple[Cause, ...]:
+        """Chain the crashes, the last one first."""
+        errors = reversed(self._restarts.causes(address))
+        self._restarts.forget(address)
+        return tuple(cause for error in errors for cause in Cause.chain(error, where=address))
