@@ -137,7 +137,7 @@ def _version(
 
 
 @app.command(epilog=_EXIT_HELP)
-def run(  # noqa: PLR0913 - a command's options
+def run(
     path: Annotated[
         Path, typer.Argument(callback=there, show_default=False, help="A folder as in examples/, or a task file.")
     ],
@@ -187,7 +187,7 @@ def run(  # noqa: PLR0913 - a command's options
 
 
 @app.command(epilog=_EXIT_HELP)
-def resume(  # noqa: PLR0913 - a command's options
+def resume(
     path: Annotated[
         Path | None,
         typer.Argument(callback=there, show_default="./callboard.yaml", help="A run's folder, or a settings file."),
@@ -453,7 +453,7 @@ def config(
     typer.echo(text, nl=False)
 
 
-def _yaml(content: Any) -> str:  # noqa: ANN401 - any JSON
+def _yaml(content: Any) -> str:
     text: str = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
     return text
 

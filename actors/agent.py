@@ -170,9 +170,9 @@ class Agent(ScheduledActor):
 
     def on_failure(
         self,
-        exception_type: type[BaseException] | None,  # noqa: ARG002 - Pykka's hook
+        exception_type: type[BaseException] | None,
         exception_value: BaseException | None,
-        traceback: TracebackType | None,  # noqa: ARG002 - Pykka's hook
+        traceback: TracebackType | None,
     ) -> None:
         """Tell the switchboard; the actor is dead."""
         self._backstage.crashed(self.address, exception_value or AgentCrashedError(self.address), self.actor_urn)
@@ -312,7 +312,7 @@ class Agent(ScheduledActor):
         try:
             applied = run.apply(said)
             made = tuple(moves(self.machine, applied))
-        except Exception:  # noqa: BLE001 - it is worked out again when the word is heard, and fails there
+        except Exception:  # it is worked out again when the word is heard, and fails there
             return None
         return Ahead(applied, made, made[-1][2] if made else applied)
 
@@ -443,7 +443,7 @@ class Agent(ScheduledActor):
             case _:
                 pass
 
-    def _tell(self, name: EventName, **data: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
+    def _tell(self, name: EventName, **data: Any) -> None:
         if self._run is not None:
             assign = self._run.assign
             self._backstage.stream.emit(
@@ -485,7 +485,7 @@ def _decided(state: AgentState, processing: Pipeline, run: Run) -> Message | Bas
         handling.send(None)
     except StopIteration as ended:
         return cast("Message", ended.value)
-    except BaseException as error:  # noqa: BLE001 - an edge: states may be a program's own
+    except BaseException as error:  # an edge: states may be a program's own
         return error
     handling.close()
     return RuntimeError("a state that says that it only decides has awaited something")

@@ -156,9 +156,9 @@ class Blackboard(ScheduledActor):
 
     def on_failure(
         self,
-        exception_type: type[BaseException] | None,  # noqa: ARG002 - Pykka's hook
+        exception_type: type[BaseException] | None,
         exception_value: BaseException | None,
-        traceback: TracebackType | None,  # noqa: ARG002 - Pykka's hook
+        traceback: TracebackType | None,
     ) -> None:
         """Tell the switchboard, which makes another one."""
         self._crashed(exception_value or AgentCrashedError("blackboard"))

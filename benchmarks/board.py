@@ -46,7 +46,7 @@ class Memo(Server):
         """List the windows."""
         return self._targets
 
-    def observe(self, target: Target, look: Look) -> Observation:  # noqa: ARG002 - the interface
+    def observe(self, target: Target, look: Look) -> Observation:
         """Show a window's text."""
         text = self._texts[target.id]
         return Observation(text=text, fingerprint=text or "empty")

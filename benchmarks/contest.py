@@ -37,7 +37,7 @@ class Contender:
         if self._process is None:
             command = [self.python, "-m", self.module, *self.arguments]
             pipe = subprocess.PIPE
-            self._process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)  # noqa: S603 - our own
+            self._process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)  # our own
         process = self._process
         if process.stdin is None or process.stdout is None:
             return {"error": "it has no pipes"}

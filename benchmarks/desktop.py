@@ -39,7 +39,7 @@ SCREEN = 0
 def raw_walk(program: Program) -> int:
     """Walk a program's windows with one call at a time, and give how many objects were seen."""
 
-    def ask(call: Ask) -> Any:  # noqa: ANN401 - what the method gives
+    def ask(call: Ask) -> Any:
         (answer,) = program.ask([call])
         return answer
 

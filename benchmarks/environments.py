@@ -69,7 +69,7 @@ def make(name: str, cache: Path) -> Path:
     if not is_made(name, cache):
         venv.create(cache / name, clear=True, with_pip=True)
         command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *REQUIREMENTS[name]]
-        subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - our own list
+        subprocess.run(command, check=True, capture_output=True, text=True)  # our own list
         (cache / name / "holds.txt").write_text(_holds(name), "utf-8")
     return python
 

@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 # The documents
 
 
-def as_it_is(document: Any) -> None:  # noqa: ANN401 - python-docx's
+def as_it_is(document: Any) -> None:
     """Leave the example's document alone: a table of four rows."""
 
 
-def forty_rows(document: Any) -> None:  # noqa: ANN401 - as above
+def forty_rows(document: Any) -> None:
     """Give its table forty rows."""
     numbers = random.Random(40)  # noqa: S311 - figures for a document
     (table,) = document.tables
@@ -62,7 +62,7 @@ def forty_rows(document: Any) -> None:  # noqa: ANN401 - as above
             cell.text = text
 
 
-def several_tables(document: Any) -> None:  # noqa: ANN401 - as above
+def several_tables(document: Any) -> None:
     """Give it two tables more, which are about something else."""
     for title, rows in (
         ("Staff", [["Team", "Heads"], ["Warehouse", "14"], ["Service", "9"], ["Office", "6"]]),
@@ -104,7 +104,7 @@ def wrong(workspace: Path, table: Table) -> str:
     return "" if "" in found else found[0]
 
 
-def _wrong(sheet: Any, table: Table) -> str:  # noqa: ANN401 - openpyxl's
+def _wrong(sheet: Any, table: Table) -> str:
     corner = next((cell for row in sheet.iter_rows() for cell in row if cell.value == table[0][0]), None)
     if corner is None:
         return "no header"
@@ -165,7 +165,7 @@ def run(folder: Path, url: str, seed: int, temperature: float, change: Callable[
     command = [sys.executable, "-m", "callboard", "run", str(folder / "example"), "--output", str(out), "--no-input"]
     command += ["--model", "host=local:model,app=local:model", "--record", str(folder / "record.jsonl")]
     start = time.perf_counter()
-    done = subprocess.run(  # noqa: S603 - our own command line
+    done = subprocess.run(  # our own command line
         command,
         env={
             **os.environ,

@@ -60,7 +60,7 @@ def taped(folder: Path) -> Tape:
     tape: list[tuple[set[str], Emitted | Appended]] = []
     emit, append = EventStream.emit, FileJournal.append
 
-    def emitting(stream: EventStream, name: EventName, **fields: Any) -> None:  # noqa: ANN401 - as there
+    def emitting(stream: EventStream, name: EventName, **fields: Any) -> None:
         tape.append(({fields.get("task_id", "")}, Emitted(name, fields)))
         emit(stream, name, **fields)
 

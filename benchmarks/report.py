@@ -179,7 +179,7 @@ def _spread(values: Spread | None) -> str:
 
 def _number(value: float) -> str:
     """Write three digits that matter."""
-    if abs(value) >= 100:  # noqa: PLR2004 - three digits
+    if abs(value) >= 100:  # three digits
         return f"{value:.0f}"
     return f"{value:#.3g}".rstrip(".")
 

@@ -42,10 +42,10 @@ def contenders(server: ShellServer, machine: SshServer) -> dict[str, Callable[[]
     words = [word for option in options for word in ("-o", option)]
     ssh = ["ssh", "-F", "none", "-i", str(machine.key), "-p", str(machine.port), *words, f"{USER}@127.0.0.1", COMMAND]
     return {
-        "`subprocess.run`": lambda: subprocess.run(["bash", "-c", COMMAND], check=True),  # noqa: S603, S607 - any bash
+        "`subprocess.run`": lambda: subprocess.run(["bash", "-c", COMMAND], check=True),  # noqa: S607 - any bash
         "`run`, here": lambda: run("here"),
         "`run`, here, not isolated": lambda: run("open"),
-        "`ssh`": lambda: subprocess.run(ssh, check=True),  # noqa: S603 - the words above
+        "`ssh`": lambda: subprocess.run(ssh, check=True),  # the words above
         "`run`, over SSH": lambda: run("there"),
     }
 

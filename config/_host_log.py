@@ -20,7 +20,7 @@ class HostLog(logging.LoggerAdapter[logging.Logger]):
         """Log as ``callboard``."""
         super().__init__(HOST, {})
 
-    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:  # noqa: ANN401 - those of `logging`
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
         """Log; it is lost if that fails, since there is no other place to say it."""
         with contextlib.suppress(BaseException):
             super().log(level, msg, *args, **{**kwargs, "stacklevel": 2})  # its place is where it was called

@@ -323,7 +323,7 @@ def _tame(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: _tamed(value) for key, value in fields.items() if key != "schema"}
 
 
-def _tamed(value: Any) -> Any:  # noqa: ANN401 - any JSON
+def _tamed(value: Any) -> Any:
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from callboard.config._settings import Settings
 
 
-def _hidden(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
+def _hidden(value: Any, name: str = "") -> Any:
     """Hide each text with a name like a key's."""
     if isinstance(value, dict):
         return {key: _hidden(part, str(key)) for key, part in value.items()}
@@ -28,7 +28,7 @@ def _hidden(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
     return SecretStr(value) if isinstance(value, str) and like_a_key(name) else value
 
 
-def revealed(value: Any) -> Any:  # noqa: ANN401 - as above
+def revealed(value: Any) -> Any:
     """Give options as the plug-in gets them."""
     if isinstance(value, dict):
         return {key: revealed(part) for key, part in value.items()}

@@ -69,7 +69,7 @@ def told_plugin(entry: EntryPoint) -> str:
     return f"the plug-in {entry.name!r} of {described(entry)} ({entry.value})"
 
 
-def import_plugin(entry: EntryPoint, where: str) -> Any:  # noqa: ANN401 - whatever it is
+def import_plugin(entry: EntryPoint, where: str) -> Any:
     """Import what an entry point names.
 
     Raises:
@@ -88,7 +88,7 @@ def make_plugin(
     settings: Settings,
     options: Mapping[str, Any],
     where: str,
-) -> Any:  # noqa: ANN401 - as above
+) -> Any:
     """Call what an entry point gave, with options that fit its signature.
 
     An option with an annotation is validated as a pydantic field of that type is. A relative path starts from the

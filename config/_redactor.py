@@ -95,13 +95,13 @@ class Redactor:
         redacted: _T = self._each(value) if self.known else value
         return redacted
 
-    def schema(self, schema: Any) -> Any:  # noqa: ANN401 - any JSON
+    def schema(self, schema: Any) -> Any:
         """Replace the secrets in the free texts of a JSON Schema."""
         if isinstance(schema, dict):
             return {key: (self._each if key in _WORDS else self.schema)(part) for key, part in schema.items()}
         return [self.schema(part) for part in schema] if isinstance(schema, list) else schema
 
-    def _each(self, value: Any) -> Any:  # noqa: ANN401 - any part of a message, any JSON
+    def _each(self, value: Any) -> Any:
         return each_text(value, self.text, STRUCTURE)
 
 

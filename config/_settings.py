@@ -139,9 +139,9 @@ class Settings(BaseSettings):
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the hook's signature
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - as above
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - as above
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Let arguments beat the environment, and the environment the file."""
         return init_settings, _Environment(settings_cls), YamlConfigSettingsSource(settings_cls)
@@ -153,7 +153,7 @@ class Settings(BaseSettings):
         *,
         base: Path | None = None,
         kinds: Collection[str] = (),
-        **changes: Any,  # noqa: ANN401 - whatever the fields take
+        **changes: Any,
     ) -> Settings:
         """Read a settings file (YAML) and the environment.
 
@@ -294,7 +294,7 @@ def _known_keys(path: list[str]) -> list[str]:
     return list(model.model_fields) if model else []
 
 
-def _models_in(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any annotation
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in getattr(annotation, "__args__", ()) for model in _models_in(part)]

@@ -116,7 +116,7 @@ class Writer(Generic[_Said, _Line]):
         while event is not None:
             try:
                 lines.append(self._line(event))
-            except Exception:  # noqa: BLE001 - an edge: what can't be rendered costs one line
+            except Exception:  # an edge: what can't be rendered costs one line
                 self.lose(1)
             if len(lines) == self._at_once or self.events.empty():
                 unflushed += self._write(lines)
@@ -125,7 +125,7 @@ class Writer(Generic[_Said, _Line]):
             unflushed += self._write(lines)
         try:
             self._out.flush()
-        except Exception:  # noqa: BLE001 - an edge: the disk is full, or the stream is closed
+        except Exception:  # an edge: the disk is full, or the stream is closed
             self.lose(unflushed)
 
     def _write(self, lines: list[_Line]) -> int:
@@ -136,7 +136,7 @@ class Writer(Generic[_Said, _Line]):
                 taken = self._out.write(lines)
                 del lines[:taken]
                 written += taken
-        except Exception:  # noqa: BLE001 - an edge: what a stream or a file raises costs the lines that it did not take
+        except Exception:  # an edge: what a stream or a file raises costs the lines that it did not take
             self.lose(len(lines))
             lines.clear()
         return written

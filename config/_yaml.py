@@ -34,7 +34,7 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def load_yaml(file: Path) -> Any:  # noqa: ANN401 - whatever stands in it
+def load_yaml(file: Path) -> Any:
     """Read a YAML file.
 
     Raises:

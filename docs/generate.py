@@ -195,7 +195,7 @@ _WORDS: dict[Any, str] = {
 _TIMES = {"at", "duration"}
 
 
-def type_name(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - any annotation, a line a form
+def type_name(annotation: Any) -> str:  # noqa: PLR0911 - any annotation, a line a form
     """Say a type in words."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Literal:
@@ -262,7 +262,7 @@ def _sections_of(owner: type[BaseModel], prefix: str) -> Iterator[tuple[str, typ
             yield from _sections_of(model, f"{key}.")
 
 
-def _models_in(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - any annotation
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in get_args(annotation) for model in _models_in(part)]

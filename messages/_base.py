@@ -114,7 +114,7 @@ class Message(Value):
     """Every message class by its tag, for readers of a journal and for ``callboard schema``."""
 
     @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - the hook's signature
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         """Register a class that has a tag; two classes with one tag are refused."""
         super().__pydantic_init_subclass__(**kwargs)
         field = cls.model_fields.get("kind")

@@ -45,7 +45,7 @@ class Cause(Value):
         """Turn an exception and what caused it into causes, the nearest first."""
         causes: list[Cause] = []
         current: BaseException | None = error
-        while current is not None and len(causes) < 10:  # noqa: PLR2004 - a longer chain explains nothing more
+        while current is not None and len(causes) < 10:  # a longer chain explains nothing more
             name = type(current).__name__
             causes.append(Cause(reason=reason_of(current), where=where, exception=name))
             current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)

@@ -200,7 +200,7 @@ class Observation(Value):
     def picture_size(self) -> tuple[int, int] | None:
         """The width and height of the picture in pixels; None without one, and for what is no PNG."""
         head = (self.picture or b"")[:24]
-        if len(head) < 24 or not head.startswith(_PNG):  # noqa: PLR2004 - where a PNG's width and height end
+        if len(head) < 24 or not head.startswith(_PNG):  # where a PNG's width and height end
             return None
         width, height = struct.unpack(">II", head[16:])
         return width, height

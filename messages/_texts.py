@@ -26,7 +26,7 @@ _UNSEEN = re.compile(
 """Control characters, marks of direction, invisible characters, and halves of surrogate pairs."""
 
 
-def each_text(value: Any, change: Callable[[str], str], leave: Collection[str] = ()) -> Any:  # noqa: ANN401 - as the value
+def each_text(value: Any, change: Callable[[str], str], leave: Collection[str] = ()) -> Any:
     """Change each text of a message, a dataclass or JSON, the names of its members too.
 
     Fields of messages and dataclasses that `leave` names stay as they are; so do numbers, bytes and words of a list.

@@ -28,7 +28,7 @@ _Mistake: Any = typer.BadParameter.__mro__[2]
 class Commands(TyperGroup):
     """The commands; the usage is shown to who asks for it, not to who mistyped a word."""
 
-    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **extra: Any) -> Any:  # noqa: ANN401 - as typer has it
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **extra: Any) -> Any:
         """Run a command, and leave with its exit code."""
         try:
             code = super().main(args=args, prog_name=prog_name, **{**extra, "standalone_mode": False})

@@ -108,7 +108,7 @@ class History:
         }
 
 
-def _json(message: Message | None) -> Any:  # noqa: ANN401 - any JSON
+def _json(message: Message | None) -> Any:
     return None if message is None else without_pictures(message).model_dump(mode="json")
 
 

@@ -168,7 +168,7 @@ def _named(task: Task, name: str, known: Container[str]) -> Task:
     return task.model_copy(update={"id": next(each for each in names if each not in known)})
 
 
-def _problem(problem: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails
+def _problem(problem: Any) -> str:
     where = ".".join(map(str, problem["loc"]))
     what = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":

@@ -191,7 +191,7 @@ def arguments_of(schema: Mapping[str, Any]) -> tuple[ArgumentTold, ...]:
     return tuple(found)
 
 
-def _type(part: Any, schema: Mapping[str, Any], depth: int = 0) -> str:  # noqa: ANN401 - any JSON
+def _type(part: Any, schema: Mapping[str, Any], depth: int = 0) -> str:
     """Say a type in the words of JSON Schema."""
     if not isinstance(part, dict) or depth > _DEEPEST:
         return "any"

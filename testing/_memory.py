@@ -60,7 +60,7 @@ class MemoryServer(Server):
         with self._lock:
             return tuple(self._targets.values())
 
-    def observe(self, target: Target, look: Look = Look()) -> Observation:  # noqa: ARG002 - it has no pictures
+    def observe(self, target: Target, look: Look = Look()) -> Observation:
         """Show the target's controls; the fingerprint changes with them."""
         with self._lock:
             seen = _shown(self._controls_of(target.id))

@@ -93,7 +93,7 @@ class Alone:
         self._supervisor = supervisor
         self.server = server_of(supervisor, case)
 
-    def ask(self, method: Callable[..., Any], *arguments: object, target: Target | None = None) -> Any:  # noqa: ANN401 - whatever it gives
+    def ask(self, method: Callable[..., Any], *arguments: object, target: Target | None = None) -> Any:
         """Call a method where it may block, and wait for it."""
         supervisor = self._supervisor
         work = supervisor._lanes.run(self.server.lane(target), functools.partial(method, *arguments))
@@ -121,7 +121,7 @@ class Alone:
         takes_look = "look" in inspect.signature(observe).parameters
         found: list[Look] = []
 
-        def noted(target: Target, look: Look = Look()) -> Any:  # noqa: ANN401 - an observation, or a coroutine
+        def noted(target: Target, look: Look = Look()) -> Any:
             if look.picture:
                 found.append(look)
             return observe(target, look) if takes_look else observe(target)
@@ -149,7 +149,7 @@ def _started(
     case: SurfaceCase,
     models: dict[str, FunctionModel],
     clock: Clock | None = None,
-    **given: Any,  # noqa: ANN401 - sections of the settings
+    **given: Any,
 ) -> Iterator[Supervisor]:
     """Start a supervisor on a case's surface, and see that it stops."""
     settings = Settings.load(**{"policy": [{"verdict": "allow"}], **case.settings, **given})
@@ -166,13 +166,13 @@ def supervised(
     *calls: SurfaceCall,
     journal: Path | None = None,
     clock: Clock | None = None,
-    **given: Any,  # noqa: ANN401 - sections of the settings
+    **given: Any,
 ) -> Iterator[Worker]:
     """Start a supervisor in which one agent makes some calls on the case's target, one a step, and then finishes."""
     answers = [call.answer for call in calls]
     seen: list[Observation] = []
 
-    def decide(request: Any) -> dict[str, Any]:  # noqa: ANN401 - a `ModelRequest`
+    def decide(request: Any) -> dict[str, Any]:
         seen.append(request.observation)
         done = len(request.memory) if request.request == _WORK else len(answers)
         return answers[done] if done < len(answers) else {"Status": "FINISH"}
@@ -204,7 +204,7 @@ class Worker:
     seen: list[Observation]
     """What the agent's model was shown, in order."""
 
-    def submit(self, **more: Any) -> TaskHandle:  # noqa: ANN401 - fields of a `Task`
+    def submit(self, **more: Any) -> TaskHandle:
         """Give it the work."""
         return self.supervisor.submit(Task(id="surface", request=_WORK, target=self.target, **more))
 

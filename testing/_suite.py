@@ -165,7 +165,7 @@ class SurfaceSuite:
             assert "in doubt" in str(ended[0]["error"]), f"its error does not tell the doubt: {ended[0]['error']}"
 
     @contextlib.contextmanager
-    def _slow(self, folder: Path, **given: Any) -> Iterator[tuple[float, TaskHandle]]:  # noqa: ANN401 - as `supervised`
+    def _slow(self, folder: Path, **given: Any) -> Iterator[tuple[float, TaskHandle]]:
         """Begin the call that would take an hour, give its time limit, and see that nothing follows its stop."""
         case = self.make(folder)
         slow, started, done = (_needs(getattr(case, name), name) for name in ("slow", "started", "done"))
@@ -244,7 +244,7 @@ class SurfaceSuite:
         They are asked for as the policy does it, with checked arguments and defaults, and then all calls are denied.
         """
         case = self.make(tmp_path)
-        if len(case.same) < 2:  # noqa: PLR2004 - one can't differ from another
+        if len(case.same) < 2:  # one can't differ from another
             _needs(None, "same")
         before = case.done() if case.done else 0
         rules = {"rules": [{"verdict": "deny"}], "explain": True}
@@ -335,7 +335,7 @@ def _limit(worker: Worker, slow: SurfaceCall) -> float:
 
 
 def _is_black(picture: bytes, box: Box) -> bool:
-    from PIL import Image  # noqa: PLC0415 - an extra
+    from PIL import Image
 
     with Image.open(io.BytesIO(picture)) as image:
         shown = image.convert("RGB").crop((box.x, box.y, box.x + box.width, box.y + box.height))

@@ -106,7 +106,7 @@ class _Preemption:
     def _guarded(self, function: Callable[[], object], then: Callable[[], object] | None) -> None:
         try:
             function()
-        except BaseException as error:  # noqa: BLE001 - it belongs to the test
+        except BaseException as error:  # it belongs to the test
             self._errors.append(error)
         finally:
             sys.settrace(None)

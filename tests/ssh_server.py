@@ -25,7 +25,7 @@ class SshServer:
     """
 
     def __init__(self, folder: Path) -> None:
-        import asyncssh  # noqa: PLC0415 - an extra
+        import asyncssh
 
         self.home = folder / "home"
         self.home.mkdir(parents=True)
@@ -72,7 +72,7 @@ class SshServer:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
 
     async def _start(self) -> None:
-        import asyncssh  # noqa: PLC0415 - an extra
+        import asyncssh
 
         machine = self
 

@@ -12,7 +12,7 @@ from callboard.messages import Effect, Secret
 from callboard.testing import MemoryServer
 from support import FINISH, PATIENCE, call
 
-PASSWORD = "correct horse battery"  # noqa: S105 - a test's
+PASSWORD = "correct horse battery"
 WINDOW = MemoryServer.window()
 
 

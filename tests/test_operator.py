@@ -14,7 +14,7 @@ from callboard.testing import SurfaceCall, SurfaceCase, assert_replays, surface_
 from support import ASSIGN, FINISH, PATIENCE, action, lone
 
 OPERATOR = (AgentKind.OPERATOR,)
-PASSWORD = "correct horse battery"  # noqa: S105 - a test's
+PASSWORD = "correct horse battery"
 PAPER, RED, GREEN, BLUE = (255, 255, 255), (220, 30, 30), (20, 160, 60), (30, 60, 220)
 BLACK = (0, 0, 0)
 FIELD, SEND, MORE = (

@@ -17,7 +17,7 @@ from callboard.messages import Box, Control, Effect, LookBudget, Observation, Se
 from callboard.testing import assert_replays
 from support import FINISH, HELD, PATIENCE, action, actions, call, command_line, lone
 
-PASSWORD = "correct horse battery"  # noqa: S105 - a test's
+PASSWORD = "correct horse battery"
 SECRET = {"pw": {"value": PASSWORD, "parameters": ["text"]}}
 PAPER, SHOWN, BLACK = (255, 255, 255), (10, 200, 30), (0, 0, 0)
 BOXES = {name: Box(x=40, y=40 + 60 * row, width=120, height=30) for row, name in enumerate(("user", "key", "send"))}

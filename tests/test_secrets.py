@@ -15,7 +15,7 @@ from callboard.messages import Effect, Observation, TaskRefusedError
 from callboard.testing import MemoryServer
 from support import FINISH, PATIENCE, PNG, lone
 
-PASSWORD = "correct horse battery"  # noqa: S105 - a test's
+PASSWORD = "correct horse battery"
 LOGIN = {
     "Status": "CONTINUE",
     "Function": "append",

@@ -109,7 +109,7 @@ def last_chance(file: str, copy: Copy, coverage: Coverage) -> list[str]:
     Of each test file the same number, the fastest, for as many seconds as a survivor may take.
     """
     parts = Path(file).with_suffix("").parts
-    area = parts[1] if parts[0] == "actors" and len(parts) > 2 else parts[0]  # noqa: PLR2004  actors/area/file
+    area = parts[1] if parts[0] == "actors" and len(parts) > 2 else parts[0]  # actors/area/file
     beside = (f"tests/{area}/", f"tests/test_{parts[-1].strip('_')}.py")
     by_file: dict[str, list[str]] = {}
     for test in coverage.fastest_first(coverage.tests):

@@ -42,7 +42,7 @@ class RootClient:
         with contextlib.suppress(pykka.ActorDeadError):
             self.root.tell(message)
 
-    def ask(self, message: object, timeout: Seconds | None = None) -> Any:  # noqa: ANN401 - it depends on what is asked
+    def ask(self, message: object, timeout: Seconds | None = None) -> Any:
         """Ask the root, and wait for its answer.
 
         Raises:
@@ -51,7 +51,7 @@ class RootClient:
         """
         return self.answer(self.send(message), timeout)
 
-    def settle(self, message: Message) -> Any:  # noqa: ANN401 - as `ask`
+    def settle(self, message: Message) -> Any:
         """Ask the root, and wait until its answer is safe in the journal.
 
         Raises:
@@ -68,7 +68,7 @@ class RootClient:
         self._check_process()
         return self.root.ask(message, block=False)
 
-    def answer(self, sent: pykka.Future[Any], timeout: Seconds | None = None) -> Any:  # noqa: ANN401 - as `ask`
+    def answer(self, sent: pykka.Future[Any], timeout: Seconds | None = None) -> Any:
         """Wait for the answer to what was sent."""
         timeout = self.seconds if timeout is None else timeout
         try:

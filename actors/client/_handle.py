@@ -143,7 +143,7 @@ class TaskHandle:
         """
         return not self._done.done() and bool(self._client.settle(Resume(task_id=self.task_id)))
 
-    def follow_up(self, request: str, **fields: Any) -> TaskHandle:  # noqa: ANN401 - the fields of `Task`
+    def follow_up(self, request: str, **fields: Any) -> TaskHandle:
         """Go on with another request: the same HostAgent, its memory and the blackboard. It waits for its turn.
 
         Raises:

@@ -37,7 +37,7 @@ class _Sent:
 class Submission:
     """Submits tasks, and finds those that were submitted. For the host program's threads; it blocks."""
 
-    def __init__(  # noqa: PLR0913 - each is told by its name
+    def __init__(
         self,
         *,
         client: RootClient,
@@ -150,7 +150,7 @@ class Submission:
         for each in sent:
             try:
                 yield self._taken(each, seconds)
-            except Exception as error:  # noqa: BLE001 - an edge: who submits gets it, and the handles of the others
+            except Exception as error:  # an edge: who submits gets it, and the handles of the others
                 if isinstance(error, TimeoutError | SupervisorStoppedError):
                     seconds = 0.0
                 yield error

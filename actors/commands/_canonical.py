@@ -34,7 +34,7 @@ def canonical(value: JsonValue) -> JsonValue:
     return value
 
 
-def settled(value: Any) -> Any:  # noqa: ANN401 - whatever a tool's parameters are
+def settled(value: Any) -> Any:
     """Settle what Python values can be written in several ways: decimal numbers, and moments in other time zones."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
@@ -78,7 +78,7 @@ def by_schema(
     return values, frozenset(name for name, (_, exact) in read.items() if not exact)
 
 
-def _merged(schema: Any, root: Mapping[str, Any], left: int) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+def _merged(schema: Any, root: Mapping[str, Any], left: int) -> dict[str, Any]:
     """Give a schema with what it refers to, and what all of its parts say."""
     if not isinstance(schema, dict) or left == 0:
         return {}
@@ -91,7 +91,7 @@ def _merged(schema: Any, root: Mapping[str, Any], left: int) -> dict[str, Any]: 
     return merged
 
 
-def _value(schema: Any, value: JsonValue, root: Mapping[str, Any], left: int) -> tuple[JsonValue, bool]:  # noqa: ANN401 - any JSON
+def _value(schema: Any, value: JsonValue, root: Mapping[str, Any], left: int) -> tuple[JsonValue, bool]:
     """Give a value in canonical form, and whether its schema says of what type each part of it is."""
     if not isinstance(schema, dict) or left == 0:
         return canonical(value), False
@@ -124,11 +124,11 @@ def _of_branches(
     return _value(fitting[0], value, root, left - 1)[0], exact
 
 
-def _is_null(schema: Any) -> bool:  # noqa: ANN401 - any JSON
+def _is_null(schema: Any) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "null"
 
 
-def _pointed_at(reference: str, root: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+def _pointed_at(reference: str, root: Mapping[str, Any]) -> Any:
     """Give the schema that a reference within the root means; None for one that points elsewhere, or nowhere."""
     if not reference.startswith("#/"):
         return root if reference == "#" else None
@@ -142,5 +142,5 @@ def _fits(schema: Mapping[str, Any], value: JsonValue, root: Mapping[str, Any]) 
     whole = {name: root[name] for name in ("$defs", "definitions") if name in root} | dict(schema)
     try:
         return bool(jsonschema.Draft202012Validator(whole, registry=Registry()).is_valid(value))
-    except Exception:  # noqa: BLE001 - an edge: the schema is a third party's, and may be anything
+    except Exception:  # an edge: the schema is a third party's, and may be anything
         return False

@@ -93,7 +93,7 @@ class Dispatcher:
         except (ToolFailure, ToolError, LeaseVoidError, UnknownSecretError) as failure:
             error = str(failure) or "it failed without saying why"
             in_doubt = isinstance(failure, ConnectionLostError | InDoubtError)
-        except BaseException as failure:  # noqa: BLE001 - an edge: whatever a tool raises is its failure, for the model
+        except BaseException as failure:  # an edge: whatever a tool raises is its failure, for the model
             told = reason_of(failure)
             plain = told == type(failure).__name__ or (isinstance(failure, OSError) and failure.strerror)
             error = told if plain else f"{type(failure).__name__}: {told}"

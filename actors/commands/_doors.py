@@ -36,10 +36,10 @@ def doors(server: Server) -> tuple[ServerTool, ...]:
     def open_application(
         application: Annotated[str, Field(description="The application, by its id.")],
         arguments: Annotated[dict[str, Any] | None, Field(description="What to open in it, as it says.")] = None,
-    ) -> Any:  # noqa: ANN401 - a target, or a coroutine of one
+    ) -> Any:
         return application, arguments
 
-    def close_window(window: Annotated[str, Field(description="The window, by its id.")]) -> Any:  # noqa: ANN401 - None, or a coroutine
+    def close_window(window: Annotated[str, Field(description="The window, by its id.")]) -> Any:
         return window
 
     made = []
@@ -56,7 +56,7 @@ def _has(server: Server, method: str) -> bool:
     return own is not inherited and not any(entry.tool.fn == getattr(server, method) for entry in server.tools())
 
 
-def _door(name: str, function: Any, description: str) -> ServerTool:  # noqa: ANN401 - a function with a signature of its own
+def _door(name: str, function: Any, description: str) -> ServerTool:
     tool = Tool.from_function(function, name=name, description=description)
     agents, hazards = frozenset({AgentKind.HOST}), frozenset({Hazard.LAUNCHES})
     return ServerTool(tool, CommandType.ACTION, Effect.ONCE, agents, frozenset(), hazards)
@@ -114,8 +114,8 @@ class Door(LocalTool):
             raise ToolError(msg)
         return known[name]
 
-    async def _run(self, function: Any, target: Target, deed: Deed) -> Any:  # noqa: ANN401 - one of the two methods
-        def call() -> Any:  # noqa: ANN401 - what that gives
+    async def _run(self, function: Any, target: Target, deed: Deed) -> Any:
+        def call() -> Any:
             deed.check()  # it may have waited for its turn
             holder = deed.lease.holder_of(target.lease_key)
             if holder:  # its first look is done: it would not notice that the focus moves

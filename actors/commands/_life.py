@@ -103,14 +103,14 @@ class ServerLife:
     async def _listed(self, server: Server) -> Sequence[Target]:
         try:
             return await self._lanes.run(server.lane(None), server.targets)
-        except Exception as error:  # noqa: BLE001 - an edge: the server's own code
+        except Exception as error:  # an edge: the server's own code
             _log.warning("what %s has open could not be listed: %s", server.name, reason_of(error))
             return ()
 
     async def _stopped(self, server: Server, target: Target) -> None:
         try:
             await self._lanes.run(server.lane(target), functools.partial(server.stop, target))
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # as above
             _log.warning("%s could not be closed: %s", target.id, reason_of(error))
         else:
             _log.info("%s was closed: the conversation that had opened it is over", target.id)

@@ -90,7 +90,7 @@ class TargetLookup:
                     listed = self._loop.submit(listed).result(self._seconds)
                 for target in listed:
                     found += Target.model_validate(target).offers(self._kinds)
-            except Exception as error:  # noqa: BLE001 - an edge: a server of the host program's
+            except Exception as error:  # an edge: a server of the host program's
                 down = TaskRefusedError(f"the targets of {server.name} can't be listed: {reason_of(error)}")
                 down.__cause__ = error
         return tuple(found), down

@@ -61,7 +61,7 @@ class RunningCalls:
             for asking in call.asking:
                 asking.cancel()
 
-    async def elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 - the client's interface
+    async def elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         """Ask a person what the server wants to know; what can't be asked is declined, with an event."""
         call = _current.get() or (self._running[0] if len(self._running) == 1 else None)
         try:

@@ -326,7 +326,7 @@ class RemoteTool(BoundTool):
         """Give its hazards, where its arguments don't matter."""
         return None if asked.arguments or asked.resources or asked.explain else Facts(self.hazards)
 
-    async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:  # noqa: ARG002 - the interface
+    async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         """Read the tool's schema and annotations; what it touches nobody knows."""
         seen, inexact = by_schema(self._tool.input_schema, arguments)
         return Facts(self.hazards, None, seen, inexact, {UNKNOWN: {}})

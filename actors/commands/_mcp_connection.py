@@ -168,7 +168,7 @@ class McpConnection:
         except MCPError as error:  # any other error is an answer
             if error.code == CONNECTION_CLOSED:
                 self._lose()
-        except Exception:  # noqa: BLE001 - an edge: whatever goes wrong with it, it does not answer
+        except Exception:  # an edge: whatever goes wrong with it, it does not answer
             self._lose()
 
     async def _own(self) -> None:
@@ -187,7 +187,7 @@ class McpConnection:
                 if not ready.done():
                     ready.set_result(None)
                 await self._over.wait()
-        except BaseException as error:  # noqa: BLE001 - an edge: who waits for the connection must hear of it
+        except BaseException as error:  # an edge: who waits for the connection must hear of it
             if isinstance(error, asyncio.CancelledError):
                 ready.cancel()
             elif not ready.done():
@@ -234,14 +234,14 @@ async def _listened(
 class _Ears:
     """A stream of what a server says that tells when it ends."""
 
-    def __init__(self, stream: Any, ended: Callable[[], None]) -> None:  # noqa: ANN401 - one of several
+    def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
         self._stream = stream
         self._ended = ended
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what else a stream may have
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    async def receive(self) -> Any:  # noqa: ANN401 - what a server says
+    async def receive(self) -> Any:
         try:
             return await self._stream.receive()
         except Exception:
@@ -254,7 +254,7 @@ class _Ears:
     def __aiter__(self) -> _Ears:
         return self
 
-    async def __anext__(self) -> Any:  # noqa: ANN401 - what a server says
+    async def __anext__(self) -> Any:
         try:
             return await self._stream.__anext__()
         except Exception:

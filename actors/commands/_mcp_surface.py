@@ -47,7 +47,7 @@ class McpSurface(Server):
         self._said = hashlib.sha256(said.encode()).hexdigest()
         self._observation = Observation(window={"title": title, "server": session.name}, text=shown)
 
-    def targets(self) -> Any:  # noqa: ANN401 - a coroutine
+    def targets(self) -> Any:
         """Offer the server, if it is there or can be started anew.
 
         Raises:
@@ -63,10 +63,10 @@ class McpSurface(Server):
         """Give what the server says of itself."""
         return self._observation.model_copy(update={"fingerprint": self.fingerprint(target)})
 
-    def fingerprint(self, target: Target) -> str:  # noqa: ARG002 - the interface
+    def fingerprint(self, target: Target) -> str:
         """Give the fingerprint of what the server says of itself, and of the changes that its answers have shown."""
         return f"{self._said}-{self._session.changes}"
 
-    def busy(self, target: Target) -> bool:  # noqa: ARG002 - the interface
+    def busy(self, target: Target) -> bool:
         """Say that no look has to wait: nothing could be seen of what the server does."""
         return False

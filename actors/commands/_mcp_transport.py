@@ -85,7 +85,7 @@ async def over_stdio(program: Program, max_bytes: int, log: ProgramLog) -> Async
                 stream.close()
 
 
-async def _ended(ending: Any) -> None:  # noqa: ANN401 - a coroutine
+async def _ended(ending: Any) -> None:
     """Wait for an ending to the end, also while this task is cancelled: no program may be left."""
     work = asyncio.ensure_future(ending)
     cancelled = None

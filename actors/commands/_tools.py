@@ -67,7 +67,7 @@ class BoundTool(ABC):
             return f"{self.info.name} has no argument {', '.join(map(repr, unknown))}; it takes: {names}"
         return self._check(arguments)
 
-    def same_facts(self, asked: Asked) -> Facts | None:  # noqa: ARG002 - the interface
+    def same_facts(self, asked: Asked) -> Facts | None:
         """Say what the policy's rules look at where it is the same for all calls; None: ask for each."""
         return None
 
@@ -75,11 +75,11 @@ class BoundTool(ABC):
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         """Say of a call what the policy's rules look at. `made`: files that the task has made, as absolute paths."""
 
-    async def expected(self, arguments: Mapping[str, JsonValue]) -> str:  # noqa: ARG002 - the interface
+    async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
         """Give the fingerprint that the surface will have after a call; empty where nobody can tell."""
         return ""
 
-    async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:  # noqa: ARG002 - the interface
+    async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
         """Say whether a call was done before a crash; `fingerprint` is the surface's now. Unknown without a surface."""
         return Probe.UNKNOWN
 
@@ -172,7 +172,7 @@ class LocalTool(BoundTool):
         )
         return None if looks else self._marked
 
-    async def _ask(self, method: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - whatever it returns
+    async def _ask(self, method: Callable[..., Any], *arguments: object) -> Any:
         """Call a method of the server, on the tool's lane."""
         return await self._lanes.run(self._lane, functools.partial(method, *arguments))
 
@@ -216,7 +216,7 @@ class LocalTool(BoundTool):
             return ""
         try:
             expected: str = await self._ask(self._server.expected, self._target, self.info.name, arguments)
-        except Exception:  # noqa: BLE001 - an edge: who can't tell what to expect is asked no more than that
+        except Exception:  # an edge: who can't tell what to expect is asked no more than that
             return ""
         return expected
 
@@ -240,7 +240,7 @@ class LocalTool(BoundTool):
         converted: Any = self._tool.fn_metadata.convert_result(encodable(said))
         return value_of(converted, wrapped=self._tool.fn_metadata.wrap_output)
 
-    def _blocking(self, given: dict[str, Any], deed: Deed) -> Any:  # noqa: ANN401 - whatever the tool returns
+    def _blocking(self, given: dict[str, Any], deed: Deed) -> Any:
         try:
             return self._tool.fn(**given)
         finally:
@@ -267,7 +267,7 @@ def declared_secret(schema: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(name for name, part in parts.items() if _is_secret(part))
 
 
-def _is_secret(schema: Any) -> bool:  # noqa: ANN401 - any JSON
+def _is_secret(schema: Any) -> bool:
     if not isinstance(schema, dict):
         return False
     return schema.get("format") == "password" or any(map(_is_secret, schema.get("anyOf", ())))
@@ -311,7 +311,7 @@ def schema_problem(schema: dict[str, Any], arguments: Mapping[str, JsonValue]) -
     validator = jsonschema.Draft202012Validator(schema, registry=Registry())  # nothing is fetched
     try:
         problem = next(validator.iter_errors(dict(arguments)), None)
-    except Exception as error:  # noqa: BLE001 - an edge: the schema is a third party's, and may be anything
+    except Exception as error:  # an edge: the schema is a third party's, and may be anything
         return f"its schema can't be used: {error}"
     if problem is None:
         return None
@@ -319,7 +319,7 @@ def schema_problem(schema: dict[str, Any], arguments: Mapping[str, JsonValue]) -
     return f"{where}: {problem.message}" if where else str(problem.message)
 
 
-def effect_of(annotations: Any, *, trusted: bool) -> Effect:  # noqa: ANN401 - MCP's ToolAnnotations or None
+def effect_of(annotations: Any, *, trusted: bool) -> Effect:
     """Read a tool's effect from MCP's annotations; of a server that is not trusted nothing is believed."""
     if not trusted or annotations is None:
         return Effect.ONCE

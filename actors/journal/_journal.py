@@ -38,7 +38,7 @@ class Journal(ABC):
         """The thread that waits for the disk, if there is one."""
         return None
 
-    def picture_path(self, picture: bytes) -> str:  # noqa: ARG002 - the interface
+    def picture_path(self, picture: bytes) -> str:
         """Return the path of a picture's file; empty if this journal keeps no pictures."""
         return ""
 

@@ -44,7 +44,7 @@ class MemoryJournal(Journal):
         then: Callable[[], None] | None = None,
         failed: Callable[[Exception], None] | None = None,
         *,
-        lazy: bool = False,  # noqa: ARG002 - nothing waits here
+        lazy: bool = False,
     ) -> None:
         """Keep rows; `then` is called at once, under the lock, so that what is told has the order of the rows.
 
@@ -87,7 +87,7 @@ class MemoryJournal(Journal):
             result = self._over.get(task_id)
             return (self._tasks[task_id], result) if result is not None else None
 
-    def conversation(self, session: str) -> tuple[str, ...]:  # noqa: ARG002 - the interface
+    def conversation(self, session: str) -> tuple[str, ...]:
         """Know nothing: what the switchboard does not keep is forgotten."""
         return ()
 
@@ -104,7 +104,7 @@ class MemoryJournal(Journal):
             for task_id in task_ids:
                 self._rows.pop(task_id, None)
 
-    def close(self, timeout: float) -> bool:  # noqa: ARG002 - the interface
+    def close(self, timeout: float) -> bool:
         """Delete the artifacts; nothing else is to be ended."""
         self.artifacts.close()
         return True

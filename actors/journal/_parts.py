@@ -15,7 +15,7 @@ Exchanges = Mapping[type, Callable[[Any], object]]
 """Functions by the types of the parts that they get; each gives what stands in a part's place."""
 
 
-def exchanged(value: Any, exchanges: Exchanges) -> Any:  # noqa: ANN401 - any part of a message
+def exchanged(value: Any, exchanges: Exchanges) -> Any:
     """Give a message with each part of some types exchanged; the same object where there is none.
 
     Which fields can have one is read from the types, once a class. What stands in a part's place is not searched.

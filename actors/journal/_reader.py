@@ -193,7 +193,7 @@ def _copied(path: Path, logs: list[Path], folder: Path) -> Path:
     return folder / path.name
 
 
-def _line(  # noqa: PLR0913, PLR0917 - a line has six columns
+def _line(  # noqa: PLR0917 - a line has six columns
     task_id: str, request: str, session: str | None, submitted: float, ended: float | None, outcome: str | None
 ) -> TaskLine:
     return TaskLine(task_id, request, session, submitted, ended, Outcome(outcome) if outcome else None)

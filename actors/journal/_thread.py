@@ -119,7 +119,7 @@ class Writer:
             self.since = 0.0
         try:
             self._file.close()
-        except BaseException:  # noqa: BLE001 - an edge: nothing may keep those who wait from their answers
+        except BaseException:  # an edge: nothing may keep those who wait from their answers
             _log.exception("the journal could not be closed")
 
     def _handle(self, message: Look | Feed) -> None:
@@ -130,7 +130,7 @@ class Writer:
                     self._look(message)
                 case Feed():
                     self._change_feed(message)
-        except BaseException as error:  # noqa: BLE001 - an edge: it would end the thread
+        except BaseException as error:  # an edge: it would end the thread
             self._break(_as_exception(error))
 
     def _write_events(self) -> None:
@@ -143,7 +143,7 @@ class Writer:
         self.since, self._told = time.monotonic(), True
         try:
             self._file.write_events(facts, lambda error: _log.error("an event was left out of the journal: %s", error))
-        except BaseException as error:  # noqa: BLE001 - an edge: the disk, or SQLite
+        except BaseException as error:  # an edge: the disk, or SQLite
             self._break(_as_exception(error))
 
     def _append(self, appends: list[Append]) -> None:
@@ -161,7 +161,7 @@ class Writer:
                 else:
                     self._tell_failed(error, *appends)
                 return
-            except BaseException as error:  # noqa: BLE001 - an edge: the disk, or SQLite
+            except BaseException as error:  # an edge: the disk, or SQLite
                 self._break(_as_exception(error))
         if self._failure is not None:
             self._tell_failed(self._failure, *appends)
@@ -184,7 +184,7 @@ class Writer:
             self._told = False
             try:
                 self._file.commit()
-            except BaseException as error:  # noqa: BLE001 - an edge: the disk, or SQLite
+            except BaseException as error:  # an edge: the disk, or SQLite
                 self._break(_as_exception(error))
         if self._failure is not None:
             self._tell_failed(self._failure, *appended)
@@ -196,19 +196,19 @@ class Writer:
                 kept += append.rows
             try:
                 self._feed(kept)
-            except BaseException:  # noqa: BLE001 - an edge, as `call`
+            except BaseException:  # an edge, as `call`
                 _log.exception(_FOLLOWED)
         for append in appended:
             if append.then is not None:
                 try:
                     append.then()
-                except BaseException:  # noqa: BLE001 - an edge, as `call`, which would be one more for each that waits
+                except BaseException:  # an edge, as `call`, which would be one more for each that waits
                     _log.exception(_FOLLOWED)
 
     def _look(self, look: Look) -> None:
         try:
             found = look.at(self._file)
-        except BaseException as error:  # noqa: BLE001 - an edge: it belongs to whoever looks
+        except BaseException as error:  # an edge: it belongs to whoever looks
             found = _as_exception(error)
         call(look.then, found)
 
@@ -231,7 +231,7 @@ class Writer:
         self._failure = error
         try:
             self._file.rollback()
-        except BaseException:  # noqa: BLE001 - an edge: it is broken already
+        except BaseException:  # an edge: it is broken already
             _log.exception("the journal could not be rolled back")
         call(self._broken, error)
 
@@ -255,7 +255,7 @@ def call(function: Callable[..., None], *arguments: object) -> None:
     """Call what waits for a row; if it fails, that is logged."""
     try:
         function(*arguments)
-    except BaseException:  # noqa: BLE001 - an edge: who waits for a row must not cost the others theirs
+    except BaseException:  # an edge: who waits for a row must not cost the others theirs
         _log.exception(_FOLLOWED)
 
 

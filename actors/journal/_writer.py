@@ -180,10 +180,10 @@ class FileJournal(Journal):
         self._flush()
         return self._writer.close(timeout)
 
-    def _ask(self, at: Callable[[JournalFile], Any]) -> Any:  # noqa: ANN401 - whatever is asked for
+    def _ask(self, at: Callable[[JournalFile], Any]) -> Any:
         answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
 
-        def then(found: Any) -> None:  # noqa: ANN401 - whatever is asked for
+        def then(found: Any) -> None:
             if isinstance(found, Exception):
                 answer.set_exception(found)
             else:

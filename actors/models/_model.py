@@ -171,7 +171,7 @@ class Model(ABC):
             ModelError: If there is no answer; the step fails with it.
         """
 
-    def estimate(self, request: ModelRequest) -> Expected:  # noqa: ARG002 - the interface
+    def estimate(self, request: ModelRequest) -> Expected:
         """Say what a call will use at most, for the budgets; nothing by default. Must be quick."""
         return _UNKNOWN
 
@@ -239,7 +239,7 @@ async def threads_here() -> tuple[threading.Thread, ...]:
     return tuple(each for each in threading.enumerate() if isinstance(each, _Thread) and each.loop is loop)
 
 
-async def on_thread(function: Callable[[], Any], name: str) -> Any:  # noqa: ANN401 - whatever it returns
+async def on_thread(function: Callable[[], Any], name: str) -> Any:
     """Call a function that may block on a daemon thread; a cancel stops the waiting, not the function."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Any] = loop.create_future()
@@ -257,7 +257,7 @@ async def on_thread(function: Callable[[], Any], name: str) -> Any:  # noqa: ANN
         value, failure = None, None
         try:
             value = function()
-        except BaseException as error:  # noqa: BLE001 - an edge: it belongs to whoever asks
+        except BaseException as error:  # an edge: it belongs to whoever asks
             failure = error
             if not isinstance(error, Exception) or isinstance(error, StopIteration):
                 failure = RuntimeError(f"the model's function raised {error!r}")

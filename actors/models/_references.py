@@ -117,7 +117,7 @@ class References:
         return any(text in part for given in (*seen, self._tree) for part in _texts(given))
 
 
-def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
+def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -135,7 +135,7 @@ def _left(record: StepRecord) -> dict[str, Any]:
     return {"results": results, **({"output": alone["value"]} if "value" in alone else {})}
 
 
-def _returned(result: Any) -> dict[str, JsonValue]:  # noqa: ANN401 - a CommandResult
+def _returned(result: Any) -> dict[str, JsonValue]:
     return {"value": result.value} if result.status is ResultStatus.SUCCESS and result.value is not None else {}
 
 
@@ -170,7 +170,7 @@ def fitting(named: Mapping[str, JsonValue], part: object, whole: Mapping[str, An
 def _fits(schema: dict[str, Any], value: JsonValue) -> bool:
     try:
         return jsonschema.Draft202012Validator(schema, registry=Registry()).is_valid(value)
-    except Exception:  # noqa: BLE001 - an edge: the schema is a third party's, and may be anything
+    except Exception:  # an edge: the schema is a third party's, and may be anything
         return False
 
 
@@ -178,7 +178,7 @@ def _sample(value: JsonValue) -> JsonValue:
     return [_sample(item) for item in value[:_SAMPLE]] if isinstance(value, list) else value
 
 
-def look_up(path: str, tree: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+def look_up(path: str, tree: Mapping[str, Any]) -> Any:
     """Follow a reference through what can be referred to.
 
     Raises:

@@ -381,7 +381,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         start = text.find("{", end)
 
 
-def _problem(problem: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails
+def _problem(problem: Any) -> str:
     where = ".".join(str(part) for part in problem["loc"])
     what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"]
     return f"{where}: {what}"

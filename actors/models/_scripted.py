@@ -125,7 +125,7 @@ def _visible(request: ModelRequest) -> dict[str, Any]:
     }
 
 
-def _resolve(value: Any, visible: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+def _resolve(value: Any, visible: dict[str, Any]) -> Any:
     if isinstance(value, dict):
         return {key: _resolve(item, visible) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -110,7 +110,7 @@ class Metrics:
             SettingsError: If prometheus_client is not installed.
         """
         try:
-            from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram  # noqa: PLC0415 - an extra
+            from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
         except ImportError as error:
             command = "pip install 'callboard[prometheus]'"
             msg = f"observe.metrics needs prometheus_client: {command}"
@@ -132,7 +132,7 @@ class Metrics:
 
     def text(self) -> str:
         """Write all in Prometheus' text format."""
-        from prometheus_client import generate_latest  # noqa: PLC0415 - an extra
+        from prometheus_client import generate_latest
 
         return generate_latest(self._registry).decode()
 

@@ -106,7 +106,7 @@ class Traces:
             SettingsError: If OpenTelemetry's interface is not installed.
         """
         try:
-            from opentelemetry import context, trace  # noqa: PLC0415 - an extra
+            from opentelemetry import context, trace
         except ImportError as error:
             command = "pip install 'callboard[otel]'"
             msg = f"observe.traces needs opentelemetry-api: {command}"

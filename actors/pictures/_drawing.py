@@ -70,7 +70,7 @@ def require_pillow(what: str) -> None:
         SettingsError: If it is not installed; it begins with `what`.
     """
     try:
-        import PIL.Image  # noqa: F401, PLC0415 - an extra
+        import PIL.Image  # noqa: F401 - an extra
     except ImportError as error:
         msg = f"{what} needs Pillow: pip install 'callboard[pictures]'"
         raise SettingsError(msg) from error
@@ -91,7 +91,7 @@ def scaled(picture: bytes, size: tuple[int, int]) -> bytes:
         SettingsError: If Pillow is not installed.
     """
     require_pillow("scaling a picture down to a size that models see as it is")
-    from PIL.Image import Resampling  # noqa: PLC0415 - an extra
+    from PIL.Image import Resampling
 
     return _written(_opened(only_pixels(picture)).resize(size, Resampling.LANCZOS))
 
@@ -115,7 +115,7 @@ def draw(
     """
     picture = only_pixels(picture)
     image = _opened(picture)
-    from PIL import ImageDraw  # noqa: PLC0415 - an extra
+    from PIL import ImageDraw
 
     canvas = ImageDraw.Draw(image)
     black = [box for box in (_within(_grown(box), image.size) for box in masked) if box is not None]
@@ -159,7 +159,7 @@ def only_pixels(picture: bytes) -> bytes:
 
 
 def _opened(picture: bytes) -> Image:
-    from PIL import Image  # noqa: PLC0415 - an extra
+    from PIL import Image
 
     try:
         with Image.open(io.BytesIO(picture), formats=("PNG",)) as image:
@@ -176,7 +176,7 @@ def _written(image: Image) -> bytes:
 
 
 def _label(canvas: ImageDraw, boxes: Mapping[str, Box], size: tuple[int, int]) -> None:
-    from PIL import ImageFont  # noqa: PLC0415 - an extra
+    from PIL import ImageFont
 
     scale = _scale(size)
     font = ImageFont.load_default(_TEXT * scale)

@@ -167,9 +167,7 @@ def _check_retries(run: Run, target: Target, request: str) -> None:
         raise FailedSubtaskError(msg)
 
 
-def _action(  # noqa: PLR0913 - what an action is checked against
-    context: Context, run: Run, tools: Tools, labels: Labels, action: Action, *, program: bool
-) -> Action:
+def _action(context: Context, run: Run, tools: Tools, labels: Labels, action: Action, *, program: bool) -> Action:
     tool = tools.get(action.tool) or _alike(tools, action.tool)
     if tool is None:
         raise InvalidAnswerError(context.services.toolbox.missing(context.kind, run.assign.target, action.tool))

@@ -29,7 +29,7 @@ class PhaseCall:
     context: Context
     run: Run
 
-    def tell(self, name: EventName, **data: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
+    def tell(self, name: EventName, **data: Any) -> None:
         """Emit an event about it."""
         self.context.tell(name, self.run, phase=self.phase.value, **data)
 
@@ -37,7 +37,7 @@ class PhaseCall:
 def retried(phases: Collection[Phase]) -> Middleware:
     """Try phases again that only look: they may fail for a moment, and repeating them changes nothing."""
 
-    async def retry(call: PhaseCall, proceed: Call) -> Any:  # noqa: ANN401 - whatever the phase returns
+    async def retry(call: PhaseCall, proceed: Call) -> Any:
         tries = call.run.limits.phase_retries if call.phase in phases else 0
         while True:
             try:

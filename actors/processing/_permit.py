@@ -26,7 +26,7 @@ SHOWN = 500
 """How much of an action's arguments an event shows, in characters of JSON."""
 
 
-async def ruling(  # noqa: PLR0913 - what a verdict depends on
+async def ruling(
     context: Context,
     run: Run,
     observation: Observation,

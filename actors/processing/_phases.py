@@ -137,7 +137,7 @@ class Context:
         """Whether the agent is an operator: its model sees the target's picture, and no list of controls."""
         return self.kind == AgentKind.OPERATOR
 
-    def tell(self, name: EventName, run: Run, **data: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
+    def tell(self, name: EventName, run: Run, **data: Any) -> None:
         """Emit an event about a step, with where it happened."""
         self.services.stream.emit(
             name,

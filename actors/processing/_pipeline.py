@@ -269,7 +269,7 @@ class Pipeline:
             observation = None
         return Captured(observation=observation, seconds=time.perf_counter() - start)
 
-    async def _look(self, run: Run) -> Any:  # noqa: ANN401 - an observation
+    async def _look(self, run: Run) -> Any:
         """Look outside of a step."""
         context = evolve(self.context, meter=Meter())
         try:
@@ -277,7 +277,7 @@ class Pipeline:
         finally:
             context.tell_phases(run)
 
-    async def _collect(self, context: Context, run: Run) -> Any:  # noqa: ANN401 - an observation
+    async def _collect(self, context: Context, run: Run) -> Any:
         return await self._phase(Phase.DATA_COLLECTION, context, run, with_shared, self.strategies.collect)
 
     async def _remembered(self, context: Context, run: Run, observation: Observation, acted: Acted) -> StepDone:
@@ -293,7 +293,7 @@ class Pipeline:
 
     async def _phase(
         self, phase: Phase, context: Context, run: Run, work: Callable[..., Awaitable[Any]], *parts: object
-    ) -> Any:  # noqa: ANN401 - the phase's output
+    ) -> Any:
         """Run a phase within its middleware, and count it: the event of the step's end tells it."""
         proceed = partial(work, context, run, *parts)
         for wrap in reversed(self.middleware):

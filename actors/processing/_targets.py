@@ -48,7 +48,7 @@ async def collect_targets(context: Context, run: Run) -> Observation:
     for server in context.services.toolbox.servers:
         try:
             lists.append(await on_lane(context, server, None, server.targets))
-        except Exception as error:  # noqa: BLE001 - an edge: a server that is down must not hide the others
+        except Exception as error:  # an edge: a server that is down must not hide the others
             notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
     task_id, secrets, listed = run.assign.task_id, context.services.secrets, context.services.listed
     listed.update(lists, functools.partial(_offers, context))
@@ -91,7 +91,7 @@ async def _with_desktops(
         try:
             found = await on_lane(context, server, None, functools.partial(server.desktop, look))
             shown = await _desktop(context, run, look, found)
-        except Exception as error:  # noqa: BLE001 - an edge: work goes on without a desktop's picture
+        except Exception as error:  # an edge: work goes on without a desktop's picture
             shown = Observation(notes=(f"the desktop of {server.name} can't be seen: {reason_of(error)}",))
         pictured = seen.picture is None
         seen = seen.model_copy(

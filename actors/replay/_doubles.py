@@ -70,7 +70,7 @@ class RecordedLook:
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
 
-    async def __call__(self, context: Context, run: Run) -> Observation:  # noqa: ARG002 - a strategy's signature
+    async def __call__(self, context: Context, run: Run) -> Observation:
         """Give it, or fail as it did."""
         seen = self._tape.observation()
         if seen is None:
@@ -85,7 +85,7 @@ class RecordedModel(Model):
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
 
-    async def answer(self, request: ModelRequest) -> ModelAnswer:  # noqa: ARG002 - the interface
+    async def answer(self, request: ModelRequest) -> ModelAnswer:
         """Give the next answer, or fail as the model did."""
         if not self._tape.answers:
             raise self._tape.no_answer()
@@ -105,12 +105,12 @@ class RecordedTool(BoundTool):
         self.place = Place(name)
         self._tape = tape
 
-    def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:  # noqa: ARG002 - no schema was recorded
+    def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         """Refuse what was refused; of anything else nothing is known."""
         reason = self._tape.sent_back()
         return reason if reason.startswith((self.info.name, "it was sent back")) else None
 
-    async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:  # noqa: ARG002 - the interface
+    async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         """Give what the policy was told."""
         tape = self._tape
         said = tape.ruled = tape.verdict(self.info.name, arguments)
@@ -125,11 +125,11 @@ class RecordedTool(BoundTool):
         seen = _Seen.model_validate(said)
         return Facts(seen.hazards, None, {**arguments, **seen.canonical}, seen.inexact, seen.resources)
 
-    async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:  # noqa: ARG002 - the interface
+    async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
         """Give what a look had said."""
         return self._tape.probed(intent)
 
-    async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:  # noqa: ARG002 - the interface
+    async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
         """Never called: the dispatcher knows the results."""
         what = f"{self.info.name} is called"
         raise self._tape.miss(what)
@@ -180,7 +180,7 @@ class RecordedServer(Server):
         """Never asked: what was seen is recorded."""
         return ()
 
-    def observe(self, target: Target, look: Look) -> Observation:  # noqa: ARG002 - the interface
+    def observe(self, target: Target, look: Look) -> Observation:
         """Give what was seen at the beginning of the step, but its pictures: nothing depends on them.
 
         Where an action that points was not run, something else is at every point, or nothing can be seen.
@@ -191,7 +191,7 @@ class RecordedServer(Server):
         others = {"controls": (_ANYWHERE,)} if OTHER_POINT in why else {}
         return seen.model_copy(update={"picture": None, "annotated": None, **others})
 
-    def resolve(self, seen: Observation, control: Control) -> Control | None:  # noqa: ARG002 - the interface
+    def resolve(self, seen: Observation, control: Control) -> Control | None:
         """Find the control, unless it was not the same any more."""
         tape = self._tape
         if tape.refused():
@@ -238,9 +238,9 @@ class RecordedDispatcher(Dispatcher):
     async def run(
         self,
         command: Command,
-        tools: Tools,  # noqa: ARG002 - the interface
+        tools: Tools,
         lease: Lease,
-        keeper: CallKeeper | None = None,  # noqa: ARG002 - the interface
+        keeper: CallKeeper | None = None,
     ) -> CommandResult:
         """Give the result; a pause that came meanwhile holds what is left."""
         result = self._tape.result(command.call_id, command.tool)
@@ -252,6 +252,6 @@ class RecordedDispatcher(Dispatcher):
 class NoLanes(Lanes):
     """Calls at once: nothing blocks in a replay."""
 
-    async def run(self, name: str, function: Callable[[], _T | Awaitable[_T]]) -> _T:  # noqa: ARG002 - the interface
+    async def run(self, name: str, function: Callable[[], _T | Awaitable[_T]]) -> _T:
         """Call a function."""
         return await super().run("", function)

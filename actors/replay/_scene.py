@@ -75,7 +75,7 @@ class Stage:
         self.jobs += 1
         try:
             return await services.agents[kind].machine.get_state(run.status).handle(agent, run)
-        except Exception as error:  # noqa: BLE001 - an edge, as the agent's own: what escapes a job fails its step
+        except Exception as error:  # an edge, as the agent's own: what escapes a job fails its step
             return StepFailed(phase=None, causes=Cause.chain(error, where=run.assign.address))
         finally:
             self.tape = None

@@ -141,7 +141,7 @@ class Root(ScheduledActor):
         self._broken: Exception | None = None
         self._orderly = False
 
-    def on_receive(self, message: object) -> Any:  # noqa: ANN401 - what is answered depends on what is asked
+    def on_receive(self, message: object) -> Any:
         """Handle one message. An edge: what Pykka would answer by stopping every actor must not escape."""
         try:
             return self._receive(message)
@@ -153,7 +153,7 @@ class Root(ScheduledActor):
         finally:
             self._parts.outbox.flush()
 
-    def _receive(self, message: object) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912 - one match, the switchboard
+    def _receive(self, message: object) -> Any:  # noqa: C901, PLR0911, PLR0912 - one match, the switchboard
         match message:
             case Submit():
                 return self._submit(message.task, message.target, message.earlier)
@@ -455,9 +455,9 @@ class Root(ScheduledActor):
 
     def on_failure(
         self,
-        exception_type: type[BaseException] | None,  # noqa: ARG002 - Pykka's hook
+        exception_type: type[BaseException] | None,
         exception_value: BaseException | None,
-        traceback: TracebackType | None,  # noqa: ARG002 - Pykka's hook
+        traceback: TracebackType | None,
     ) -> None:
         """Nothing can go on without the switchboard: whoever waits gets an error."""
         causes = [cause.reason for cause in Cause.chain(exception_value)] if exception_value is not None else []

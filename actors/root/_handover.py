@@ -74,7 +74,7 @@ class HandOver:
                 parts.children.start(assign.address)
                 sender = parts.children.sender(assign.address, assign)
                 parts.outbox.keep(assign.task_id, assign.run_id, kept, sender)
-        except Exception as error:  # noqa: BLE001 - an edge: an actor that can't be started ends its work, not ours
+        except Exception as error:  # an edge: an actor that can't be started ends its work, not ours
             parts.post(AgentCrashed(assign.address, error))
             return
         if record.paused:
@@ -104,7 +104,7 @@ class HandOver:
             return
         try:
             self._parts.children.start_with(assign.address, Continue(assign, heard_at(assign.address, found)))
-        except Exception as error:  # noqa: BLE001 - an edge, as in `hand_over`
+        except Exception as error:  # an edge, as in `hand_over`
             self._parts.post(AgentCrashed(assign.address, error))
 
     def leave(self, record: TaskRecord, run_id: str, token: int) -> None:

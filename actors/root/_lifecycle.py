@@ -92,7 +92,7 @@ class Endings:
             return ending_of(
                 run, found, self._parts.limits, spec.machine, left.outcome, left.causes, self._tell_failure
             )
-        except Exception:  # noqa: BLE001 - an edge: what ends a run's agent again and again may lie in its history
+        except Exception:  # an edge: what ends a run's agent again and again may lie in its history
             _log.exception("what %s had done could not be folded", run.run_id)
             return unknown_end(run, left.outcome, left.causes)
 
@@ -101,7 +101,7 @@ class Endings:
         tell_failure(self._parts.recorder.emit, self._parts.journal, run, state)
 
 
-def ending_of(  # noqa: PLR0913, PLR0917 - what is known of the run, and how it ends
+def ending_of(  # noqa: PLR0917 - what is known of the run, and how it ends
     run: Assign,
     rows: Sequence[Row],
     limits: Limits,

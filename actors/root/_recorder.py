@@ -71,11 +71,11 @@ class Recorder:
         """Let the blackboard read what the journal has of some tasks."""
         self._journal.feed(partial(_feed, self._blackboard), task_ids)
 
-    def emit(self, name: EventName, **fields: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
+    def emit(self, name: EventName, **fields: Any) -> None:
         """Record that something happened."""
         self._stream.emit(name, **fields)
 
-    def emit_of(self, name: EventName, assign: Assign, **data: Any) -> None:  # noqa: ANN401 - as `EventStream.emit`
+    def emit_of(self, name: EventName, assign: Assign, **data: Any) -> None:
         """Record that something happened to an assignment."""
         self._stream.emit(name, task_id=assign.task_id, run_id=assign.run_id, agent=assign.address, **data)
 

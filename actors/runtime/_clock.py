@@ -160,7 +160,7 @@ class SystemClock(Clock):
                     continue
             try:
                 alarm.callback()
-            except BaseException:  # noqa: BLE001 - an edge: one alarm that fails must not cost all others
+            except BaseException:  # an edge: one alarm that fails must not cost all others
                 _log.exception("an alarm failed")
 
 
@@ -186,7 +186,7 @@ class VirtualClock(Clock):
     def start(self) -> None:
         """Nothing to start: it moves when it is told to."""
 
-    def stop(self, timeout: Seconds) -> bool:  # noqa: ARG002 - the interface
+    def stop(self, timeout: Seconds) -> bool:
         """Nothing to stop."""
         return True
 

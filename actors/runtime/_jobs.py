@@ -113,7 +113,7 @@ class Jobs:
             said = await work()
         except asyncio.CancelledError:
             said = None if job.cancelled else RuntimeError("the job was cancelled from outside")
-        except BaseException as error:  # noqa: BLE001 - an edge: SystemExit in a coroutine would end the loop for all
+        except BaseException as error:  # an edge: SystemExit in a coroutine would end the loop for all
             said = error
         try:
             if said is not None:

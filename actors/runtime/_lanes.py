@@ -101,9 +101,9 @@ class _Call:
             failure = RuntimeError("a tool raised StopIteration")
             failure.__cause__ = error
             self._fail(failure)
-        except Exception as error:  # noqa: BLE001 - an edge: it belongs to whoever waits for the call
+        except Exception as error:  # an edge: it belongs to whoever waits for the call
             self._fail(error)
-        except BaseException as error:  # noqa: BLE001 - a tool's SystemExit must end neither the lane nor the loop
+        except BaseException as error:  # a tool's SystemExit must end neither the lane nor the loop
             failure = RuntimeError(f"a tool tried to leave the process: {error!r}")
             failure.__cause__ = error
             self._fail(failure)

@@ -83,7 +83,7 @@ class EventLoop:
         for _ in range(len(self._calls)):
             try:
                 self._calls.popleft()()
-            except BaseException as error:  # noqa: BLE001 - an edge: a SystemExit here would cost the other calls too
+            except BaseException as error:  # an edge: a SystemExit here would cost the other calls too
                 self._loop.call_exception_handler({"message": "a call on the event loop failed", "exception": error})
 
     def stop(self, timeout: float) -> bool:

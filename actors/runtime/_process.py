@@ -79,7 +79,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 def _tell(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
     if sys.platform == "win32":
-        subprocess.run(["taskkill", "/T", "/F", "/PID", str(process.pid)], check=False, capture_output=True)  # noqa: S603, S607 - Windows' own way to end a tree
+        subprocess.run(["taskkill", "/T", "/F", "/PID", str(process.pid)], check=False, capture_output=True)  # noqa: S607 - Windows' own way to end a tree
         return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)

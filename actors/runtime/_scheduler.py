@@ -153,7 +153,7 @@ def _handle(sent: _Sent) -> None:
     actor, message, reply_to = sent
     try:
         actor.handle(message, reply_to)
-    except BaseException:  # noqa: BLE001 - an edge: the actors behind it wait for this thread
+    except BaseException:  # an edge: the actors behind it wait for this thread
         _log.exception("a thread of actors caught what an actor raised")
 
 
@@ -161,7 +161,7 @@ def _guarded(function: Callable[[], None]) -> None:
     """Call what must not end the thread of all actors, whatever it raises."""
     try:
         function()
-    except BaseException:  # noqa: BLE001 - an edge: the actors behind it wait for this thread
+    except BaseException:  # an edge: the actors behind it wait for this thread
         _log.exception("a thread of actors caught what an actor raised")
 
 
@@ -261,7 +261,7 @@ class ScheduledActor(pykka.Actor):
             return
         try:
             answer = self._handle_receive(message) if isinstance(message, _PYKKAS) else self.on_receive(message)
-        except BaseException:  # noqa: BLE001 - an edge: nothing may end the thread of all actors
+        except BaseException:  # an edge: nothing may end the thread of all actors
             self._failed(reply_to)
         else:
             if reply_to is not None:
@@ -277,7 +277,7 @@ class ScheduledActor(pykka.Actor):
         self._handle_failure(*failure)
         try:
             self.on_failure(*failure)
-        except BaseException:  # noqa: BLE001 - as in Pykka, a hook that fails is logged, no more; nor may it end the thread
+        except BaseException:  # as in Pykka, a hook that fails is logged, no more; nor may it end the thread
             self._handle_failure(*sys.exc_info())
 
     def _handle_failure(
@@ -296,7 +296,7 @@ class ScheduledActor(pykka.Actor):
         self._leave()
         try:
             self.on_stop()
-        except BaseException:  # noqa: BLE001 - as in Pykka, a hook that fails is logged, no more
+        except BaseException:  # as in Pykka, a hook that fails is logged, no more
             self._handle_failure(*sys.exc_info())
 
     def _leave(self) -> None:

@@ -141,7 +141,7 @@ PAGE = 1000
 class EventStream:
     """Numbers events, keeps the latest, and hands them on. Thread-safe; `emit` never waits for a subscriber."""
 
-    def __init__(  # noqa: PLR0913 - each is told by its name
+    def __init__(
         self,
         clock: Clock,
         kept: int,
@@ -199,7 +199,7 @@ class EventStream:
         """
         self._queues.append((queue, filled))
 
-    def emit(  # noqa: PLR0913 - the fields of `Event`
+    def emit(
         self,
         name: EventName,
         *,
@@ -210,7 +210,7 @@ class EventStream:
         step: int | None = None,
         phase: str = "",
         duration: Seconds | None = None,
-        **data: Any,  # noqa: ANN401 - any JSON
+        **data: Any,
     ) -> None:
         """Record that something happened. What is no field of `Event` goes into its ``data``."""
         for key, value in data.items():

@@ -39,7 +39,7 @@ class Subscriber:
         for event in self.feed:
             try:
                 self._callback(event)
-            except BaseException:  # noqa: BLE001 - an edge: the host program's code; a SystemExit ends no thread of ours
+            except BaseException:  # an edge: the host program's code; a SystemExit ends no thread of ours
                 _log.exception("a subscriber failed on event %s, %s", event.seq, event.name.value)
 
     def join(self, timeout: float) -> bool:

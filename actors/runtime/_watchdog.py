@@ -57,7 +57,7 @@ class Watchdog:
     no sign either, and is told of, with an empty stack.
     """
 
-    def __init__(  # noqa: PLR0913 - each is told by its name
+    def __init__(
         self,
         name: str,
         loop: EventLoop,
@@ -152,5 +152,5 @@ class Watchdog:
     def _tell(self, function: Callable[..., None], *facts: object) -> None:
         try:
             function(*facts)
-        except BaseException:  # noqa: BLE001 - an edge: a report that fails must not end the watch
+        except BaseException:  # an edge: a report that fails must not end the watch
             _log.exception("a report of the watchdog failed")

@@ -84,7 +84,7 @@ class ServerTool:
         return self.tool.name
 
 
-def tool(  # noqa: PLR0913 - each is a choice of its own, with a default
+def tool(
     *,
     effect: Effect,
     agents: Collection[str] = (AgentKind.APP,),
@@ -154,7 +154,7 @@ class Server(ABC):
     """The kinds of resource that `resources` names, so that a rule with a mistyped one is noticed."""
 
     @classmethod
-    def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:  # noqa: ARG003 - the interface
+    def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
         """Say what the surface needs on this machine, and whether it is there. Must be quick, and start nothing.
 
         A supervisor whose settings name the surface does not start without what is not optional, and
@@ -165,14 +165,14 @@ class Server(ABC):
         """
         return ()
 
-    def open(self, stage: Stage) -> Any:  # noqa: ANN401, B027 - None, or a coroutine; most servers need none
+    def open(self, stage: Stage) -> Any:  # noqa: B027 - None, or a coroutine; most servers need none
         """Start what the server needs; called once, before any other method, side by side with other servers' `open`.
 
         Raises:
             Exception: If it can't work here; the supervisor does not start then, and tells the reason.
         """
 
-    def close(self) -> Any:  # noqa: ANN401, B027 - as `open`
+    def close(self) -> Any:  # noqa: B027 - as `open`
         """End what `open` started: no process, thread, file or port may be left.
 
         Called once, after the last call of any other method, also after an `open` that failed.
@@ -195,7 +195,7 @@ class Server(ABC):
                 go another way. Any other exception is an error, and ends the round.
         """
 
-    def desktop(self, look: Look) -> Observation | Awaitable[Observation | None] | None:  # noqa: ARG002 - the interface
+    def desktop(self, look: Look) -> Observation | Awaitable[Observation | None] | None:
         """Look at the whole of what the server's targets stand on, for HostAgents; None where there is no such thing.
 
         Its controls are the windows that it shows, each with a target's id and its `box`: they get labels in the
@@ -207,7 +207,7 @@ class Server(ABC):
         """
         return None
 
-    def start(self, target: Target, arguments: Mapping[str, JsonValue]) -> Target | Awaitable[Target]:  # noqa: ARG002 - the interface
+    def start(self, target: Target, arguments: Mapping[str, JsonValue]) -> Target | Awaitable[Target]:
         """Open an application, and give the window to work in.
 
         A server that has this gives HostAgents the tool ``open_in_<name>``. It is also called when a subtask is
@@ -224,7 +224,7 @@ class Server(ABC):
         msg = f"{self.name} opens nothing"
         raise ToolError(msg)
 
-    def stop(self, target: Target) -> Awaitable[None] | None:  # noqa: ARG002 - the interface
+    def stop(self, target: Target) -> Awaitable[None] | None:
         """Close a window. A server that has this gives HostAgents the tool ``close_in_<name>``.
 
         HostAgents close only what their task has opened, as `Target.owner` says. It runs on the lane of the window.
@@ -245,7 +245,7 @@ class Server(ABC):
         """
         return observed(self, target, Look(picture=False, shown=False)).fingerprint
 
-    def busy(self, target: Target) -> bool | None:  # noqa: ARG002 - the interface
+    def busy(self, target: Target) -> bool | None:
         """Say whether the target is about to change by itself: it loads, or works on what was asked of it.
 
         None where the server can't tell: then two equal fingerprints count as quiet.
@@ -262,10 +262,10 @@ class Server(ABC):
 
     def hazards(
         self,
-        target: Target,  # noqa: ARG002 - the interface
-        tool: str,  # noqa: ARG002 - the interface
-        arguments: Mapping[str, JsonValue],  # noqa: ARG002 - the interface
-        made: Collection[str],  # noqa: ARG002 - the interface
+        target: Target,
+        tool: str,
+        arguments: Mapping[str, JsonValue],
+        made: Collection[str],
     ) -> set[Hazard]:
         """Say what one call would do that a person may want to see first, beyond what the tool's mark says.
 
@@ -279,9 +279,9 @@ class Server(ABC):
 
     def effect(
         self,
-        target: Target,  # noqa: ARG002 - the interface
-        tool: str,  # noqa: ARG002 - the interface
-        arguments: Mapping[str, JsonValue],  # noqa: ARG002 - the interface
+        target: Target,
+        tool: str,
+        arguments: Mapping[str, JsonValue],
     ) -> Effect | None:
         """Say what repeating one call would do, where that depends on its arguments; None: what the tool's mark says.
 
@@ -297,8 +297,8 @@ class Server(ABC):
 
     def canonical(
         self,
-        target: Target | None,  # noqa: ARG002 - the interface
-        tool: str,  # noqa: ARG002 - the interface
+        target: Target | None,
+        tool: str,
         arguments: Mapping[str, JsonValue],
     ) -> Mapping[str, JsonValue]:
         """Write the arguments of a call in the one form that the policy's rules see, where there are several.
@@ -318,9 +318,9 @@ class Server(ABC):
 
     def resources(
         self,
-        target: Target | None,  # noqa: ARG002 - the interface
-        tool: str,  # noqa: ARG002 - the interface
-        arguments: Mapping[str, JsonValue],  # noqa: ARG002 - the interface
+        target: Target | None,
+        tool: str,
+        arguments: Mapping[str, JsonValue],
     ) -> Collection[str]:
         """Name what a call touches, reading or writing, each as ``<kind>:<name>``: ``file:/home/me/a.txt``.
 
@@ -332,7 +332,7 @@ class Server(ABC):
         """
         return (UNKNOWN,)
 
-    def coverage(self, target: Target | None, pattern: str, resource: str) -> Coverage:  # noqa: ARG002 - the interface
+    def coverage(self, target: Target | None, pattern: str, resource: str) -> Coverage:
         """Say how much of a resource the pattern of a rule stands for; by default all, if it fits its text.
 
         Args:
@@ -342,15 +342,15 @@ class Server(ABC):
         """
         return Coverage.ALL if fits(pattern, resource) else Coverage.NONE
 
-    def expected(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:  # noqa: ARG002 - the interface
+    def expected(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
         """Give the fingerprint that a target will have after a call that must not be repeated; empty if unknown."""
         return ""
 
     def probe(
         self,
-        target: Target | None,  # noqa: ARG002 - the interface
+        target: Target | None,
         intent: Intent,
-        foreseen: Sequence[Foreseen],  # noqa: ARG002 - the interface
+        foreseen: Sequence[Foreseen],
         fingerprint: str,
     ) -> Probe:
         """Say whether an action was done whose outcome a crash has lost. Must look, and must not guess.

@@ -213,11 +213,11 @@ class FinishState(AgentState):
 
     only_decides = True
 
-    async def handle(self, agent: Processing, context: Run) -> Message:  # noqa: ARG002 - the interface
+    async def handle(self, agent: Processing, context: Run) -> Message:
         """Make the ending that the recorded outcome asks for."""
         return archive(context)
 
-    def decide(self, run: Run) -> Move | None:  # noqa: ARG002 - the interface
+    def decide(self, run: Run) -> Move | None:
         """Stay: this state is final."""
         return None
 
@@ -235,11 +235,11 @@ class NoneState(AgentState):
 
     __slots__ = ()
 
-    async def handle(self, agent: Processing, context: Run) -> Message:  # noqa: ARG002 - the interface
+    async def handle(self, agent: Processing, context: Run) -> Message:
         """Do nothing."""
         return Captured(observation=None)
 
-    def decide(self, run: Run) -> Move | None:  # noqa: ARG002 - the interface
+    def decide(self, run: Run) -> Move | None:
         """Stay."""
         return None
 

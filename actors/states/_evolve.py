@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from dataclasses import replace as evolve  # the same, and types are checked as there
 else:
 
-    def evolve(value: Any, **changes: Any) -> Any:  # noqa: ANN401 - the one above says of what type
+    def evolve(value: Any, **changes: Any) -> Any:
         """Do what `dataclasses.replace` does, without a walk through all fields: each message makes a run anew.
 
         For dataclasses without slots, without ``__post_init__``, and with nothing cached on the instance.

@@ -78,7 +78,7 @@ class AssignHostAgentState(HostAgentState):
 
     only_decides = True
 
-    async def handle(self, agent: Processing, context: Run) -> Message:  # noqa: ARG002 - the interface
+    async def handle(self, agent: Processing, context: Run) -> Message:
         """Make the assignment that the model decided on."""
         decision = context.records[-1].decision
         target = decision.target

@@ -46,7 +46,7 @@ def text(content: str) -> ModelResponse:
     return ModelResponse(output=[message], usage=Usage(), response_id=None)
 
 
-def results_in(history: Any) -> int:  # noqa: ANN401 - a text, or items in the library's own form
+def results_in(history: Any) -> int:
     """Count the tool results that a model is shown."""
     return 0 if isinstance(history, str) else sum(item.get("type") == "function_call_output" for item in history)
 
@@ -57,11 +57,11 @@ class Stub(Model):
     def __init__(self, decide: Callable[[int], ModelResponse]) -> None:
         self._decide = decide
 
-    async def get_response(self, *_arguments: Any, **options: Any) -> ModelResponse:  # noqa: ANN401 - the interface
+    async def get_response(self, *_arguments: Any, **options: Any) -> ModelResponse:
         """Decide."""
         return self._decide(results_in(options["input"]))
 
-    def stream_response(self, *_arguments: Any, **_options: Any) -> Any:  # noqa: ANN401 - the interface
+    def stream_response(self, *_arguments: Any, **_options: Any) -> Any:
         """Refuse: nothing is streamed here."""
         raise NotImplementedError
 

@@ -46,7 +46,7 @@ def host(request: ModelRequest) -> dict[str, Any]:
     done = request.subtasks
     if done and done[-1].outcome is not Outcome.FINISHED:
         return {"Status": "FAIL", "Comment": "; ".join(cause.reason for cause in done[-1].causes)}
-    if len(done) == 2:  # noqa: PLR2004 - both
+    if len(done) == 2:  # both
         return {"Status": "FINISH", "Result": done[-1].output, "Comment": done[-1].comment}
     wanted = "mobile" if done else "app"
     target = next(each for each in request.observation.targets if each.address.startswith(wanted))

@@ -52,7 +52,7 @@ def paint(screen: Screen, size: tuple[int, int], keyboard: int, *, awake: bool) 
         RuntimeError: If there is no Pillow.
     """
     try:
-        from PIL import Image, ImageDraw  # noqa: PLC0415 - an extra
+        from PIL import Image, ImageDraw
     except ImportError as error:
         msg = "the pictures of the phone need Pillow: pip install 'callboard[pictures]'"
         raise RuntimeError(msg) from error
@@ -78,7 +78,7 @@ def _png(image: Image.Image) -> bytes:
 
 @functools.cache
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    from PIL import ImageFont  # noqa: PLC0415 - an extra
+    from PIL import ImageFont
 
     for name in _FONTS:
         with contextlib.suppress(OSError):

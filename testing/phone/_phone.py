@@ -47,7 +47,7 @@ class Phone:
         ValueError: If it does not know that Android.
     """
 
-    def __init__(  # noqa: PLR0913 - options
+    def __init__(
         self,
         model: str = "Stand-in",
         *,

@@ -253,7 +253,7 @@ def plugged_in(phone: Phone) -> Iterator[AdbDevice]:
                     await over.wait()
                 finally:
                     await device.stop()
-        except Exception as error:  # noqa: BLE001 - it is raised in the other thread
+        except Exception as error:  # it is raised in the other thread
             failed.append(error)
         finally:
             ready.set()

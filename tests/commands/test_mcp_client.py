@@ -21,7 +21,7 @@ from callboard.config import McpServer, Settings
 from callboard.messages import CommandType, Effect, LeaseVoidError, ResultStatus, SettingsError
 from support import PATIENCE
 
-SECRET = "xyzzy-4711"  # noqa: S105 - a test's
+SECRET = "xyzzy-4711"
 
 
 @asynccontextmanager

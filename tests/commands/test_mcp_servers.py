@@ -17,7 +17,7 @@ from callboard.config import McpServer
 from callboard.messages import Effect, Hazard, SettingsError
 from support import PATIENCE, lone
 
-SECRET = "xyzzy-4711"  # noqa: S105 - a test's
+SECRET = "xyzzy-4711"
 UNUSED = "http://127.0.0.1:9/mcp"
 
 

@@ -13,7 +13,7 @@ from callboard.config import EventLog, Settings
 from callboard.config._log_file import LogFile
 from callboard.messages import Event, EventName
 
-PASSWORD = "xyzzy-4711"  # noqa: S105 - a test's
+PASSWORD = "xyzzy-4711"
 
 
 def event(name=EventName.TASK_ENDED, seq=1, **fields):

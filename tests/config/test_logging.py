@@ -30,7 +30,7 @@ from support import HELD, PATIENCE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SECRET = "hush-hush-4711"  # noqa: S105 - a made-up one
+SECRET = "hush-hush-4711"
 IMPORTANCE = ["debug", "info", "warning", "error"]
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),

@@ -384,7 +384,7 @@ def test_any_bytes_are_refused_or_read_but_never_a_traceback(file, content):
     loads_or_says_why(file)
 
 
-SECRET = "hush-hush-4711"  # noqa: S105 - a made-up one
+SECRET = "hush-hush-4711"
 HOLDS_SECRET = f"mcpServers: {{files: {{command: x, env: {{TOKEN: {SECRET}}}, headers: {{Authorization: {SECRET}}}}}}}"
 
 

@@ -280,7 +280,7 @@ def lived(order: dict[str, Any]) -> int:
     """Live one life; what it fails with is written down."""
     try:
         return begin(order)
-    except BaseException:  # noqa: BLE001 - whatever it is, it is the end of this life
+    except BaseException:  # whatever it is, it is the end of this life
         with (Path(order["folder"]) / "failures.txt").open("a", encoding="utf-8") as file:
             traceback.print_exc(file=file)
         return BROKEN

@@ -18,7 +18,7 @@ from support import FINISH, PATIENCE, append, command_line, lone, write
 
 ASK = {"Status": "PENDING", "Questions": [{"text": "which one?"}]}
 DENY = [{"verdict": "deny", "tool": "append", "reason": "not now"}]
-SECRET = "swordfish-4711"  # noqa: S105 - a test's
+SECRET = "swordfish-4711"
 
 
 def again(record, **given):

@@ -129,7 +129,7 @@ class Connection:
             self._entered = False
             await self.provider.__aexit__(None, None, None)
 
-    def price(self, model: str, given: int, answered: int, usage: Any = None) -> float | None:  # noqa: ANN401 - a provider's
+    def price(self, model: str, given: int, answered: int, usage: Any = None) -> float | None:
         """Give what a call costs, by the settings or by the list; None if that is not known.
 
         Args:
@@ -143,7 +143,7 @@ class Connection:
             return (given * settings.input_price + answered * settings.output_price) / MILLION
         if not self.at_home:
             return None  # who is there may take any price, whatever the model is called
-        from genai_prices import Usage, calc_price  # noqa: PLC0415 - an optional extra
+        from genai_prices import Usage, calc_price
 
         try:
             usage = usage or Usage(input_tokens=given, output_tokens=answered)
@@ -157,7 +157,7 @@ class Connection:
     @functools.cached_property
     def at_home(self) -> bool:
         """Whether calls really go to whose prices are listed; a variable of the environment may lead elsewhere."""
-        from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - an optional extra
+        from genai_prices.data_snapshot import get_snapshot
 
         if self.kind == COMPATIBLE:
             return False
@@ -186,8 +186,8 @@ class Connection:
         return tuple(sorted(found, key=len, reverse=True))
 
     def _made(self, name: str) -> tuple[str, Any]:
-        from pydantic_ai.exceptions import UserError  # noqa: PLC0415 - an optional extra
-        from pydantic_ai.providers import infer_provider_class  # noqa: PLC0415 - as above
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.providers import infer_provider_class
 
         kind = self.settings.kind or name
         given: dict[str, Any] = {}
@@ -201,8 +201,8 @@ class Connection:
         except ImportError as error:
             raise missing(self._where, kind) from error
         if kind == COMPATIBLE:
-            from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - as above
-            from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - as above
+            from pydantic_ai.profiles.openai import OpenAIModelProfile
+            from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
             maker = OpenAICompatibleProvider
             given["name"] = name

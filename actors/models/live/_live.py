@@ -151,7 +151,7 @@ class LiveModel(Model):
         await self._connection.close()
 
     def _messages(self, prompt: Prompt, schema: dict[str, Any], own: ComputerTool | None) -> list[ModelMessage]:
-        from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart  # noqa: PLC0415 - an optional extra
+        from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart
 
         texts = [part for part in prompt.user if isinstance(part, str)]
         parts = [
@@ -164,9 +164,9 @@ class LiveModel(Model):
         return [ModelRequest(parts=[UserPromptPart(content=content)], instructions=told)]
 
     def _parameters(self, schema: dict[str, Any], mode: _Mode) -> ModelRequestParameters:
-        from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415 - an optional extra
-        from pydantic_ai.output import OutputObjectDefinition  # noqa: PLC0415 - as above
-        from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415 - as above
+        from pydantic_ai.models import ModelRequestParameters
+        from pydantic_ai.output import OutputObjectDefinition
+        from pydantic_ai.tools import ToolDefinition
 
         if mode == "tool":
             tool = ToolDefinition(name=_ANSWER, parameters_json_schema=schema, kind="output")
@@ -201,7 +201,7 @@ class LiveModel(Model):
     async def _asked(
         self, messages: list[ModelMessage], schema: dict[str, Any], more: Mapping[str, Any]
     ) -> ModelResponse:
-        from pydantic_ai.direct import model_request  # noqa: PLC0415 - an optional extra
+        from pydantic_ai.direct import model_request
 
         await self._connection.open()
         settings, mode, tries = self._sent(more), "tool" if more else self._mode(schema), 0
@@ -211,7 +211,7 @@ class LiveModel(Model):
                 return await model_request(
                     self._model, messages, model_settings=settings, model_request_parameters=parameters
                 )
-            except Exception as error:  # noqa: BLE001 - an edge: whatever a provider's package raises is no answer
+            except Exception as error:  # an edge: whatever a provider's package raises is no answer
                 if mode == "native" and self._has_tool and _refuses_schema(error):
                     mode = "tool"
                     await self._connection.rate.begin()
@@ -227,7 +227,7 @@ class LiveModel(Model):
 
     def _pause(self, error: Exception, tries: int) -> Seconds | None:
         """Say how long to wait before a repetition; None for no repetition."""
-        from pydantic_ai.exceptions import (  # noqa: PLC0415 - an optional extra
+        from pydantic_ai.exceptions import (
             ModelAPIError,
             ModelConnectionError,
             ModelRateLimitError,
@@ -248,7 +248,7 @@ class LiveModel(Model):
 
     def _why(self, error: Exception) -> str:
         """Say it in short; what a provider says stands in its answer's body, under one of two names."""
-        from pydantic_ai.exceptions import ModelConnectionError  # noqa: PLC0415 - an optional extra
+        from pydantic_ai.exceptions import ModelConnectionError
 
         status, body = getattr(error, "status_code", None), getattr(error, "body", None)
         inner = body.get("error", body) if isinstance(body, dict) else None
@@ -275,7 +275,7 @@ class LiveModel(Model):
             msg = f"{self.name} refuses to answer{f': {said[:_LONGEST]}' if said else ''}"
             raise ModelError(msg, usage)
 
-    def _cut(self, response: ModelResponse, content: Any, usage: Usage) -> str:  # noqa: ANN401 - as of `_content`
+    def _cut(self, response: ModelResponse, content: Any, usage: Usage) -> str:
         """Say that an answer was cut, if it was; one that holds nothing but thoughts is none."""
         if response.finish_reason != "length":
             return ""
@@ -317,7 +317,7 @@ def _output(wanted: Literal["auto"] | _Mode, model: ProvidersModel) -> _Mode:
 
 def _refuses_schema(error: Exception) -> bool:
     """Say whether a schema is more than a provider, or its package, takes in its strict mode."""
-    from pydantic_ai.exceptions import ModelRequestRejectedError  # noqa: PLC0415 - an optional extra
+    from pydantic_ai.exceptions import ModelRequestRejectedError
 
     said = f"{error} {getattr(error, 'body', '')}".casefold()
     return isinstance(error, ModelRequestRejectedError) and ("schema" in said or "grammar" in said)
@@ -341,12 +341,12 @@ def _takes_temperature(model: ProvidersModel) -> bool:
 
 def _is_told(error: Exception) -> bool:
     """Say whether an error was foreseen: what is no answer at all breaks in the middle of being read."""
-    from pydantic_ai.exceptions import AgentRunError, UserError  # noqa: PLC0415 - an optional extra
+    from pydantic_ai.exceptions import AgentRunError, UserError
 
     return isinstance(error, AgentRunError | UserError)
 
 
-def _content(response: ModelResponse) -> Any:  # noqa: ANN401 - JSON text, or the object itself
+def _content(response: ModelResponse) -> Any:
     """Give what it answered: the arguments of the tool that stands for an answer, else its text."""
     for call in response.tool_calls:
         if call.tool_name == _ANSWER:

@@ -63,8 +63,8 @@ class Providers:
     def _one(self, name: str, seconds: Seconds) -> Model:
         if self._provider(name).plugin:
             return plugin_model(name, self._settings)
-        from pydantic_ai.exceptions import UserError  # noqa: PLC0415 - an optional extra
-        from pydantic_ai.models import infer_model  # noqa: PLC0415 - as above
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.models import infer_model
 
         provider, _, model = name.partition(":")
         connection = self._connection(provider)
@@ -73,7 +73,7 @@ class Providers:
             raise SettingsError(msg)
         try:
             if connection.kind == COMPATIBLE:
-                from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - as above
+                from pydantic_ai.models.openai import OpenAIChatModel
 
                 made: Any = OpenAIChatModel(model, provider=connection.provider)
             else:
@@ -93,7 +93,7 @@ class Providers:
         if name not in self._connections:
             settings = self._provider(name)
             try:
-                import pydantic_ai.direct  # noqa: F401, PLC0415 - an optional extra; here, not first on the event loop
+                import pydantic_ai.direct  # noqa: F401 - an optional extra; here, not first on the event loop
             except ImportError as error:
                 raise missing(name, settings.kind or name) from error
             self._connections[name] = Connection(name, settings)

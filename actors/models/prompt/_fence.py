@@ -31,7 +31,7 @@ def tamed(text: str) -> str:
     return _MARKS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def written(value: Any) -> str:  # noqa: ANN401 - any JSON
+def written(value: Any) -> str:
     """Write a value as JSON, on one line, as people would."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
@@ -43,7 +43,7 @@ def cut(text: str, most: int) -> str:
     return f"{text[:most]} … ({len(text) - most} of {len(text)} characters left out)"
 
 
-def shortened(value: Any, most: int) -> str:  # noqa: ANN401 - as above
+def shortened(value: Any, most: int) -> str:
     """Write a value as JSON in about so many characters: the beginning of lists and texts, and how much is left out."""
     whole = written(value)
     if len(whole) <= most:

@@ -78,12 +78,12 @@ def _lines(tool: ToolInfo) -> Iterator[str]:
         yield f"    {name}: {kind}{left_out}{f'. {about}' if about else ''}"
 
 
-def _by_default(part: Any) -> str:  # noqa: ANN401 - any JSON Schema
+def _by_default(part: Any) -> str:
     default = part.get("default") if isinstance(part, dict) else None
     return ", or null" if default is None else f", or null for {cut(written(default), 60)}"
 
 
-def _type(part: Any, whole: dict[str, Any], depth: int) -> str:  # noqa: ANN401, PLR0911 - any JSON Schema; a case a keyword
+def _type(part: Any, whole: dict[str, Any], depth: int) -> str:  # noqa: PLR0911 - any JSON Schema; a case a keyword
     if not isinstance(part, dict) or depth > _DEEPEST:
         return "any JSON"
     if "$ref" in part:

@@ -129,7 +129,7 @@ def plain(schema: Schema) -> Schema:
     return {key: _plain(part) for key, part in schema.items() if not (key == "enum" and isinstance(part, list))}
 
 
-def _plain(part: Any) -> Any:  # noqa: ANN401 - any JSON
+def _plain(part: Any) -> Any:
     if isinstance(part, dict):
         return plain(part)
     return list(map(_plain, part)) if isinstance(part, list) else part

@@ -71,11 +71,11 @@ class Place:
         folder = rf"|(?<![\w.-])(?:{found})(?![\w-]|\.\w)" if found else ""
         self._named = re.compile(_MARK.pattern + folder)
 
-    def hide(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
+    def hide(self, value: Any) -> Any:
         """Put `BASE` where a text names the folder."""
         return _each_text(value, lambda text: self._named.sub(_hidden, text))
 
-    def show(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
+    def show(self, value: Any) -> Any:
         """Put the folder where a text has `BASE`."""
         return _each_text(value, lambda text: _MARK.sub(self._shown, text))
 
@@ -94,7 +94,7 @@ def _hidden(found: re.Match[str]) -> str:
     return BASE if found[1] is None else _mark(f"{found[1]}:")
 
 
-def _each_text(value: Any, change: Any) -> Any:  # noqa: ANN401 - any JSON
+def _each_text(value: Any, change: Any) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -104,7 +104,7 @@ def _each_text(value: Any, change: Any) -> Any:  # noqa: ANN401 - any JSON
     return value
 
 
-def _plain(value: Any, place: Place) -> Any:  # noqa: ANN401 - what a request is made of
+def _plain(value: Any, place: Place) -> Any:
     """Make JSON of a part of a request, without what no model decides on and what has its default."""
     if isinstance(value, Observation):
         window = {name: fact for name, fact in value.window.items() if name not in _VARIES}
@@ -122,26 +122,26 @@ def _plain(value: Any, place: Place) -> Any:  # noqa: ANN401 - what a request is
     return place.hide(value)
 
 
-def _fields(value: Any, place: Place) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - a message or a dataclass
+def _fields(value: Any, place: Place) -> Iterator[tuple[str, Any]]:
     for name, default in _defaults(value).items():
         found = getattr(value, name)
         if name not in _UNSEEN and found != default:
             yield name, _plain(found, place)
 
 
-def _defaults(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a message or a dataclass
+def _defaults(value: Any) -> Mapping[str, Any]:
     if isinstance(value, BaseModel):
         fields: dict[str, FieldInfo] = type(value).model_fields
         return {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
     return {field.name: field.default for field in dataclasses.fields(value)}
 
 
-def _hash(value: Any) -> str:  # noqa: ANN401 - any JSON
+def _hash(value: Any) -> str:
     text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _lines(name: str, value: Any, indent: str) -> Iterator[str]:  # noqa: ANN401 - any JSON
+def _lines(name: str, value: Any, indent: str) -> Iterator[str]:
     if isinstance(value, dict) and not indent:
         yield f"{name}:"
         for key, item in value.items():
@@ -160,7 +160,7 @@ def _lines(name: str, value: Any, indent: str) -> Iterator[str]:  # noqa: ANN401
         yield f"{indent}{name}: {_line(value)}"
 
 
-def _line(value: Any) -> str:  # noqa: ANN401 - any JSON
+def _line(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = json.dumps(text, ensure_ascii=False) if "\n" in text else text
     return text if len(text) <= _LONG_LINE else f"{text[:_LONG_LINE]} … {_hash(value)[:_DIGITS]}"

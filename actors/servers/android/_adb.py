@@ -58,7 +58,7 @@ class DeviceState(StrEnum):
     OTHER = "other"
 
     @classmethod
-    def _missing_(cls, value: object) -> DeviceState:  # noqa: ARG003 - whatever it is
+    def _missing_(cls, value: object) -> DeviceState:
         return cls.OTHER
 
 

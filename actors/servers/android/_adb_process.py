@@ -62,7 +62,7 @@ class AdbProcess:
         with FileIO(reads) as told:
             try:
                 # `adb start-server` runs this, but first ends a server of another version that has started meanwhile
-                self._server = subprocess.Popen(  # noqa: ASYNC220, S603 - asyncio's would end with its loop; no shell
+                self._server = subprocess.Popen(  # noqa: ASYNC220 - asyncio's would end with its loop; no shell
                     [program, "-P", str(port), "fork-server", "server", "--reply-fd", str(writes)],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,

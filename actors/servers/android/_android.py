@@ -172,7 +172,7 @@ class AndroidServer(Server):
         target: Target,
         tool: str,
         arguments: Mapping[str, JsonValue],
-        made: Collection[str],  # noqa: ARG002 - the interface
+        made: Collection[str],
     ) -> set[Hazard]:
         """Say what a touch, a key or an address may do, from what was seen last."""
         if tool == "open_url":
@@ -217,8 +217,8 @@ class AndroidServer(Server):
         self,
         target: Target | None,
         intent: Intent,
-        foreseen: Sequence[Foreseen],  # noqa: ARG002 - the interface
-        fingerprint: str,  # noqa: ARG002 - the interface
+        foreseen: Sequence[Foreseen],
+        fingerprint: str,
     ) -> Probe:
         """Read from the mark on the device whether an action was done."""
         if target is None:

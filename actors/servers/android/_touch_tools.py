@@ -46,7 +46,7 @@ class TouchTools:
         return {}
 
     @tool(effect=Effect.ONCE, agents=MOBILE, offered=False)
-    async def click_control(self, device: Serial, control_id: ControlId, control_name: ControlName = "") -> Answer:  # noqa: ARG002 - agents check it
+    async def click_control(self, device: Serial, control_id: ControlId, control_name: ControlName = "") -> Answer:
         """Tap a control."""
         return await self.tap(device, control_id=control_id)
 
@@ -98,7 +98,7 @@ class TouchTools:
         return {}
 
     @tool(effect=Effect.ONCE, agents=MOBILE)
-    async def drag(  # noqa: PLR0913 - two places
+    async def drag(
         self,
         device: Serial,
         *,

@@ -29,7 +29,7 @@ _READ_AS_SOMETHING_ELSE = re.compile(r"[+-]?[\d.,]+%?$|(true|false)$", re.IGNORE
 """Texts that Calc would take for a number, a date or a truth value."""
 
 
-def read_table(  # noqa: PLR0913 - each is a choice of its own
+def read_table(
     program: Program, path: str, first_row: int, rows: int, columns: int, *, numbers: bool
 ) -> dict[str, Any]:
     """Read some rows of a table, with `numbers` those texts as numbers that are numbers beyond doubt.

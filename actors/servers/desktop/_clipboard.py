@@ -110,7 +110,7 @@ class Clipboard:
 
     # On the thread
 
-    def _on_thread(self, job: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the job gives
+    def _on_thread(self, job: Callable[[], Any]) -> Any:
         done: Future[Any] = Future()
         self._jobs.put((job, done))
         os.write(self._wake, b".")
@@ -128,7 +128,7 @@ class Clipboard:
                 job, done = entry
                 try:
                     done.set_result(job())
-                except BaseException as problem:  # noqa: BLE001 - it belongs to the caller
+                except BaseException as problem:  # it belongs to the caller
                     done.set_exception(problem)
 
     def _owned(self) -> bool:
@@ -192,7 +192,7 @@ class Clipboard:
             elif found.type == X.SelectionNotify:
                 self._notified = found
 
-    def _hand_over(self, asked: Any) -> None:  # noqa: ANN401 - python-xlib has no types
+    def _hand_over(self, asked: Any) -> None:
         place = asked.property or asked.target
         if asked.target == self._atom("TARGETS"):
             asked.requestor.change_property(place, Xatom.ATOM, 32, [self._atom("TARGETS"), *self._content])
@@ -213,7 +213,7 @@ class Clipboard:
         return int(self._display.intern_atom(name))
 
 
-def _bytes(found: Any) -> bytes:  # noqa: ANN401 - text, bytes or an array of numbers
+def _bytes(found: Any) -> bytes:
     if isinstance(found, bytes):
         return found
     return found.encode() if isinstance(found, str) else bytes(found.tobytes())

@@ -78,7 +78,7 @@ class Desk:
         RuntimeError: If a private one can't be started.
     """
 
-    def __init__(  # noqa: PLR0913 - the section of the settings
+    def __init__(
         self,
         display: str,
         record: Path,
@@ -223,7 +223,7 @@ class Desk:
         quiet = subprocess.DEVNULL
         environment = {**self._environment, **marks}
         try:
-            child = subprocess.Popen(  # noqa: S603 - an application that the settings or a desktop entry names
+            child = subprocess.Popen(  # an application that the settings or a desktop entry names
                 command,
                 env=environment,
                 cwd=self.folder,

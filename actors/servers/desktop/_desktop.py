@@ -53,7 +53,7 @@ class DesktopServer(Server):
     pictures = True
     resource_kinds = ("application",)
 
-    def __init__(  # noqa: PLR0913 - the section of the settings
+    def __init__(
         self,
         display: str = "private",
         *,
@@ -211,7 +211,7 @@ class DesktopServer(Server):
     def resources(
         self,
         target: Target | None,
-        tool: str,  # noqa: ARG002 - the target says it
+        tool: str,
         arguments: Mapping[str, JsonValue],
     ) -> tuple[str, ...]:
         """Name the application that a call works in, as ``application:<name>``."""

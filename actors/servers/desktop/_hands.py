@@ -226,7 +226,7 @@ class Hands:
         msg = f"{node.role} {node.name!r} stays as it is"
         raise ToolError(msg)
 
-    def click(  # noqa: PLR0913 - each is a choice of its own, with a default
+    def click(
         self,
         pid: int,
         point: tuple[int, int],

@@ -163,7 +163,7 @@ class Holder:
     def _run(
         self, command: list[str], environment: dict[str, str] | None = None, fds: tuple[int, ...] = ()
     ) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603 - what the program that started this one asks for
+        return subprocess.Popen(  # what the program that started this one asks for
             command,
             env={**self._environment, **(environment or {})},
             cwd=self._folder,

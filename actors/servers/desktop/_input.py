@@ -238,7 +238,7 @@ class Keyboard:
         if not character.isprintable():
             msg = f"the character U+{code:04X} can't be typed"
             raise ToolError(msg)
-        return code if code < 0x100 else _UNICODE + code  # noqa: PLR2004 - Latin 1
+        return code if code < 0x100 else _UNICODE + code  # Latin 1
 
 
 def _was_lent(row: Sequence[int]) -> bool:

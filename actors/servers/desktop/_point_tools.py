@@ -38,7 +38,7 @@ class PointTools:
         self._hands = hands
 
     @tool(effect=Effect.ONCE, agents=OPERATOR)
-    def click_at(  # noqa: PLR0913 - each is a choice of its own, with a default
+    def click_at(
         self,
         process: Process,
         x: X,
@@ -62,9 +62,7 @@ class PointTools:
         return {}
 
     @tool(effect=Effect.ONCE, agents=OPERATOR)
-    def drag_at(  # noqa: PLR0913 - two points
-        self, process: Process, x: X, y: Y, to_x: X, to_y: Y, *, button: Button = "left"
-    ) -> Answer:
+    def drag_at(self, process: Process, x: X, y: Y, to_x: X, to_y: Y, *, button: Button = "left") -> Answer:
         """Press a button at a point, and release it at another."""
         hands = self._hands()
         before, points = hands.mark(process), (self._at(process, x, y), self._at(process, to_x, to_y))

@@ -148,7 +148,7 @@ class Program:
 
     def _release(self) -> None:
         """Close the connections of earlier actions but the last few: their dialogs are closed, or will not be."""
-        while len(self._acting) > 4:  # noqa: PLR2004 - dialogs that are open at once
+        while len(self._acting) > 4:  # dialogs that are open at once
             self._acting.pop(0).close()
 
     def _gone(self) -> str:

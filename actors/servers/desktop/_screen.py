@@ -70,7 +70,7 @@ class Screen:
         self.display.set_error_handler(lambda *_: None)  # of windows that are gone; else it writes to stderr
         missing = [each for each in ("XTEST", "Composite", "X-Resource") if not self.display.has_extension(each)]
         self.root = self.display.screen().root
-        if missing or self.display.screen().root_depth < 24:  # noqa: PLR2004 - a byte a colour
+        if missing or self.display.screen().root_depth < 24:  # a byte a colour
             self.display.close()
             lack = f"lacks {', '.join(missing)}" if missing else "has fewer than 24 bits of colour"
             msg = f"the display {name} can't be used: it {lack}"
@@ -217,7 +217,7 @@ class Screen:
             pixmap.free()
         return Image.frombytes("RGB", (geometry.width, geometry.height), raw.data, "raw", "BGRX")
 
-    def _window(self, frame: Any, clients: dict[int, int]) -> XWindow | None:  # noqa: ANN401 - python-xlib has no types
+    def _window(self, frame: Any, clients: dict[int, int]) -> XWindow | None:
         attributes = frame.get_attributes()
         if attributes.map_state != X.IsViewable or attributes.win_class != X.InputOutput:
             return None
@@ -244,7 +244,7 @@ class Screen:
     def _active_window(self) -> int:
         return next(iter(self._property(self.root, "_NET_ACTIVE_WINDOW")), 0)
 
-    def _property(self, window: Any, name: str) -> list[int]:  # noqa: ANN401 - as above
+    def _property(self, window: Any, name: str) -> list[int]:
         found = window.get_full_property(self._atom(name), X.AnyPropertyType)
         return [int(each) for each in found.value] if found is not None else []
 
@@ -261,7 +261,7 @@ class Screen:
         answer = self.display.res_query_client_ids([{"client": window, "mask": res.LocalClientPIDMask}])
         return next((int(each.value[0]) for each in answer.ids if each.value), 0)
 
-    def _object(self, window: int) -> Any:  # noqa: ANN401 - as above
+    def _object(self, window: int) -> Any:
         return self.display.create_resource_object("window", window)
 
     def _atom(self, name: str) -> int:

@@ -195,7 +195,7 @@ def _until(is_so: Callable[[], bool], seconds: float) -> None:
 
 def _started(record: Path, grace: float, size: str, folder: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-I", str(_HOLDER), str(record), str(grace), size, str(folder)]
-    holder = subprocess.Popen(  # noqa: S603 - this Python, and a file of this package
+    holder = subprocess.Popen(  # this Python, and a file of this package
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

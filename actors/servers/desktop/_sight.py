@@ -107,7 +107,7 @@ class Sight:
     notes: tuple[str, ...] = field(default=())
 
 
-def sight(  # noqa: PLR0913 - what is seen, and how it is to be shown
+def sight(
     nodes: Sequence[Node],
     ids: Ids,
     area: Box | None,

@@ -31,7 +31,7 @@ class TableTools:
         self._hands = hands
 
     @tool(effect=Effect.READ, controls=_TABLES)
-    def read_table(  # noqa: PLR0913 - each is a choice of its own, with a default
+    def read_table(
         self,
         process: Process,
         control_id: ControlId,

@@ -123,10 +123,10 @@ class DocumentServer(Server):
 
     def probe(
         self,
-        target: Target | None,  # noqa: ARG002 - the file says it
-        intent: Intent,  # noqa: ARG002 - as above
+        target: Target | None,
+        intent: Intent,
         foreseen: Sequence[Foreseen],
-        fingerprint: str,  # noqa: ARG002 - as above
+        fingerprint: str,
     ) -> Probe:
         """Look at the file's bytes. No file is replaced before that was foreseen; what was not, was not done."""
         if not foreseen:
@@ -167,7 +167,7 @@ class DocumentServer(Server):
     def canonical(
         self,
         target: Target | None,
-        tool: str,  # noqa: ARG002 - the arguments say it
+        tool: str,
         arguments: Mapping[str, JsonValue],
     ) -> Mapping[str, JsonValue]:
         """Write which sheet and which cells a call means, and a window by its id."""

@@ -153,7 +153,7 @@ class ExcelTools:
         return read_cells(file, found.sheet, found.cells)
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
-    def write_range(  # noqa: PLR0913 - the ways to say which cells
+    def write_range(
         self,
         document: Document,
         values: Rows,
@@ -172,7 +172,7 @@ class ExcelTools:
             return file.answers({"sheet": found.sheet.title, "cells": cells.coord})
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
-    def insert_table(  # noqa: PLR0913 - each is a choice of its own, with a default
+    def insert_table(
         self,
         document: Document,
         header: Annotated[list[str], Field(min_length=1, description="The header's texts, all different.")],
@@ -202,7 +202,7 @@ class ExcelTools:
             return file.answers(answer)
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=FILLED)
-    def sort_range(  # noqa: PLR0913 - each is a choice of its own, with a default
+    def sort_range(
         self,
         document: Document,
         by: Annotated[list[SortKey], Field(min_length=1, description="The columns to sort by, the first one first.")],
@@ -220,7 +220,7 @@ class ExcelTools:
             return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "rows_sorted": count})
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=FILLED)
-    def reorder_columns(  # noqa: PLR0913 - each is a choice of its own, with a default
+    def reorder_columns(
         self,
         document: Document,
         order: Annotated[list[str], Field(min_length=1, description="Headers or letters, in the new order.")],
@@ -238,7 +238,7 @@ class ExcelTools:
             return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "before": list(before)})
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
-    def set_formula(  # noqa: PLR0913 - the ways to say which cells
+    def set_formula(
         self,
         document: Document,
         formula: Annotated[str, Field(description="In English, like =SUM(B2:B10); arguments are separated by commas.")],
@@ -257,7 +257,7 @@ class ExcelTools:
             return file.answers({"sheet": found.sheet.title, "cells": area.coord, "formula": text})
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
-    def set_number_format(  # noqa: PLR0913 - the ways to say which cells
+    def set_number_format(
         self,
         document: Document,
         number_format: Annotated[
@@ -280,7 +280,7 @@ class ExcelTools:
             return file.answers({"sheet": found.sheet.title, "cells": area.coord, "number_format": code})
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=FILLED)
-    def insert_chart(  # noqa: PLR0913 - each is a choice of its own, with a default
+    def insert_chart(
         self,
         document: Document,
         type: Annotated[ChartType, Field(description="The kind of chart.")],  # noqa: A002 - as people call it
@@ -400,7 +400,7 @@ def _held(sheet: Worksheet, cells: CellRange) -> list[tuple[JsonValue, bool] | N
 
 
 def _check_title(file: ExcelFile, title: str, renaming: Worksheet | None = None) -> None:
-    taken = {sheet.title.casefold() for sheet in file.book._sheets if sheet is not renaming}  # type: ignore[attr-defined]  # noqa: SLF001 - with chart sheets
+    taken = {sheet.title.casefold() for sheet in file.book._sheets if sheet is not renaming}  # type: ignore[attr-defined]  # with chart sheets
     if not clean(title).strip() or len(title) > _MAX_TITLE or _BAD_TITLE.search(title) or title.casefold() == "history":
         msg = f"{title!r} can't be a sheet's title: 1 to {_MAX_TITLE} characters, none of \\ * ? : / [ ]"
         raise ToolError(msg)

@@ -74,7 +74,7 @@ def add_chart(plan: ChartPlan) -> None:
     sheet.add_chart(chart, plan.anchor or _free_corner(sheet, cells))
 
 
-def _make(plan: ChartPlan) -> Any:  # noqa: ANN401 - openpyxl's charts have no common type
+def _make(plan: ChartPlan) -> Any:
     chart: Any = {"bar": BarChart, "line": LineChart, "pie": PieChart}[plan.type]()
     chart.width, chart.height = _WIDTH, _HEIGHT
     if plan.title:
@@ -125,7 +125,7 @@ def _free_corner(sheet: Worksheet, cells: CellRange) -> str:
     """Find a place right of all values, and below the charts that stand there already."""
     used = used_range(sheet)
     column = max(cells.max_col, used.max_col if used else 0) + 2
-    charts = sheet._charts  # type: ignore[attr-defined]  # noqa: SLF001 - has no public name
+    charts = sheet._charts  # type: ignore[attr-defined]
     row = max([1, *(_bottom(chart) + 2 for chart in charts)])
     return f"{get_column_letter(min(column, LAST_COLUMN))}{min(row, LAST_ROW)}"
 

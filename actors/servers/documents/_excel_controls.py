@@ -47,7 +47,7 @@ class Place:
 
 def used_range(sheet: Worksheet) -> CellRange | None:
     """Measure the part of a sheet that holds values; cells that are only formatted do not count."""
-    cells = sheet._cells.values()  # noqa: SLF001 - does not make the cells between
+    cells = sheet._cells.values()  # does not make the cells between
     taken = [(cell.row, cell.column) for cell in cells if cell.value is not None]
     if not taken:
         return None
@@ -58,7 +58,7 @@ def used_range(sheet: Worksheet) -> CellRange | None:
 def find_all(file: ExcelFile) -> list[Control]:
     """List the controls: ``sheet-1``, its used range ``range-1``, ``table-1`` …, ``chart-1`` …, through the book."""
     found: list[Control] = []
-    for number, sheet in enumerate(file.book._sheets, start=1):  # type: ignore[attr-defined]  # noqa: SLF001 - with chart sheets
+    for number, sheet in enumerate(file.book._sheets, start=1):  # type: ignore[attr-defined]  # with chart sheets
         found.extend(_of_sheet(sheet, number, sheet in file.book.worksheets))
         tables = sum(control.kind == "table" for control in found)
         charts = sum(control.kind == "chart" for control in found)
@@ -68,7 +68,7 @@ def find_all(file: ExcelFile) -> list[Control]:
     return found
 
 
-def _of_sheet(sheet: Any, number: int, is_grid: bool) -> Iterator[Control]:  # noqa: ANN401, FBT001 - a chart sheet too
+def _of_sheet(sheet: Any, number: int, is_grid: bool) -> Iterator[Control]:  # noqa: FBT001 - a chart sheet too
     visible = sheet.sheet_state == "visible"
     detail: dict[str, JsonValue] = {"state": sheet.sheet_state}
     used = used_range(sheet) if is_grid else None
@@ -91,8 +91,8 @@ def _of_tables(sheet: Worksheet, number: int, before: int) -> Iterator[Control]:
         yield Control(id=f"table-{count}", name=table.displayName, kind="table", visible=visible, detail=about)
 
 
-def _of_charts(sheet: Any, number: int, before: int) -> Iterator[Control]:  # noqa: ANN401 - a chart sheet too
-    for count, chart in enumerate(sheet._charts, start=before + 1):  # noqa: SLF001 - has no public name
+def _of_charts(sheet: Any, number: int, before: int) -> Iterator[Control]:
+    for count, chart in enumerate(sheet._charts, start=before + 1):
         kind, at = chart.tagname.removesuffix("Chart"), _corner(chart.anchor)
         about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "type": kind, "at": at}
         name = short(chart_title(chart)) or f"Chart {count}"
@@ -180,7 +180,7 @@ def parse_cells(text: str) -> CellRange:
 
 def header_of(sheet: Worksheet, cells: CellRange) -> list[str]:
     """Read the texts of the first row of a range; empty for empty cells."""
-    cells_ = sheet._cells  # noqa: SLF001 - does not make cells
+    cells_ = sheet._cells  # does not make cells
     row = (cells_.get((cells.min_row, column)) for column in range(cells.min_col, cells.max_col + 1))
     return ["" if cell is None or cell.value is None else str(read_value(cell)) for cell in row]
 
@@ -206,7 +206,7 @@ def column_of(sheet: Worksheet, cells: CellRange, name: str, *, header: bool) ->
     raise ToolError(msg)
 
 
-def chart_title(chart: Any) -> str:  # noqa: ANN401 - openpyxl's charts have no common type
+def chart_title(chart: Any) -> str:
     """Read a chart's title; empty if it has none, or takes it from a cell."""
     rich = chart.title.tx.rich if chart.title is not None and chart.title.tx is not None else None
     if rich is None:
@@ -234,7 +234,7 @@ def _open_sheet(file: ExcelFile) -> Worksheet:
     return next((sheet for sheet in file.book.worksheets if sheet is active), file.book.worksheets[0])
 
 
-def _corner(anchor: Any) -> str:  # noqa: ANN401 - a cell's name, or one of three anchors
+def _corner(anchor: Any) -> str:
     if isinstance(anchor, str):
         row, column = coordinate_to_tuple(anchor)
         return f"{get_column_letter(column)}{row}"

@@ -164,7 +164,7 @@ def _totals(sheet: Worksheet, cells: CellRange) -> int:
 
 def _take(sheet: Worksheet, row: int, column: int) -> _Content:
     cell: Any = sheet.cell(row, column)
-    style, link, comment = copy.copy(cell._style), copy.copy(cell.hyperlink), copy.copy(cell.comment)  # noqa: SLF001
+    style, link, comment = copy.copy(cell._style), copy.copy(cell.hyperlink), copy.copy(cell.comment)
     return _Content(cell.coordinate, cell.value, cell.data_type, style, link, comment)
 
 
@@ -174,12 +174,12 @@ def _put(sheet: Worksheet, row: int, column: int, content: _Content) -> None:
     value = content.value
     if content.data_type == "f":
         value = Translator(value, origin=content.origin).translate_formula(cell.coordinate)
-    cell._value = value  # noqa: SLF001
+    cell._value = value
     cell.data_type = content.data_type
-    cell._style = content.style  # noqa: SLF001
+    cell._style = content.style
     cell.comment = None
     cell.comment = content.comment
-    cell._hyperlink = None  # noqa: SLF001
+    cell._hyperlink = None
     if content.hyperlink is not None:
         cell.hyperlink = content.hyperlink
 

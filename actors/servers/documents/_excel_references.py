@@ -47,7 +47,7 @@ def holders(file: ExcelFile) -> Iterator[Holder]:
 
 
 def _of_cells(sheet: Worksheet) -> Iterator[Holder]:
-    for cell in list(sheet._cells.values()):  # noqa: SLF001 - does not make cells
+    for cell in list(sheet._cells.values()):  # does not make cells
         where = f"{sheet.title}!{cell.coordinate}"
         if cell.data_type == "f" and isinstance(cell.value, ArrayFormula):
             yield Holder(where, sheet.title, (cell.value.text or "=")[1:], _setter(cell.value, "text", "="))
@@ -69,9 +69,9 @@ def _of_rules(sheet: Worksheet) -> Iterator[Holder]:
 
 
 def _of_charts(file: ExcelFile) -> Iterator[Holder]:
-    for sheet in file.book._sheets:  # type: ignore[attr-defined]  # noqa: SLF001 - with chart sheets
-        for chart in sheet._charts:  # noqa: SLF001 - has no public name
-            for part in chart._charts:  # noqa: SLF001
+    for sheet in file.book._sheets:  # type: ignore[attr-defined]  # with chart sheets
+        for chart in sheet._charts:
+            for part in chart._charts:
                 for series in part.series:
                     for reference in _of_series(series):
                         where = f"a chart on {sheet.title}"

@@ -109,7 +109,7 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
 
 
 def _titles(file: ExcelFile) -> list[str]:
-    return [sheet.title for sheet in file.book._sheets]  # type: ignore[attr-defined]  # noqa: SLF001 - with chart sheets
+    return [sheet.title for sheet in file.book._sheets]  # type: ignore[attr-defined]  # with chart sheets
 
 
 def _read_by(file: ExcelFile, found: Touched, formula: str) -> Iterator[str]:

@@ -190,7 +190,7 @@ def _chart_survives(data: bytes) -> bool:
     tree: Any = fromstring(data)
     read: Any = read_chart
     try:
-        written = read(ChartSpace.from_tree(tree))._write()  # noqa: SLF001 - as openpyxl's own writer calls it
+        written = read(ChartSpace.from_tree(tree))._write()  # as openpyxl's own writer calls it
     except (TypeError, ValueError, AttributeError, KeyError, IndexError):
         return False
     return _shape(_parse(data)) == _shape(_parse(tostring(written)))

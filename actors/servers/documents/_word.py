@@ -88,7 +88,7 @@ class WordTools:
         return {"text": shown, "characters": len(text), "left_out": max(0, len(text) - offset - len(shown))}
 
     @tool(effect=Effect.READ, roots=WORD, controls=TABLE)
-    def read_table(  # noqa: PLR0913 - each is a choice of its own, with a default
+    def read_table(
         self,
         document: Document,
         control_id: ControlId,
@@ -115,7 +115,7 @@ class WordTools:
         return tables.answer_of(grid, header=header, numbers=numbers, decimal=mark, start=start, limit=limit)
 
     @tool(effect=Effect.ONCE, roots=WORD)
-    def insert_paragraph(  # noqa: PLR0913 - each is a choice of its own, with a default
+    def insert_paragraph(
         self,
         document: Document,
         text: Text,
@@ -132,7 +132,7 @@ class WordTools:
             return file.answers(_made(file, made))
 
     @tool(effect=Effect.ONCE, roots=WORD)
-    def insert_heading(  # noqa: PLR0913 - each is a choice of its own, with a default
+    def insert_heading(
         self,
         document: Document,
         text: Text,
@@ -150,7 +150,7 @@ class WordTools:
             )
 
     @tool(effect=Effect.ONCE, roots=WORD)
-    def insert_table(  # noqa: PLR0913 - each is a choice of its own, with a default
+    def insert_table(
         self,
         document: Document,
         header: Annotated[list[str], Field(description="The texts of the header row; empty for no header.")],
@@ -182,7 +182,7 @@ class WordTools:
             return file.answers({"control_id": control_id, "rows_added": len(rows)})
 
     @tool(effect=Effect.IDEMPOTENT, roots=WORD, controls=TABLE)
-    def write_cell(  # noqa: PLR0913 - a cell's place and its value
+    def write_cell(
         self,
         document: Document,
         control_id: ControlId,
@@ -209,7 +209,7 @@ class WordTools:
             return file.answers({"control_id": control_id, "text": clean(text)})
 
     @tool(effect=Effect.ONCE, roots=WORD, controls=ANY)
-    def replace_text(  # noqa: PLR0913 - each is a choice of its own, with a default
+    def replace_text(
         self,
         document: Document,
         find_text: Annotated[str, Field(min_length=1, description="The text to look for; within one paragraph.")],
@@ -237,7 +237,7 @@ class WordTools:
             return file.answers({"replaced": count})
 
     @tool(effect=Effect.IDEMPOTENT, roots=WORD)
-    def set_font(  # noqa: PLR0913 - a font has that many sides
+    def set_font(
         self,
         document: Document,
         control_id: ControlId,
@@ -266,7 +266,7 @@ class WordTools:
         """Delete a paragraph, a heading (without what is below it) or a table."""
         with self._editing(document) as file:
             found = find(file, control_id, control_name)
-            element = found.block._element  # noqa: SLF001 - python-docx can't remove a block
+            element = found.block._element  # python-docx can't remove a block
             if element.find(f"{qn('w:pPr')}/{qn('w:sectPr')}") is not None:
                 msg = (
                     f"{control_id!r} ends a section of the document; deleting it would change the page layout before it"
@@ -297,14 +297,14 @@ def _place(file: WordFile, control_id: str, control_name: str) -> Block | None:
 def _made(file: WordFile, block: Block) -> Answer:
     """Name the control that a new block became; an empty paragraph is none."""
     for found in find_all(file):
-        if found.block._element is block._element:  # noqa: SLF001 - the same element, though another proxy
+        if found.block._element is block._element:  # the same element, though another proxy
             return {"control_id": found.control.id, "control_name": found.control.name}
     return {"control_id": None, "control_name": ""}
 
 
 def _below(file: WordFile, blocks: list[Block], found: Found) -> list[Block]:
     """Take a block, and for a heading all blocks below it."""
-    start = next(n for n, block in enumerate(blocks) if block._element is found.block._element)  # noqa: SLF001
+    start = next(n for n, block in enumerate(blocks) if block._element is found.block._element)
     if found.control.kind != "heading":
         return blocks[start : start + 1]
     level = file.heading_level(found.paragraph)
@@ -323,5 +323,5 @@ def _text_of(file: WordFile, block: Block) -> str:
     if isinstance(block, Table):
         return "\n".join("\t".join(" ".join(text.split()) for text in row) for row in tables.grid_of(block).texts)
     level = file.heading_level(block)
-    text = visible_text(block._p)  # noqa: SLF001 - has no public name
+    text = visible_text(block._p)
     return text if level is None else f"{'#' * max(1, level)} {text}"

@@ -66,7 +66,7 @@ def find_all(file: WordFile) -> list[Found]:
             kind, name, detail = "table", short(" | ".join(header_of(block))), _size(block)
             detail |= {"below": heading} if heading else {}
         else:
-            text, level = visible_text(block._p), file.heading_level(block)  # noqa: SLF001 - has no public name
+            text, level = visible_text(block._p), file.heading_level(block)
             kind, name = "paragraph" if level is None else "heading", short(text)
             detail = {"characters": len(text)} if level is None else {"level": level}
             heading = heading if level is None else name
@@ -114,9 +114,9 @@ def tree(file: WordFile, name: str) -> Answer:
 
 def header_of(table: Table) -> list[str]:
     """Read the texts of a table's first row."""
-    first = table._tbl.tr_lst[:1]  # noqa: SLF001 - reads one row without measuring the whole table
+    first = table._tbl.tr_lst[:1]  # reads one row without measuring the whole table
     return [visible_text(cell) for row in first for cell in row.iterchildren(qn("w:tc"))]
 
 
 def _size(table: Table) -> dict[str, JsonValue]:
-    return {"rows": len(table._tbl.tr_lst), "columns": len(table._tbl.tblGrid.gridCol_lst)}  # noqa: SLF001
+    return {"rows": len(table._tbl.tr_lst), "columns": len(table._tbl.tblGrid.gridCol_lst)}

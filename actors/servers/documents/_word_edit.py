@@ -60,18 +60,18 @@ def set_text(paragraph: Paragraph, text: str) -> None:
     Raises:
         ToolError: If it holds more than text (a link, picture, field, note …), which would be lost.
     """
-    lost = sorted({_WORDS.get(name, name) for name in _more_than_text(paragraph._p)})  # noqa: SLF001
+    lost = sorted({_WORDS.get(name, name) for name in _more_than_text(paragraph._p)})
     if lost:
         msg = (
             f"the paragraph holds {', '.join(lost)}, which a new text would remove; replace_text can change words in it"
         )
         raise ToolError(msg)
     text = clean(text)
-    runs = [Run(element, paragraph) for element in paragraph._p.iter(qn("w:r"))]  # noqa: SLF001
+    runs = [Run(element, paragraph) for element in paragraph._p.iter(qn("w:r"))]
     if runs:
         runs[0].text = text
         for run in runs[1:]:
-            element = run._r  # noqa: SLF001 - python-docx can't remove a run
+            element = run._r  # python-docx can't remove a run
             element.getparent().remove(element)
     elif text:
         paragraph.add_run(text)
@@ -140,7 +140,7 @@ def move(block: Block, place: Block | None, *, before: bool) -> None:
 
 def separate(table: Table) -> None:
     """Put an empty paragraph between a table and one that follows it at once, as Word would join them."""
-    element = table._tbl  # noqa: SLF001 - has no public name
+    element = table._tbl
     following, previous = element.getnext(), element.getprevious()
     if following is None or following.tag in {qn("w:tbl"), qn("w:sectPr")}:
         element.addnext(OxmlElement("w:p"))
@@ -148,7 +148,7 @@ def separate(table: Table) -> None:
         element.addprevious(OxmlElement("w:p"))
 
 
-def set_font(  # noqa: PLR0913 - a font has that many sides
+def set_font(
     block: Block,
     *,
     name: str = "",
@@ -165,7 +165,7 @@ def set_font(  # noqa: PLR0913 - a font has that many sides
         count += 1
         if name:
             run.font.name = clean(name)
-            run._r.get_or_add_rPr().get_or_add_rFonts().set(qn("w:eastAsia"), clean(name))  # noqa: SLF001
+            run._r.get_or_add_rPr().get_or_add_rFonts().set(qn("w:eastAsia"), clean(name))
         if size is not None:
             run.font.size = Pt(size)
         if bold is not None:
@@ -180,7 +180,7 @@ def set_font(  # noqa: PLR0913 - a font has that many sides
 
 
 def _element(block: Block) -> BaseOxmlElement:
-    return block._p if isinstance(block, Paragraph) else block._tbl  # noqa: SLF001 - has no public name
+    return block._p if isinstance(block, Paragraph) else block._tbl
 
 
 def _more_than_text(paragraph: BaseOxmlElement) -> Iterator[str]:

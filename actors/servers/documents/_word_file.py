@@ -88,18 +88,18 @@ class WordFile(_office.Edited):
     def _blocks(self, parent: BaseOxmlElement) -> Iterator[Block]:
         for child in parent.iterchildren():
             if child.tag == qn("w:p"):
-                yield Paragraph(child, self.document._body)  # noqa: SLF001 - python-docx makes its own so
+                yield Paragraph(child, self.document._body)  # python-docx makes its own so
             elif child.tag == qn("w:tbl"):
-                yield Table(child, self.document._body)  # noqa: SLF001
+                yield Table(child, self.document._body)
             elif child.tag in _WRAPPERS:
                 yield from self._blocks(child)
 
     def heading_level(self, paragraph: Paragraph) -> int | None:
         """Tell a heading's level, 1 to 9; 0 for the title, None for other paragraphs."""
-        outline = paragraph._p.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")  # noqa: SLF001 - has no public name
+        outline = paragraph._p.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
         if outline is not None:
             return _outline(outline.get(qn("w:val")))
-        key = paragraph._p.style or ""  # noqa: SLF001 - the style's id, without looking it up
+        key = paragraph._p.style or ""  # the style's id, without looking it up
         if key not in self._levels:
             self._levels[key] = _level_of_style(paragraph)
         return self._levels[key]
@@ -123,7 +123,7 @@ def _gather(element: BaseOxmlElement, pieces: list[str]) -> None:
 
 
 def _outline(value: str | None) -> int | None:
-    return int(value) + 1 if value is not None and value.isdigit() and int(value) < 9 else None  # noqa: PLR2004
+    return int(value) + 1 if value is not None and value.isdigit() and int(value) < 9 else None
 
 
 def _level_of_style(paragraph: Paragraph) -> int | None:

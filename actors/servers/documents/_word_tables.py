@@ -47,7 +47,7 @@ def grid_of(table: Table) -> Grid:
     grid = Grid([], {}, [])
     extents: dict[tuple[int, int], tuple[int, int]] = {}
     corners: dict[int, tuple[int, int]] = {}
-    for row, element in enumerate(_rows(table._tbl)):  # noqa: SLF001 - merged cells have no public names
+    for row, element in enumerate(_rows(table._tbl)):  # merged cells have no public names
         texts: list[str] = []
         column = _before(element)
         texts.extend([""] * column)
@@ -72,9 +72,7 @@ def grid_of(table: Table) -> Grid:
     return grid
 
 
-def answer_of(  # noqa: PLR0913 - what read_table may be asked
-    grid: Grid, *, header: bool, numbers: bool, decimal: Separator | None, start: int, limit: int
-) -> Answer:
+def answer_of(grid: Grid, *, header: bool, numbers: bool, decimal: Separator | None, start: int, limit: int) -> Answer:
     """Describe a table as JSON; ``read_table`` says how."""
     above = 1 if header and grid.texts else 0
     columns = list(zip(*grid.texts[above:], strict=True))
@@ -122,7 +120,7 @@ def write_cell(grid: Grid, row: int, column: int, text: str) -> None:
     set_text(paragraphs[0], text)
     for paragraph in paragraphs[1:]:
         set_text(paragraph, "")
-        element = paragraph._p  # noqa: SLF001 - python-docx can't remove a paragraph
+        element = paragraph._p  # python-docx can't remove a paragraph
         element.getparent().remove(element)
 
 
@@ -144,7 +142,7 @@ def append_rows(table: Table, rows: list[list[Cell]]) -> None:
         if len(row) != width:
             msg = f"a row has {len(row)} cells; the table has {width} columns"
             raise ToolError(msg)
-    model = _rows(table._tbl)[-1]  # noqa: SLF001 - has no public name
+    model = _rows(table._tbl)[-1]
     for _ in rows:
         model.addnext(copy.deepcopy(model))
     made = grid_of(table)
@@ -240,7 +238,7 @@ def _mark_header(table: Table) -> None:
         for run in cell.paragraphs[0].runs:
             run.bold = True
     mark = OxmlElement("w:tblHeader")
-    table.rows[0]._tr.get_or_add_trPr().append(mark)  # noqa: SLF001 - python-docx has no name for it
+    table.rows[0]._tr.get_or_add_trPr().append(mark)  # python-docx has no name for it
 
 
 def _draw_borders(table: Table) -> None:
@@ -250,4 +248,4 @@ def _draw_borders(table: Table) -> None:
         for key, value in (("val", "single"), ("sz", "4"), ("space", "0"), ("color", "auto")):
             line.set(qn(f"w:{key}"), value)
         borders.append(line)
-    table._tbl.tblPr.append(borders)  # noqa: SLF001 - python-docx has no name for it
+    table._tbl.tblPr.append(borders)  # python-docx has no name for it

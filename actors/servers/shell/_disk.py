@@ -158,7 +158,7 @@ class ToldDisk(Disk):
     def is_folder(self, path: str) -> bool:
         return self._found(path) == "d"
 
-    def is_open(self, path: str) -> bool:  # noqa: ARG002 - who may enter it is not told
+    def is_open(self, path: str) -> bool:
         return False
 
     def entries(self, folder: str) -> Sequence[Entry]:

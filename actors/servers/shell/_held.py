@@ -160,7 +160,7 @@ class LocalHeld(Held):
         (self.folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
         with (self.folder / "ended.new").open("wb") as room:  # how it ended is written even if the disk is full by then
             os.posix_fallocate(room.fileno(), 0, 4 * TAIL_BYTES + 4096)
-        runner = subprocess.Popen(  # noqa: S603 - this Python, and a file of this package
+        runner = subprocess.Popen(  # this Python, and a file of this package
             [sys.executable, "-I", "-S", str(_RUNNER), str(self.folder)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -54,7 +54,7 @@ class LocalShell(Shell):
         SettingsError: If isolated commands could change what is kept.
     """
 
-    def __init__(  # noqa: PLR0913 - the section of the settings
+    def __init__(
         self,
         name: str,
         place: Path,

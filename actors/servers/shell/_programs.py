@@ -89,10 +89,10 @@ def _test(words: list[Word], touched: Touched) -> None:
     if any(word.split or word.glob for word in left):
         msg = "the words of a test are not known"
         raise UnclearError(msg)
-    if len(left) == 2 and left[0].literal in _UNARY:  # noqa: PLR2004 - an operator and its operand
+    if len(left) == 2 and left[0].literal in _UNARY:  # an operator and its operand
         if left[0].text not in _TEXTS:
             touched.read(left[1])
-    elif len(left) == 3 and left[1].literal in _BINARY:  # noqa: PLR2004 - an operator and its two operands
+    elif len(left) == 3 and left[1].literal in _BINARY:  # an operator and its two operands
         return
     elif len(left) > 1:
         msg = "the test is not understood"

@@ -203,7 +203,7 @@ def _operands(name: str, usage: Usage, found: Given, touched: Touched) -> None:
 
 def _in_out(name: str, found: Given, touched: Touched) -> list[Word]:
     """Note the second of two files, which is written, and give the first."""
-    if found.mixed or len(found.operands) > 2 or any(word.glob for word in found.operands):  # noqa: PLR2004 - of two
+    if found.mixed or len(found.operands) > 2 or any(word.glob for word in found.operands):  # of two
         msg = f"it can't be told which file {name} writes"
         raise UnclearError(msg)
     for target in found.operands[1:]:

@@ -74,7 +74,7 @@ class RemoteFiles(Files):
             file, _, rest = rest.partition(b"\0")
             line, _, rest = rest.partition(b"\n")
             number, _, found = line.partition(b":")
-            if number.isdigit() and len(number) < 19:  # noqa: PLR2004 - what a line of a file can have
+            if number.isdigit() and len(number) < 19:  # what a line of a file can have
                 name = _text(file).removeprefix("./") if file.startswith(b"./") else path.name
                 yield Match(name, int(number), _text(found)[:LONGEST_LINE])
 

@@ -131,7 +131,7 @@ class ShellServer(Server):
             for name in self._settings
         )
 
-    def observe(self, target: Target, look: Look = Look()) -> Observation:  # noqa: ARG002 - it looks the same for all
+    def observe(self, target: Target, look: Look = Look()) -> Observation:
         """Look where a shell is, what is there, and what runs in its background."""
         shell = self._shell(target.id)
         cwd = shell.here()

@@ -220,7 +220,7 @@ class Link:
             install = f"sh -c {shlex.quote(_INSTALL % {'name': self._file, 'bytes': len(script)})}"
             status, out, err = await _told(connection, install, script)
         lines = out.decode(errors="replace").splitlines()
-        if status or len(lines) < 2:  # noqa: PLR2004 - the folder, and the home
+        if status or len(lines) < 2:  # the folder, and the home
             connection.abort()
             msg = f"its folder for Callboard can't be made: {err.decode(errors='replace').strip()[-1000:]}"
             raise OSError(msg)

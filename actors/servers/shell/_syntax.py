@@ -24,8 +24,8 @@ _REDIRECTS = frozenset({"file_redirect", "herestring_redirect"})
 def parser() -> Parser | None:
     """Make a parser for bash, for one thread; None where the extra `shell` is not installed."""
     try:
-        import tree_sitter  # noqa: PLC0415 - an extra, imported where it is used
-        import tree_sitter_bash  # noqa: PLC0415 - as above
+        import tree_sitter
+        import tree_sitter_bash
     except ImportError:
         return None
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))

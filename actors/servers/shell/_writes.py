@@ -70,7 +70,7 @@ def _targets(found: Given, touched: Touched) -> list[Word]:
     Raises:
         UnclearError: If it can't be told.
     """
-    if len(found.operands) < 2:  # noqa: PLR2004 - a source and a target
+    if len(found.operands) < 2:  # a source and a target
         msg = "the target is missing"
         raise UnclearError(msg)
     *sources, target = found.operands
