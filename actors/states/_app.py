@@ -25,7 +25,7 @@ MODEL, USER, SYSTEM, TIMEOUT = By.MODEL, By.USER, By.SYSTEM, By.TIMEOUT
 class AppAgentStateManager(AgentStateManager):
     """Works in one application window."""
 
-    initial = CONTINUE
+    initial: ClassVar[str] = CONTINUE
     transitions: ClassVar[Table] = {
         # CONTINUE by the system: a claim that does not hold, because an action failed. CONFIRM by the system: the
         # policy wants an approval. ERROR by the model is legal, if rare. FAIL by the user or a timeout: a budget is

@@ -25,7 +25,7 @@ MODEL, USER, SYSTEM, TIMEOUT = By.MODEL, By.USER, By.SYSTEM, By.TIMEOUT
 class HostAgentStateManager(AgentStateManager):
     """Plans a task, assigns its subtasks, and says how the round ended."""
 
-    initial = CONTINUE
+    initial: ClassVar[str] = CONTINUE
     transitions: ClassVar[Table] = {
         # CONTINUE by the system: a claim that does not hold, because an action failed. FAIL by the model: an
         # impossible task, which could only be reported as a success otherwise; by the user or a timeout: a budget

@@ -41,7 +41,7 @@ class _Finish(FinishState):
 class MobileAgentStateManager(AgentStateManager):
     """Works on one Android device."""
 
-    initial = CONTINUE
+    initial: ClassVar[str] = CONTINUE
     transitions: ClassVar[Table] = _TABLE
 
 
@@ -82,7 +82,7 @@ class FinishMobileAgentState(_Finish, MobileAgentState):
 class LinuxAgentStateManager(AgentStateManager):
     """Works in one shell."""
 
-    initial = CONTINUE
+    initial: ClassVar[str] = CONTINUE
     transitions: ClassVar[Table] = _TABLE
 
 
