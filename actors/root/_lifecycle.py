@@ -8,7 +8,7 @@ from callboard.actors.agent import last_word, tell_failure
 from callboard.actors.root._handover import heard_at
 from callboard.actors.root._requests import AgentCrashed, LeaseHung, Left, RestartDue
 from callboard.actors.root._tasks import never_ran
-from callboard.actors.runtime import ChildSpec, Restart, Restarts
+from callboard.actors.runtime import Restarts
 from callboard.actors.states import archive, evolve, fold
 from callboard.config import HostLog
 from callboard.messages import (
@@ -275,8 +275,7 @@ class Crashes:
         self._parts = parts
         self._hands = hands
         self._endings = endings
-        self._spec = ChildSpec(name="agent", restart=Restart.TRANSIENT, **settings.model_dump(exclude={"hung_seconds"}))
-        self._restarts = Restarts(parts.clock)
+        self._restarts = Restarts(parts.clock, settings)
 
     def crashed(self, crash: AgentCrashed) -> None:
         """Let the work of an agent that died go on from the journal, or end it with the chain of causes.
@@ -297,7 +296,7 @@ class Crashes:
         for _, run in runs:  # before the crash is told: who hears of it may count on its deeds being refused
             parts.leases.void(run.token)
             parts.jobs.cancel(run.token)
-        delay = self._restarts.crashed(address, self._spec, error) if runs else None
+        delay = self._restarts.crashed(address, error) if runs else None
         causes = Cause.chain(error, where=address)
         parts.recorder.emit(
             EventName.AGENT_CRASHED,

@@ -8,7 +8,7 @@ from callboard.actors.runtime._lanes import Lane, Lanes
 from callboard.actors.runtime._lease import Deed, Lease, Leases, committing, foresee, post_note
 from callboard.actors.runtime._loop import Awaited, EventLoop
 from callboard.actors.runtime._process import Finished, run_process
-from callboard.actors.runtime._restarts import ChildSpec, Restart, Restarts
+from callboard.actors.runtime._restarts import Restarts
 from callboard.actors.runtime._scheduler import LoopScheduler, ScheduledActor, Scheduler, Schedulers, ThreadScheduler
 from callboard.actors.runtime._stream import EventStream, Feed
 from callboard.actors.runtime._subscriber import Subscriber
@@ -25,7 +25,6 @@ __all__ = [
     "Budgets",
     "Call",
     "CallKeeper",
-    "ChildSpec",
     "Clock",
     "Deed",
     "EventLoop",
@@ -38,7 +37,6 @@ __all__ = [
     "Lease",
     "Leases",
     "LoopScheduler",
-    "Restart",
     "Restarts",
     "ScheduledActor",
     "Scheduler",
