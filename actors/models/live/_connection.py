@@ -14,7 +14,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from callboard.config import COMPATIBLE, MASK, Provider, in_url, masked
+from callboard.config import COMPATIBLE, MASK, Provider, Redactor, in_url, masked
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
@@ -83,10 +83,8 @@ _KEY = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET)(?:_|$)")
 """Variables of the environment that hold keys. Kinds read some that no list of ours could have."""
 _VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]*_(?:API_)?(?:KEY|TOKEN))`")
 """The variable that a provider's package wants to be set."""
-_SHORTEST = 4
-"""Characters of a secret that is taken out: shorter ones are in every word."""
 _SHORTEST_FOUND = 8
-"""The same, of a variable that only has a name like a key's."""
+"""Characters of a variable that only has a name like a key's; shorter values are in every word."""
 _PACKAGES = {
     "openai": "models",
     "anthropic": "anthropic",
@@ -114,7 +112,7 @@ class Connection:
         self.rate = RateLimit(per_minute=settings.requests_per_minute, concurrent=settings.concurrent)
         self._where = f"providers.{name}"
         self.kind, self.provider = self._made(name)
-        self._secrets = self._all_secrets()
+        self._redactor = Redactor(dict.fromkeys(self._all_secrets(), MASK))
         self._entered = False
 
     async def open(self) -> None:
@@ -169,21 +167,17 @@ class Connection:
 
     def hidden(self, text: str) -> str:
         """Take keys and the values of headers out of a text, and what is secret in an address."""
-        text = masked(text, in_url(text))
-        for secret in self._secrets:
-            text = text.replace(secret, MASK)
-        return text
+        return self._redactor.text(masked(text, in_url(text)))
 
-    def _all_secrets(self) -> tuple[str, ...]:
-        """Give the longest first, which may have shorter ones in them."""
+    def _all_secrets(self) -> set[str]:
         given = [] if self.settings.api_key is None else [self.settings.api_key.get_secret_value()]
         for header in self.settings.headers.values():
             value = header.get_secret_value()
             given += [value, value.partition(" ")[2]]  # what stands behind "Bearer" may be quoted alone
         given.append(str(getattr(self.provider.client, "api_key", "") or ""))
-        found = {secret.strip() for secret in given if len(secret.strip()) >= _SHORTEST}
-        found |= {value for name, value in os.environ.items() if _KEY.search(name) and len(value) >= _SHORTEST_FOUND}
-        return tuple(sorted(found, key=len, reverse=True))
+        return {secret.strip() for secret in given} | {
+            value for name, value in os.environ.items() if _KEY.search(name) and len(value) >= _SHORTEST_FOUND
+        }
 
     def _made(self, name: str) -> tuple[str, Any]:
         from pydantic_ai.exceptions import UserError
