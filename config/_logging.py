@@ -163,7 +163,7 @@ class EventLog:
 
         Args:
             timeout: For how many seconds to wait. A thread that is stuck in a write even then is left behind; what
-                still waits behind that write is dropped, and counted.
+                still waits behind that write, of up to 100 lines for a file, is dropped, and counted.
 
         Returns:
             Whether every line was written, and the threads have ended.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import docx
 import pytest
+from mcp_types import CallToolResult
 from pydantic import SecretStr
 
 from callboard import EventName, Outcome, Settings, Task, tool
@@ -397,3 +399,30 @@ def test_an_ordinary_word_of_an_address_is_redacted_in_the_log_alone():
     settings = Settings(providers={"local": {"url": "http://127.0.0.1/v1?workspace=projects-2024"}})
     assert list(keys_of(settings)) == []
     assert output_redactor(settings).text("in projects-2024") == "in **********"
+
+
+@pytest.mark.parametrize("depth", [0, 240], ids=["bytes", "too deep"])
+def test_of_an_answer_that_is_refused_nothing_is_kept(start, tmp_path, depth):
+    class Blob(MemoryServer):
+        @tool(effect=Effect.ONCE)
+        def blob(self, target: str) -> CallToolResult:
+            """Answer with something that can't be written down."""
+            answer = PASSWORD.encode()
+            for _ in range(depth):
+                answer = [answer]
+            return CallToolResult(content=[], structured_content={"x": answer})
+
+    seen = []
+
+    def app(request):
+        seen.extend(result for record in request.memory for result in record.results)
+        return {"Status": "CONTINUE", "Function": "blob"} if request.call == 1 else FINISH
+
+    supervisor = start(app=app, servers=[Blob(MemoryServer.window())], journal={"path": tmp_path / "journal.db"})
+    result = supervisor.submit(task(id="t")).result(PATIENCE)
+    supervisor.stop()
+    assert result.ok, result.causes
+    assert [(each.value, bool(each.error)) for each in seen] == [(None, True)]
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert PASSWORD.encode() not in kept
+    assert base64.b64encode(PASSWORD.encode())[:20] not in kept

@@ -76,11 +76,11 @@ class Dispatcher:
                 deed.check()  # a lease that is void already allows nothing, whatever the tool asks itself
                 place = None if command.program else tool.place
                 arguments = self._secrets.fill(command.task_id, command.parameters, place)
-                value = await tool.call(arguments, deed)
+                answer = await tool.call(arguments, deed)
                 try:
-                    value = as_json(value)
+                    value = as_json(answer)
                 except ValueError:
-                    value = _mended(value)
+                    value = _mended(answer)  # what it refuses must not get into the result
         except TimeoutError as failure:
             deed.void()
             late = f"took longer than {command.timeout:g} s; whether it was done, or still will be, is in doubt"
