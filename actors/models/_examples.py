@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from callboard.actors.models.prompt._schema import IN_DECISION
-from callboard.messages import AgentKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 
 class Example(NamedTuple):
@@ -192,19 +186,8 @@ _CLICKED = Example(
     },
 )
 
-EXAMPLES: dict[str, tuple[Example, ...]] = {
-    AgentKind.HOST: (_ASSIGN, _NEXT, _HOST_DONE),
-    AgentKind.APP: (_READ, _READ_DONE, _WRITE, _MORE, _WRITE_DONE),
-    AgentKind.MOBILE: (_TOUCH, _TOUCH_DONE),
-    AgentKind.LINUX: (_RUN, _RUN_DONE),
-    AgentKind.OPERATOR: (_CLICK, _CLICKED),
-}
-"""Two to five for each kind."""
-
-
-def examples(kind: str, parts: Mapping[str, Sequence[str]]) -> Iterator[Example]:
-    """Give those whose decision consists of these parts, by status; a kind that does not ship gets the AppAgents'."""
-    for example in EXAMPLES.get(kind, EXAMPLES[AgentKind.APP]):
-        decision = example.answer["Decision"]
-        if [key for key in decision if key not in IN_DECISION] == list(parts.get(decision["Status"], ())):
-            yield example
+HOST = (_ASSIGN, _NEXT, _HOST_DONE)
+APP = (_READ, _READ_DONE, _WRITE, _MORE, _WRITE_DONE)
+MOBILE = (_TOUCH, _TOUCH_DONE)
+LINUX = (_RUN, _RUN_DONE)
+OPERATOR = (_CLICK, _CLICKED)

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.models._responses import AppResponse, OperatorResponse
 from callboard.config import HostLog
 from callboard.messages import (
     Address,
@@ -29,6 +30,8 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from callboard.actors.models._responses import AgentResponse
 
 
 _log = HostLog()
@@ -91,6 +94,8 @@ class ModelRequest:
     """About how much of its prompt may tell what was done before."""
     observation_tokens: int = 6000
     """About how much of it may tell what there is to see."""
+    response: type[AgentResponse] = AppResponse
+    """The class that its answer is read as."""
 
     @property
     def is_host(self) -> bool:
@@ -100,7 +105,7 @@ class ModelRequest:
     @property
     def is_operator(self) -> bool:
         """Whether an operator asks: it sees a picture, and nothing of what is in it in words."""
-        return self.kind == AgentKind.OPERATOR
+        return issubclass(self.response, OperatorResponse)
 
 
 NOTHING = Usage()

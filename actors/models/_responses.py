@@ -6,7 +6,8 @@ import functools
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import (
     AliasChoices,
@@ -20,8 +21,9 @@ from pydantic import (
     model_validator,
 )
 
+from callboard.actors.models import _examples
 from callboard.actors.models._computer_use import as_function, tool_call
-from callboard.messages import Action, AgentKind, AskedQuestion, ControlRef, InvalidAnswerError, as_json, maker
+from callboard.messages import Action, AskedQuestion, ControlRef, InvalidAnswerError, as_json, maker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -163,7 +165,14 @@ def _question(value: object) -> object:
 
 
 class AgentResponse(_Response):
-    """What all agents' answers have in common."""
+    """An answer of an agent's model, and what a prompt says of its form: a kind of agent is shown that of its class."""
+
+    examples: ClassVar[tuple[_examples.Example, ...]] = _examples.APP
+    """Answers of the class, each with the moment at which it was right."""
+    result_meaning: ClassVar[str] = "the answer in words; null to hand over what your last action returned."
+    """What belongs into its key Result."""
+    status_meanings: ClassVar[Mapping[str, str]] = {}
+    """What statuses mean to it, where that differs from what they mean to the others."""
 
     observation: Words = Field(default="", validation_alias=_names("Observation", "observation"))
     thought: Words = Field(default="", validation_alias=_names("Thought", "thought"))
@@ -210,6 +219,10 @@ class AgentResponse(_Response):
 class HostResponse(AgentResponse):
     """A HostAgent's answer. Its control label and text name the target of an ASSIGN."""
 
+    examples = _examples.HOST
+    result_meaning = "what the request asked to be told, in words; null if it asked for a deed."
+    status_meanings: ClassVar[Mapping[str, str]] = {"CONTINUE": "your own actions run, then you look again."}
+
     subtask: Words = Field(
         default="",
         validation_alias=_names("Current Sub-Task", "CurrentSubtask", "current_subtask", "Subtask", "subtask"),
@@ -223,6 +236,11 @@ class HostResponse(AgentResponse):
 class AppResponse(AgentResponse):
     """An AppAgent's answer."""
 
+    result_meaning = (
+        "what you hand over: for data that you read, the reference to it (${steps.…}), never in words; to a "
+        "question, the answer in words; null if you were asked for a deed."
+    )
+
     reannotate: Annotated[list[Words], BeforeValidator(_list_of)] = Field(
         default_factory=list, validation_alias=_names("ControlReannotate", "control_reannotate", "reannotate")
     )
@@ -231,13 +249,19 @@ class AppResponse(AgentResponse):
 class MobileResponse(AgentResponse):
     """A MobileAgent's answer."""
 
+    examples = _examples.MOBILE
+
 
 class LinuxResponse(AgentResponse):
     """A LinuxAgent's answer."""
 
+    examples = _examples.LINUX
+
 
 class OperatorResponse(AgentResponse):
     """An operator's answer: each of its actions says what is done at which point of the picture."""
+
+    examples = _examples.OPERATOR
 
     @field_validator("actions", mode="before")
     @classmethod
@@ -254,23 +278,12 @@ class OperatorResponse(AgentResponse):
         return tuple(call for call in calls if call is not None)
 
 
-RESPONSES: dict[str, type[AgentResponse]] = {
-    AgentKind.HOST: HostResponse,
-    AgentKind.APP: AppResponse,
-    AgentKind.MOBILE: MobileResponse,
-    AgentKind.LINUX: LinuxResponse,
-    AgentKind.OPERATOR: OperatorResponse,
-}
-"""The schema of each kind of agent that ships."""
-
-
-def read_response(kind: str | type[AgentResponse], content: object) -> AgentResponse:
-    """Read a model's answer in the schema of a kind of agent; one that does not ship answers as an AppAgent.
+def read_response(schema: type[AgentResponse], content: object) -> AgentResponse:
+    """Read a model's answer in the schema of its kind of agent.
 
     Raises:
         InvalidAnswerError: If it is no JSON object of the schema; the text is fit to be sent back to the model.
     """
-    schema = RESPONSES.get(kind, AppResponse) if isinstance(kind, str) else kind
     content = _parsed(content)
     if not isinstance(content, dict):
         msg = f"the answer must be one JSON object, not a {type(content).__name__}"

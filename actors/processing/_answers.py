@@ -43,7 +43,7 @@ def decision_of(
         InvalidAnswerError: If it is not in the schema, or wishes for what is not there: a status that is not legal
             now, an unknown target, tool or control, arguments that do not fit. The text is for the model.
     """
-    response = read_response(context.services.agents[context.kind].response, answer.content)
+    response = read_response(context.spec.response, answer.content)
     status = _status(response, context, run, answer.offered)
     labels = labelled(observation.controls)
     references = References(run.memory, run.subtasks, observation) if answer.refers else None

@@ -258,6 +258,7 @@ def _request(
         attended=context.services.settings.system.ask_question,
         history_tokens=run.limits.history_tokens,
         observation_tokens=run.limits.observation_tokens,
+        response=context.spec.response,
     )
     return _with_names(context, request, tools) if context.services.secrets.known else request
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from callboard.actors.commands import stopped
 from callboard.actors.journal import Row
+from callboard.actors.models import OperatorResponse
 from callboard.actors.processing._asking import PeopleLine
 from callboard.actors.processing._shared import SharedNotes
 from callboard.actors.processing._targets import ListedTargets
@@ -128,6 +129,11 @@ class Context:
     """What this step may use; None outside a step."""
 
     @property
+    def spec(self) -> AgentSpec:
+        """The agent's kind, as one value."""
+        return self.services.agents[self.kind]
+
+    @property
     def is_host(self) -> bool:
         """Whether the agent is a HostAgent; all other kinds work on a target."""
         return self.kind == AgentKind.HOST
@@ -135,7 +141,7 @@ class Context:
     @property
     def is_operator(self) -> bool:
         """Whether the agent is an operator: its model sees the target's picture, and no list of controls."""
-        return self.kind == AgentKind.OPERATOR
+        return issubclass(self.spec.response, OperatorResponse)
 
     def tell(self, name: EventName, run: Run, **data: Any) -> None:
         """Emit an event about a step, with where it happened."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from callboard.actors.models import ModelRequest
+from callboard.actors.processing import AGENTS
 from callboard.messages import (
     AgentKind,
     CommandResult,
@@ -76,7 +77,8 @@ def asks() -> Asks:
             "subtasks": (DONE,),
             "tools": (),
         }
-        return ModelRequest(**{**shared, **fields})
+        shared |= fields
+        return ModelRequest(**{"response": AGENTS[shared["kind"]].response, **shared})
 
     return request
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from callboard import Settings
-from callboard.actors.models import ToolInfo, named_models, read_response
+from callboard.actors.models import OperatorResponse, ToolInfo, named_models, read_response
 from callboard.actors.models._computer_use import argument_forms
 from callboard.actors.models.live import ComputerTool
 from callboard.actors.processing import MACHINES
@@ -52,7 +52,7 @@ def content(*calls, answer=None):
     ids=lambda given: given.get("action", "") if isinstance(given, dict) else given,
 )
 def test_each_call_is_the_action_of_a_surface(call, tool_name, arguments):
-    (action,) = read_response(KIND, content(call)).decided_actions()
+    (action,) = read_response(OperatorResponse, content(call)).decided_actions()
     assert (action.tool, action.arguments) == (tool_name, arguments)
 
 
@@ -70,19 +70,19 @@ def test_each_call_is_the_action_of_a_surface(call, tool_name, arguments):
 )
 def test_a_call_that_lacks_something_is_refused(call):
     with pytest.raises(InvalidAnswerError):
-        read_response(KIND, content(call)).decided_actions()
+        read_response(OperatorResponse, content(call)).decided_actions()
 
 
 def test_a_screenshot_is_one_more_look_and_repeated_keys_are_bounded():
-    assert read_response(KIND, content({"action": "screenshot"})).decided_actions() == ()
+    assert read_response(OperatorResponse, content({"action": "screenshot"})).decided_actions() == ()
     keys = {"action": "key", "text": "Tab"}
-    assert len(read_response(KIND, content({**keys, "repeat": 3})).decided_actions()) == 3
-    assert len(read_response(KIND, content({**keys, "repeat": 10**12})).decided_actions()) == 11
+    assert len(read_response(OperatorResponse, content({**keys, "repeat": 3})).decided_actions()) == 3
+    assert len(read_response(OperatorResponse, content({**keys, "repeat": 10**12})).decided_actions()) == 11
 
 
 def test_an_answer_beside_calls_says_the_status():
     said = content({"action": "type", "text": "x"}, answer={"Decision": {"Status": "CONFIRM"}, "Comment": "May I?"})
-    response = read_response(KIND, said)
+    response = read_response(OperatorResponse, said)
     assert (response.decided_status(), response.comment, len(response.decided_actions())) == ("CONFIRM", "May I?", 1)
     assert content(answer=DONE) is None
 

@@ -7,9 +7,8 @@ import dataclasses
 import jsonschema
 import pytest
 
-from callboard.actors.models import ToolInfo
+from callboard.actors.models import OperatorResponse, ToolInfo, read_response
 from callboard.actors.models._computer_use import SCREENSHOT, argument_forms, tool_call
-from callboard.actors.models._responses import read_response
 from callboard.actors.models.prompt import answer_schema, examples, is_free, parts_of, prompt_of, shortened_request
 from callboard.actors.processing import MACHINES
 from callboard.messages import Action, AgentKind, Control, Effect, InvalidAnswerError, Observation
@@ -43,7 +42,7 @@ def forms(request):
 
 
 def calls(*actions):
-    return read_response(KIND, {"Status": "CONTINUE", "Actions": list(actions)}).decided_actions()
+    return read_response(OperatorResponse, {"Status": "CONTINUE", "Actions": list(actions)}).decided_actions()
 
 
 def test_each_action_of_the_form_is_a_tool_of_the_target_or_one_more_look(request_of):
@@ -146,7 +145,7 @@ def test_the_prompt_says_that_there_is_no_picture(request_of):
 
 
 def test_the_examples_are_answers_in_the_form(request_of):
-    shown = [example.answer for example in examples(KIND, parts_of(request_of(tool("click_at"))))]
+    shown = [example.answer for example in examples(OperatorResponse, parts_of(request_of(tool("click_at"))))]
     assert len(shown) == 2
-    assert [read_response(KIND, answer).decided_status() for answer in shown] == ["CONTINUE", "FINISH"]
-    assert read_response(KIND, shown[0]).decided_actions()[0].points == ((64, 118),)
+    assert [read_response(OperatorResponse, answer).decided_status() for answer in shown] == ["CONTINUE", "FINISH"]
+    assert read_response(OperatorResponse, shown[0]).decided_actions()[0].points == ((64, 118),)

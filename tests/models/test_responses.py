@@ -11,16 +11,23 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from callboard.actors.models import AppResponse, HostResponse, LinuxResponse, MobileResponse, read_response
+from callboard.actors.models import (
+    AgentResponse,
+    AppResponse,
+    HostResponse,
+    LinuxResponse,
+    MobileResponse,
+    read_response,
+)
 from callboard.actors.models._responses import STATUS_ALIASES
-from callboard.actors.processing import MACHINES
-from callboard.messages import Action, AgentKind, AskedQuestion, ControlRef, InvalidAnswerError
+from callboard.actors.processing import AGENTS, MACHINES
+from callboard.messages import Action, AskedQuestion, ControlRef, InvalidAnswerError
 
-HOST, APP, MOBILE, LINUX = AgentKind.HOST, AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX
-every_kind = pytest.mark.parametrize("kind", AgentKind)
+HOST, APP, MOBILE, LINUX = HostResponse, AppResponse, MobileResponse, LinuxResponse
+every_kind = pytest.mark.parametrize("kind", [spec.response for spec in AGENTS.values()])
 
 
-def refused(kind: AgentKind, content: object) -> str:
+def refused(kind: type[AgentResponse], content: object) -> str:
     with pytest.raises(InvalidAnswerError) as info:
         read_response(kind, content)
     return str(info.value)
@@ -115,13 +122,6 @@ def test_the_mobile_agents_sample_is_read(status):
     )
 
 
-@pytest.mark.parametrize(
-    ("kind", "schema"), [(HOST, HostResponse), (APP, AppResponse), (MOBILE, MobileResponse), (LINUX, LinuxResponse)]
-)
-def test_each_kind_of_agent_has_its_schema(kind, schema):
-    assert type(read_response(kind, {"Status": "FINISH"})) is schema
-
-
 # Keys and their aliases.
 
 
@@ -209,11 +209,11 @@ def test_null_counts_as_no_words(key):
 # Statuses.
 
 
-@every_kind
-def test_every_status_of_the_machine_is_read_in_any_case(kind):
-    for status in MACHINES[kind].transitions:
+@pytest.mark.parametrize("spec", AGENTS.values(), ids=AGENTS)
+def test_every_status_of_the_machine_is_read_in_any_case(spec):
+    for status in spec.machine.transitions:
         for spelling in (status, status.lower(), status.title(), f"  {status} \n"):
-            assert read_response(kind, {"Status": spelling}).decided_status() == status
+            assert read_response(spec.response, {"Status": spelling}).decided_status() == status
 
 
 @pytest.mark.parametrize(("alias", "status"), STATUS_ALIASES.items())
@@ -443,10 +443,10 @@ ANY_JSON = st.recursive(
     ),
     max_leaves=10,
 )
-KINDS = st.sampled_from(AgentKind)
+KINDS = st.sampled_from([spec.response for spec in AGENTS.values()])
 
 
-def decided_or_refused(kind: AgentKind, content: Any) -> None:
+def decided_or_refused(kind: type[AgentResponse], content: Any) -> None:
     with contextlib.suppress(InvalidAnswerError):
         response = read_response(kind, content)
         decided = (response.decided_status(), response.decided_actions(), response.asked())
@@ -479,14 +479,12 @@ DECIDED = {"Status": "CONTINUE", "Actions": [{"Function": "write", "ControlText"
 @pytest.mark.parametrize("key", ["Decision", "decision", " DECISION_"])
 def test_what_stands_in_the_decision_may_as_well_stand_beside_it(key):
     said = {"Thought": "Next.", key: DECIDED, "Comment": "I write."}
-    assert read_response(AgentKind.APP, said) == read_response(
-        AgentKind.APP, {"Thought": "Next.", **DECIDED, "Comment": "I write."}
-    )
+    assert read_response(APP, said) == read_response(APP, {"Thought": "Next.", **DECIDED, "Comment": "I write."})
 
 
 def test_a_key_both_in_the_decision_and_beside_it_goes_back():
     with pytest.raises(InvalidAnswerError, match="Status: stands both in the decision and beside it"):
-        read_response(AgentKind.APP, {"Decision": DECIDED, "Status": "FINISH"})
+        read_response(APP, {"Decision": DECIDED, "Status": "FINISH"})
 
 
 @pytest.mark.parametrize("decision", ["FINISH", [{"Status": "FINISH"}], None, 7], ids=repr)

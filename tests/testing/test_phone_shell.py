@@ -385,7 +385,7 @@ def test_a_command_that_is_broken_off_is_hung_up_on_as_adbd_does(held):
         running = asyncio.ensure_future(held.phone.run(command))
         await until((folder / "begun").exists)
         (folder / "begun").unlink()
-        (started,) = vars(vars(held.phone)["_shell"])["_running"].values()
+        *_, started = vars(vars(held.phone)["_shell"])["_running"].values()
         await started  # it may run before its start is known, and is only hung up on after that
         running.cancel()
         with contextlib.suppress(asyncio.CancelledError):

@@ -289,7 +289,7 @@ class LiveModel(Model):
     def _unfit(self, request: ModelRequest, content: object) -> str:
         """Say what is wrong with an answer that no schema kept from it; whether it is one at all is checked later."""
         try:
-            response = read_response(request.kind, content)
+            response = read_response(request.response, content)
             found, most = len(response.decided_actions()), self._settings.actions
         except InvalidAnswerError:
             return ""

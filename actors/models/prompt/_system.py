@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.models._computer_use import SCREENSHOT
-from callboard.actors.models.prompt._examples import examples
 from callboard.actors.models.prompt._fence import CLOSE, OPEN, written
 from callboard.actors.models.prompt._manual import manual
 from callboard.actors.models.prompt._schema import IN_DECISION, KEYS, parts_of, without_control
-from callboard.messages import AgentKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from callboard.actors.models._examples import Example
     from callboard.actors.models._model import ModelRequest
+    from callboard.actors.models._responses import AgentResponse
 
 
 _DATA = f"""## Data
@@ -34,8 +34,6 @@ _STATUSES = {
     "SCREENSHOT": "the window changed so much that you need a fresh look at the controls in ControlReannotate.",
     "ASSIGN": "give a subtask to the agent of a target: name it in ControlText, and say it in Current Sub-Task.",
 }
-
-_HOSTS = {"CONTINUE": "your own actions run, then you look again."}
 
 _KEYS = {
     "Observation": "what was done so far, and what you see that matters, in one or two sentences.",
@@ -62,13 +60,6 @@ _COMPUTER_USE = (
     "need; null is the same as left out."
 )
 
-_RESULTS: dict[str, str] = {
-    AgentKind.HOST: "what the request asked to be told, in words; null if it asked for a deed.",
-    AgentKind.APP: "what you hand over: for data that you read, the reference to it (${steps.…}), never in words; to a "
-    "question, the answer in words; null if you were asked for a deed.",
-}
-_RESULT = "the answer in words; null to hand over what your last action returned."
-
 
 def system_of(request: ModelRequest) -> str:
     """Write the system's message: the role, its rules, all tools, all statuses of the state, and the form of an answer.
@@ -93,17 +84,17 @@ def _tools(request: ModelRequest) -> Iterator[str]:
 
 
 def _statuses(request: ModelRequest) -> str:
-    lines = "\n".join(_status(request.kind, status) for status in request.statuses)
+    lines = "\n".join(_status(request, status) for status in request.statuses)
     return f"## Status\n\nStatus is one of these words:\n\n{lines}"
 
 
-def _status(kind: str, status: str) -> str:
-    meaning = (_HOSTS if kind == AgentKind.HOST else {}).get(status) or _STATUSES.get(status)
+def _status(request: ModelRequest, status: str) -> str:
+    meaning = request.response.status_meanings.get(status) or _STATUSES.get(status)
     return f"- {status}: {meaning}" if meaning else f"- {status}"
 
 
 def _answer(request: ModelRequest) -> Iterator[str]:
-    meanings = {**_PARTS, "Result": _RESULTS.get(request.kind, _RESULT)}
+    meanings = {**_PARTS, "Result": request.response.result_meaning}
     meanings |= {"Actions": _COMPUTER_USE} if request.is_operator else {}
     parts = parts_of(request)
     used = dict.fromkeys(key for keys in parts.values() for key in keys)
@@ -115,7 +106,15 @@ def _answer(request: ModelRequest) -> Iterator[str]:
     yield "## Your answer"
     yield "Answer with one JSON object and nothing else. It has these keys, in this order:"
     yield "\n".join(keys)
-    shown = list(examples(request.kind, parts))
+    shown = list(examples(request.response, parts))
     if shown:
         yield "Examples, of other work with other tools:"
         yield from (f"{when}\n{written(answer)}" for when, answer in shown)
+
+
+def examples(response: type[AgentResponse], parts: Mapping[str, Sequence[str]]) -> Iterator[Example]:
+    """Give the examples of a schema whose decision consists of these parts, by status."""
+    for example in response.examples:
+        decision = example.answer["Decision"]
+        if [key for key in decision if key not in IN_DECISION] == list(parts.get(decision["Status"], ())):
+            yield example

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 BASE = "${base}"
 """What stands in a recording for the folder that the settings' relative paths start from."""
 
-_KEYS = {"address", "call"}
-"""What finds a request in a recording; no part of its fingerprint."""
+_KEYS = {"address", "call", "response"}
+"""What finds a request in a recording, and the class of the answer; no part of its fingerprint."""
 _UNSEEN = {"task_id", "run_id", "call_id", "seconds", "usage", "fingerprint", "binds", "server", "token", "program"}
 _UNSEEN |= {"group", "owner", "kinds", "box", "picture", "annotated", "pictures"}
 """Fields that no model decides on, or that are others each time. Of pictures one pixel more or less would be another

@@ -10,7 +10,6 @@ import pytest
 from callboard.actors.models import ToolInfo, read_response
 from callboard.actors.models.prompt import _schema as limits
 from callboard.actors.models.prompt import _strict
-from callboard.actors.models.prompt._examples import EXAMPLES, examples
 from callboard.actors.models.prompt._schema import (
     IN_DECISION,
     KEYS,
@@ -20,6 +19,7 @@ from callboard.actors.models.prompt._schema import (
     offered_tools,
     parts_of,
 )
+from callboard.actors.models.prompt._system import examples
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import NOBODY
 from callboard.messages import AgentKind, Control, Effect, Observation, Outcome, Target, TargetKind
@@ -200,13 +200,13 @@ def test_very_many_tools_share_one_form(asks):
 def test_every_example_has_the_form_of_an_answer_and_can_be_read(asks, kind):
     request = asked(asks, kind, observation=TARGETS_AND_FIELD)
     schema = answer_schema(request)
-    shown = list(examples(kind, parts_of(request)))
-    assert len(shown) == len(EXAMPLES[kind])
+    shown = list(examples(request.response, parts_of(request)))
+    assert len(shown) == len(request.response.examples)
     for _, answer in shown:
         assert list(answer) == list(schema["properties"])
         form = form_of(schema, answer["Decision"]["Status"])
         assert list(answer["Decision"]) == list(form)
-        assert read_response(kind, answer).decided_status() in request.statuses
+        assert read_response(request.response, answer).decided_status() in request.statuses
 
 
 @pytest.mark.parametrize(("kind", "status"), WORKING)
