@@ -25,6 +25,7 @@ from callboard.actors.states import (
 )
 from callboard.messages import (
     AgentCrashedError,
+    AgentStatus,
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
@@ -398,7 +399,7 @@ class Agent(ScheduledActor):
         """Move as far as the states decide; `ahead` has the moves, where they were worked out."""
         for run, move, after in self._moves() if ahead is None else ahead.moves:
             self._move(run, move, after)
-            if run.status in {"FAIL", "ERROR"}:
+            if run.status in {AgentStatus.FAIL, AgentStatus.ERROR}:
                 tell_failure(self._backstage.stream.emit, self._backstage.journal, run, run.status)
 
     def _moves(self) -> Iterator[tuple[Run, Move, None]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
 
+from callboard.messages._agent_status import AgentStatus
 from callboard.messages._base import Message, RunId, Seconds, TaskId, Term, Token, Value
 from callboard.messages._command import Action, CommandResult, ResultStatus
 from callboard.messages._outcome import Cause, Outcome, Usage
@@ -111,7 +112,7 @@ class StepRecord(Value):
     @property
     def acted(self) -> bool:
         """Whether it called a tool, or decided on a subtask."""
-        return bool(self.results) or self.decision.status == "ASSIGN"
+        return bool(self.results) or self.decision.status == AgentStatus.ASSIGN
 
     @property
     def failures(self) -> int:

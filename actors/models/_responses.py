@@ -23,20 +23,20 @@ from pydantic import (
 
 from callboard.actors.models import _examples
 from callboard.actors.models._computer_use import as_function, tool_call
-from callboard.messages import Action, AskedQuestion, ControlRef, InvalidAnswerError, as_json, maker
+from callboard.messages import Action, AgentStatus, AskedQuestion, ControlRef, InvalidAnswerError, as_json, maker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 STATUS_ALIASES = {
-    "DELEGATE_TO_APP": "ASSIGN",
-    "DONE": "FINISH",
-    "FINISHED": "FINISH",
-    "COMPLETE": "FINISH",
-    "COMPLETED": "FINISH",
-    "SUCCESS": "FINISH",
-    "FAILED": "FAIL",
-    "ASK": "PENDING",
+    "DELEGATE_TO_APP": AgentStatus.ASSIGN,
+    "DONE": AgentStatus.FINISH,
+    "FINISHED": AgentStatus.FINISH,
+    "COMPLETE": AgentStatus.FINISH,
+    "COMPLETED": AgentStatus.FINISH,
+    "SUCCESS": AgentStatus.FINISH,
+    "FAILED": AgentStatus.FAIL,
+    "ASK": AgentStatus.PENDING,
 }
 """Other words that models use for a status."""
 
@@ -210,7 +210,7 @@ class AgentResponse(_Response):
     def asked(self) -> tuple[AskedQuestion, ...]:
         """Give the questions; a PENDING answer without one asks with its comment."""
         asked = tuple(AskedQuestion(text=q.text, choices=tuple(q.choices)) for q in self.questions if q.text)
-        if not asked and self.decided_status() == "PENDING":
+        if not asked and self.decided_status() == AgentStatus.PENDING:
             text = self.comment or self.thought or "How shall I go on?"
             return (AskedQuestion(text=text),)
         return asked
@@ -221,7 +221,7 @@ class HostResponse(AgentResponse):
 
     examples = _examples.HOST
     result_meaning = "what the request asked to be told, in words; null if it asked for a deed."
-    status_meanings: ClassVar[Mapping[str, str]] = {"CONTINUE": "your own actions run, then you look again."}
+    status_meanings: ClassVar[Mapping[str, str]] = {AgentStatus.CONTINUE: "your own actions run, then you look again."}
 
     subtask: Words = Field(
         default="",

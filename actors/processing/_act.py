@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from callboard.actors.commands import IDENTITY
 from callboard.actors.processing._action_list import SOMEBODY, UNSEEN, ActionList, changes
 from callboard.actors.processing._phases import Acted
-from callboard.messages import Action, Held, ResultStatus, Target, TargetKind, agent_kind
+from callboard.messages import Action, AgentStatus, Held, ResultStatus, Target, TargetKind, agent_kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,11 +25,11 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
 
     With CONFIRM the model itself wants approval: then none runs yet. A denial holds whatever anybody approves.
     """
-    if not decision.actions and decision.status != "CONFIRM":
+    if not decision.actions and decision.status != AgentStatus.CONFIRM:
         return Acted(decision)
     decision = decision.model_copy(update={"actions": _named(run, decision.actions)})
     actions = ActionList(context, run, observation, decision, decision.actions)
-    if decision.status != "CONFIRM":
+    if decision.status != AgentStatus.CONFIRM:
         why = "" if run.unfinished is None else _given_before(context, run, observation, decision)
         return actions.cut(why) if why else await actions.play()
     try:
@@ -80,7 +80,9 @@ def in_window(context: Context, acted: Acted) -> Acted:
     if start is None or started.tool != start.tool or started.status is not ResultStatus.SUCCESS:
         return acted
     if isinstance(started.value, str):  # done before a crash, its answer is lost: the model sees the window itself
-        return replace(acted, decision=acted.decision.model_copy(update={"status": "CONTINUE", "target": None}))
+        return replace(
+            acted, decision=acted.decision.model_copy(update={"status": AgentStatus.CONTINUE, "target": None})
+        )
     try:
         window = Target.model_validate(started.value, strict=False)
         kind = agent_kind(target.address)

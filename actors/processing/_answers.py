@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from callboard.actors.commands import find_target
 from callboard.actors.models import AppResponse, HostResponse, References, chosen, labelled, read_response
 from callboard.config import REFERENCE
-from callboard.messages import Action, ControlRef, Decision, FailedSubtaskError, InvalidAnswerError, Outcome, maker
+from callboard.messages import (
+    Action,
+    AgentStatus,
+    ControlRef,
+    Decision,
+    FailedSubtaskError,
+    InvalidAnswerError,
+    Outcome,
+    maker,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,7 +64,7 @@ def decision_of(
         actions.append(_action(context, run, tools, labels, filled, program=answer.program))
     _check_points(actions, observation)
     target = subtask = None
-    if isinstance(response, HostResponse) and status == "ASSIGN":
+    if isinstance(response, HostResponse) and status == AgentStatus.ASSIGN:
         target = _target(response, observation)
         subtask = response.subtask or run.assign.request
         _check_retries(run, target, subtask)
@@ -68,7 +77,7 @@ def decision_of(
         actions=tuple(actions),
         subtask=subtask or "",
         target=target,
-        questions=response.asked() if response.questions or status == "PENDING" else (),
+        questions=response.asked() if response.questions or status == AgentStatus.PENDING else (),
         reannotate=_reannotated(response, labels) if isinstance(response, AppResponse) and response.reannotate else (),
         result=response.result if references is None else references.put_in(response.result, result=True),
     )
@@ -92,10 +101,10 @@ def _status(response: AgentResponse, context: Context, run: Run, offered: tuple[
     if not status:
         msg = f"the answer has no Status; legal now are: {', '.join(offered)}"
         raise InvalidAnswerError(msg)
-    if status not in offered and not (run.status == "SCREENSHOT" and status in context.manager.transitions):
+    if status not in offered and not (run.status == AgentStatus.SCREENSHOT and status in context.manager.transitions):
         msg = f"Status: {status!r} is not legal now; legal are: {', '.join(offered)}"
         last = run.own_subtasks[-1] if run.own_subtasks and not run.assign.number else None
-        if status == "FINISH" and last is not None and last.outcome is not Outcome.FINISHED:
+        if status == AgentStatus.FINISH and last is not None and last.outcome is not Outcome.FINISHED:
             why = f"; the last subtask, {last.request!r}, ended as {last.outcome.value}"
             raise FailedSubtaskError(msg + why)
         raise InvalidAnswerError(msg)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.models import Model, ModelAnswer, ModelRequest
 from callboard.actors.processing._answers import decision_of
 from callboard.messages import (
+    AgentStatus,
     Answered,
     EventName,
     FailedSubtaskError,
@@ -105,7 +106,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
 
 def _finishes_undone(run: Run, decision: Decision) -> bool:
     """Return whether a FINISH comes before any action and was not sent back before."""
-    if decision.status != "FINISH" or decision.actions or run.sent_back:
+    if decision.status != AgentStatus.FINISH or decision.actions or run.sent_back:
         return False
     return not any(record.acted or record.decision.sent_back for record in run.records)
 
@@ -291,5 +292,5 @@ async def follow_plan(context: Context, run: Run, observation: Observation) -> D
     step = run.assign.plan_step
     if step is None or step.target is None:
         return await ask_model(context, run, observation)
-    content = {"Status": "ASSIGN", "Current Sub-Task": step.request, "ControlText": step.target}
+    content = {"Status": AgentStatus.ASSIGN, "Current Sub-Task": step.request, "ControlText": step.target}
     return decision_of(context, run, observation, ModelAnswer(content=content))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands import secrets_named
 from callboard.actors.pictures import Drawn, PictureError, draw, only_pixels, require_pillow
-from callboard.messages import Action, Box, Look, Observation, SettingsError, each_text
+from callboard.messages import Action, AgentStatus, Box, Look, Observation, SettingsError, each_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -163,7 +163,7 @@ def _bounded(seen: Observation, look: Look) -> Observation:
 
 def _named(run: Run) -> tuple[str, ...]:
     """Give the ids of the controls that are to have labels; empty: all."""
-    if run.status == "SCREENSHOT" and run.records:
+    if run.status == AgentStatus.SCREENSHOT and run.records:
         named = {*run.records[-1].decision.reannotate}
         known = run.records[-1].observation.controls
         return tuple(named | {control.id for control in known if control.name in named})
@@ -187,9 +187,9 @@ def _meant(run: Run) -> tuple[Action, ...]:
         if intent is None:
             return ()
         return (Action(tool=intent.tool, arguments=intent.arguments, control=intent.control),)
-    if run.status == "CONFIRM":
+    if run.status == AgentStatus.CONFIRM:
         return run.held
-    return run.records[-1].decision.actions if run.status == "PENDING" and run.records else ()
+    return run.records[-1].decision.actions if run.status == AgentStatus.PENDING and run.records else ()
 
 
 async def picture_before(context: Context, run: Run, now: Observation) -> bytes | None:

@@ -17,6 +17,7 @@ from callboard.actors.processing._shared import with_shared
 from callboard.actors.servers import ToolError
 from callboard.actors.states import GO_ON, STOP, evolve
 from callboard.messages import (
+    AgentStatus,
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
@@ -320,7 +321,7 @@ class Pipeline:
 def _resumed(done: StepDone) -> StepDone:
     """Mark a step that ran held actions, and keep the status that the agent follows next."""
     status = done.record.decision.status
-    follows = "" if status in {"CONFIRM", "CONTINUE"} else status
+    follows = "" if status in {AgentStatus.CONFIRM, AgentStatus.CONTINUE} else status
     return done.model_copy(update={"record": done.record.model_copy(update={"resumed": True}), "follows": follows})
 
 

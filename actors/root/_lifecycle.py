@@ -13,6 +13,7 @@ from callboard.actors.states import archive, evolve, fold
 from callboard.config import HostLog
 from callboard.messages import (
     AgentCrashedError,
+    AgentStatus,
     Cause,
     EventName,
     JobHungError,
@@ -97,7 +98,7 @@ class Endings:
             return unknown_end(run, left.outcome, left.causes)
 
     def _tell_failure(self, run: Run) -> None:
-        state = "ERROR" if run.outcome is Outcome.ERROR else "FAIL"
+        state = AgentStatus.ERROR if run.outcome is Outcome.ERROR else AgentStatus.FAIL
         tell_failure(self._parts.recorder.emit, self._parts.journal, run, state)
 
 

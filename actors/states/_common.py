@@ -8,6 +8,7 @@ from callboard.actors.states import _run
 from callboard.actors.states._machine import AgentState, By, Move, Processing
 from callboard.actors.states._notes import CLAIMS
 from callboard.messages import (
+    AgentStatus,
     Answer,
     ApprovalAnswer,
     AtDeadline,
@@ -35,7 +36,7 @@ class WorkingState(AgentState):
 
     takes_steps = True
 
-    on_exception = "ERROR"
+    on_exception = AgentStatus.ERROR
     """Where an exception in a phase leads."""
 
     async def handle(self, agent: Processing, context: Run) -> Message:
@@ -56,12 +57,12 @@ class WorkingState(AgentState):
         """Follow the model's status where it holds; exceptions, limits and the policy come before it."""
         match run.last:
             case Cancel():
-                return Move("FAIL", By.SYSTEM)
+                return Move(AgentStatus.FAIL, By.SYSTEM)
             case StepFailed(outcome=Outcome.ERROR):
-                outcome = Outcome.ERROR if self.on_exception == "ERROR" else Outcome.FAILED
+                outcome = Outcome.ERROR if self.on_exception == AgentStatus.ERROR else Outcome.FAILED
                 return Move(self.on_exception, By.SYSTEM, outcome)
             case StepFailed(outcome=outcome):
-                return Move("FAIL", By.SYSTEM, outcome)
+                return Move(AgentStatus.FAIL, By.SYSTEM, outcome)
             case StepDone():
                 return None if run.held_by is Held.PAUSE else self.after_step(run)
             case Answer() | ApprovalAnswer() | RequestExpired():
@@ -70,7 +71,7 @@ class WorkingState(AgentState):
                 return self.after_approval(run)
             case None if run.steps >= run.limits.steps <= run.decided:
                 reason = f"the limit of {run.limits.steps} steps was reached"
-                return Move("FAIL", By.SYSTEM, Outcome.OUT_OF_BUDGET, reason)
+                return Move(AgentStatus.FAIL, By.SYSTEM, Outcome.OUT_OF_BUDGET, reason)
             case _:
                 return None
 
@@ -80,10 +81,10 @@ class WorkingState(AgentState):
         if stuck is not None:
             return stuck
         if run.held_by is Held.POLICY:
-            return Move("CONFIRM", By.SYSTEM) if "CONFIRM" in self.manager.transitions else None
+            return Move(AgentStatus.CONFIRM, By.SYSTEM) if AgentStatus.CONFIRM in self.manager.transitions else None
         record = run.memory[-1]
         if record.decision.status in CLAIMS and record.incomplete:
-            return Move("CONTINUE", By.SYSTEM)
+            return Move(AgentStatus.CONTINUE, By.SYSTEM)
         return self.follow(record.decision.status, record.decision.comment)
 
     def after_approval(self, run: Run) -> Move:
@@ -94,29 +95,35 @@ class WorkingState(AgentState):
         record = run.records[-1]
         given_in = next(known.status for known in reversed(run.records) if not known.resumed)
         if run.due not in self.manager.offered(given_in) or (record.incomplete and run.due in CLAIMS):
-            return Move("CONTINUE", By.SYSTEM)
+            return Move(AgentStatus.CONTINUE, By.SYSTEM)
         return self.follow(run.due, record.decision.comment)
 
     def after_answer(self, run: Run) -> Move | None:
         """Say where a person's word leads that was asked for without a state of its own."""
         match run.last:
             case Answer() | RequestExpired() if on_doubt(run):
-                return after_doubt(run, "FAIL")
+                return after_doubt(run, AgentStatus.FAIL)
             case ApprovalAnswer(approved=False):
-                return Move("FAIL", By.USER, Outcome.REJECTED, rejection(run.last))
+                return Move(AgentStatus.FAIL, By.USER, Outcome.REJECTED, rejection(run.last))
             case RequestExpired(at_deadline=AtDeadline.ALLOW) | ApprovalAnswer() | Answer(texts=(_run.GO_ON,)):
                 return None
             case RequestExpired() if run.held:
-                return expired_approval(run.last, "FAIL")
+                return expired_approval(run.last, AgentStatus.FAIL)
             case Answer():
-                return Move("FAIL", By.USER, Outcome.OUT_OF_BUDGET, "a person said stop at the limit of the budget")
+                return Move(
+                    AgentStatus.FAIL, By.USER, Outcome.OUT_OF_BUDGET, "a person said stop at the limit of the budget"
+                )
             case _:
                 reason = "the budget is used up, and nobody said in time whether to go on"
-                return Move("FAIL", By.TIMEOUT, Outcome.OUT_OF_BUDGET, reason)
+                return Move(AgentStatus.FAIL, By.TIMEOUT, Outcome.OUT_OF_BUDGET, reason)
 
     def follow(self, status: str, comment: str) -> Move:
         """Go where the model wants to, with the outcome that this means."""
-        outcome = {"FINISH": Outcome.FINISHED, "FAIL": Outcome.FAILED, "ERROR": Outcome.ERROR}.get(status)
+        outcome = {
+            AgentStatus.FINISH: Outcome.FINISHED,
+            AgentStatus.FAIL: Outcome.FAILED,
+            AgentStatus.ERROR: Outcome.ERROR,
+        }.get(status)
         return Move(status, By.MODEL, outcome, comment or f"the model said {status}")
 
 
@@ -133,11 +140,11 @@ class PendingState(AgentState):
         """An answer leads back to work, a deadline to FAIL."""
         match run.last:
             case Cancel():
-                return Move("FAIL", By.SYSTEM)
+                return Move(AgentStatus.FAIL, By.SYSTEM)
             case Answer(nobody=nobody):
-                return Move("CONTINUE", By.SYSTEM if nobody else By.USER)
+                return Move(AgentStatus.CONTINUE, By.SYSTEM if nobody else By.USER)
             case RequestExpired():
-                return Move("FAIL", By.TIMEOUT, Outcome.TIMED_OUT, "nobody answered the question in time")
+                return Move(AgentStatus.FAIL, By.TIMEOUT, Outcome.TIMED_OUT, "nobody answered the question in time")
             case StepFailed():
                 return failed_step(run.last)
             case _:
@@ -149,7 +156,7 @@ class ConfirmState(AgentState):
 
     __slots__ = ()
 
-    on_rejection = "FAIL"
+    on_rejection = AgentStatus.FAIL
     """Where a rejection leads."""
 
     async def handle(self, agent: Processing, context: Run) -> Message:
@@ -164,7 +171,7 @@ class ConfirmState(AgentState):
         """An approval leads back to work once its actions ran; a rejection never runs them."""
         match run.last:
             case Cancel():
-                return Move("FAIL", By.SYSTEM)
+                return Move(AgentStatus.FAIL, By.SYSTEM)
             case ApprovalAnswer(approved=False) as answer:
                 return Move(self.on_rejection, By.USER, Outcome.REJECTED, rejection(answer))
             case StepDone() if run.held_by is Held.PAUSE:
@@ -173,7 +180,7 @@ class ConfirmState(AgentState):
                 return stuck
             case StepDone():
                 unattended = run.answer is not None and run.answer.unattended
-                return Move("CONTINUE", By.SYSTEM if unattended else By.USER)
+                return Move(AgentStatus.CONTINUE, By.SYSTEM if unattended else By.USER)
             case Answer() | RequestExpired() if on_doubt(run):
                 return after_doubt(run, self.on_rejection)
             case RequestExpired(at_deadline=AtDeadline.ALLOW):
@@ -199,7 +206,7 @@ class CleanupState(AgentState):
 
     def decide(self, run: Run) -> Move | None:
         """Go on to FINISH once the last look is done, even if it failed."""
-        return Move("FINISH", By.SYSTEM) if isinstance(run.last, Captured | StepFailed | Cancel) else None
+        return Move(AgentStatus.FINISH, By.SYSTEM) if isinstance(run.last, Captured | StepFailed | Cancel) else None
 
     def is_subtask_end(self) -> bool:
         """The subtask ends here."""
@@ -257,12 +264,12 @@ def no_progress(run: Run) -> Move | None:
         reason = f"no progress: the same {run.repeats} times, and nothing changed"
     else:
         return None
-    return Move("FAIL", By.SYSTEM, Outcome.FAILED, reason)
+    return Move(AgentStatus.FAIL, By.SYSTEM, Outcome.FAILED, reason)
 
 
 def failed_step(failed: StepFailed) -> Move:
     """Say where a failure outside the four phases leads: an error, unless time or budget ran out."""
-    return Move("ERROR" if failed.outcome is Outcome.ERROR else "FAIL", By.SYSTEM, failed.outcome)
+    return Move(AgentStatus.ERROR if failed.outcome is Outcome.ERROR else AgentStatus.FAIL, By.SYSTEM, failed.outcome)
 
 
 def rejection(answer: ApprovalAnswer) -> str:
@@ -274,7 +281,7 @@ def expired_approval(expired: RequestExpired, on_rejection: str) -> Move:
     """Say where an approval leads that nobody decided on in time."""
     if expired.at_deadline is AtDeadline.DENY:
         return Move(on_rejection, By.TIMEOUT, Outcome.REJECTED, _run.TOO_LATE)
-    return Move("FAIL", By.TIMEOUT, Outcome.TIMED_OUT, _run.TOO_LATE)
+    return Move(AgentStatus.FAIL, By.TIMEOUT, Outcome.TIMED_OUT, _run.TOO_LATE)
 
 
 def on_doubt(run: Run) -> bool:
@@ -296,7 +303,7 @@ def after_doubt(run: Run, on_stop: str) -> Move | None:
             return Move(on_stop, By.USER, Outcome.FAILED, "a person said stop at an action in doubt")
         case _:
             reason = "nobody said in time whether an action in doubt was done"
-            return Move("FAIL", By.TIMEOUT, Outcome.TIMED_OUT, reason)
+            return Move(AgentStatus.FAIL, By.TIMEOUT, Outcome.TIMED_OUT, reason)
 
 
 def archive(run: Run) -> Message:

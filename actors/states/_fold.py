@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from callboard.actors.states._evolve import evolve
 from callboard.actors.states._run import Run
 from callboard.actors.states._unfinished import OnTheWay, Unfinished
-from callboard.messages import Assign, Cancel, RoundEnded, SubtaskEnded
+from callboard.messages import AgentStatus, Assign, Cancel, RoundEnded, SubtaskEnded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +38,7 @@ def moved(machine: type[AgentStateManager], run: Run, move: Move) -> Run:
         IllegalMoveError: If the table does not have it; the run stays as it is.
     """
     machine.check(run.status, move.target, move.by)
-    return run.moved(move, reannotating=move.target == "SCREENSHOT")
+    return run.moved(move, reannotating=move.target == AgentStatus.SCREENSHOT)
 
 
 def moves(machine: type[AgentStateManager], run: Run) -> Iterator[tuple[Run, Move, Run]]:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod, update_abstractmethods
 from enum import Flag, auto
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar, overload
 
-from callboard.messages import Address, BrokenMachineError, IllegalMoveError, Message, Outcome
+from callboard.messages import Address, AgentStatus, BrokenMachineError, IllegalMoveError, Message, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -159,7 +159,7 @@ class AgentStateManager:
     """
 
     initial: ClassVar[str]
-    final: ClassVar[str] = "FINISH"
+    final: ClassVar[str] = AgentStatus.FINISH
     transitions: ClassVar[Table]
     none_state: ClassVar[AgentState]
     """What `get_state` answers for a status that it does not know."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callboard.messages import Answer, AskedQuestion, Observation, ResultStatus, StepRecord
+from callboard.messages import AgentStatus, Answer, AskedQuestion, Observation, ResultStatus, StepRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-CLAIMS = frozenset({"FINISH", "ASSIGN", "CONFIRM", "PENDING", "SCREENSHOT"})
+CLAIMS = frozenset(
+    {AgentStatus.FINISH, AgentStatus.ASSIGN, AgentStatus.CONFIRM, AgentStatus.PENDING, AgentStatus.SCREENSHOT}
+)
 """Statuses of an answer that hold only if all of its actions ran and succeeded."""
 
 NOBODY = "nobody will answer questions: decide yourself, or say FAIL"
@@ -33,7 +35,7 @@ def step_notes(record: StepRecord, count: int, allowed: int, *, followed: bool) 
         allowed: So often it may be.
         followed: Whether the status of its answer leads somewhere.
     """
-    if not record.incomplete and record.status != "SCREENSHOT" and count < allowed:
+    if not record.incomplete and record.status != AgentStatus.SCREENSHOT and count < allowed:
         return ()
     return (*_failures(record, followed=followed), *_not_followed(record), *_loops(count, allowed))
 
@@ -53,7 +55,11 @@ def _failures(record: StepRecord, *, followed: bool) -> Iterable[str]:
 def _not_followed(record: StepRecord) -> Iterable[str]:
     """Yield a note if the status is one that SCREENSHOT does not have."""
     status = record.decision.status
-    if record.status == "SCREENSHOT" and status not in {"SCREENSHOT", "CONTINUE", "CONFIRM"}:
+    if record.status == AgentStatus.SCREENSHOT and status not in {
+        AgentStatus.SCREENSHOT,
+        AgentStatus.CONTINUE,
+        AgentStatus.CONFIRM,
+    }:
         yield f"{status} was not followed: SCREENSHOT is for one more look; say {status} now if it still holds"
 
 

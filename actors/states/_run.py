@@ -9,6 +9,7 @@ from callboard.actors.states._evolve import evolve
 from callboard.actors.states._notes import answer_notes, repeats, step_notes
 from callboard.messages import (
     Action,
+    AgentStatus,
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
@@ -239,7 +240,7 @@ class Run:
         match message:
             case Cancel():
                 mine = message.run_id in {"*", self.assign.run_id}
-                last_look = self.status != "FINISH" and self.outcome not in STOPPED
+                last_look = self.status != AgentStatus.FINISH and self.outcome not in STOPPED
                 return mine and (self.outcome is None or last_look or self.paused)
             case Answer() | ApprovalAnswer() | RequestExpired():
                 return self.waiting == message.id
@@ -315,7 +316,7 @@ class Run:
         ran = [result.status for result in record.results]
         failed = ResultStatus.FAILURE in ran
         same = self.repeats if record.resumed else repeats(self.records, record)
-        followed = self.status != "CONFIRM" or bool(done.follows)
+        followed = self.status != AgentStatus.CONFIRM or bool(done.follows)
         return {
             "memory": (*self.memory, record),
             "steps": self.steps + 1,
@@ -324,7 +325,7 @@ class Run:
             "held_by": done.held_by,
             "held_why": done.held_why,
             "left": done.left,
-            "answer": self.answer if self.status == "CONFIRM" or done.held_by is Held.PAUSE else None,
+            "answer": self.answer if self.status == AgentStatus.CONFIRM or done.held_by is Held.PAUSE else None,
             "shown": self.shown if done.held else None,
             "repeats": same,
             "failures": self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),
@@ -340,10 +341,10 @@ class Run:
             self if left is None else self.with_lost(left.usage, left.done),
             unfinished=None,
             status=str(move.target),
-            due=self.last.follows if isinstance(self.last, StepDone) and self.status == "CONFIRM" else "",
+            due=self.last.follows if isinstance(self.last, StepDone) and self.status == AgentStatus.CONFIRM else "",
             last=None,
             answer=None,
-            held=self.held if move.target == "CONFIRM" else (),
+            held=self.held if move.target == AgentStatus.CONFIRM else (),
             reannotations=self.reannotations + 1 if reannotating else 0,
         )
         if move.outcome is None or run.outcome is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models._computer_use import argument_forms
 from callboard.actors.models.prompt import MOST_ACTIONS
+from callboard.messages import AgentStatus
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -94,7 +95,7 @@ class ComputerTool:
         actions = [each for call in calls for each in _actions(call.tool_name, call.args_as_dict())]
         said = next((call.args_as_dict() for call in response.tool_calls if call.tool_name == answer), {})
         inner = said.get("Decision")
-        decision = {"Status": "CONTINUE", **(inner if isinstance(inner, dict) else {}), "Actions": actions}
+        decision = {"Status": AgentStatus.CONTINUE, **(inner if isinstance(inner, dict) else {}), "Actions": actions}
         return {"Thought": response.text or "", **said, "Decision": decision}
 
 

@@ -23,7 +23,7 @@ from callboard.actors.models.prompt import (
     written,
 )
 from callboard.config import COMPATIBLE
-from callboard.messages import InvalidAnswerError, ModelError, Usage
+from callboard.messages import AgentStatus, InvalidAnswerError, ModelError, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -298,7 +298,9 @@ class LiveModel(Model):
             return f"the answer has {found} actions, and at most {most} {what} taken at a time"
         left = "; ".join(line for line in response.plan if line.strip())
         acted = found or any(record.acted for record in own_steps(request))  # else it is asked once more in any case
-        if left and acted and response.decided_status() == "FINISH" and not request.reasons:  # who insists is believed
+        if (
+            left and acted and response.decided_status() == AgentStatus.FINISH and not request.reasons
+        ):  # who insists is believed
             left = cut(left, _LONGEST)
             return (
                 f"it says FINISH, and Plan tells what is still to be done: {left}. Do that; if it is done, empty Plan"

@@ -10,7 +10,7 @@ from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
 from callboard.actors.models.prompt._labels import labelled
 from callboard.actors.models.prompt._manual import MAKING, either, makes, needed, singular
 from callboard.actors.models.prompt._schema import legal_statuses, offered_tools, own_steps, own_subtasks
-from callboard.messages import AgentKind, Effect, ResultStatus
+from callboard.messages import AgentKind, AgentStatus, Effect, ResultStatus
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -67,7 +67,7 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
         yield "The last call FAILED: what it was for is not done."
     elif done and meant.missed:
         yield f"Not called yet: {', '.join(tool.name for tool in meant.missed)}.{meant.next(usable) if short else ''}"
-    elif done and "FINISH" in legal_statuses(request) and not meant.failed:
+    elif done and AgentStatus.FINISH in legal_statuses(request) and not meant.failed:
         sure = short and not request.is_host
         yield _finish(what, meant.made) if sure else f"If nothing of {what} is missing any more: FINISH."
         yield from _handed_over(request) if sure else ()

@@ -25,7 +25,7 @@ from callboard.actors.models.prompt._strict import (
     values,
 )
 from callboard.actors.states import NOBODY
-from callboard.messages import AgentKind, Effect, Outcome, ResultStatus
+from callboard.messages import AgentKind, AgentStatus, Effect, Outcome, ResultStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,12 +54,12 @@ IN_DECISION = ("Plan", "Status")
 """What each decision begins with: who still plans something is not finished."""
 _ACTIONS = ("Actions",)
 _BELONGS = {
-    "CONTINUE": _ACTIONS,
-    "CONFIRM": _ACTIONS,
-    "ASSIGN": ("ControlText", "Current Sub-Task"),
-    "SCREENSHOT": ("ControlReannotate",),
-    "PENDING": ("Questions",),
-    "FINISH": ("Result",),
+    AgentStatus.CONTINUE: _ACTIONS,
+    AgentStatus.CONFIRM: _ACTIONS,
+    AgentStatus.ASSIGN: ("ControlText", "Current Sub-Task"),
+    AgentStatus.SCREENSHOT: ("ControlReannotate",),
+    AgentStatus.PENDING: ("Questions",),
+    AgentStatus.FINISH: ("Result",),
 }
 """What a decision holds beside its status."""
 
@@ -67,7 +67,12 @@ _TEXT: Schema = {"type": "string"}
 _LINES: Schema = {"type": "array", "items": _TEXT, "maxItems": 12}
 _SOME: Schema = {**_LINES, "minItems": 1}
 _NO_LINES: Schema = {**_LINES, "maxItems": 0}
-_PLANS = {"CONTINUE": _SOME, "CONFIRM": _SOME, "ASSIGN": _SOME, "FINISH": _NO_LINES}
+_PLANS = {
+    AgentStatus.CONTINUE: _SOME,
+    AgentStatus.CONFIRM: _SOME,
+    AgentStatus.ASSIGN: _SOME,
+    AgentStatus.FINISH: _NO_LINES,
+}
 """What is still to be done, by status: something, or nothing."""
 _NULL: Schema = {"type": "null"}
 _CONTROL: Schema = {"$ref": "#/$defs/Control"}
@@ -123,15 +128,15 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
     can't FINISH if it could have read first: it has seen the names of the controls, and not what is in them. Where
     nobody answers questions, none can be asked.
     """
-    guesses = set() if request.attended and not _unheard(request) else {"PENDING"}
+    guesses = set() if request.attended and not _unheard(request) else {AgentStatus.PENDING}
     if request.is_host:
         own = own_subtasks(request)
-        guesses |= set() if request.observation.targets else {"ASSIGN"}
-        guesses |= {"FINISH"} if own and own[-1].outcome is not Outcome.FINISHED else set()
+        guesses |= set() if request.observation.targets else {AgentStatus.ASSIGN}
+        guesses |= {AgentStatus.FINISH} if own and own[-1].outcome is not Outcome.FINISHED else set()
     if request.kind == AgentKind.APP and not _acted(request):
         reads = any(tool.effect is Effect.READ for tool in offered_tools(request))
-        guesses |= {"SCREENSHOT", "FINISH"} if reads else {"SCREENSHOT"}
-    guesses |= set() if request.observation.controls and not request.is_operator else {"SCREENSHOT"}
+        guesses |= {AgentStatus.SCREENSHOT, AgentStatus.FINISH} if reads else {AgentStatus.SCREENSHOT}
+    guesses |= set() if request.observation.controls and not request.is_operator else {AgentStatus.SCREENSHOT}
     return tuple(status for status in request.statuses if status not in guesses) or request.statuses
 
 
@@ -201,18 +206,18 @@ class _Forms:
         """Build one form: a status, and what belongs to it."""
         form: Schema = {"Plan": _PLANS.get(status, _LINES), "Status": {"type": "string", "enum": [status]}}
         match status:
-            case "CONTINUE" | "CONFIRM" if self._tools:
+            case AgentStatus.CONTINUE | AgentStatus.CONFIRM if self._tools:
                 form["Actions"] = {"type": "array", "items": _ACTION, "minItems": 1, "maxItems": self._most}
-            case "SCREENSHOT":
+            case AgentStatus.SCREENSHOT:
                 form["ControlReannotate"] = {"type": "array", "items": self._control, "minItems": 1, "maxItems": 20}
-            case "ASSIGN":
+            case AgentStatus.ASSIGN:
                 targets = choices(labelled(self._request.observation.targets))
                 form["ControlText"] = {"type": "string", "enum": targets} if targets else _TEXT
                 form["Current Sub-Task"] = _TEXT
-            case "PENDING":
+            case AgentStatus.PENDING:
                 question = object_of({"text": _TEXT, "choices": _LINES})
                 form["Questions"] = {"type": "array", "items": question, "minItems": 1, "maxItems": 5}
-            case "FINISH":
+            case AgentStatus.FINISH:
                 form["Result"] = self._result()
         return object_of(form)
 

@@ -8,6 +8,7 @@ from callboard.actors.models._computer_use import SCREENSHOT
 from callboard.actors.models.prompt._fence import CLOSE, OPEN, written
 from callboard.actors.models.prompt._manual import manual
 from callboard.actors.models.prompt._schema import IN_DECISION, KEYS, parts_of, without_control
+from callboard.messages import AgentStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,14 +26,20 @@ out, it is not whole: don't use it as if it were."""
 
 
 _STATUSES = {
-    "CONTINUE": "there is more to do; your actions run, then you look again.",
-    "FINISH": "all of it is done, and what you see shows it.",
-    "FAIL": "it can't be done.",
-    "ERROR": "the application itself is broken. Rare.",
-    "PENDING": "only the user knows what you need, no tool and no earlier subtask: ask it in Questions. Rare.",
-    "CONFIRM": "your actions are dangerous: the user is shown them, and they run only if that is approved.",
-    "SCREENSHOT": "the window changed so much that you need a fresh look at the controls in ControlReannotate.",
-    "ASSIGN": "give a subtask to the agent of a target: name it in ControlText, and say it in Current Sub-Task.",
+    AgentStatus.CONTINUE: "there is more to do; your actions run, then you look again.",
+    AgentStatus.FINISH: "all of it is done, and what you see shows it.",
+    AgentStatus.FAIL: "it can't be done.",
+    AgentStatus.ERROR: "the application itself is broken. Rare.",
+    AgentStatus.PENDING: (
+        "only the user knows what you need, no tool and no earlier subtask: ask it in Questions. Rare."
+    ),
+    AgentStatus.CONFIRM: "your actions are dangerous: the user is shown them, and they run only if that is approved.",
+    AgentStatus.SCREENSHOT: (
+        "the window changed so much that you need a fresh look at the controls in ControlReannotate."
+    ),
+    AgentStatus.ASSIGN: (
+        "give a subtask to the agent of a target: name it in ControlText, and say it in Current Sub-Task."
+    ),
 }
 
 _KEYS = {
