@@ -22,6 +22,8 @@ _held: ContextVar[tuple[Model, contextlib.AsyncExitStack] | None] = ContextVar("
 """Whose first model's turn the caller has, and how to give it back before the caller does."""
 
 
+# pydantic-ai's FallbackModel was looked at: it chains pydantic-ai's models alone, no recorded or plugged-in ones, gives
+# none of them a time of its own, and does not say what those used that gave no answer.
 class FallbackModel(Model):
     """Asks a model, and if that gives no answer, or not in its time, the next one. An answer says who gave it.
 

@@ -27,6 +27,9 @@ class LooseError(Exception):
     """A schema that has no strict form."""
 
 
+# pydantic-ai's JsonSchemaTransformer was looked at: it rewrites one tool's schema for one provider, and keeps what it
+# can't make strict. Here the arguments of all tools become parts of one answer, and those without a strict form are
+# told apart.
 def strict(part: object, whole: Schema, depth: int = 0) -> Schema:  # noqa: PLR0911 - a case a keyword
     """Make the strict form of a schema, a part of a whole one.
 
