@@ -45,7 +45,7 @@ UNUSED = 0.25
 
 _TASK = "INSERT INTO tasks (id, key, session, request, submitted) VALUES (?, ?, ?, ?, ?)"
 _ENDED = "UPDATE tasks SET ended = ?, outcome = ? WHERE id = ? AND ended IS NULL"
-_USED = "SELECT id FROM tasks WHERE id = ? OR key = ?"
+_FIND = "SELECT id FROM tasks WHERE id = ?1 OR key = ?2 ORDER BY id = ?1 DESC LIMIT 1"
 _UNFINISHED = "SELECT id FROM tasks WHERE ended IS NULL ORDER BY number"
 _SESSION = "SELECT id FROM tasks WHERE id = ? OR session = ? ORDER BY number"
 _EVENTS = "SELECT id, at, task, run, job, kind, body FROM rows WHERE seq > ? ORDER BY seq"
@@ -210,13 +210,9 @@ class JournalFile:
         """Name the tasks of a conversation, its first one included, in order."""
         return self._ids(_SESSION, session, session)
 
-    def knows(self, task_id: str) -> bool:
-        """Say whether there is, or was, a task of this id; one that was pruned is forgotten."""
-        return bool(self._ids("SELECT id FROM tasks WHERE id = ?", task_id))
-
-    def keyed(self, key: str) -> str | None:
-        """Name the task that has this idempotency key."""
-        return next(iter(self._ids("SELECT id FROM tasks WHERE key = ?", key)), None)
+    def find(self, task_id: str, key: str | None = None) -> str | None:
+        """Name the task of this id, or else of this idempotency key; one that was pruned is forgotten."""
+        return next(iter(self._ids(_FIND, task_id, key)), None)
 
     def rows(self, task_id: str, *, events: bool = False) -> Iterator[Row]:
         """Read the rows of a task in order. What is written meanwhile may be among them.
@@ -311,7 +307,7 @@ class JournalFile:
     def _refuse_used(self, task: Task, new: set[str]) -> None:
         """Refuse an id or a key that the journal has, or one that is new with other rows."""
         names = {f"id {task.id}", f"key {task.key}"} if task.key is not None else {f"id {task.id}"}
-        if self._ids(_USED, task.id, task.key) or not new.isdisjoint(names):
+        if self.find(task.id, task.key) or not new.isdisjoint(names):
             problem = f"task {task.id!r} can't be written down: its id or its key was used before"
             raise ValueError(problem)
         new |= names

@@ -51,7 +51,7 @@ class MemoryJournal(Journal):
         They can't be kept if one is a task whose id or key another one had.
         """
         with self._lock:
-            again = [row.task_id for row in rows if type(row.message) is Task and self._is_used(row.message)]
+            again = [row.task_id for row in rows if type(row.message) is Task and self.find(row.message)]
             if again:
                 if failed is not None:
                     failed(ValueError(f"task {again[0]!r} can't be kept: its id or its key was used before"))
@@ -108,9 +108,6 @@ class MemoryJournal(Journal):
         """Delete the artifacts; nothing else is to be ended."""
         self.artifacts.close()
         return True
-
-    def _is_used(self, task: Task) -> bool:
-        return task.id in self._tasks or (task.key is not None and task.key in self._keys)
 
     def _note(self, message: Message) -> None:
         """Keep what is known of tasks in step with the rows."""

@@ -154,7 +154,7 @@ class FileJournal(Journal):
 
     def find(self, task: Task) -> str | None:
         """Ask the writer."""
-        found: str | None = self._ask(lambda file: _find(file, task))
+        found: str | None = self._ask(lambda file: file.find(task.id, task.key))
         return found
 
     def ended(self, task_id: str) -> tuple[Task, TaskResult] | None:
@@ -212,12 +212,6 @@ def _conversation(file: JournalFile, session: str) -> tuple[str, ...]:
     if first is not None and isinstance(first.message, Task) and first.message.target is not None:
         return ()  # it had no HostAgent
     return file.session_tasks(session)
-
-
-def _find(file: JournalFile, task: Task) -> str | None:
-    if file.knows(task.id):
-        return task.id
-    return file.keyed(task.key) if task.key is not None else None
 
 
 def _ended(file: JournalFile, task_id: str) -> tuple[Task, TaskResult] | None:

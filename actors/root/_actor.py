@@ -239,7 +239,7 @@ class Root(ScheduledActor):
     ) -> tuple[Task, concurrent.futures.Future[TaskResult], concurrent.futures.Future[None]]:
         """Take a task, or the same one once more. Answers with it, its result to come, and when it is safe."""
         tasks = self._parts.tasks
-        same = tasks.get(task.id) or (tasks.keyed(task.key) if task.key is not None else None)
+        same = tasks.find(task)
         if same is not None and (same.task == task or same.task.id != task.id):
             return same.task, same.done, same.safe or self._parts.outbox.answer(None)
         if self._broken is not None:

@@ -206,9 +206,12 @@ class TaskBook:
         self._open[record.task.id] = record
         self._talks[record.session] += 1
 
-    def keyed(self, key: str) -> TaskRecord | None:
-        """Give the task that is not over and has this idempotency key."""
-        return next((record for record in self._open.values() if record.task.key == key), None)
+    def find(self, task: Task) -> TaskRecord | None:
+        """Give the task that is not over and has this one's id, or else its idempotency key."""
+        same = self._open.get(task.id)
+        if same is None and task.key is not None:
+            same = next((record for record in self._open.values() if record.task.key == task.key), None)
+        return same
 
     def get(self, task_id: str) -> TaskRecord | None:
         """Give a task that is not over."""

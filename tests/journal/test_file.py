@@ -166,7 +166,7 @@ def test_the_end_of_a_step_is_whole_in_another_row_than_what_was_decided(opened,
 def test_any_text_is_looked_for_as_it_is(opened, a_row, text):
     journal = opened()
     written(journal, a_row(Task(id="t", request="do it", key="known")))
-    assert (journal.keyed(text), journal.knows(text), journal.session_tasks(text)) == (None, False, ())
+    assert (journal.find("", text), journal.find(text), journal.session_tasks(text)) == (None, None, ())
     assert (list(journal.rows(text)), journal.result(text)) == ([], None)
 
 
@@ -330,7 +330,7 @@ def test_what_was_rolled_back_is_not_there(opened, a_task):
     journal.write([a_task("t")])
     journal.rollback()
     written(journal, a_task("u"))
-    assert (journal.knows("t"), journal.unfinished()) == (False, ("u",))
+    assert (journal.find("t"), journal.unfinished()) == (None, ("u",))
 
 
 def test_what_was_not_committed_is_dropped_when_the_journal_is_closed(opened, a_task):
@@ -352,7 +352,7 @@ def test_tasks_without_a_result_are_unfinished_in_order_of_submission(opened, a_
     journal = opened()
     written(journal, a_task("z"), a_task("a"), a_task("m"), a_result("a"))
     assert journal.unfinished() == ("z", "m")
-    assert all(journal.knows(task) for task in "zam")
+    assert all(journal.find(task) == task for task in "zam")
 
 
 def test_a_result_is_that_which_was_written_first(opened, a_task, a_result):
@@ -372,8 +372,8 @@ def test_a_task_that_is_not_over_has_no_result(opened, a_task):
 def test_an_idempotency_key_leads_to_its_task(opened, a_task):
     journal = opened()
     written(journal, a_task("t", key="order 7"), a_task("u"), a_task("v"))
-    assert journal.keyed("order 7") == "t"
-    assert journal.keyed("order 8") is None
+    assert journal.find("", "order 7") == "t"
+    assert journal.find("", "order 8") is None
 
 
 @pytest.mark.parametrize("again", [{"task_id": "v"}, {"task_id": "u", "key": "once"}], ids=["id", "key"])

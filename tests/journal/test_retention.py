@@ -42,7 +42,7 @@ def test_tasks_that_ended_long_ago_are_dropped_with_their_rows(journal, place):
     assert journal.prune(days=30, max_bytes=None) == 2
     assert tasks(place) == ["young", "open"]
     assert list(journal.rows("old", events=True)) == []
-    assert (journal.knows("old"), journal.keyed("key of old"), journal.result("old")) == (False, None, None)
+    assert (journal.find("old"), journal.find("", "key of old"), journal.result("old")) == (None, None, None)
 
 
 def test_without_bounds_nothing_is_dropped(journal, place):
@@ -150,7 +150,7 @@ def test_pruning_that_fails_drops_nothing_and_the_journal_goes_on(journal, place
     place.with_name(f"{place.name}.lock").unlink()
     with pytest.raises(JournalError, match="was deleted or replaced"):
         journal.prune(days=30, max_bytes=None)
-    assert (journal.knows("old"), journal.last_seq) == (True, 3)
+    assert (journal.find("old"), journal.last_seq) == ("old", 3)
 
 
 def test_settings_stay_while_a_task_is_kept_that_ran_under_them(opened, a_row, a_task, a_result, place, days_ago):
@@ -209,7 +209,7 @@ class Lives:
             if task is not None:
                 journal.write([self._task(task, at=now), self._result(task, at=now)])
             journal.prune(days=30, max_bytes=None)  # an hour later
-            kept = [each for each in "abcdefgh" if journal.knows(each)]
+            kept = [each for each in "abcdefgh" if journal.find(each)]
             journal.close()
         return kept
 
