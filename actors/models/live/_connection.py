@@ -27,8 +27,8 @@ MINUTE = 60.0
 
 
 # pydantic-ai's ConcurrencyLimiter and wait_retry_after were looked at: the first counts the calls under way, which a
-# semaphore does, and none by the minute; the second waits within one call's transport, where no budget and no event sees
-# the repetition, and where other agents go on asking the provider that wants to be left alone.
+# semaphore does, and none by the minute; the second waits within one call's transport, where no budget and no event
+# sees the repetition, and where other agents go on asking the provider that wants to be left alone.
 class RateLimit:
     """Lets calls of one provider through, first come, first served. Used on the event loop alone."""
 
