@@ -28,6 +28,8 @@ FIGURES: tuple[tuple[str, Number, str, float], ...] = (
     ("a raw message that an actor tells itself (H): CPU", ("H", "cpu"), "µs", 1e6 / HOPS),
     ("Python calls of a task, all on", ("calls-process", "calls"), "calls", 1),
     ("the same, no journal, no log", ("calls-off", "calls"), "calls", 1),
+    ("functions of callboard that such tasks run through", ("calls-process", "functions"), "functions", 1),
+    ("files of callboard that these stand in", ("calls-process", "files"), "files", 1),
     ("a task on a surface with 10 windows: CPU", ("windows", "few"), "ms", 1e3),
     ("the same, with 10,000: CPU", ("windows", "many"), "ms", 1e3),
     ("a task that waits for its window: resident", ("queued", "resident"), "kB", 1e-3),

@@ -1,5 +1,8 @@
 """Python calls of a task, all threads: what can be compared where times are noisy and instructions are not counted.
 
+Beside them, as a measure of what has to be read to follow a task: how many functions and files of callboard it runs
+through.
+
 ``python -m benchmarks.figures.calls process`` answers to ``{"tasks": n}``.
 """
 
@@ -12,11 +15,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import callboard
 from benchmarks.board import POOL, VARIANTS, board, finish, tasks
 from benchmarks.protocol import BEHIND, serve
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import CodeType, FrameType
+
+
+PACKAGE = Path(callboard.__file__).parent
 
 
 class Calls:
@@ -25,12 +32,15 @@ class Calls:
     def __init__(self) -> None:
         self.on = False
         self.count = 0
+        self.seen: set[CodeType] = set()
+        """The code of each function that was called."""
         threading.setprofile(self._see)
         sys.setprofile(self._see)
 
-    def _see(self, _frame: FrameType, event: str, _argument: object) -> None:
+    def _see(self, frame: FrameType, event: str, _argument: object) -> None:
         if self.on and event == "call":
             self.count += 1
+            self.seen.add(frame.f_code)
 
     def close(self) -> None:
         """Count no more."""
@@ -51,7 +61,9 @@ def measure(asked: dict[str, Any], variant: str) -> dict[str, float]:
             calls.on = False
     finally:
         calls.close()
-    return {"calls": calls.count / size}
+    files = [Path(code.co_filename) for code in calls.seen]
+    ours = [file for file in files if file.is_relative_to(PACKAGE) and not file.is_relative_to(PACKAGE / "benchmarks")]
+    return {"calls": calls.count / size, "functions": len(ours), "files": len(set(ours))}
 
 
 if __name__ == "__main__":
