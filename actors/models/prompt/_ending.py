@@ -13,9 +13,9 @@ from callboard.actors.models.prompt._schema import legal_statuses, offered_tools
 from callboard.messages import AgentKind, AgentStatus, Effect, ResultStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from callboard.actors.models._model import ModelRequest, ToolInfo
+    from callboard.actors.models._model import ModelRequest
     from callboard.actors.models.prompt._labels import Named
     from callboard.messages import CommandResult, Observation, StepRecord
 
@@ -56,22 +56,22 @@ def ending(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
 
 
 def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Iterator[str]:
-    """Say what is to be weighed."""
+    """Say what is to be weighed; a small model is told what its subtask's own words seem to ask for, too."""
     results = [result for record in own_steps(request) for result in record.results]
-    meant, usable = _Meant(request, results), offered_tools(request)
+    meant = _Meant(request, results) if short else None
     if request.is_host and not own_subtasks(request):
         yield "What is open has something in it. A new one is empty: there is nothing to read in it."
     if done:
         yield "What succeeded is not done again."
     if results and results[-1].status is ResultStatus.FAILURE:
         yield "The last call FAILED: what it was for is not done."
-    elif done and meant.missed:
-        yield f"Not called yet: {', '.join(tool.name for tool in meant.missed)}.{meant.next(usable) if short else ''}"
-    elif done and AgentStatus.FINISH in legal_statuses(request) and not meant.failed:
-        sure = short and not request.is_host
+    elif done and meant is not None and meant.missed:
+        yield f"Not called yet: {', '.join(tool.name for tool in meant.missed)}.{meant.next}"
+    elif done and AgentStatus.FINISH in legal_statuses(request) and not (meant is not None and meant.failed):
+        sure = meant is not None and not request.is_host
         yield _finish(what, meant.made) if sure else f"If nothing of {what} is missing any more: FINISH."
         yield from _handed_over(request) if sure else ()
-    yield from (f"{tool.name} comes later: {needed(tool, usable)}" for tool in meant.missed if tool not in usable)
+    yield from meant.later() if meant is not None else ()
 
 
 def _finish(what: str, made: Sequence[str]) -> str:
@@ -158,10 +158,18 @@ class _Meant:
         self.made = one if len(one) == len(meant) and not _SEVERAL.search(asked) else []
         """Those that made all that is named, if that is one of each."""
 
-    def next(self, usable: Collection[ToolInfo]) -> str:
-        """Say which one comes next, where that is beyond doubt."""
-        sure = self._wants and len(self.missed) == 1 and self.missed[0] in usable
+        self._usable = offered_tools(request)
+
+    @property
+    def next(self) -> str:
+        """The one that comes next, where that is beyond doubt."""
+        sure = self._wants and len(self.missed) == 1 and self.missed[0] in self._usable
         return f" Next is {self.missed[0].name}." if sure else ""
+
+    def later(self) -> Iterator[str]:
+        """Say of those that can't be called yet what they need."""
+        missed = (tool for tool in self.missed if tool not in self._usable)
+        yield from (f"{tool.name} comes later: {needed(tool, self._usable)}" for tool in missed)
 
 
 def _there(seen: Observation) -> dict[str, tuple[Named, str]]:
