@@ -95,17 +95,12 @@ class Supervisor:
     def __init__(
         self,
         settings: Settings,
-        *,
-        models: Mapping[str, Model | Callable[..., Any]] | None = None,
-        servers: Sequence[Server] = (),
-        agents: Sequence[AgentSpec] = (),
-        clock: Clock | None = None,
+        models: Mapping[str, Model | Callable[..., Any]],
+        servers: Sequence[Server],
+        agents: Sequence[AgentSpec],
+        clock: Clock | None,
     ) -> None:
-        """Build everything and start it. `start` is the usual way.
-
-        Raises:
-            SettingsError: If something in the settings can't be used; nothing is left running.
-        """
+        """Build everything, and start it: `start` says of what."""
         self.settings = settings
         self._subscribers: list[Subscriber] = []
         self._left: tuple[str, ...] | None = None
@@ -117,7 +112,7 @@ class Supervisor:
             self._agents = _agents(settings, agents)
             self._models = named_models(settings, self._agents)
             self._secrets = Secrets(settings.secrets, keys_of(settings))
-            named = record({**self._models, **given_models(models or {}, self._agents)}, settings, self._secrets.redact)
+            named = record({**self._models, **given_models(models, self._agents)}, settings, self._secrets.redact)
             servers = _all_servers(settings, servers, clock)
             self._metrics = Metrics() if settings.observe.metrics else None
             self._traces = Traces(settings=settings) if settings.observe.traces else None
@@ -283,7 +278,7 @@ class Supervisor:
         if not isinstance(settings, Settings):
             msg = f"settings are a file's path, Settings, or nothing, not a {type(settings).__name__}"
             raise TypeError(msg)
-        return cls(settings, models=models, servers=servers, agents=agents, clock=clock)
+        return cls(settings, models or {}, servers, agents, clock)
 
     def __enter__(self) -> Self:
         """Enter; leaving stops."""
