@@ -35,6 +35,9 @@ class Children:
         self._refs: dict[str, pykka.ActorRef[Agent]] = {}
         self._expected: dict[str, list[Inbox]] = {}
         self._known: dict[str, set[str]] = {}
+        """What each agent has memory of: tasks, or conversations."""
+        self._holders: dict[str, set[str]] = {}
+        """The same the other way round: the addresses by what is remembered there."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -48,15 +51,17 @@ class Children:
     def learn(self, address: str, memory: str) -> None:
         """Note that an address gets work, and so has memory of a task or conversation, as long as its agent lives."""
         self._known.setdefault(address, set()).add(memory)
+        self._holders.setdefault(memory, set()).add(address)
 
     def knows(self, address: str, memory: str) -> bool:
         """Say whether the agent of an address has memory of a task or conversation."""
         return address in self._refs and memory in self._known.get(address, ())
 
-    def forget(self, address: str, task_id: str) -> None:
-        """Have the agent of an address, if there is one, drop its memory of a task that is over."""
-        self._known.get(address, set()).discard(task_id)
-        self.tell_if_alive(address, TaskForgotten(task_id=task_id))
+    def forget(self, memory: str) -> None:
+        """Have all agents drop their memory of a task or conversation that is over."""
+        for address in self._holders.pop(memory, ()):
+            self._known[address].discard(memory)
+            self.tell_if_alive(address, TaskForgotten(task_id=memory))
 
     def is_there(self, address: str, urn: str) -> bool:
         """Say whether a certain actor is the agent of an address."""
@@ -123,15 +128,21 @@ class Children:
         """Forget an agent that died."""
         self._refs.pop(address, None)
         self._expected.pop(address, None)
-        self._known.pop(address, None)
+        self._lose_memory(address)
 
     def stop(self, address: str) -> None:
         """Stop an agent; it handles what is in its inbox first."""
         ref = self._refs.pop(address, None)
-        self._known.pop(address, None)
+        self._lose_memory(address)
         if ref is not None:
             ref.stop(block=False)
             self._backstage.stream.emit(EventName.AGENT_STOPPED, agent=address)
+
+    def _lose_memory(self, address: str) -> None:
+        for memory in self._known.pop(address, ()):
+            self._holders[memory].discard(address)
+            if not self._holders[memory]:
+                del self._holders[memory]
 
     def stop_all(self) -> list[pykka.Future[Any]]:
         """Stop all agents. Returns what to wait for."""
@@ -167,7 +178,6 @@ class Sessions:
         self._forget = forget
         self._kept: dict[str, None] = {}  # the oldest first
         self._ended: dict[str, list[str]] = {}  # the tasks of a conversation
-        self._agents: dict[str, set[str]] = {}  # where they have had work done, but for the HostAgent
 
     def has(self, session: str) -> bool:
         """Say whether a conversation can be gone on with."""
@@ -177,7 +187,6 @@ class Sessions:
     def keep(self, record: TaskRecord) -> None:
         """Keep the HostAgent of a task that ended, if it lives; past the limit the one idle for longest is stopped."""
         self._ended.setdefault(record.session, []).append(record.task.id)
-        self._agents.setdefault(record.session, set()).update(record.agents - {record.host})
         if not self._children.lives(record.host):
             if not self.has(record.session):
                 self._drop(record.session)
@@ -193,8 +202,7 @@ class Sessions:
 
     def _drop(self, session: str) -> None:
         """Forget a conversation that nobody can go on with any more, except from a journal's file."""
-        for address in self._agents.pop(session, ()):
-            self._children.forget(address, session)
+        self._children.forget(session)
         self._forget(self._ended.pop(session, ()))
 
 
