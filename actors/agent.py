@@ -238,7 +238,7 @@ class Agent(ScheduledActor):
         spent, left = lease.spent if run.busy else None, run.unfinished
         if spent is not None:  # with what was known of a step that a crash broke off
             run = evolve(run, last_seen=spent.seen or run.last_seen)
-            return run.with_lost(spent.usage, spent.done(lease.deed))
+            return run.with_lost(spent.usage, spent.done(lease.guard))
         return run if left is None else run.with_lost(left.usage, left.done)
 
     def _start_job(self, step: Step) -> None:

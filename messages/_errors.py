@@ -26,7 +26,7 @@
     ├── DoubtError               a crash's: nobody can tell whether an action was done, and nobody is asked
     ├── BrokenMachineError       the author's of a state machine: refused when the class is made
     ├── IllegalMoveError         ours: a move that the transition table does not have
-    ├── LeaseVoidError           nobody's: a deed came too late, and was refused
+    ├── LeaseVoidError           nobody's: an effect came too late, and was refused
     ├── PhaseError               what a failing phase raises; its cause says why
     ├── JobHungError             an agent's job is long past its deadline
     └── AgentCrashedError        ours: an exception escaped an agent's message handler
@@ -266,7 +266,7 @@ class IllegalMoveError(CallboardError):
 
 
 class LeaseVoidError(CallboardError):
-    """A deed came too late: its task was cancelled, or its time is over. Nothing was changed."""
+    """A effect came too late: its task was cancelled, or its time is over. Nothing was changed."""
 
 
 _FAILED = {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Place = tuple[str, str, int]
 """``before`` or ``after``, the kind of a row, and which of them."""
-_NO_ROWS = {"deed", "event"}
+_NO_ROWS = {"effect", "event"}
 """Places at which no crash is tried: events follow from other rows, and are kept with them."""
 _FROM, _TO = "decided", "command_result"
 """Between these rows the call runs. Elsewhere it makes no difference on which side of a row the crash comes."""

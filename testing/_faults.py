@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from unittest import mock
 
 from callboard.actors.journal import JournalFile, Row
-from callboard.actors.runtime import Deed
+from callboard.actors.runtime import EffectGuard
 from callboard.messages import JournalError
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ class Faults:
     """Lets something happen at chosen places of a task's way: a failure, a wait, or the end of the process.
 
     A place is before or after a row of a journal file, named by the tag of its message (``intent``, ``step_done``,
-    ``task_result``, ``event`` …), or before or after a ``deed``: the moment in which a tool's change takes effect::
+    ``task_result``, ``event`` …), or before or after a ``effect``: the moment in which a tool's change takes effect::
 
         with Faults() as faults:
-            faults.after("deed", kill_process, nth=2)
+            faults.after("effect", kill_process, nth=2)
             ...
 
     Before a row nothing is kept of it, nor of what is to be committed with it; after it, it is safe, and nobody was
@@ -46,14 +46,14 @@ class Faults:
         self._undo = ExitStack()
 
     def before(self, kind: str, do: Callable[[], object], *, nth: int = 1) -> None:
-        """Call a function before the nth row of a kind, or deed; what it raises fails the write, or the deed."""
+        """Call a function before the nth row of a kind, or effect; what it raises fails the write, or the effect."""
         self._what["before", kind, nth] = do
 
     def after(self, kind: str, do: Callable[[], object], *, nth: int = 1) -> None:
-        """Call a function after the nth row of a kind is safe, or the nth deed is done.
+        """Call a function after the nth row of a kind is safe, or the nth effect is done.
 
-        What it raises after a row ends the journal as a crash does: the row is kept, and nothing follows. After a deed
-        it must not raise.
+        What it raises after a row ends the journal as a crash does: the row is kept, and nothing follows. After an
+        effect it must not raise.
         """
         self._what["after", kind, nth] = do
 
@@ -61,7 +61,7 @@ class Faults:
         """Stand at the places."""
         for name in ("write", "write_events"):
             self._undo.enter_context(mock.patch.object(JournalFile, name, self._writing(getattr(JournalFile, name))))
-        commit, rollback, writing = JournalFile.commit, JournalFile.rollback, Deed.writing
+        commit, rollback, writing = JournalFile.commit, JournalFile.rollback, EffectGuard.writing
 
         def committed(file: JournalFile) -> None:
             commit(file)
@@ -73,13 +73,17 @@ class Faults:
             rollback(file)
 
         @contextlib.contextmanager
-        def done(deed: Deed, artifact: Path | None) -> Iterator[None]:
-            with writing(deed, artifact):
-                self._pass("before", "deed")
+        def done(guard: EffectGuard, artifact: Path | None) -> Iterator[None]:
+            with writing(guard, artifact):
+                self._pass("before", "effect")
                 yield
-                self._pass("after", "deed")
+                self._pass("after", "effect")
 
-        places = ((JournalFile, "commit", committed), (JournalFile, "rollback", rolled_back), (Deed, "writing", done))
+        places = (
+            (JournalFile, "commit", committed),
+            (JournalFile, "rollback", rolled_back),
+            (EffectGuard, "writing", done),
+        )
         for owner, name, place in places:
             self._undo.enter_context(mock.patch.object(owner, name, place))
         return self

@@ -22,7 +22,7 @@ _WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
 class MemoryServer(Server):
     """A surface in memory: windows, devices and shells, each with named controls that hold text.
 
-    Every change is kept in `deeds`, in order, so that a test can say what was really done.
+    Every change is kept in `effects`, in order, so that a test can say what was really done.
     """
 
     def __init__(self, *targets: Target, controls: dict[str, str] | None = None, name: str = "memory") -> None:
@@ -37,7 +37,7 @@ class MemoryServer(Server):
         self._targets = {target.id: target for target in targets}
         self._controls = {target.id: dict(controls or {"field-1": ""}) for target in targets}
         self._lock = threading.Lock()
-        self.deeds: list[tuple[str, str, str]] = []
+        self.effects: list[tuple[str, str, str]] = []
         """What was done: target, control, text."""
 
     @staticmethod
@@ -102,7 +102,7 @@ class MemoryServer(Server):
             self._text(target, control_id)
             with committing():
                 self._controls[target][control_id] = text
-                self.deeds.append((target, control_id, text))
+                self.effects.append((target, control_id, text))
         return text
 
     @tool(effect=Effect.ONCE, agents=_WORKERS)
@@ -117,7 +117,7 @@ class MemoryServer(Server):
             whole = self._text(target, control_id) + text
             with committing():
                 self._controls[target][control_id] = whole
-                self.deeds.append((target, control_id, text))
+                self.effects.append((target, control_id, text))
         return whole
 
     def _text(self, target: str, control: str) -> str:

@@ -30,7 +30,7 @@ class Moody(MemoryServer):
 
     def observe(self, target: object) -> Observation:
         seen = super().observe(target)
-        if not self.deeds:
+        if not self.effects:
             return seen
         second = seen.controls[1].model_copy(update=self.change)
         return seen.model_copy(update={"controls": (seen.controls[0], second, seen.controls[2])})
@@ -57,7 +57,7 @@ def surface():
 
 
 def written(surface):
-    return [control for _, control, _ in surface.deeds]
+    return [control for _, control, _ in surface.effects]
 
 
 def run(start, surface, *answers, **settings):
@@ -114,7 +114,7 @@ def test_a_control_that_is_gone_cuts_the_list(start):
         actions({"Function": "close"}, fill("field-2"), fill("field-1")),
         FAIL,
     )
-    assert surface.deeds == []
+    assert surface.effects == []
     assert "gone" in requests[1].memory[0].results[1].error
 
 
@@ -129,7 +129,7 @@ def test_the_first_action_is_checked_too(start):
         return FAIL
 
     start(app=app, servers=[surface]).submit(lone()).result(PATIENCE)
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 @pytest.mark.parametrize("control", [{"enabled": False}, {"visible": False}])
@@ -141,7 +141,7 @@ def test_a_control_that_was_disabled_or_hidden_all_along_is_not_acted_on(start, 
 
     surface = Grey(MemoryServer.window())
     _, requests = run(start, surface, actions(fill("field-1")), FAIL)
-    assert surface.deeds == []
+    assert surface.effects == []
     assert requests[1].memory[0].results[0].status is ResultStatus.SKIPPED
 
 
@@ -299,7 +299,7 @@ def test_held_actions_are_checked_against_the_surface_after_the_approval(start, 
     surface.remove("memo:one", "field-1")
     handle.approve(handle.approvals()[0].id)
     result = handle.result(PATIENCE)
-    assert surface.deeds == []
+    assert surface.effects == []
     assert (result.outcome, result.usage.cuts) == (Outcome.FAILED, 1)
 
 
@@ -321,7 +321,7 @@ def test_a_cancel_in_the_middle_of_a_list_stops_before_the_next_action(start):
     handle.cancel()
     let_go.set()
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 def test_the_same_id_twice_is_told_apart_by_its_name(start):
@@ -330,7 +330,7 @@ def test_the_same_id_twice_is_told_apart_by_its_name(start):
     class Twins(MemoryServer):
         def observe(self, target):
             twins = [Control(id="field-1", name=name, kind="field") for name in ("left", "right")]
-            kept = twins[:1] if self.deeds else twins
+            kept = twins[:1] if self.effects else twins
             return Observation(controls=tuple(kept), fingerprint=str(len(kept)))
 
     surface = Twins(MemoryServer.window())
@@ -339,7 +339,7 @@ def test_the_same_id_twice_is_told_apart_by_its_name(start):
         return {"Function": "write", "ControlLabel": "field-1", "ControlText": name, "Args": {"text": name}}
 
     run(start, surface, actions(named("left"), named("right")), FAIL)
-    assert [text for _, _, text in surface.deeds] == ["left"]
+    assert [text for _, _, text in surface.effects] == ["left"]
 
 
 class Closing(MemoryServer):
@@ -391,10 +391,10 @@ def test_a_pause_stops_an_action_that_is_just_being_announced(start, until):
     handle.pause()
     surface.let_go.set()
     until(handle, EventName.STEP_ENDED)
-    assert surface.deeds == []
+    assert surface.effects == []
     handle.resume()
     assert handle.result(PATIENCE).ok
-    assert len(surface.deeds) == 1
+    assert len(surface.effects) == 1
 
 
 def test_a_forecast_that_takes_too_long_is_a_failure_that_the_model_sees(start, until):
@@ -411,4 +411,4 @@ def test_a_forecast_that_takes_too_long_is_a_failure_that_the_model_sees(start, 
     surface.let_go.set()
     assert handle.result(PATIENCE).ok
     assert any("asking what append will do took longer than 60 s" in note for note in notes)
-    assert surface.deeds == []
+    assert surface.effects == []

@@ -24,7 +24,7 @@ from support import FINISH, HELD, PATIENCE, PNG, lone, told
 APPROVE = {"policy": [{"verdict": "approve", "tool": "write", "reason": "writes need a nod"}]}
 CONFIRM = {"Status": "CONFIRM", "Comment": "may I?"}
 WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
-DEED = ("memo:one", "field-1", "hello")
+EFFECT = ("memo:one", "field-1", "hello")
 
 
 def action(text="hello", function="write", field="field-1"):
@@ -169,10 +169,10 @@ def test_only_what_was_not_run_is_asked_about(start, asked):
     handle = start(app=[listed, FINISH], servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
     assert [wanted.arguments["text"] for wanted in request.actions] == ["second", "third"]
-    assert [text for _, _, text in surface.deeds] == ["first"]
+    assert [text for _, _, text in surface.effects] == ["first"]
     handle.approve(request.id)
     assert handle.result(PATIENCE).ok
-    assert [text for _, _, text in surface.deeds] == ["first", "second", "third"]
+    assert [text for _, _, text in surface.effects] == ["first", "second", "third"]
 
 
 @pytest.mark.parametrize(
@@ -184,10 +184,10 @@ def test_every_agent_asks(start, asked, kind, target, says):
     surface = Surface(target)
     handle = start(**{kind: [answer(), FINISH]}, servers=[surface], **APPROVE).submit(lone(target.id))
     request = asked(handle)
-    assert surface.deeds == []
+    assert surface.effects == []
     getattr(handle, says)(request.id)
-    outcome, deeds = (Outcome.FINISHED, 1) if says == "approve" else (Outcome.REJECTED, 0)
-    assert (handle.result(PATIENCE).outcome, len(surface.deeds)) == (outcome, deeds)
+    outcome, effects = (Outcome.FINISHED, 1) if says == "approve" else (Outcome.REJECTED, 0)
+    assert (handle.result(PATIENCE).outcome, len(surface.effects)) == (outcome, effects)
 
 
 # Who answers, and from where
@@ -281,7 +281,7 @@ def test_a_remembered_approval_covers_the_same_tool_target_and_arguments(start):
     surface = Surface()
     handle = start(app=twice(action(), action(), action()), servers=[surface], **APPROVE).submit(lone())
     assert remember_the_first(handle) == 1
-    assert surface.deeds == [DEED] * 3
+    assert surface.effects == [EFFECT] * 3
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_what_has_changed_is_not_touched_and_the_model_is_asked_again(start, ask
     surface.seen_as = by_now
     handle.approve(request.id)
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == []
+    assert surface.effects == []
     assert [why in note for note in notes[1]] == [True]
 
 
@@ -379,7 +379,7 @@ def test_if_one_of_several_approved_is_not_the_same_none_runs(start, asked):
     surface.seen_as = {"enabled": False}
     handle.approve(request.id)
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 def test_nothing_is_done_on_a_missing_target_and_the_model_is_asked_again(start, asked):
@@ -395,7 +395,7 @@ def test_nothing_is_done_on_a_missing_target_and_the_model_is_asked_again(start,
     surface.remove("memo:one")
     handle.approve(request.id)
     result = handle.result(PATIENCE)
-    assert (result.outcome, surface.deeds) == (Outcome.FAILED, [])
+    assert (result.outcome, surface.effects) == (Outcome.FAILED, [])
     assert result.causes[0].reason == "the window is gone"
     assert any("memo:one is gone" in note for note in seen[1])
     assert result.usage.cuts == 1
@@ -408,7 +408,7 @@ def test_what_changed_beside_the_approved_action_is_no_reason_to_ask_again(start
     surface.remove("memo:one", "field-2")
     handle.approve(request.id)
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == [DEED]
+    assert surface.effects == [EFFECT]
 
 
 def test_exactly_the_approved_action_runs_once_and_without_the_model(start, asked):
@@ -419,7 +419,7 @@ def test_exactly_the_approved_action_runs_once_and_without_the_model(start, aske
     calls = app.calls
     handle.approve(request.id)
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == [DEED]
+    assert surface.effects == [EFFECT]
     assert (calls, app.calls) == (1, 2)
 
 
@@ -434,7 +434,7 @@ def test_a_rejected_action_never_runs_and_its_subtask_is_no_success(start, asked
     handle.reject(asked(handle).id, "no")
     result = handle.result(PATIENCE)
     assert (result.outcome, result.subtasks[0].outcome) == (Outcome.FAILED, Outcome.REJECTED)
-    assert surface.deeds == []
+    assert surface.effects == []
     assert moves(handle)[-1] == ("CONFIRM", "FINISH", "user")
 
 
@@ -464,7 +464,7 @@ def test_a_rejected_host_agent_fails_as_rejected(start, asked):
     [("app", MemoryServer.window()), ("mobile", MemoryServer.device()), ("linux", MemoryServer.shell())],
 )
 def test_the_settings_say_what_happens_at_the_deadline(start, asked, agent, then):
-    (kind, target), (at_deadline, function, outcome, deeds) = agent, then
+    (kind, target), (at_deadline, function, outcome, effects) = agent, then
     clock, surface = VirtualClock(), Surface(target)
     handle = start(
         **{kind: [answer(action(function=function)), FINISH]},
@@ -478,7 +478,7 @@ def test_the_settings_say_what_happens_at_the_deadline(start, asked, agent, then
     assert len(handle.approvals()) == 1
     clock.advance(1)
     result = handle.result(PATIENCE)
-    assert (result.outcome, len(surface.deeds)) == (outcome, deeds)
+    assert (result.outcome, len(surface.effects)) == (outcome, effects)
 
 
 def test_one_unrepeatable_action_keeps_the_deadline_from_allowing_a_list(start, asked):
@@ -567,7 +567,7 @@ def test_of_two_answers_the_first_wins_and_the_second_gets_a_clear_error(start, 
     with pytest.raises(NotWaitingError, match="is not open"):
         handle.reject(request.id, by="bob")
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == [DEED]
+    assert surface.effects == [EFFECT]
 
 
 @pytest.mark.parametrize("_round", range(5))
@@ -589,7 +589,7 @@ def test_of_many_answers_at_once_exactly_one_wins(start, asked, _round):
     assert sorted(type(error).__name__ for _, error in said) == ["NoneType", *["NotWaitingError"] * 9]
     approved = next(approves for approves, error in said if error is None)
     assert handle.result(PATIENCE).outcome is (Outcome.FINISHED if approved else Outcome.REJECTED)
-    assert surface.deeds == [DEED] * approved
+    assert surface.effects == [EFFECT] * approved
 
 
 def test_an_answer_just_before_the_deadline_counts(start, asked):
@@ -610,7 +610,7 @@ def test_an_answer_after_the_deadline_gets_a_clear_error(start, asked):
     clock.advance(30)
     with pytest.raises(NotWaitingError, match="reached its deadline"):
         handle.approve(request.id)
-    assert (handle.result(PATIENCE).outcome, surface.deeds) == (Outcome.REJECTED, [])
+    assert (handle.result(PATIENCE).outcome, surface.effects) == (Outcome.REJECTED, [])
 
 
 @pytest.mark.parametrize("_round", range(10))
@@ -631,10 +631,10 @@ def test_an_answer_at_the_deadline_is_either_in_time_or_refused(start, asked, _r
     thread.join(PATIENCE)
     outcome = handle.result(PATIENCE).outcome
     if error is None:
-        assert (outcome, surface.deeds) == (Outcome.FINISHED, [DEED])
+        assert (outcome, surface.effects) == (Outcome.FINISHED, [EFFECT])
     else:
         assert isinstance(error, NotWaitingError)
-        assert (outcome, surface.deeds) == (Outcome.REJECTED, [])
+        assert (outcome, surface.effects) == (Outcome.REJECTED, [])
     assert len(events_of(handle, EventName.APPROVAL_ANSWERED)) == 1
 
 
@@ -645,7 +645,7 @@ def test_an_approval_after_a_cancel_gets_a_clear_error(start, asked):
     handle.cancel()
     with pytest.raises(NotWaitingError, match="was cancelled"):
         handle.approve(request.id)
-    assert (handle.result(PATIENCE).outcome, surface.deeds) == (Outcome.CANCELLED, [])
+    assert (handle.result(PATIENCE).outcome, surface.effects) == (Outcome.CANCELLED, [])
     assert handle.approvals() == ()
 
 
@@ -660,7 +660,7 @@ def test_a_cancel_while_the_approval_is_on_its_way_stops_the_action(start, asked
     handle.cancel()
     surface.go.set()
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 @pytest.mark.parametrize("_round", range(10))
@@ -680,10 +680,10 @@ def test_a_cancel_at_the_time_of_an_approval_ends_as_cancelled_or_finished(start
     thread.join(PATIENCE)
     outcome = handle.result(PATIENCE).outcome
     assert outcome is (Outcome.CANCELLED if cancelled else Outcome.FINISHED)
-    assert surface.deeds in ([], [DEED])
+    assert surface.effects in ([], [EFFECT])
     if said[0] is not None:
         assert isinstance(said[0], NotWaitingError)
-        assert surface.deeds == []
+        assert surface.effects == []
 
 
 def test_an_approval_after_the_end_gets_a_clear_error(start, asked):
@@ -703,7 +703,7 @@ def test_an_approval_after_the_supervisor_stopped_gets_a_clear_error(start, aske
     supervisor.stop()
     with pytest.raises(SupervisorStoppedError):
         handle.approve(request.id)
-    assert (handle.result(0).outcome, surface.deeds) == (Outcome.CANCELLED, [])
+    assert (handle.result(0).outcome, surface.effects) == (Outcome.CANCELLED, [])
 
 
 def test_an_approval_belongs_to_its_task(start, asked):
@@ -767,7 +767,7 @@ def test_a_subtask_that_waits_for_an_approval_keeps_its_target(start, asked, unt
     first.approve(request.id)
     assert first.result(PATIENCE).ok
     assert second.result(PATIENCE).ok
-    assert [text for _, _, text in surface.deeds] == ["hello", "second"]
+    assert [text for _, _, text in surface.effects] == ["hello", "second"]
 
 
 def test_a_rejected_subtask_gives_its_target_back(start, asked):
@@ -796,10 +796,10 @@ def test_what_is_approved_while_the_task_is_paused_runs_after_the_pause(start, a
     handle.pause()
     handle.approve(request.id)
     until(handle, EventName.APPROVAL_ANSWERED)
-    assert surface.deeds == []
+    assert surface.effects == []
     handle.resume()
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == [DEED]
+    assert surface.effects == [EFFECT]
 
 
 def test_a_pause_between_approval_and_action_holds_exactly_that_action(start, asked, until):
@@ -813,10 +813,10 @@ def test_a_pause_between_approval_and_action_holds_exactly_that_action(start, as
     surface.hold_looks.clear()
     surface.go.set()
     until(handle, EventName.STEP_ENDED, results=[])
-    assert surface.deeds == []
+    assert surface.effects == []
     handle.resume()
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == [DEED]
+    assert surface.effects == [EFFECT]
     assert len(events_of(handle, EventName.APPROVAL_REQUESTED)) == 1
 
 
@@ -829,7 +829,7 @@ def test_what_was_approved_runs_although_no_step_is_left_in_the_budget(start, as
     handle.approve(asked(handle).id)
     until(handle, EventName.QUESTION_ASKED)
     (question,) = handle.questions()
-    assert surface.deeds == [DEED]
+    assert surface.effects == [EFFECT]
     if says == "stop":
         handle.answer(question.id, "stop")
     else:
@@ -842,7 +842,7 @@ def test_a_tool_of_the_host_program_is_approved_like_any_other(start, asked):
         @tool(effect=Effect.ONCE, agents=WORKERS)
         def unlock(self, door: str) -> str:
             """Unlock a door."""
-            self.deeds.append(("house", door, "unlocked"))
+            self.effects.append(("house", door, "unlocked"))
             return door
 
     surface = Doors(MemoryServer.window())
@@ -851,4 +851,4 @@ def test_a_tool_of_the_host_program_is_approved_like_any_other(start, asked):
     handle = start(app=[unlock, FINISH], servers=[surface], policy=policy).submit(lone())
     handle.approve(asked(handle).id)
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == [("house", "front", "unlocked")]
+    assert surface.effects == [("house", "front", "unlocked")]

@@ -44,7 +44,7 @@ class Paper(MemoryServer):
 
     @property
     def texts(self):
-        return [text for _, _, text in self.deeds]
+        return [text for _, _, text in self.effects]
 
 
 @pytest.fixture
@@ -129,11 +129,11 @@ def test_an_agents_changes_after_an_approval_are_not_taken_for_others(start, unt
     called, let_go = threading.Event(), threading.Event()
 
     def app(request):
-        if len(paper.deeds) == 1:
+        if len(paper.effects) == 1:
             called.set()
             assert let_go.wait(HELD)
             return act("later", function="stamp")
-        return FINISH if paper.deeds else act("approved")
+        return FINISH if paper.effects else act("approved")
 
     handle = start(app=app, servers=[paper], policy=APPROVE_APPENDS).submit(Task(**ALONE))
     handle.approve(asked(handle).id)
@@ -196,7 +196,7 @@ class Window(MemoryServer):
     @tool(effect=Effect.ONCE)
     def send(self, target: str) -> str:
         """Send what the window shows."""
-        self.deeds.append((target, "window", self.facts["title"]))
+        self.effects.append((target, "window", self.facts["title"]))
         return "sent"
 
 
@@ -214,7 +214,7 @@ def test_an_approval_for_one_window_does_not_cover_another_with_its_id(start, as
     surface.facts[fact] = "another"
     handle.approve(request.id)
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == []
+    assert surface.effects == []
     assert any(f"its {fact} is 'another' now" in note for note in notes)
 
 
@@ -258,7 +258,7 @@ def test_whose_target_is_gone_may_wait_for_it_to_come_back(start, asked, until):
     handle.approve(asked_for(handle, 3).data["request"]["id"])
     assert handle.result(PATIENCE).ok
     assert [GONE in seen for seen in notes] == [False, True, True, False, False]
-    assert surface.deeds == [("memo:one", "field-1", "a")]
+    assert surface.effects == [("memo:one", "field-1", "a")]
 
 
 def test_whose_target_stays_away_may_give_up(start, asked, until):
@@ -320,7 +320,7 @@ class Titled(MemoryServer):
         if text == self.hold:
             self.begun.set()
             assert self.let_go.wait(HELD)
-        self.deeds.append((target, self.title, text))
+        self.effects.append((target, self.title, text))
         return text
 
 
@@ -378,4 +378,4 @@ def test_an_approved_list_does_not_resume_in_another_window_after_a_pause(start,
     surface.title = "Invoice B"
     handle.resume()
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == [("memo:one", "Invoice A", "1")]
+    assert surface.effects == [("memo:one", "Invoice A", "1")]

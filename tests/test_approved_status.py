@@ -30,13 +30,13 @@ class Memo(MemoryServer):
     @tool(effect=Effect.ONCE, agents=HOST)
     def announce(self, text: str) -> str:
         """Tell everybody."""
-        self.deeds.append(("", "", text))
+        self.effects.append(("", "", text))
         return text
 
     @tool(effect=Effect.ONCE, agents=HOST, offered=False)
     def launch(self, name: str) -> Target:
         """Start an application."""
-        self.deeds.append(("", "", f"launched {name}"))
+        self.effects.append(("", "", f"launched {name}"))
         return self.window()
 
     @tool(effect=Effect.ONCE, agents=WORKERS)
@@ -74,7 +74,7 @@ def test_a_host_agents_assign_is_followed(run):
     surface, handle = run(Task(request="x"), host=host, app=[FINISH])
     result = handle.result(PATIENCE)
     assert (result.outcome, len(result.subtasks)) == (Outcome.FINISHED, 1)
-    assert surface.deeds == [("", "", "I begin")]
+    assert surface.effects == [("", "", "I begin")]
     assert "CONTINUE ASSIGN" in moves(handle, f"host/{handle.task_id}")
 
 
@@ -82,13 +82,13 @@ def test_an_application_that_was_assigned_to_is_started_once(run):
     host = [{**ASSIGN, "ControlText": "memo"}, FINISH]
     surface, handle = run(Task(request="x"), host=host, app=[FINISH])
     assert [done.address for done in handle.result(PATIENCE).subtasks] == ["app/memo/one"]
-    assert surface.deeds == [("", "", "launched memo")]
+    assert surface.effects == [("", "", "launched memo")]
 
 
 def test_a_plans_step_is_begun_once_its_application_may_be_started(run):
     surface, handle = run(Task(plan=[PlanStep(request="a", target="memo")]), app=[FINISH])
     assert [done.request for done in handle.result(PATIENCE).subtasks] == ["a"]
-    assert surface.deeds == [("", "", "launched memo")]
+    assert surface.effects == [("", "", "launched memo")]
 
 
 @pytest.mark.parametrize("target", ["memo:one", "emulator", "local"])
@@ -97,7 +97,7 @@ def test_a_finish_is_followed_and_the_model_is_not_asked_again(run, target):
     surface, handle = run(lone(target), **{kind: [write(status="FINISH")]})
     result = handle.result(PATIENCE)
     assert (result.outcome, result.usage.model_calls, result.usage.steps) == (Outcome.FINISHED, 1, 1)
-    assert surface.deeds == [(target, "field-1", "hello")]
+    assert surface.effects == [(target, "field-1", "hello")]
 
 
 def test_a_finish_does_not_hold_if_an_approved_action_failed(run):
@@ -117,14 +117,14 @@ def test_a_finish_does_not_hold_if_an_approved_action_failed(run):
 
 def test_a_fail_is_followed(run):
     surface, handle = run(app=[write(status="FAIL")])
-    assert (handle.result(PATIENCE).outcome, surface.deeds) == (Outcome.FAILED, DONE)
+    assert (handle.result(PATIENCE).outcome, surface.effects) == (Outcome.FAILED, DONE)
 
 
 def test_a_question_is_asked_after_the_approved_action(run, until):
     surface, handle = run(app=[write(status="PENDING", Questions=["and now?"]), FINISH])
     until(handle, EventName.QUESTION_ASKED)
     (asked,) = handle.questions()
-    assert ([each.text for each in asked.questions], surface.deeds) == (["and now?"], DONE)
+    assert ([each.text for each in asked.questions], surface.effects) == (["and now?"], DONE)
     handle.answer(asked.id, "no more")
     assert handle.result(PATIENCE).ok
 
@@ -140,7 +140,7 @@ def test_a_list_that_is_held_twice_is_followed_at_its_end(run):
     both = [action("write", "field-1", text=text) for text in ("a", "b")]
     surface, handle = run(app=[actions(*both, status="FINISH")])
     assert handle.result(PATIENCE).usage.model_calls == 1
-    assert [text for _, _, text in surface.deeds] == ["a", "b"]
+    assert [text for _, _, text in surface.effects] == ["a", "b"]
 
 
 def test_each_result_stays_with_its_action(run):

@@ -208,7 +208,7 @@ def test_what_was_done_before_the_limit_is_in_the_result(start):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=busy, servers=[surface], budget={"task": {"model_calls": 2}})
     result = supervisor.submit(lone()).result(PATIENCE)
-    assert [text for _, _, text in surface.deeds] == ["1", "2"]
+    assert [text for _, _, text in surface.effects] == ["1", "2"]
     assert result.usage.commands == 2
 
 

@@ -137,7 +137,7 @@ def test_after_a_cancel_the_target_is_free_for_the_next_task(start):
     second = supervisor.submit(Task(request="next", target="memo:one"))
     first.cancel()
     assert second.result(PATIENCE).ok
-    assert surface.deeds == [("memo:one", "field-1", "hello")]
+    assert surface.effects == [("memo:one", "field-1", "hello")]
 
 
 def test_a_task_deadline_ends_it_as_timed_out(start):
@@ -289,8 +289,8 @@ def test_cancel_at_any_moment_ends_the_task_once_and_keeps_what_was_done(start):
         result = handle.result(PATIENCE)
         assert result.outcome is (Outcome.CANCELLED if stopped else Outcome.FINISHED)
         finished = [done for done in result.subtasks if done.outcome is Outcome.FINISHED]
-        assert len(finished) <= len(surface.deeds) <= len(finished) + 1
-        surface.deeds.clear()
+        assert len(finished) <= len(surface.effects) <= len(finished) + 1
+        surface.effects.clear()
     assert supervisor.status().tasks == ()
 
 
@@ -312,7 +312,7 @@ class _Tools(MemoryServer):
         self.begun.set()
         try:
             await asyncio.Event().wait()
-            self.deeds.append((target, "wait", "done"))
+            self.effects.append((target, "wait", "done"))
         finally:
             self.ended.set()
         return target
@@ -349,7 +349,7 @@ class _Tools(MemoryServer):
             except asyncio.CancelledError:
                 continue
         with committing():
-            self.deeds.append((target, "resist", "done"))
+            self.effects.append((target, "resist", "done"))
         return target
 
     @tool(effect=Effect.ONCE)
@@ -359,7 +359,7 @@ class _Tools(MemoryServer):
         try:
             assert self.let_go.wait(HELD)
             with committing():
-                self.deeds.append((target, "block", "done"))
+                self.effects.append((target, "block", "done"))
         except LeaseVoidError as error:
             self.refused = error
             raise
@@ -404,7 +404,7 @@ def test_an_async_tool_is_really_stopped(start, tools):
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     assert tools.ended.wait(PATIENCE)
     assert supervisor.submit(Task(request="next", target="memo:one")).result(PATIENCE).ok
-    assert tools.deeds == [("memo:one", "field-1", "hello")]
+    assert tools.effects == [("memo:one", "field-1", "hello")]
 
 
 def _read(pipe):
@@ -500,7 +500,7 @@ def test_a_tool_in_a_thread_goes_on_but_its_commit_is_refused(start, tools, limi
     tools.let_go.set()
     assert tools.ended.wait(PATIENCE)
     assert "nothing was changed" in str(tools.refused)
-    assert tools.deeds == []
+    assert tools.effects == []
 
 
 @pytest.mark.parametrize("name", ["block", "resist"])
@@ -522,7 +522,7 @@ def test_the_target_of_an_unstoppable_call_is_not_leased_until_it_returns(start,
     tools.let_go.set()
     assert second.result(PATIENCE).ok
     assert freed.wait(PATIENCE)
-    assert tools.deeds == [("memo:one", "field-1", "hello")]
+    assert tools.effects == [("memo:one", "field-1", "hello")]
 
 
 def test_a_command_that_was_stopped_is_in_the_events_as_in_doubt(start, tools):
@@ -589,4 +589,4 @@ def test_the_answer_of_a_model_after_its_cancel_is_dropped_and_logged(start):
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     let_go.set()
     assert late.wait(PATIENCE)
-    assert surface.deeds == []
+    assert surface.effects == []

@@ -230,7 +230,7 @@ def test_a_crashed_agent_is_restarted_and_asks_and_does_nothing_twice(
     handle = supervisor.submit(Task(id="t", request="x"))
     result = handle.result(PATIENCE)
     assert (result.outcome, result.causes) == (Outcome.FINISHED, ())
-    assert [text for _, _, text in surface.deeds] == ["a", "b"]
+    assert [text for _, _, text in surface.effects] == ["a", "b"]
     assert sorted(asked) == [("app", 1), ("app", 2), ("app", 3), ("host", 1), ("host", 2)]
     assert len(crashes) == 1
 
@@ -329,10 +329,10 @@ def test_a_pause_holds_for_an_agent_that_is_started_anew(crashed, until):
     handle.pause()
     clock.advance(60)
     until(handle, EventName.RUN_RECOVERED)
-    assert surface.deeds == []
+    assert surface.effects == []
     handle.resume()
     assert handle.result(PATIENCE).ok
-    assert len(surface.deeds) == 1
+    assert len(surface.effects) == 1
 
 
 ASK = {"Status": "PENDING", "Comment": "which one?"}

@@ -188,7 +188,7 @@ def test_row_03_in_follower_mode_a_finished_step_begins_the_next_round(start):
     result = handle.result(PATIENCE)
     assert (result.outcome, result.rounds) == (Outcome.FINISHED, 2)
     assert host_moves(handle) == [("CONTINUE", "ASSIGN", "model"), ("ASSIGN", "FINISH", "system")] * 2
-    assert surface.deeds == [("memo:one", "field-1", "a"), ("memo:two", "field-1", "b")]
+    assert surface.effects == [("memo:one", "field-1", "a"), ("memo:two", "field-1", "b")]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_row_05_an_action_waits_for_its_approval_and_then_exactly_it_runs(start,
     app = [write("exactly this", "CONFIRM"), FINISH]
     handle = start(app=app, servers=[surface]).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
-    assert surface.deeds == []
+    assert surface.effects == []
     asked = handle.approvals()[0]
     assert [(action.tool, action.arguments) for action in asked.actions] == [
         ("write", {"text": "exactly this", "control_id": "field-1"})
@@ -253,7 +253,7 @@ def test_row_05_an_action_waits_for_its_approval_and_then_exactly_it_runs(start,
     looks = surface.looks["memo:one"]
     handle.approve(asked.id)
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == [("memo:one", "field-1", "exactly this")]
+    assert surface.effects == [("memo:one", "field-1", "exactly this")]
     assert surface.looks["memo:one"] > looks + 1
     assert app_moves(handle) == [
         ("CONTINUE", "CONFIRM", "model"),
@@ -268,7 +268,7 @@ def test_row_05_a_rejected_action_never_runs(start, until):
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.reject(handle.approvals()[0].id)
     assert handle.result(PATIENCE).outcome is Outcome.REJECTED
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 def test_row_05_an_approved_action_is_not_run_if_its_control_is_gone(start, until):
@@ -279,7 +279,7 @@ def test_row_05_an_approved_action_is_not_run_if_its_control_is_gone(start, unti
     surface.remove("memo:one", "field-1")
     handle.approve(handle.approvals()[0].id)
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == []
+    assert surface.effects == []
     told = requests[1].observation.notes[0]
     assert told.startswith("write was not run: ")
     assert "field field-1 (field-1) is gone or another one by now; nothing was done" in told
@@ -303,7 +303,7 @@ def test_row_06_screenshot_runs_all_four_phases_on_a_fresh_capture(start):
     before_the_action, after_it = 1, 2  # its control is looked for; then two equal looks say that all is quiet
     assert looks == [1, 2, 2 + before_the_action + after_it]
     assert surface.looks["memo:one"] == looks[-1]
-    assert surface.deeds == [("memo:one", "field-1", "hello")]
+    assert surface.effects == [("memo:one", "field-1", "hello")]
 
 
 def test_row_06_what_screenshot_does_not_annotate_is_there_all_the_same(start):
@@ -313,7 +313,7 @@ def test_row_06_what_screenshot_does_not_annotate_is_there_all_the_same(start):
     assert start(app=app, servers=[surface]).submit(lone()).result(PATIENCE).ok
     seen = [(request.status, [control.id for control in request.observation.controls]) for request in requests]
     assert seen == [("CONTINUE", names), ("SCREENSHOT", names), ("CONTINUE", names)]
-    assert surface.deeds == [("memo:one", "field-1", "hello")]
+    assert surface.effects == [("memo:one", "field-1", "hello")]
 
 
 def test_row_06_screenshot_lasts_while_controls_are_named_up_to_the_limit(start):
@@ -356,11 +356,11 @@ def test_row_06_an_action_in_screenshot_can_need_approval_too(start, until):
     surface = Surface()
     handle = start(app=[SCREENSHOT, write(), FINISH], servers=[surface], policy=APPROVE_WRITES).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
-    assert surface.deeds == []
+    assert surface.effects == []
     handle.approve(handle.approvals()[0].id)
     assert handle.result(PATIENCE).ok
     assert app_moves(handle)[1] == ("SCREENSHOT", "CONFIRM", "system")
-    assert surface.deeds == [("memo:one", "field-1", "hello")]
+    assert surface.effects == [("memo:one", "field-1", "hello")]
 
 
 # 7
@@ -555,7 +555,7 @@ def test_row_14_two_approvals_at_once_do_not_share_their_answers(start, until):
     assert yes.result(PATIENCE).outcome is Outcome.FINISHED
     no.reject(no.approvals()[0].id)
     assert no.result(PATIENCE).outcome is Outcome.REJECTED
-    assert surface.deeds == [("memo:one", "field-1", "yes")]
+    assert surface.effects == [("memo:one", "field-1", "yes")]
 
 
 # 15
@@ -682,13 +682,13 @@ class SampleSurface(MemoryServer):
     @tool(effect=Effect.ONCE, agents=WORKERS)
     def click_input(self, target: str, control_id: str, button: str) -> str:
         """Click."""
-        self.deeds.append((target, control_id, button))
+        self.effects.append((target, control_id, button))
         return "clicked"
 
     @tool(effect=Effect.ONCE, agents=WORKERS)
     def click_control(self, target: str, control_id: str, control_name: str) -> str:
         """Tap."""
-        self.deeds.append((target, control_id, control_name))
+        self.effects.append((target, control_id, control_name))
         return "tapped"
 
 
@@ -702,7 +702,7 @@ def test_row_19_upper_case_host_and_app_samples_are_understood_verbatim(start):
     assert result.usage.repairs == 0
     assert [done.request for done in result.subtasks] == ["Extract table data from Word document"]
     assert result.subtasks[0].comment == "Table data successfully extracted and saved"
-    assert surface.deeds == [("word:document1", "12", "left")]
+    assert surface.effects == [("word:document1", "12", "left")]
     assert moves(handle, "app/word/document1")[0] == ("CONTINUE", "SCREENSHOT", "model")
 
 
@@ -711,7 +711,7 @@ def test_row_19_a_nested_lower_case_mobile_sample_is_understood_verbatim(start):
     handle = start(mobile=[MOBILE_SAMPLE, FINISH], servers=[surface]).submit(lone("emulator"))
     result = handle.result(PATIENCE)
     assert (result.outcome, result.usage.repairs) == (Outcome.FINISHED, 0)
-    assert surface.deeds == [("emulator", "5", "Search")]
+    assert surface.effects == [("emulator", "5", "Search")]
     thoughts = [event.data["thought"] for event in handle.events() if event.name is EventName.STEP_ENDED]
     assert thoughts[0] == "Need to click the search button to proceed"
 
@@ -761,7 +761,7 @@ def test_row_20_an_agent_whose_handler_raises_is_restarted_and_resumes(start, un
     [agent] = pykka.ActorRegistry.get_by_class(AppAgent)
     agent.tell("what no agent understands")
     assert handle.result(PATIENCE).ok
-    assert (asked, len(surface.deeds)) == ([1, 2, 2], 1)
+    assert (asked, len(surface.effects)) == ([1, 2, 2], 1)
     assert until(handle, EventName.RUN_RECOVERED, steps=1).agent == "app/memo/one"
 
 
@@ -863,10 +863,10 @@ def test_row_21_the_clock_may_approve_what_may_be_repeated(start, until):
     limits = {"approval_seconds": 30, "at_approval_deadline": "allow"}
     handle = start(app=[write(status="CONFIRM"), FINISH], servers=[surface], clock=clock, limits=limits).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
-    assert surface.deeds == []
+    assert surface.effects == []
     clock.advance(30)
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == [("memo:one", "field-1", "hello")]
+    assert surface.effects == [("memo:one", "field-1", "hello")]
     assert app_moves(handle)[1] == ("CONFIRM", "CONTINUE", "system")
 
 
@@ -884,7 +884,7 @@ def test_row_21_the_clock_never_approves_what_must_not_be_repeated(start, until)
     until(handle, EventName.APPROVAL_REQUESTED)
     clock.advance(30)
     assert handle.result(PATIENCE).outcome is Outcome.REJECTED
-    assert surface.deeds == []
+    assert surface.effects == []
     assert app_moves(handle)[-1] == ("CONFIRM", "FINISH", "timeout")
 
 
@@ -1017,17 +1017,17 @@ def test_row_22_the_policy_wants_its_approval_whatever_the_model_says(start, unt
     handle = start(app=[write(status=said), FINISH], servers=[surface], policy=APPROVE_WRITES).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     asked = handle.approvals()[0]
-    assert (asked.reason, surface.deeds) == ("writes need a nod", [])
+    assert (asked.reason, surface.effects) == ("writes need a nod", [])
     handle.approve(asked.id)
     until(handle, EventName.STATE_CHANGED, source="CONFIRM", target="CONTINUE")
-    assert len(surface.deeds) == 1
+    assert len(surface.effects) == 1
 
 
 def test_row_22_where_approvals_are_switched_off_what_would_need_one_runs(start):
     surface = Surface()
     supervisor = start(app=[write(), FINISH], servers=[surface], policy=APPROVE_WRITES, system={"safe_guard": False})
     assert supervisor.submit(lone()).result(PATIENCE).ok
-    assert len(surface.deeds) == 1
+    assert len(surface.effects) == 1
 
 
 @pytest.mark.parametrize("safe_guard", [True, False])
@@ -1038,7 +1038,7 @@ def test_row_22_what_is_denied_never_runs_and_the_model_is_told(start, safe_guar
     policy = [{"verdict": "deny", "tool": "write", "reason": "read only"}]
     supervisor = start(app=app, servers=[surface], policy=policy, system={"safe_guard": safe_guard})
     assert supervisor.submit(lone()).result(PATIENCE).ok
-    assert surface.deeds == []
+    assert surface.effects == []
     assert requests[1].observation.notes[0] == "write failed: denied: read only"
 
 
@@ -1056,7 +1056,7 @@ def test_row_22_a_list_that_has_a_denied_action_is_not_put_before_a_person(start
     handle = start(app=app, servers=[surface], policy=policy).submit(lone())
     assert handle.result(PATIENCE).ok
     assert EventName.APPROVAL_REQUESTED not in [event.name for event in handle.events()]
-    assert surface.deeds == []
+    assert surface.effects == []
     assert requests[1].observation.notes == (
         "write was not run: skipped, because append is denied",
         "append failed: denied: write once",
@@ -1071,7 +1071,7 @@ def test_row_22_an_agent_that_has_no_confirm_asks_from_continue(start, until, ki
     handle = supervisor.submit(lone(target.id))
     until(handle, EventName.APPROVAL_REQUESTED)
     asked = handle.approvals()[0]
-    assert (asked.reason, asked.address, surface.deeds) == ("writes need a nod", target.address, [])
+    assert (asked.reason, asked.address, surface.effects) == ("writes need a nod", target.address, [])
     if approved:
         handle.approve(asked.id)
         expected = Outcome.FINISHED, [("CONTINUE", "FINISH", "model")], [(target.id, "field-1", "hello")]
@@ -1079,7 +1079,7 @@ def test_row_22_an_agent_that_has_no_confirm_asks_from_continue(start, until, ki
         handle.reject(asked.id, "not today", by="ann")
         expected = Outcome.REJECTED, [("CONTINUE", "FAIL", "user"), ("FAIL", "FINISH", "system")], []
     result = handle.result(PATIENCE)
-    assert (result.outcome, moves(handle, target.address), surface.deeds) == expected
+    assert (result.outcome, moves(handle, target.address), surface.effects) == expected
     assert text_of(result.causes) == ("" if approved else "rejected by ann: not today")
 
 
@@ -1095,7 +1095,7 @@ def test_row_22_an_agent_that_has_no_confirm_fails_by_timeout(start, until, kind
     clock.advance(30)
     assert handle.result(PATIENCE).outcome is outcome
     assert moves(handle, target.address) == [("CONTINUE", "FAIL", "timeout"), ("FAIL", "FINISH", "system")]
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 @pytest.mark.parametrize(("kind", "target"), [("mobile", MemoryServer.device()), ("linux", MemoryServer.shell())])
@@ -1104,7 +1104,7 @@ def test_row_22_what_is_denied_never_runs_without_confirm_either(start, kind, ta
     requests, model = recorded([write(), FINISH])
     policy = [{"verdict": "deny", "tool": "write", "reason": "read only"}]
     assert start(**{kind: model}, servers=[surface], policy=policy).submit(lone(target.id)).result(PATIENCE).ok
-    assert surface.deeds == []
+    assert surface.effects == []
     assert requests[1].observation.notes[0] == "write failed: denied: read only"
 
 

@@ -409,7 +409,7 @@ class Media(MemoryServer):
     @tool(effect=Effect.ONCE)
     def start(self, target: str) -> str:
         """Start the music."""
-        self.deeds.append((target, "start", ""))
+        self.effects.append((target, "start", ""))
         return "it plays"
 
     @tool(effect=Effect.ONCE)
@@ -422,7 +422,7 @@ def test_tools_that_are_called_start_and_stop_are_tools(start):
     surface = Media(MemoryServer.window())
     supervisor = start(app=[call("start"), FINISH], servers=[surface])
     assert supervisor.submit(Task(request="play", target="memo:one")).result(PATIENCE).ok
-    assert surface.deeds == [("memo:one", "start", "")]
+    assert surface.effects == [("memo:one", "start", "")]
 
 
 @pytest.mark.parametrize("done", [True, False])

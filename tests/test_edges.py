@@ -88,10 +88,10 @@ def test_a_pause_during_a_look_at_the_surface_stops_the_action(start, slow):
     assert handle.pause()
     slow.look_on.set()
     assert supervisor.status().tasks[0].paused
-    assert slow.deeds == []
+    assert slow.effects == []
     assert handle.resume()
     assert handle.result(PATIENCE).ok
-    assert len(slow.deeds) == 1
+    assert len(slow.effects) == 1
 
 
 def test_a_list_that_stops_on_a_failure_saved_the_calls_of_what_ran(start, slow):
@@ -117,7 +117,7 @@ def test_in_a_list_to_be_approved_the_denied_action_has_the_reason(start, slow):
     assert handle.result(PATIENCE).ok
     assert "append failed: denied: no appends" in told
     assert any(note.startswith("write was not run") for note in told)
-    assert slow.deeds == []
+    assert slow.effects == []
 
 
 def test_a_tool_is_never_called_under_a_lease_that_is_void(start):

@@ -92,7 +92,7 @@ def test_what_was_running_and_seen_is_told_where_a_first_step_is_stopped(begin):
     acting, go = threading.Event(), threading.Event()
     surface = Pictured(MemoryServer.window())
     with Faults() as faults:
-        faults.before("deed", lambda: (acting.set(), go.wait(HELD)))
+        faults.before("effect", lambda: (acting.set(), go.wait(HELD)))
         handle = begin(servers=[surface], app=[write("hello")]).submit(lone())
         assert acting.wait(PATIENCE)
         handle.cancel("enough")

@@ -20,7 +20,7 @@ def test_a_plan_step_is_a_round_and_with_a_target_needs_no_host_model(start):
     result = handle.result(PATIENCE)
     assert result.outcome is Outcome.FINISHED
     assert result.rounds == 2
-    assert surface.deeds == [("memo:one", "field-1", "first"), ("memo:two", "field-1", "second")]
+    assert surface.effects == [("memo:one", "field-1", "first"), ("memo:two", "field-1", "second")]
     rounds = [event.data["request"] for event in handle.events() if event.name is EventName.ROUND_STARTED]
     assert rounds == ["first", "second"]
 

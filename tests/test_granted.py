@@ -22,7 +22,7 @@ class Login(MemoryServer):
     @tool(effect=Effect.ONCE)
     def login(self, target: str, password: SecretStr, user: str = "", pins: list[str] | None = None) -> str:
         """Log in."""
-        self.deeds.append((target, user, password.get_secret_value()))
+        self.effects.append((target, user, password.get_secret_value()))
         return "welcome"
 
 
@@ -44,7 +44,7 @@ def run(start, secret, *answers, app=None, **given):
     task = Task(request="log in", target=WINDOW.id, secrets={} if secret is None else {"pw": secret})
     handle = supervisor.submit(task)
     handle.result(PATIENCE)
-    return surface.deeds, [event.data for event in handle.events() if event.name is EventName.SECRET_REFUSED], seen
+    return surface.effects, [event.data for event in handle.events() if event.name is EventName.SECRET_REFUSED], seen
 
 
 def logged_in(user="", key="${secret:pw}", **more):
@@ -52,16 +52,16 @@ def logged_in(user="", key="${secret:pw}", **more):
 
 
 def test_a_value_alone_is_granted_to_parameters_that_are_declared_secret(start):
-    deeds, refused, seen = run(start, PASSWORD, logged_in())
-    assert (deeds, refused) == ([(WINDOW.id, "", PASSWORD)], [])
+    effects, refused, seen = run(start, PASSWORD, logged_in())
+    assert (effects, refused) == ([(WINDOW.id, "", PASSWORD)], [])
     assert seen[0].granted == (("pw", ("login, password",)),)
 
 
 @pytest.mark.parametrize("place", ["user", "pins"])
 def test_what_a_model_copied_out_of_a_document_is_refused_and_told(start, place):
     stolen = {"user": "${secret:pw}"} if place == "user" else {"pins": ["1", "so ${secret:pw}!"]}
-    deeds, refused, seen = run(start, PASSWORD, logged_in(key="x", **stolen))
-    assert (deeds, refused) == ([], [{"secret": "pw", "tool": "login", "parameter": place}])
+    effects, refused, seen = run(start, PASSWORD, logged_in(key="x", **stolen))
+    assert (effects, refused) == ([], [{"secret": "pw", "tool": "login", "parameter": place}])
     (note,) = seen[1].observation.notes
     assert f"the secret 'pw' is not granted to login, argument {place!r}, here" in note
 
@@ -70,8 +70,8 @@ def test_nobody_is_asked_to_approve_what_is_refused(start):
     policy = [{"verdict": "approve", "tool": "login"}]
     for status in ("CONTINUE", "CONFIRM"):
         answer = {**logged_in(user="${secret:pw}"), "Status": status}
-        deeds, refused, _ = run(start, PASSWORD, answer, policy=policy)
-        assert (deeds, len(refused)) == ([], 1)
+        effects, refused, _ = run(start, PASSWORD, answer, policy=policy)
+        assert (effects, len(refused)) == ([], 1)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_the_long_form_names_where_a_secret_is_put_in(start, granted, filled, of
     secret = {"value": PASSWORD, **granted}
     given = {"secrets": {"pw": secret}} if of == "settings" else {}
     answer = logged_in(user="${secret:pw}", key="x")
-    deeds, refused, _ = run(start, Secret.model_validate(secret) if of == "task" else None, answer, **given)
-    assert (deeds == [(WINDOW.id, PASSWORD, "x")], len(refused)) == (filled, not filled)
+    effects, refused, _ = run(start, Secret.model_validate(secret) if of == "task" else None, answer, **given)
+    assert (effects == [(WINDOW.id, PASSWORD, "x")], len(refused)) == (filled, not filled)
 
 
 NAMED = [logged_in(user="${secret:pw}", key="x"), FINISH]
@@ -102,8 +102,8 @@ PROGRAMS = [lambda request: NAMED[request.call - 1], ScriptedModel({"app/memo/on
 
 @pytest.mark.parametrize("app", PROGRAMS, ids=["function", "script"])
 def test_a_program_gets_a_secret_wherever_it_names_it(start, app):
-    deeds, refused, _ = run(start, PASSWORD, app=app)
-    assert (deeds, refused) == ([(WINDOW.id, PASSWORD, "x")], [])
+    effects, refused, _ = run(start, PASSWORD, app=app)
+    assert (effects, refused) == ([(WINDOW.id, PASSWORD, "x")], [])
 
 
 @pytest.mark.parametrize("app", PROGRAMS, ids=["function", "script"])
@@ -114,18 +114,18 @@ def test_a_recording_of_a_program_is_a_model(start, tmp_path, app):
     supervisor = start(servers=[surface], models={"app": f"recorded:{file}?by=order"})
     handle = supervisor.submit(Task(request="log in", target=WINDOW.id, secrets={"pw": PASSWORD}))
     handle.result(PATIENCE)
-    assert surface.deeds == []
+    assert surface.effects == []
     assert EventName.SECRET_REFUSED in [event.name for event in handle.events()]
 
 
 def test_what_a_model_writes_in_place_of_a_name_is_refused_too(start):
-    deeds, refused, _ = run(start, PASSWORD, logged_in(user=PASSWORD, key="x"))
-    assert (deeds, refused) == ([], [{"secret": "pw", "tool": "login", "parameter": "user"}])
+    effects, refused, _ = run(start, PASSWORD, logged_in(user=PASSWORD, key="x"))
+    assert (effects, refused) == ([], [{"secret": "pw", "tool": "login", "parameter": "user"}])
 
 
 def test_a_short_value_that_a_model_writes_by_chance_stays(start):
-    deeds, refused, _ = run(start, "2024", logged_in(user="2024-01-01", key="x"))
-    assert (deeds, refused) == ([(WINDOW.id, "2024-01-01", "x")], [])
+    effects, refused, _ = run(start, "2024", logged_in(user="2024-01-01", key="x"))
+    assert (effects, refused) == ([(WINDOW.id, "2024-01-01", "x")], [])
 
 
 def test_a_document_that_asks_for_a_secret_does_not_get_it(start, tmp_path):
@@ -146,8 +146,8 @@ def test_a_document_that_asks_for_a_secret_does_not_get_it(start, tmp_path):
 def test_rules_see_what_the_tool_gets(start):
     policy = [{"verdict": "deny", "tool": "login", "arguments": {"user": "root"}}]
     secret = Secret(value=SecretStr("root"), parameters=["user"])
-    deeds, _, _ = run(start, secret, logged_in(user="${secret:pw}", key="x"), policy=policy)
-    assert deeds == []
+    effects, _, _ = run(start, secret, logged_in(user="${secret:pw}", key="x"), policy=policy)
+    assert effects == []
 
 
 def test_a_host_agents_call_has_no_target_that_could_be_granted():

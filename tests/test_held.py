@@ -72,7 +72,7 @@ def begin_list(supervisor, faults):
         begun.set()
         assert go.wait(HELD)
 
-    faults.before("deed", hold)
+    faults.before("effect", hold)
     handle = supervisor.submit(Task(id="t", request="do it", target="book.xlsx"))
     assert begun.wait(PATIENCE)
     return handle, go

@@ -42,7 +42,7 @@ def test_whatever_is_said_is_kept_and_read_back_as_it_was(start, tmp_path, text)
         PATIENCE
     )
     assert result.ok, result.causes
-    assert surface.deeds == [("memo:one", "field-1", text)]
+    assert surface.effects == [("memo:one", "field-1", text)]
     assert supervisor.blackboard("t").trajectories[0].content["decision"]["comment"] == text
     supervisor.stop()
     with JournalReader.open(path) as reader:

@@ -54,7 +54,7 @@ class Deaf(MemoryServer):
     @tool(effect=Effect.ONCE, agents=("app", "mobile", "linux"))
     def ring(self, target: str, how: str = "softly") -> str:
         """Ring."""
-        self.deeds.append((target, "bell", how))
+        self.effects.append((target, "bell", how))
         return "ring"
 
 
@@ -101,7 +101,7 @@ def test_the_same_action_on_a_surface_that_changes_is_no_loop(start):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=[*[append] * 10, FINISH], servers=[surface], limits={"repeats": 1})
     assert supervisor.submit(lone()).result(PATIENCE).ok
-    assert len(surface.deeds) == 10
+    assert len(surface.effects) == 10
 
 
 def test_waiting_for_a_surface_that_changes_by_itself_is_no_loop(start):
@@ -202,7 +202,7 @@ def test_an_approved_action_is_one_step_not_two(start, until, kind, target):
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id)
     assert handle.result(PATIENCE).ok
-    assert len(surface.deeds) == 1
+    assert len(surface.effects) == 1
 
 
 @pytest.mark.parametrize(("kind", "target"), [("mobile", "phone"), ("linux", "box")])

@@ -30,7 +30,7 @@ def test_an_app_agent_is_shared_and_takes_its_subtasks_in_turn(start):
     handles = [supervisor.submit(Task(request=f"task {number}")) for number in range(50)]
     results = [handle.result(PATIENCE) for handle in handles]
     assert {result.outcome for result in results} == {Outcome.FINISHED}
-    assert len(surface.deeds) == 50
+    assert len(surface.effects) == 50
     assert most[0] == 1
     assert [agent for agent in supervisor.status().agents if agent.startswith("app/")] == ["app/memo/one"]
     started = [event for event in supervisor_events(supervisor) if event.name is EventName.AGENT_STARTED]
@@ -112,5 +112,5 @@ def test_a_hundred_tasks_with_a_host_agent_each_all_end(start):
     supervisor = start(host=host, app=lambda _request: APPEND, servers=[surface])
     handles = [supervisor.submit(Task(request=str(number))) for number in range(100)]
     assert [handle.result(PATIENCE).output for handle in handles] == [str(number) for number in range(100)]
-    assert len(surface.deeds) == 100
+    assert len(surface.effects) == 100
     assert supervisor.status().tasks == ()

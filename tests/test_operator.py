@@ -35,7 +35,7 @@ class Pad(Server):
     def __init__(self, factor=1, kinds=("app", "operator"), *, shown=True):
         self.factor, self.kinds, self.shown = factor, kinds, shown
         self.boxes = {"field": FIELD, "send": SEND, "more": MORE}
-        self.focus, self.text, self.deeds = "", "", []
+        self.focus, self.text, self.effects = "", "", []
 
     def targets(self):
         pad = Target(
@@ -66,7 +66,7 @@ class Pad(Server):
         return self.mark()
 
     def mark(self):
-        return str((self.focus, self.text, len(self.deeds), self.boxes))
+        return str((self.focus, self.text, len(self.effects), self.boxes))
 
     def placed(self):
         times = self.factor
@@ -88,7 +88,7 @@ class Pad(Server):
         """Click a point."""
         hit = next((name for name, box in self.placed().items() if box.holds(x, y)), "nothing")
         self.focus = hit
-        self.deeds.append((f"{button} {count}", hit))
+        self.effects.append((f"{button} {count}", hit))
         return hit
 
     @tool(effect=Effect.ONCE, agents=OPERATOR)
@@ -101,7 +101,7 @@ class Pad(Server):
     def fill(self, text: str) -> None:
         """Fill the field, as an AppAgent does."""
         self.text = text
-        self.deeds.append(("fill", text))
+        self.effects.append(("fill", text))
 
 
 def colour_at(picture, point):
@@ -163,7 +163,7 @@ def test_an_operator_finds_a_button_by_its_colour_and_clicks_it(start, factor):
     handle = start(operator=model, servers=[pad]).submit(lone("operator:pad"))
     assert handle.result(PATIENCE).ok
     assert pad.text == "hello"
-    assert pad.deeds == [("left 1", "field"), ("left 2", "send")]
+    assert pad.effects == [("left 1", "field"), ("left 2", "send")]
     width, height = sizes[0]
     assert (width, height) == (240, 180) if factor == 1 else width * height <= 1_150_000
 
@@ -203,7 +203,7 @@ def test_an_action_that_does_not_fit_goes_back_before_anything_is_done(start, wr
         return FINISH if request.reasons else does(click(ON_SEND), wrong)
 
     assert start(operator=model, servers=[pad]).submit(lone("operator:pad")).result(PATIENCE).ok
-    assert pad.deeds == []
+    assert pad.effects == []
     assert why in told[0]
 
 
@@ -228,7 +228,7 @@ def test_a_screenshot_is_one_more_look_and_looks_are_bounded(start):
     look = does({"action": "screenshot"})
     handle = start(operator=lambda _: look, servers=[pad], limits={"repeats": 2}).submit(lone("operator:pad"))
     result = handle.result(PATIENCE)
-    assert (result.outcome.value, pad.deeds, result.actions) == ("failed", [], 0)
+    assert (result.outcome.value, pad.effects, result.actions) == ("failed", [], 0)
     assert result.usage.steps == 3
 
 
@@ -279,10 +279,10 @@ def test_who_approves_a_click_sees_its_point_in_the_picture(asked):
     assert not marked(request.observation.picture, ON_SEND)
     assert colour_at(request.observation.annotated, ON_SEND) == GREEN
     assert colour_at(request.observation.annotated, (FIELD.x, FIELD.y)) == RED  # no other control is labelled
-    assert pad.deeds == []
+    assert pad.effects == []
     handle.approve(request.id)
     assert handle.result(PATIENCE).ok
-    assert pad.deeds == [("right 1", "send")]
+    assert pad.effects == [("right 1", "send")]
 
 
 def test_what_a_model_wants_approved_is_shown_in_the_same_way(asked):
@@ -292,7 +292,7 @@ def test_what_a_model_wants_approved_is_shown_in_the_same_way(asked):
     assert marked(request.observation.annotated, ON_SEND)
     handle.reject(request.id)
     assert handle.result(PATIENCE).outcome.value == "rejected"
-    assert pad.deeds == []
+    assert pad.effects == []
 
 
 @pytest.mark.parametrize("how", ["another", "gone"])
@@ -313,7 +313,7 @@ def test_what_was_approved_is_not_done_once_its_point_is_something_else(asked, t
     pad.lost = how == "gone"
     handle.approve(handle.approvals()[0].id)
     handle.result(PATIENCE)
-    assert pad.deeds == []
+    assert pad.effects == []
     assert_replays(path, settings=Settings.load(policy=[rule]))
 
 
@@ -334,17 +334,17 @@ def test_an_approval_for_the_rest_of_the_task_is_for_what_is_there(asked, until,
         events = handle.events()
         next(each for each in events if each.name is EventName.APPROVAL_ANSWERED)
         next(each for each in events if each.name is EventName.APPROVAL_REQUESTED)
-        assert len(pad.deeds) == 1
+        assert len(pad.effects) == 1
         handle.approve(handle.approvals()[0].id)
     assert handle.result(PATIENCE).ok
-    assert [hit for _, hit in pad.deeds] == ["send", "send" if same else "more"]
+    assert [hit for _, hit in pad.effects] == ["send", "send" if same else "more"]
 
 
 def test_rules_name_operators_and_their_tools_and_arguments(run):
     pad = Pad()
     rule = {"verdict": "deny", "agent": "operator/*", "tool": "click_at", "arguments": {"button": "right"}}
     run(pad, does(click(ON_SEND, button="right")), does(click(ON_SEND)), policy=[rule])
-    assert pad.deeds == [("left 1", "send")]
+    assert pad.effects == [("left 1", "send")]
 
 
 def test_a_list_stops_where_something_else_has_come_to_its_point(run, tmp_path):
@@ -358,7 +358,7 @@ def test_a_list_stops_where_something_else_has_come_to_its_point(run, tmp_path):
 
     pad = Moving()
     _, after = run(pad, does(click(ON_SEND), click(ON_SEND)), journal={"path": tmp_path / "journal.db"})
-    assert [hit for _, hit in pad.deeds] == ["send"]
+    assert [hit for _, hit in pad.effects] == ["send"]
     assert "something else is at its point by now" in after.memory[0].results[1].error
     assert_replays(tmp_path / "journal.db")
 
@@ -366,15 +366,15 @@ def test_a_list_stops_where_something_else_has_come_to_its_point(run, tmp_path):
 def test_where_no_control_has_a_place_points_are_used_as_they_are(run):
     pad = Pad(shown=False)
     run(pad, does(click(ON_SEND), click(ON_FIELD)))
-    assert [hit for _, hit in pad.deeds] == ["send", "field"]
+    assert [hit for _, hit in pad.effects] == ["send", "field"]
 
 
 @pytest.mark.parametrize("first", ["operator", "app"])
 def test_an_operator_and_an_app_agent_never_act_at_once(start, until, first):
     class Held(Pad):
         def act(self, kind):
-            self.deeds.append(kind)
-            if kind == first and len(self.deeds) == 1:
+            self.effects.append(kind)
+            if kind == first and len(self.effects) == 1:
                 self.reached.set()
                 assert self.go.wait(PATIENCE)
 
@@ -399,11 +399,11 @@ def test_an_operator_and_an_app_agent_never_act_at_once(start, until, first):
     assert pad.reached.wait(PATIENCE)
     two = supervisor.submit(lone(targets[second]))
     until(two, EventName.SUBTASK_QUEUED)
-    assert pad.deeds == [first]
+    assert pad.effects == [first]
     pad.go.set()
     assert one.result(PATIENCE).ok
     assert two.result(PATIENCE).ok
-    assert pad.deeds == [first] * 3 + [second] * 3
+    assert pad.effects == [first] * 3 + [second] * 3
 
 
 def test_a_host_agent_is_offered_an_operator_only_with_a_model_for_it(start):
@@ -431,7 +431,7 @@ def test_a_host_agent_assigns_to_an_operator(start):
     result = supervisor.submit(Task(request="send it")).result(PATIENCE)
     assert result.ok, result.causes
     assert [done.address for done in result.subtasks] == ["operator/pads/pad"]
-    assert pad.deeds == [("left 1", "send")]
+    assert pad.effects == [("left 1", "send")]
 
 
 def test_the_work_of_an_operator_replays(start, until, tmp_path):
@@ -465,9 +465,9 @@ def pads(_folder):
     return SurfaceCase(
         server=lambda: pad,
         target="operator:pad",
-        change=lambda: pad.deeds.append(("", "somebody else")),
+        change=lambda: pad.effects.append(("", "somebody else")),
         once=SurfaceCall("click_at", {"x": ON_SEND[0], "y": ON_SEND[1]}),
-        done=lambda: sum(hit == "send" for _, hit in pad.deeds),
+        done=lambda: sum(hit == "send" for _, hit in pad.effects),
     )
 
 

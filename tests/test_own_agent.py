@@ -87,7 +87,7 @@ class Shelf(MemoryServer):
         return (shelf, *super().targets())
 
     def start(self, target, arguments):
-        self.deeds.append((target.id, target.address, "opened"))
+        self.effects.append((target.id, target.address, "opened"))
         return self.targets()[1]
 
 
@@ -117,7 +117,7 @@ def test_an_application_for_a_kind_of_its_own_opens_a_window_for_that_kind(own, 
     models = {"host": FunctionModel(host), "editor": FunctionModel(own.model)}
     result, opened, _ = run_on_shelf(own, models, settings)
     assert result.ok, result.causes
-    assert opened.deeds[0] == ("shelf", "app/memo/*", "opened")
+    assert opened.effects[0] == ("shelf", "app/memo/*", "opened")
     assert result.subtasks[0].address == "editor/memo/one"
     assert_replays(path, agents=[own.EDITOR])
     with pytest.raises(SettingsError, match=r"agents of the kind 'editor', which does not ship: pass it in `agents`"):

@@ -40,7 +40,7 @@ class Press(MemoryServer):
         """Press the button."""
         self.begun.set()
         assert self.let_go.wait(HELD)
-        self.deeds.append((target, "button", "pressed"))
+        self.effects.append((target, "button", "pressed"))
         return "pressed"
 
 
@@ -57,7 +57,7 @@ def press():
 
 
 def texts(surface):
-    return [text for _, _, text in surface.deeds]
+    return [text for _, _, text in surface.effects]
 
 
 def paused_in_its_model_call(supervisor, model, until):
@@ -74,7 +74,7 @@ def test_a_model_call_that_runs_is_finished_but_its_action_does_not_run(start, u
     model = Held(append("a", "FINISH"))
     supervisor = start(app=FunctionModel(model), servers=[surface])
     handle = paused_in_its_model_call(supervisor, model, until)
-    assert surface.deeds == []
+    assert surface.effects == []
     assert not handle.done()
 
 
@@ -251,7 +251,7 @@ def test_a_pause_holds_the_subtask_and_its_host_agent(start, until, surface):
     handle.pause()
     model.let_go.set()
     until(handle, EventName.STEP_ENDED, actions=["append"])
-    assert surface.deeds == []
+    assert surface.effects == []
     handle.resume()
     assert handle.result(PATIENCE).ok
     assert texts(surface) == ["a"]
@@ -284,7 +284,7 @@ def test_an_action_approved_in_a_pause_runs_after_resume_once(start, until, surf
     handle.approve(handle.approvals()[0].id)
     until(handle, EventName.APPROVAL_ANSWERED)
     supervisor.status()
-    assert surface.deeds == []
+    assert surface.effects == []
     handle.resume()
     assert handle.result(PATIENCE).ok
     assert texts(surface) == ["a"]
@@ -317,7 +317,7 @@ def test_a_paused_task_can_be_cancelled_and_its_held_action_never_runs(start, un
     handle = paused_in_its_model_call(supervisor, model, until)
     assert handle.cancel()
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 def test_a_task_paused_in_its_last_model_call_can_be_cancelled(start, until):
@@ -359,7 +359,7 @@ class Curtain(MemoryServer):
     @tool(effect=Effect.ONCE)
     def ring(self, target: str) -> str:
         """Ring the bell."""
-        self.deeds.append((target, "bell", "ring"))
+        self.effects.append((target, "bell", "ring"))
         return "ring"
 
     def observe(self, target):

@@ -87,7 +87,7 @@ def dangerous(hazard, target=None):
         @tool(effect=Effect.ONCE, agents=tuple(AgentKind), hazards=(hazard,))
         def danger(self) -> str:
             """Do what may do harm."""
-            self.deeds.append(("world", hazard.value, "harm"))
+            self.effects.append(("world", hazard.value, "harm"))
             return hazard.value
 
     return Dangerous(target or MemoryServer.window())
@@ -126,7 +126,7 @@ def test_a_rule_matches_when_all_that_it_names_matches(start, rule, matches):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=[write(), FINISH], servers=[surface], policy=[{"verdict": "deny", **rule}])
     assert supervisor.submit(lone()).result(PATIENCE).ok
-    assert surface.deeds == ([] if matches else [("memo:one", "field-1", "hello")])
+    assert surface.effects == ([] if matches else [("memo:one", "field-1", "hello")])
 
 
 def test_an_argument_that_is_no_text_is_matched_as_json(start):
@@ -134,14 +134,14 @@ def test_an_argument_that_is_no_text_is_matched_as_json(start):
         @tool(effect=Effect.IDEMPOTENT)
         def heat(self, degrees: int, rooms: list[str]) -> int:
             """Heat."""
-            self.deeds.append(("house", ",".join(rooms), str(degrees)))
+            self.effects.append(("house", ",".join(rooms), str(degrees)))
             return degrees
 
     surface = Heater(MemoryServer.window())
     policy = [{"verdict": "deny", "tool": "heat", "arguments": {"degrees": "re:[3-9][0-9]", "rooms": '*"bath"*'}}]
     answers = [call("heat", degrees=30, rooms=["bath"]), call("heat", degrees=20, rooms=["bath"]), FINISH]
     assert start(app=answers, servers=[surface], policy=policy).submit(lone()).result(PATIENCE).ok
-    assert surface.deeds == [("house", "bath", "20")]
+    assert surface.effects == [("house", "bath", "20")]
 
 
 class Payments(MemoryServer):
@@ -150,7 +150,7 @@ class Payments(MemoryServer):
     @tool(effect=Effect.IDEMPOTENT)
     def pay(self, amount: float, urgent: bool = False, account: str = "main") -> str:  # noqa: FBT001, FBT002
         """Pay."""
-        self.deeds.append((account, str(urgent), str(amount)))
+        self.effects.append((account, str(urgent), str(amount)))
         return account
 
 
@@ -170,7 +170,7 @@ def test_a_rule_sees_the_arguments_that_the_tool_gets(start, rule, written):
     policy = [{"verdict": "deny", "tool": "pay", "arguments": rule}]
     handle = start(app=[call("pay", **written), FINISH], servers=[surface], policy=policy).submit(lone())
     assert handle.result(PATIENCE)
-    assert (surface.deeds, verdicts(handle)) == ([], [("pay", "deny", "")])
+    assert (surface.effects, verdicts(handle)) == ([], [("pay", "deny", "")])
 
 
 def test_a_decision_tells_what_the_rules_saw_and_the_model_did_not_write(start):
@@ -207,10 +207,10 @@ def test_the_default_asks_before_what_may_do_harm(start, until, hazard):
     handle = start(app=[call("danger"), FINISH], servers=[surface]).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
     (asked,) = handle.approvals()
-    assert (surface.deeds, hazard.value in asked.reason) == ([], True)
+    assert (surface.effects, hazard.value in asked.reason) == ([], True)
     handle.approve(asked.id)
     assert handle.result(PATIENCE).ok
-    assert len(surface.deeds) == 1
+    assert len(surface.effects) == 1
 
 
 @pytest.mark.parametrize("function", ["read", "write", "append"])
@@ -225,14 +225,14 @@ def test_the_operators_rules_come_before_the_default(start):
     surface = dangerous(Hazard.SENDS)
     rules = [{"verdict": "allow", "tool": "danger"}]
     assert start(app=[call("danger", "FINISH")], servers=[surface], policy=rules).submit(lone()).result(PATIENCE).ok
-    assert len(surface.deeds) == 1
+    assert len(surface.effects) == 1
 
 
 def test_the_default_can_be_switched_off(start):
     surface = dangerous(Hazard.SPENDS)
     policy = {"defaults": False}
     assert start(app=[call("danger", "FINISH")], servers=[surface], policy=policy).submit(lone()).result(PATIENCE).ok
-    assert len(surface.deeds) == 1
+    assert len(surface.effects) == 1
 
 
 @pytest.fixture
@@ -385,7 +385,7 @@ def test_the_model_never_lowers_a_denial(start, status):
     policy = [{"verdict": "deny", "tool": "write"}]
     system = {"ask_question": False}
     start(app=answers, servers=[surface], policy=policy, system=system).submit(lone()).result(PATIENCE)
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 @pytest.mark.parametrize("status", ["CONTINUE", "FINISH", "CONFIRM", "SCREENSHOT", "FAIL", "PENDING", "ERROR"])
@@ -394,10 +394,10 @@ def test_the_model_never_lowers_what_needs_approval(start, until, status):
     policy = [{"verdict": "approve", "tool": "write"}]
     handle = start(app=[write(status=status), FINISH], servers=[surface], policy=policy).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
-    assert surface.deeds == []
+    assert surface.effects == []
     handle.reject(handle.approvals()[0].id)
     assert handle.result(PATIENCE).outcome is Outcome.REJECTED
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 # safe_guard
@@ -410,7 +410,7 @@ def test_without_safe_guard_what_needs_approval_runs_unasked(start):
     handle = start(app=[write(), FINISH], servers=[surface], policy=policy, system=system).submit(lone())
     assert asked_for(handle) == []
     assert handle.result(PATIENCE).ok
-    assert len(surface.deeds) == 1
+    assert len(surface.effects) == 1
     assert verdicts(handle) == [("write", "approve", "safe_guard is off")]
 
 
@@ -420,7 +420,7 @@ def test_without_safe_guard_a_models_wish_for_approval_asks_no_question(start):
     handle = start(app=[write(status="CONFIRM"), FINISH], servers=[surface], system=system).submit(lone())
     assert asked_for(handle) == []
     assert handle.result(PATIENCE).ok
-    assert len(surface.deeds) == 1
+    assert len(surface.effects) == 1
 
 
 def test_without_safe_guard_the_log_does_not_say_that_anybody_approved(start):
@@ -439,7 +439,7 @@ def test_without_safe_guard_a_denial_holds(start, status):
     start(app=[write(status=status), FINISH], servers=[surface], policy=policy, system=system).submit(lone()).result(
         PATIENCE
     )
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 # A denial
@@ -459,7 +459,7 @@ def test_a_denial_in_a_list_lets_earlier_actions_run_and_no_later_ones(start):
     answers = [{"Status": "CONTINUE", "Actions": actions}, FINISH]
     policy = [{"verdict": "deny", "tool": "append"}]
     assert start(app=told(answers, notes), servers=[surface], policy=policy).submit(lone()).result(PATIENCE).ok
-    assert surface.deeds == [("memo:one", "field-1", "a")]
+    assert surface.effects == [("memo:one", "field-1", "a")]
     assert [note.partition(":")[0] for note in notes[1]] == ["append failed", "write was not run"]
 
 
@@ -535,7 +535,7 @@ def test_a_hazard_check_that_takes_too_long_is_a_failure_the_model_sees(start, u
     surface.let_go.set()
     assert handle.result(PATIENCE).ok
     assert notes[-1] == "write failed: nothing was done: asking what write would do took longer than 60 s"
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 def test_a_mistyped_rule_is_a_warning_at_the_start(start, tmp_path):
@@ -559,7 +559,7 @@ class Banks(MemoryServer):
         self, account: int, amount: Decimal = Decimal(1), at: dt.datetime | None = None, key: SecretStr = NO_KEY
     ) -> str:
         """Book."""
-        self.deeds.append((str(account), str(amount), str(at)))
+        self.effects.append((str(account), str(amount), str(at)))
         return key.get_secret_value()
 
 
@@ -579,7 +579,7 @@ def test_large_decimal_and_zoned_values_have_one_form(start, rule, written):
     policy = [{"verdict": "deny", "tool": "book", "arguments": rule}]
     handle = start(app=[call("book", **written), FINISH], servers=[surface], policy=policy).submit(lone())
     assert handle.result(PATIENCE).ok
-    assert (surface.deeds, verdicts(handle)) == ([], [("book", "deny", "")])
+    assert (surface.effects, verdicts(handle)) == ([], [("book", "deny", "")])
 
 
 def test_a_rounded_number_is_not_allowed(start):
@@ -587,4 +587,4 @@ def test_a_rounded_number_is_not_allowed(start):
     policy = [{"verdict": "allow", "arguments": {"account": "9007199254740993"}}, {"verdict": "deny"}]
     answers = [call("book", account=9007199254740992), FINISH]
     start(app=answers, servers=[surface], policy=policy).submit(lone()).result(PATIENCE)
-    assert surface.deeds == []
+    assert surface.effects == []

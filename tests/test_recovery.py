@@ -48,7 +48,7 @@ class Stage:
 
     @property
     def texts(self):
-        return [text for _, _, text in self.surface.deeds]
+        return [text for _, _, text in self.surface.effects]
 
 
 @pytest.fixture
@@ -323,11 +323,11 @@ def test_rounds_of_a_plan_go_on_with_the_next_one(stage):
 
 
 class Held(MemoryServer):
-    """A window with a tool that stops in the middle: before or after it has done its deed."""
+    """A window with a tool that stops in the middle: before or after it has done its effect."""
 
-    def __init__(self, deeds, where):
+    def __init__(self, effects, where):
         super().__init__(self.window())
-        self.deeds, self.where = deeds, where
+        self.effects, self.where = effects, where
         self.reached, self.go = threading.Event(), threading.Event()
 
     @tool(effect=Effect.ONCE)
@@ -335,7 +335,7 @@ class Held(MemoryServer):
         """Do something that can't be seen."""
         if self.where == "before":
             self._hang()
-        self.deeds.append((target, "stamp", "stamp"))
+        self.effects.append((target, "stamp", "stamp"))
         if self.where == "after":
             self._hang()
         return "done"
@@ -360,9 +360,9 @@ def killed_in_the_middle(stage, held, answers):
 @pytest.fixture
 def in_doubt(stage):
     """A task whose process ended after its action was done, and before anybody heard of it."""
-    held = Held(stage.surface.deeds, "after")
+    held = Held(stage.surface.effects, "after")
     killed_in_the_middle(stage, held, [STAMP, FINISH])
-    yield Held(stage.surface.deeds, "")
+    yield Held(stage.surface.effects, "")
     held.go.set()
 
 
@@ -384,7 +384,7 @@ def test_what_nobody_can_see_is_put_before_a_person(stage, until, in_doubt, said
     assert question.questions[0].choices == ("it was done", "it was not done", "stop")
     handle.answer(question.id, said)
     assert handle.result(PATIENCE).outcome is outcome
-    assert len(stage.surface.deeds) == stamps
+    assert len(stage.surface.effects) == stamps
 
 
 def test_the_question_about_a_doubt_survives_another_restart(stage, until, in_doubt):
@@ -394,7 +394,7 @@ def test_the_question_about_a_doubt_survives_another_restart(stage, until, in_do
     handle = stage.begin(app=[STAMP, FINISH], surface=in_doubt).handle("t")
     handle.answer(handle.questions()[0].id, "it was done")
     assert handle.result(PATIENCE).ok
-    assert len(stage.surface.deeds) == 1
+    assert len(stage.surface.effects) == 1
 
 
 @pytest.mark.parametrize("settings", [{"journal": {"in_doubt": "fail"}}, {"system": {"ask_question": False}}])
@@ -402,13 +402,13 @@ def test_where_nobody_may_be_asked_the_work_fails_and_is_not_repeated(stage, in_
     result = stage.begin(app=[STAMP, FINISH], surface=in_doubt, **settings).handle("t").result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert "stamp may have been done before a crash, or not" in result.causes[-1].reason
-    assert len(stage.surface.deeds) == 1
+    assert len(stage.surface.effects) == 1
 
 
 def test_nobody_answers_the_question_about_a_doubt_in_time(start, stage, until, in_doubt):
     handle = stage.begin(app=[STAMP, FINISH], surface=in_doubt, limits={"question_seconds": 0.05}).handle("t")
     assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
-    assert len(stage.surface.deeds) == 1
+    assert len(stage.surface.effects) == 1
 
 
 class HeldAppend(MemoryServer):
@@ -451,7 +451,7 @@ def test_what_can_be_seen_is_looked_at_and_the_rest_of_the_list_goes_on(stage, u
     assert until(handle, EventName.COMMAND_IN_DOUBT).data["probe"] == probe
     assert handle.result(PATIENCE).ok, handle.result(0).causes
     surface.go.set()
-    assert [text for _, _, text in surface.deeds] == ["1", "2"]
+    assert [text for _, _, text in surface.effects] == ["1", "2"]
     assert stage.calls == []
 
 
@@ -481,7 +481,7 @@ def test_a_task_paused_before_a_restart_can_be_cancelled_after_it(stage, until, 
 
 
 def test_nothing_begins_after_a_stop_began(stage):
-    blocked = Held(stage.surface.deeds, "before")
+    blocked = Held(stage.surface.effects, "before")
     first = stage.begin(app=lambda _request: {"Status": "FINISH", "Function": "stamp"}, surface=blocked)
     for number in range(3):
         first.submit(lone(id=f"t{number}"))
@@ -492,12 +492,12 @@ def test_nothing_begins_after_a_stop_began(stage):
         continue
     blocked.go.set()
     stopped.join(PATIENCE)
-    assert len(stage.surface.deeds) == 1
+    assert len(stage.surface.effects) == 1
     second = stage.begin(
-        app=lambda _request: {"Status": "FINISH", "Function": "stamp"}, surface=Held(stage.surface.deeds, "")
+        app=lambda _request: {"Status": "FINISH", "Function": "stamp"}, surface=Held(stage.surface.effects, "")
     )
     assert all(handle.result(PATIENCE).ok for handle in second.pending())
-    assert len(stage.surface.deeds) == 3
+    assert len(stage.surface.effects) == 3
 
 
 def test_the_conversation_of_a_follow_up_that_is_not_over_is_kept(stage):

@@ -313,7 +313,7 @@ def test_a_follow_up_may_follow_a_plan(start):
     plan = [PlanStep(request="a", target="memo:one"), PlanStep(request="b", target="memo:one")]
     result = first.follow_up("both", plan=plan).result(PATIENCE)
     assert result.rounds == 2
-    assert [text for _, _, text in surface.deeds] == ["a", "b"]
+    assert [text for _, _, text in surface.effects] == ["a", "b"]
 
 
 def test_usage_and_rounds_of_a_follow_up_are_its_own(start):

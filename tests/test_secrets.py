@@ -46,7 +46,7 @@ def test_a_tool_gets_the_value_and_everything_else_the_name(start, tmp_path):
     handle = supervisor.submit(task(id="t"))
     result = handle.result(PATIENCE)
     assert result.ok, result.causes
-    assert surface.deeds == [("memo:one", "field-1", PASSWORD)]
+    assert surface.effects == [("memo:one", "field-1", PASSWORD)]
     assert asked[0].secrets == ("password",)
     events = [event.model_dump_json() for event in handle.events()]
     board = supervisor.blackboard("t").model_dump_json()
@@ -81,7 +81,7 @@ def test_a_secret_of_the_settings_is_there_for_all_tasks(start):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=[LOGIN, FINISH], servers=[surface], secrets={"password": PASSWORD})
     assert supervisor.submit(Task(request="log in", target="memo:one")).result(PATIENCE).ok
-    assert surface.deeds[0][2] == PASSWORD
+    assert surface.effects[0][2] == PASSWORD
     assert PASSWORD not in repr(supervisor.settings)
 
 
@@ -194,7 +194,7 @@ def test_a_secret_of_any_form_is_redacted_and_does_not_stop_the_work(start, tmp_
     given = Task(id="t-12345", request="x", target="memo:one", secrets={"password": SecretStr(secret)})
     result = supervisor.submit(given).result(PATIENCE)
     assert result.ok, result.causes
-    assert surface.deeds == [("memo:one", "field-1", secret)]
+    assert surface.effects == [("memo:one", "field-1", secret)]
     assert seen[0].picture is None  # where in it the secret is shown, nobody knows
     assert seen[0].text == "it is ${secret:password}"
     assert result.comment == "it was ${secret:password}"
@@ -222,7 +222,7 @@ def test_a_task_that_quotes_a_secret_submitted_again_is_the_same_task(start, tmp
             ids.append(handle.task_id)
         supervisor.stop()
     assert len(set(ids)) == 1
-    assert len(surface.deeds) == 1
+    assert len(surface.effects) == 1
     assert PASSWORD not in repr(b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()))
 
 
@@ -241,7 +241,7 @@ def test_keys_that_differ_in_a_secret_alone_are_two_tasks(start, tmp_path, kept)
         for account in accounts
     ]
     assert ids[0] == ids[2] != ids[1]
-    assert [text for _, _, text in surface.deeds] == accounts[:2]
+    assert [text for _, _, text in surface.effects] == accounts[:2]
 
 
 def test_a_long_key_that_quotes_a_secret_can_be_read_again(start, tmp_path):
@@ -303,7 +303,7 @@ def test_the_same_task_again_does_not_resume_what_a_person_paused(start, tmp_pat
     again.answer(again.questions()[0].id, "yes")
     assert again.resume()
     assert again.result(PATIENCE).ok
-    assert [text for _, _, text in surface.deeds] == [PASSWORD]
+    assert [text for _, _, text in surface.effects] == [PASSWORD]
 
 
 def test_secrets_given_again_let_a_task_resume_that_lacks_nothing_else(start, tmp_path, until):
@@ -391,7 +391,7 @@ def test_a_key_of_the_settings_in_what_a_program_writes_is_written(start):
     supervisor = start(app=[call, FINISH], servers=[surface], providers={"openai": {"api_key": key}})
     handle = supervisor.submit(lone())
     assert handle.result(PATIENCE).ok
-    assert surface.deeds == [("memo:one", "field-1", f"key {key}")]
+    assert surface.effects == [("memo:one", "field-1", f"key {key}")]
     assert key not in "".join(event.model_dump_json() for event in handle.events())
 
 

@@ -27,7 +27,7 @@ class Restless(MemoryServer):
         seen = super().observe(target)
         if not look.shown:  # before an action: it counts as no look of the agent's
             return seen
-        acted = len(self.deeds)
+        acted = len(self.effects)
         after = sum(done == acted for done, _ in self.looks)
         moving = acted > 0 and (self.moves is None or after < self.moves)
         fingerprint = f"{acted}-{after if moving else 'quiet'}"
@@ -104,7 +104,7 @@ def test_a_cancel_ends_the_waiting_for_quiet(start):
 
     class Endless(Restless):
         def observe(self, target, look):
-            if self.deeds:
+            if self.effects:
                 seen.release()
             return super().observe(target, look)
 

@@ -49,7 +49,7 @@ def test_no_step_begins_once_the_agents_are_told_to_stop(begin, monkeypatch):
     turned, acting, go, events = Turned(), threading.Event(), threading.Event(), []
     monkeypatch.setattr(Scheduler, "put", functools.partialmethod(turned))
     with Faults() as faults:
-        faults.before("deed", lambda: (acting.set(), go.wait(HELD)))
+        faults.before("effect", lambda: (acting.set(), go.wait(HELD)))
         supervisor = begin(app=[append("1"), FINISH])
         supervisor.subscribe(events.append)
         supervisor.submit(lone(id="t"))
@@ -148,5 +148,5 @@ def test_no_stop_ends_a_task_or_repeats_an_action(begin, shaken, stops):
     for task in tasks:
         assert supervisor.handle(task.id).result(PATIENCE).ok
     for number in range(3):
-        written = "".join(text for target, _, text in surface.deeds if target == f"memo:{number}")
+        written = "".join(text for target, _, text in surface.effects if target == f"memo:{number}")
         assert written == "".join(f"{step}," for step in range(1, steps + 1))

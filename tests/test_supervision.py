@@ -82,7 +82,7 @@ def test_a_crashed_agent_is_started_anew_and_goes_on_with_the_step_after(start, 
     handle = supervisor.submit(Task(request="x"))
     result = handle.result(PATIENCE)
     assert result.ok, result.causes
-    assert [text for _, _, text in surface.deeds] == ["1", "2", "3"]
+    assert [text for _, _, text in surface.effects] == ["1", "2", "3"]
     assert calls == [1, 2, 3]
     events = list(handle.events())
     assert EventName.RUN_RECOVERED in {event.name for event in events}
@@ -369,7 +369,7 @@ class Stubborn(MemoryServer):
                 continue
         try:
             with committing():
-                self.deeds.append((target, "resist", "late"))
+                self.effects.append((target, "resist", "late"))
         except LeaseVoidError:
             self.refused.set()
             raise
@@ -403,7 +403,7 @@ def test_a_hung_jobs_actions_are_refused_and_its_subtask_resumes_later(start, jo
     clock.advance(1)
     result = handle.result(PATIENCE)
     assert result.ok, result.causes
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 def watched(supervisor, place, go):
@@ -601,7 +601,7 @@ def test_a_journal_that_can_not_write_closes_the_intake_and_stops_agents(start, 
     assert failed.wait(PATIENCE)
     with pytest.raises(JournalError, match="was deleted or replaced"):
         handle.result(PATIENCE)
-    assert [text for _, _, text in surface.deeds] == ["1"]
+    assert [text for _, _, text in surface.effects] == ["1"]
     with pytest.raises(JournalError):
         supervisor.submit(lone())
     assert supervisor.status().accepting is False

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 from callboard.actors.commands._mcp_connection import ConnectionLostError
 from callboard.actors.commands._secrets import Secrets, UnknownSecretError
 from callboard.actors.commands._tools import ToolFailure
-from callboard.actors.runtime import Deed
+from callboard.actors.runtime import EffectGuard
 from callboard.actors.servers import InDoubtError, ToolError
 from callboard.messages import (
     Command,
@@ -53,42 +53,42 @@ class Dispatcher:
 
         `keeper` takes what its tool says meanwhile.
         """
-        deed = Deed(lease, command, keeper, lambda: self._tell_late(command, lease))
-        result = await self._run(command, tools, deed)
+        guard = EffectGuard(lease, command, keeper, lambda: self._tell_late(command, lease))
+        result = await self._run(command, tools, guard)
         if self._secrets.known:
             result = self._secrets.redact(command.task_id, result)
         self.report(command, lease, result)
         return result
 
-    async def _run(self, command: Command, tools: Tools, deed: Deed) -> CommandResult:
+    async def _run(self, command: Command, tools: Tools, guard: EffectGuard) -> CommandResult:
         tool = tools.get(command.tool)
         if tool is None:
             known = ", ".join(sorted(tools)) or "none"
             error = f"there is no tool {command.tool!r}; there are: {known}"
             return _result(call_id=command.call_id, tool=command.tool, status=ResultStatus.FAILURE, error=error)
-        lease, effect = deed.lease, command.effect or tool.info.effect
-        lease.deed, deed.effect = deed, effect
+        lease, effect = guard.lease, command.effect or tool.info.effect
+        lease.guard, guard.effect = guard, effect
         start = time.perf_counter()
         value, error, in_doubt, broke = None, "", False, False
-        limit = deed.limit = self._clock.timeout(command.timeout)
+        limit = guard.limit = self._clock.timeout(command.timeout)
         try:
             async with limit:
-                deed.check()  # a lease that is void already allows nothing, whatever the tool asks itself
+                guard.check()  # a lease that is void already allows nothing, whatever the tool asks itself
                 place = None if command.program else tool.place
                 arguments = self._secrets.fill(command.task_id, command.parameters, place)
-                answer = await tool.call(arguments, deed)
+                answer = await tool.call(arguments, guard)
                 try:
                     value = as_json(answer)
                 except ValueError:
                     value = _mended(answer)  # what it refuses must not get into the result
         except TimeoutError as failure:
-            deed.void()
+            guard.void()
             late = f"took longer than {command.timeout:g} s; whether it was done, or still will be, is in doubt"
             in_doubt = limit.expired()
             error, broke = late if in_doubt else f"{type(failure).__name__}: {failure}", not in_doubt
         except asyncio.CancelledError:
-            deed.void()
-            self.report(command, lease, stopped(command, deed))
+            guard.void()
+            self.report(command, lease, stopped(command, guard))
             raise
         except (ToolFailure, ToolError, LeaseVoidError, UnknownSecretError) as failure:
             error = str(failure) or "it failed without saying why"
@@ -105,10 +105,10 @@ class Dispatcher:
             status=ResultStatus.FAILURE if error else ResultStatus.SUCCESS,
             effect=effect,
             value=value,
-            pictures=tuple(deed.pictures),
+            pictures=tuple(guard.pictures),
             error=error,
-            artifacts=tuple(deed.artifacts),
-            made=tuple(deed.made),
+            artifacts=tuple(guard.artifacts),
+            made=tuple(guard.made),
             in_doubt=in_doubt,
             broke=broke,
             seconds=time.perf_counter() - start,
@@ -163,17 +163,17 @@ def _mended(value: object) -> JsonValue:
     return answer
 
 
-def stopped(command: Command, deed: Deed) -> CommandResult:
+def stopped(command: Command, guard: EffectGuard) -> CommandResult:
     """Make the result of a command that is broken off while it runs."""
     doubt = "was stopped while it ran: whether it was done is in doubt"
     return _result(
         call_id=command.call_id,
         tool=command.tool,
         status=ResultStatus.FAILURE,
-        effect=deed.effect,
+        effect=guard.effect,
         error=doubt,
-        artifacts=tuple(deed.artifacts),
-        made=tuple(deed.made),
+        artifacts=tuple(guard.artifacts),
+        made=tuple(guard.made),
         in_doubt=True,
         arguments=command.parameters,
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.actors.runtime import Deed
+    from callboard.actors.runtime import EffectGuard
 
 _PAUSE = 0.05
 """The seconds between two looks whether a group of targets is free."""
@@ -68,16 +68,16 @@ class Door(LocalTool):
     What opens takes the focus: between two calls of an agent that would lead its keys into another window.
     """
 
-    async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
+    async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
         """Find the target, and have the server open or close it."""
         given = self._tool.fn_metadata.validate_arguments(dict(arguments))
-        with deed.active():
+        with guard.active():
             if "application" in given:
-                return await self._open(str(given["application"]), given.get("arguments") or {}, deed)
-            return await self._close(str(given["window"]), deed)
+                return await self._open(str(given["application"]), given.get("arguments") or {}, guard)
+            return await self._close(str(given["window"]), guard)
 
-    async def _open(self, name: str, arguments: dict[str, JsonValue], deed: Deed) -> JsonValue:
-        target = await self._target_called(name, deed)
+    async def _open(self, name: str, arguments: dict[str, JsonValue], guard: EffectGuard) -> JsonValue:
+        target = await self._target_called(name, guard)
         if target.kind is not TargetKind.APPLICATION:
             msg = f"{name!r} is open already: assign a subtask to it"
             raise ToolError(msg)
@@ -85,25 +85,25 @@ class Door(LocalTool):
         if problem is not None:
             msg = f"{name!r} can't be opened with these arguments: {problem}"
             raise ToolError(msg)
-        window = await self._run(functools.partial(self._server.start, target, arguments), target, deed)
+        window = await self._run(functools.partial(self._server.start, target, arguments), target, guard)
         if not isinstance(window, Target):
             msg = f"{self._server.name} opened a {type(window).__name__}, not a Target"
             raise TypeError(msg)
         shown: JsonValue = window.model_dump(mode="json")
         return shown
 
-    async def _close(self, name: str, deed: Deed) -> JsonValue:
-        target = await self._target_called(name, deed)
+    async def _close(self, name: str, guard: EffectGuard) -> JsonValue:
+        target = await self._target_called(name, guard)
         if not target.owner:
             msg = f"{name!r} was not opened by this task, so it is not closed by it"
             raise ToolError(msg)
-        await self._run(functools.partial(self._server.stop, target), target, deed)
+        await self._run(functools.partial(self._server.stop, target), target, guard)
         return None
 
-    async def _target_called(self, name: str, deed: Deed) -> Target:
+    async def _target_called(self, name: str, guard: EffectGuard) -> Target:
         """Find one of the targets that the call's task may see."""
-        task_id = "" if deed.command is None else deed.command.task_id
-        session = None if deed.keeper is None else deed.keeper.session
+        task_id = "" if guard.command is None else guard.command.task_id
+        session = None if guard.keeper is None else guard.keeper.session
         listed: tuple[Target, ...] = await self._ask(self._server.targets)
         targets = [target for target in listed if target.open_to(task_id, session)]
         known = {target.id: target for target in targets}
@@ -114,21 +114,21 @@ class Door(LocalTool):
             raise ToolError(msg)
         return known[name]
 
-    async def _run(self, function: Any, target: Target, deed: Deed) -> Any:
+    async def _run(self, function: Any, target: Target, guard: EffectGuard) -> Any:
         def call() -> Any:
-            deed.check()  # it may have waited for its turn
-            holder = deed.lease.holder_of(target.lease_key)
+            guard.check()  # it may have waited for its turn
+            holder = guard.lease.holder_of(target.lease_key)
             if holder:  # its first look is done: it would not notice that the focus moves
                 msg = f"{holder} works there now: nothing was done"
                 raise ToolError(msg)
             try:
                 return function()
             finally:
-                deed.returned()
+                guard.returned()
 
-        with contextlib.nullcontext() if deed.keeper is None else deed.keeper.waiting():
-            while deed.lease.holder_of(target.lease_key):
-                if deed.lease.suspended:
+        with contextlib.nullcontext() if guard.keeper is None else guard.keeper.waiting():
+            while guard.lease.holder_of(target.lease_key):
+                if guard.lease.suspended:
                     msg = "the supervisor stops: nothing was done"
                     raise ToolError(msg)
                 await asyncio.sleep(_PAUSE)

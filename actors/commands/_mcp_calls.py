@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
     from mcp_types import ElicitRequestParams
 
-    from callboard.actors.runtime import CallKeeper, Deed
+    from callboard.actors.runtime import CallKeeper, EffectGuard
 
 MOST_FORMS = 10
 """More forms in one call are declined: while a person is asked, its time stands still."""
@@ -28,7 +28,7 @@ MOST_FORMS = 10
 @dataclass(eq=False)
 class _Running:
     tool: str
-    deed: Deed | None
+    guard: EffectGuard | None
     forms: int = 0
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     asking: set[asyncio.Task[ElicitResult]] = field(default_factory=set)
@@ -48,9 +48,9 @@ class RunningCalls:
         self._running: list[_Running] = []
 
     @contextlib.contextmanager
-    def run(self, tool: str, deed: Deed | None) -> Iterator[None]:
+    def run(self, tool: str, guard: EffectGuard | None) -> Iterator[None]:
         """Count a call as running; at its end what it asks is taken back."""
-        call = _Running(tool, deed)
+        call = _Running(tool, guard)
         self._running.append(call)
         before = _current.set(call)
         try:
@@ -67,8 +67,8 @@ class RunningCalls:
         try:
             return await self._asked(call, params)
         except DeclinedError as error:
-            deed = call.deed if call is not None else None
-            task_id = deed.command.task_id if deed is not None and deed.command is not None else ""
+            guard = call.guard if call is not None else None
+            task_id = guard.command.task_id if guard is not None and guard.command is not None else ""
             about = {"server": self._server, "tool": call.tool if call is not None else "", "reason": str(error)}
             self._tell(EventName.QUESTION_DECLINED, task_id=task_id, **about)
             return ElicitResult(action="decline")
@@ -80,14 +80,14 @@ class RunningCalls:
         if call is None:
             msg = f"{len(self._running) or 'no'} calls are running, and nothing tells which one it belongs to"
             raise DeclinedError(msg)
-        if call.deed is None or call.deed.keeper is None:
+        if call.guard is None or call.guard.keeper is None:
             msg = "the call is not an agent's"
             raise DeclinedError(msg)
         call.forms += 1
         if call.forms > MOST_FORMS:
             msg = f"the call has asked {MOST_FORMS} times"
             raise DeclinedError(msg)
-        asking = asyncio.ensure_future(self._fill_in(call, params, call.deed.keeper))
+        asking = asyncio.ensure_future(self._fill_in(call, params, call.guard.keeper))
         call.asking.add(asking)
         try:
             return await asking

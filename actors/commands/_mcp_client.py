@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.commands._mcp_content import Answer
     from callboard.actors.commands._policy import Asked
-    from callboard.actors.runtime import Deed
+    from callboard.actors.runtime import EffectGuard
     from callboard.config import McpServer, Settings
 
 
@@ -143,8 +143,8 @@ class McpSession:
         for name in self._server.tools.keys() - set(names):
             yield f"mcpServers.{self.name}.tools: the server has no tool {name!r}{nearest(name, names)}"
 
-    async def call(self, tool: str, arguments: Mapping[str, JsonValue], deed: Deed | None = None) -> JsonValue:
-        """Call a tool over the protocol, as `deed`: it gets the pictures of the answer, and what is told meanwhile.
+    async def call(self, tool: str, arguments: Mapping[str, JsonValue], guard: EffectGuard | None = None) -> JsonValue:
+        """Call a tool over the protocol, as `guard`: it gets the pictures of the answer, and what is told meanwhile.
 
         Raises:
             ToolFailure: If it answered with an error.
@@ -153,14 +153,14 @@ class McpSession:
         """
         connection = await self.connected()
         try:
-            with self._calls.run(tool, deed):
-                answer = answer_of(await connection.call(tool, arguments, _progress_of(deed)))
+            with self._calls.run(tool, guard):
+                answer = answer_of(await connection.call(tool, arguments, _progress_of(guard)))
         except asyncio.CancelledError:  # it took too long, or its task was stopped: the server may hang
             self._checking = asyncio.ensure_future(connection.check())
             raise
         self._compare((tool, arguments), answer)
-        if deed is not None:
-            deed.pictures += answer.pictures
+        if guard is not None:
+            guard.pictures += answer.pictures
         return answer.value
 
     def _compare(self, call: object, answer: Answer) -> None:
@@ -233,11 +233,11 @@ class McpSession:
         self._anew.append(now)
 
 
-def _progress_of(deed: Deed | None) -> ProgressFnT | None:
+def _progress_of(guard: EffectGuard | None) -> ProgressFnT | None:
     """Make what tells a server's progress as that of a call; None if nothing takes it."""
-    if deed is None or deed.keeper is None:
+    if guard is None or guard.keeper is None:
         return None
-    with deed.active():
+    with guard.active():
         call = current_call()
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:
@@ -356,11 +356,11 @@ class RemoteTool(BoundTool):
         problem = schema_problem(self._tool.input_schema, arguments)  # nothing is bound
         return f"{self.info.name}: {problem}" if problem else None
 
-    async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
+    async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
         """Call it over the protocol, if the lease still allows anything."""
-        deed.check()
+        guard.check()
         try:
-            return await self._session.call(self._tool.name, arguments, deed)
+            return await self._session.call(self._tool.name, arguments, guard)
         except ConnectionLostError as error:
             if self.info.effect is Effect.READ:
                 msg = f"{error}; it only reads"

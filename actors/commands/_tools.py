@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
     from callboard.actors.commands._policy import Asked
-    from callboard.actors.runtime import Deed, Lanes
+    from callboard.actors.runtime import EffectGuard, Lanes
     from callboard.actors.servers import ServerTool
     from callboard.messages import Coverage, Foreseen, Intent, Seconds, Target
 
@@ -88,8 +88,8 @@ class BoundTool(ABC):
         """Say what is wrong with arguments, together with those that are bound."""
 
     @abstractmethod
-    async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
-        """Call it; what it changes, it changes as `deed`.
+    async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
+        """Call it; what it changes, it changes as `guard`.
 
         Raises:
             ToolFailure: If the tool answered with an error.
@@ -225,26 +225,26 @@ class LocalTool(BoundTool):
         found: Probe = await self._ask(self._server.probe, self._target, intent, foreseen, fingerprint)
         return found
 
-    async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
+    async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
         """Call it on its lane, or on the event loop if it is a coroutine function."""
         whole, checked = {**arguments, **self.binds}, self._valid.pop(id(arguments), None)
         same = checked is not None and checked[0] == whole
         given = checked[1] if checked is not None and same else self._validated(whole)
-        with deed.active():
+        with guard.active():
             if self._tool.is_async:
                 said = await self._tool.fn(**given)
             else:
-                said = await self._lanes.run(self._lane, functools.partial(self._blocking, given, deed))
+                said = await self._lanes.run(self._lane, functools.partial(self._blocking, given, guard))
         if isinstance(said, str | int) and type(said) is self._answers:
             return encodable(said)
         converted: Any = self._tool.fn_metadata.convert_result(encodable(said))
         return value_of(converted, wrapped=self._tool.fn_metadata.wrap_output)
 
-    def _blocking(self, given: dict[str, Any], deed: Deed) -> Any:
+    def _blocking(self, given: dict[str, Any], guard: EffectGuard) -> Any:
         try:
             return self._tool.fn(**given)
         finally:
-            deed.returned()
+            guard.returned()
 
 
 def _takes_texts_alone(metadata: FuncMetadata) -> bool:

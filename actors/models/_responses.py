@@ -220,7 +220,7 @@ class HostResponse(AgentResponse):
     """A HostAgent's answer. Its control label and text name the target of an ASSIGN."""
 
     examples = _examples.HOST
-    result_meaning = "what the request asked to be told, in words; null if it asked for a deed."
+    result_meaning = "what the request asked to be told, in words; null if it asked for something to be done."
     status_meanings: ClassVar[Mapping[str, str]] = {AgentStatus.CONTINUE: "your own actions run, then you look again."}
 
     subtask: Words = Field(
@@ -238,7 +238,7 @@ class AppResponse(AgentResponse):
 
     result_meaning = (
         "what you hand over: for data that you read, the reference to it (${steps.…}), never in words; to a "
-        "question, the answer in words; null if you were asked for a deed."
+        "question, the answer in words; null if you were asked to do something."
     )
 
     reannotate: Annotated[list[Words], BeforeValidator(_list_of)] = Field(

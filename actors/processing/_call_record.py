@@ -63,7 +63,7 @@ class CallRecord:
     def waiting(self) -> Iterator[None]:
         """Stop the clocks of the call and its step; that it takes long is no hang."""
         lease = self._context.lease
-        of_call = None if lease.deed is None else lease.deed.limit
+        of_call = None if lease.guard is None else lease.guard.limit
         limits = [limit for limit in (self._context.meter.limit, of_call) if limit is not None]
         for limit in limits:
             limit.hold()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal import Journal
     from callboard.actors.models import Model
     from callboard.actors.processing._spec import AgentSpec
-    from callboard.actors.runtime import BudgetNode, Budgets, Clock, Deed, EventStream, Lanes, Lease, TimeLimit
+    from callboard.actors.runtime import BudgetNode, Budgets, Clock, EffectGuard, EventStream, Lanes, Lease, TimeLimit
     from callboard.actors.states import AgentStateManager, OnTheWay, Run, Unfinished
     from callboard.config import Settings
     from callboard.messages import (
@@ -104,15 +104,15 @@ class Meter:
         """Give what was used since the step began, and the seconds since then."""
         return _usage(**self.amounts, seconds=time.perf_counter() - self.start)
 
-    def done(self, deed: Deed | None) -> tuple[CommandResult, ...]:
+    def done(self, guard: EffectGuard | None) -> tuple[CommandResult, ...]:
         """Give the results so far; of a command that is being broken off, the files that it wrote."""
         told = [result.model_copy(update={"arguments": given}) for result, given in self.ran]
         results = {result.call_id: result for result in told}
         if self.doubt is not None:
             results.setdefault(self.doubt.call_id, self.doubt)
         running = self.running
-        if running is not None and deed is not None:
-            results.setdefault(running.call_id, stopped(running, deed))
+        if running is not None and guard is not None:
+            results.setdefault(running.call_id, stopped(running, guard))
         return tuple(results.values())
 
 

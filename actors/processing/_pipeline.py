@@ -149,7 +149,7 @@ class Pipeline:
                 "phase": Phase(error.phase) if isinstance(error, PhaseError) else None,
                 "causes": Cause.chain(error, where=run.assign.address),
                 "outcome": next((ends[kind] for kind in ends if isinstance(cause, kind)), Outcome.ERROR),
-                "results": meter.done(self.context.lease.deed),
+                "results": meter.done(self.context.lease.guard),
                 "seen": meter.seen,
                 "usage": meter.timed() if meter.start else meter.usage,
             }

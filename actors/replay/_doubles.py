@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from callboard.actors.processing import Context
     from callboard.actors.replay._recording import KnownTools
     from callboard.actors.replay._tape import Tape
-    from callboard.actors.runtime import CallKeeper, Clock, Deed, EventStream, Lease
+    from callboard.actors.runtime import CallKeeper, Clock, EffectGuard, EventStream, Lease
     from callboard.actors.states import Run
     from callboard.config import PolicyRule
     from callboard.messages import Address, Command, CommandResult, Foreseen, Intent, Look, Target
@@ -129,7 +129,7 @@ class RecordedTool(BoundTool):
         """Give what a look had said."""
         return self._tape.probed(intent)
 
-    async def call(self, arguments: Mapping[str, JsonValue], deed: Deed) -> JsonValue:
+    async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
         """Never called: the dispatcher knows the results."""
         what = f"{self.info.name} is called"
         raise self._tape.miss(what)

@@ -294,7 +294,7 @@ class Crashes:
             (record, run) for record in parts.tasks.records for run in record.runs.values() if run.address == address
         ]
         runs = [(record, run) for record, run in found if run.token and run.run_id not in record.ending]
-        for _, run in runs:  # before the crash is told: who hears of it may count on its deeds being refused
+        for _, run in runs:  # before the crash is told: who hears of it may count on its effects being refused
             parts.leases.void(run.token)
             parts.jobs.cancel(run.token)
         delay = self._restarts.crashed(address, error) if runs else None
@@ -314,7 +314,7 @@ class Crashes:
                 self._wait(record, run, delay)
 
     def hung(self, hung: LeaseHung) -> None:
-        """Take a hung job for a crash of its agent: its word and its deeds are refused from now on."""
+        """Take a hung job for a crash of its agent: its word and its effects are refused from now on."""
         for record in self._parts.tasks.records:
             for run in record.runs.values():
                 if run.token == hung.token and run.run_id not in record.ending:

@@ -5,7 +5,7 @@ from callboard.actors.runtime._call import MOST_PICTURE_BYTES, MOST_PICTURES, PN
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, TimeLimit, VirtualClock
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
-from callboard.actors.runtime._lease import Deed, Lease, Leases, committing, foresee, post_note
+from callboard.actors.runtime._lease import EffectGuard, Lease, Leases, committing, foresee, post_note
 from callboard.actors.runtime._loop import Awaited, EventLoop
 from callboard.actors.runtime._process import Finished, run_process
 from callboard.actors.runtime._restarts import Restarts
@@ -26,7 +26,7 @@ __all__ = [
     "Call",
     "CallKeeper",
     "Clock",
-    "Deed",
+    "EffectGuard",
     "EventLoop",
     "EventStream",
     "Feed",

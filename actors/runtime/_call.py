@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from callboard.actors.runtime._lease import current_deed
+from callboard.actors.runtime._lease import current_guard
 from callboard.messages import encodable
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.actors.runtime._lease import Deed
+    from callboard.actors.runtime._lease import EffectGuard
     from callboard.messages import AskedQuestion
 
 LONGEST = 4_000
@@ -80,7 +80,7 @@ class Call:
     """The conversation that the task belongs to: what `Target.owner` should say of a target that the call opens."""
     deadline: float = float("inf")
     """When the call is given up, in seconds of `time.monotonic`."""
-    _deed: Deed | None = field(default=None, repr=False, compare=False)
+    _guard: EffectGuard | None = field(default=None, repr=False, compare=False)
 
     def artifact(self, content: Path | bytes, mime_type: str = "application/octet-stream") -> Path:
         """Name a file as a result of the call, or keep some bytes in one.
@@ -97,21 +97,21 @@ class Call:
             LeaseVoidError: If the call or its lease is void; nothing is kept.
             JournalError: If it can't be written.
         """
-        deed = self._deed
+        guard = self._guard
         if isinstance(content, Path):
             path = content.absolute()
             if not path.is_file():
                 msg = f"{path} can't be a result: there is no such file"
                 raise ValueError(msg)
-        elif deed is None or deed.keeper is None:
+        elif guard is None or guard.keeper is None:
             msg = "only a call of an agent can keep bytes as a file; write a file, and give its path"
             raise ValueError(msg)
         else:
-            deed.check()
-            path = deed.keeper.artifact(content, mimetypes.guess_extension(mime_type) or ".bin")
-        if deed is not None:
-            with deed.committing():
-                deed.wrote(path, new=isinstance(content, bytes))
+            guard.check()
+            path = guard.keeper.artifact(content, mimetypes.guess_extension(mime_type) or ".bin")
+        if guard is not None:
+            with guard.committing():
+                guard.wrote(path, new=isinstance(content, bytes))
         return path
 
     def picture(self, picture: bytes) -> None:
@@ -125,7 +125,7 @@ class Call:
         Raises:
             ValueError: If it is none, too large, or one too many.
         """
-        pictures = self._deed.pictures if self._deed is not None else []
+        pictures = self._guard.pictures if self._guard is not None else []
         if not picture.startswith(PNG) or len(picture) > MOST_PICTURE_BYTES or len(pictures) >= MOST_PICTURES:
             msg = f"an answer has at most {MOST_PICTURES} pictures, each a PNG of at most {MOST_PICTURE_BYTES:,} bytes"
             raise ValueError(msg)
@@ -140,11 +140,11 @@ class Call:
             text: What is being done; 500 characters of it are told.
             share: How much of it is done, from 0 to 1; None where that is not known.
         """
-        deed = self._deed
-        if deed is None or deed.keeper is None or not deed.valid or time.monotonic() < deed.quiet_until:
+        guard = self._guard
+        if guard is None or guard.keeper is None or not guard.valid or time.monotonic() < guard.quiet_until:
             return
-        deed.quiet_until = time.monotonic() + _PAUSE
-        deed.keeper.progress(encodable(text)[:_SHOWN], share)
+        guard.quiet_until = time.monotonic() + _PAUSE
+        guard.keeper.progress(encodable(text)[:_SHOWN], share)
 
     def note(self, text: str) -> None:
         """Have the journal keep something that tells after a crash whether the call was done; blocks until it is kept.
@@ -164,15 +164,15 @@ class Call:
         if not 0 < len(text) <= LONGEST:
             msg = f"a note has 1 to {LONGEST:,} characters, this one has {len(text):,}"
             raise ValueError(msg)
-        if self._deed is not None and self._deed.keeper is not None:
-            self._deed.check()
-            self._deed.keeper.note(encodable(text))
+        if self._guard is not None and self._guard.keeper is not None:
+            self._guard.check()
+            self._guard.keeper.note(encodable(text))
 
 
 def current_call() -> Call:
     """Give the tool call that runs now, in its tool or in what that calls on the same thread."""
-    deed = current_deed()
-    if deed is None or deed.command is None:
-        return Call(_deed=deed)
-    session = deed.keeper.session if deed.keeper is not None else ""
-    return Call(deed.command.call_id, deed.command.task_id, session, deed.deadline, deed)
+    guard = current_guard()
+    if guard is None or guard.command is None:
+        return Call(_guard=guard)
+    session = guard.keeper.session if guard.keeper is not None else ""
+    return Call(guard.command.call_id, guard.command.task_id, session, guard.deadline, guard)

@@ -42,8 +42,8 @@ class Spent(Protocol):
         """What it has used."""
         ...
 
-    def done(self, deed: Deed | None) -> tuple[CommandResult, ...]:
-        """Give the results so far; `deed` is the tool call that is being broken off."""
+    def done(self, guard: EffectGuard | None) -> tuple[CommandResult, ...]:
+        """Give the results so far; `guard` is the tool call that is being broken off."""
         ...
 
 
@@ -57,7 +57,7 @@ class Lease:
     __slots__ = (
         "_leases",
         "asking",
-        "deed",
+        "guard",
         "key",
         "lock",
         "order",
@@ -89,7 +89,7 @@ class Lease:
         """Whether the lease still allows anything; `void` alone changes it."""
         self.spent: Spent | None = None
         """What the step that runs under it has used and done so far; a cancel must not lose it."""
-        self.deed: Deed | None = None
+        self.guard: EffectGuard | None = None
         """The tool call that runs under it now."""
 
     def holder_of(self, key: str) -> str:
@@ -109,7 +109,7 @@ class Lease:
             self.lock.release()
 
 
-class Deed:
+class EffectGuard:
     """One tool call under a lease: whether it may still commit, and which files it wrote."""
 
     __slots__ = (
@@ -134,7 +134,7 @@ class Deed:
         keeper: CallKeeper | None = None,
         on_late: Callable[[], None] | None = None,
     ) -> None:
-        """Make a deed.
+        """Make it.
 
         Args:
             lease: Under which lease.
@@ -224,7 +224,7 @@ class Deed:
             self.keeper.post(text)
 
     def active(self) -> AbstractContextManager[None]:
-        """Make this the deed that `committing` asks, in this context (and threads that copy it)."""
+        """Make this the effect that `committing` asks, in this context (and threads that copy it)."""
         return _Active(self)
 
     @contextlib.contextmanager
@@ -249,24 +249,24 @@ class Deed:
             raise LeaseVoidError(msg)
 
 
-_current: ContextVar[Deed | None] = ContextVar("callboard_deed", default=None)
+_current: ContextVar[EffectGuard | None] = ContextVar("callboard_effect_guard", default=None)
 
 
 class _Active:
-    """The context of `Deed.active`; a class, since each call of a tool has one, and a generator costs more."""
+    """The context of `EffectGuard.active`; a class, since each call of a tool has one, and a generator costs more."""
 
-    def __init__(self, deed: Deed) -> None:
-        self._deed = deed
+    def __init__(self, guard: EffectGuard) -> None:
+        self._guard = guard
 
     def __enter__(self) -> None:
-        self._reset = _current.set(self._deed)
+        self._reset = _current.set(self._guard)
 
     def __exit__(self, *_: object) -> None:
         _current.reset(self._reset)
 
 
-def current_deed() -> Deed | None:
-    """Give the deed of the running tool call."""
+def current_guard() -> EffectGuard | None:
+    """Give the effect of the running tool call."""
     return _current.get()
 
 
@@ -279,11 +279,11 @@ def committing(artifact: Path | None = None) -> Iterator[None]:
     Raises:
         LeaseVoidError: If the call or its lease is void. The body does not run.
     """
-    deed = _current.get()
-    if deed is None:
+    guard = _current.get()
+    if guard is None:
         yield
         return
-    with deed.committing(), deed.writing(artifact):
+    with guard.committing(), guard.writing(artifact):
         yield
 
 
@@ -298,9 +298,9 @@ def foresee(path: Path, before: str, after: str, answer: JsonValue = None) -> No
         JournalError: If it can't be kept; then nothing may be written.
         LeaseVoidError: If the call or its lease is void; then nothing may be written, and nothing is kept.
     """
-    deed = _current.get()
-    if deed is not None:
-        deed.foresee(path, before, after, answer)
+    guard = _current.get()
+    if guard is not None:
+        guard.foresee(path, before, after, answer)
 
 
 def post_note(text: str) -> None:
@@ -318,9 +318,9 @@ def post_note(text: str) -> None:
         LeaseVoidError: If the call or its lease is void; nothing is posted.
         JournalError: If it can't be kept.
     """
-    deed = _current.get()
-    if deed is not None:
-        deed.post(encodable(text))
+    guard = _current.get()
+    if guard is not None:
+        guard.post(encodable(text))
 
 
 class Leases:
@@ -355,4 +355,4 @@ class Leases:
         lease = self._leases.pop(token, None)
         if lease is not None:
             lease.void()
-            lease.spent = lease.deed = None  # they know the lease, too
+            lease.spent = lease.guard = None  # they know the lease, too

@@ -16,7 +16,7 @@ import pytest
 
 from callboard.actors.commands import McpSession, ToolFailure
 from callboard.actors.commands._tools import schema_problem
-from callboard.actors.runtime import Deed, Lease
+from callboard.actors.runtime import EffectGuard, Lease
 from callboard.config import McpServer, Settings
 from callboard.messages import CommandType, Effect, LeaseVoidError, ResultStatus, SettingsError
 from support import PATIENCE
@@ -103,7 +103,7 @@ async def test_a_void_lease_stops_a_call_before_it_is_sent(over_http):
     lease.void()
     async with opened(over_http) as session:
         with pytest.raises(LeaseVoidError):
-            await tools_of(session)["notes.words"].call({}, Deed(lease))
+            await tools_of(session)["notes.words"].call({}, EffectGuard(lease))
 
 
 async def test_the_environment_reaches_a_program_and_is_added_to_the_usual_one(over_stdio):

@@ -26,7 +26,7 @@ from callboard.actors.commands._mcp_elicitation import (
     DeclinedError,
     fill_in,
 )
-from callboard.actors.runtime import Deed, Lease
+from callboard.actors.runtime import EffectGuard, Lease
 from callboard.messages import Command
 from callboard.testing import VirtualClock
 from forks import Program
@@ -248,7 +248,7 @@ def test_after_a_crash_the_call_that_asked_is_in_doubt(start, tmp_path):
 
 def running(tool, keeper):
     command = Command(task_id="t", run_id="t/1", token=1, call_id=tool, tool=tool, timeout=PATIENCE)
-    return Deed(Lease("app/mcp/desk", 1), command, keeper)
+    return EffectGuard(Lease("app/mcp/desk", 1), command, keeper)
 
 
 class Keeper:

@@ -9,7 +9,7 @@ import pytest
 
 from callboard import EventName
 from callboard.actors.commands._mcp_client import _progress_of
-from callboard.actors.runtime import Deed, Lease
+from callboard.actors.runtime import EffectGuard, Lease
 from callboard.messages import Command
 from support import PATIENCE, call, lone
 
@@ -30,8 +30,8 @@ def told_of(*progress):
     kept = Kept()
     command = Command(task_id="one", run_id="one/1", token=1, call_id="1", tool="notes.count", timeout=PATIENCE)
     for each in progress:
-        deed = Deed(Lease("app/mcp/notes", 1), command, kept)  # a new one: each tells ten times a second at most
-        asyncio.run(_progress_of(deed)(*each))
+        guard = EffectGuard(Lease("app/mcp/notes", 1), command, kept)  # each tells ten times a second at most
+        asyncio.run(_progress_of(guard)(*each))
     return kept.told
 
 
@@ -68,12 +68,12 @@ def test_any_progress_is_told_within_bounds(progress, text, share):
 def test_a_flood_of_progress_is_not_told():
     kept = Kept()
     command = Command(task_id="one", run_id="one/1", token=1, call_id="1", tool="notes.count", timeout=PATIENCE)
-    deed = Deed(Lease("app/mcp/notes", 1), command, kept)
-    deed.quiet_until = math.inf
-    asyncio.run(_progress_of(deed)(1.0, 2.0, "again"))
+    guard = EffectGuard(Lease("app/mcp/notes", 1), command, kept)
+    guard.quiet_until = math.inf
+    asyncio.run(_progress_of(guard)(1.0, 2.0, "again"))
     assert kept.told == []
 
 
 def test_a_call_that_nothing_is_kept_of_asks_for_no_progress():
     assert _progress_of(None) is None
-    assert _progress_of(Deed(Lease("app/mcp/notes", 1))) is None
+    assert _progress_of(EffectGuard(Lease("app/mcp/notes", 1))) is None

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from callboard.actors.commands import Asked, Toolbox, find_target
 from callboard.actors.commands._tools import declared_secret
-from callboard.actors.runtime import Deed, Lease
+from callboard.actors.runtime import EffectGuard, Lease
 from callboard.actors.servers import Server, tool
 from callboard.messages import AgentKind, CommandType, Effect, Hazard, Observation, SettingsError, Target, TargetKind
 from callboard.testing import MemoryServer
@@ -231,8 +231,8 @@ async def test_the_tools_of_a_window_that_joins_a_group_run_on_its_lane(lanes):
     (alone,) = server.targets()
     found = []
     for each in (alone, alone.model_copy(update={"group": "desktop:0"})):
-        deed = Deed(Lease(each.address, 1))
-        found.append(await toolbox.tools(AgentKind.APP, each)["where"].call({}, deed))
+        guard = EffectGuard(Lease(each.address, 1))
+        found.append(await toolbox.tools(AgentKind.APP, each)["where"].call({}, guard))
     assert found == ["callboard-lane-office:a.docx", "callboard-lane-office:desktop:0"]
 
 
@@ -272,14 +272,16 @@ def counted(lanes):
 async def test_arguments_that_were_checked_are_read_once(counted, lease):
     given = {"word": "a"}
     assert counted["double"].check(given) is None
-    assert await counted["double"].call(given, Deed(lease)) == "aa"
+    assert await counted["double"].call(given, EffectGuard(lease)) == "aa"
     assert READ == ["a"]
 
 
 async def test_arguments_are_read_again_for_each_further_call(counted, lease):
     given = {"word": "a"}
     assert counted["double"].check(given) is None
-    assert [await counted["double"].call(each, Deed(lease)) for each in (dict(given), given, given)] == ["aa"] * 3
+    assert [await counted["double"].call(each, EffectGuard(lease)) for each in (dict(given), given, given)] == [
+        "aa"
+    ] * 3
     assert READ == ["a"] * 3
 
 
@@ -303,5 +305,5 @@ async def test_a_tool_gets_the_arguments_as_they_are_at_its_call(lanes, changed)
     arguments = {"control_id": "field-1", "text": "checked"}
     assert write.check(arguments) is None
     arguments.update(changed)
-    await write.call(arguments, Deed(Lease("memo:one", 1)))
+    await write.call(arguments, EffectGuard(Lease("memo:one", 1)))
     assert arguments["text"] in server.observe(server.targets()[0]).model_dump_json()

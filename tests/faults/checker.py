@@ -197,7 +197,7 @@ def check(folder: Path, names: list[str], known: dict[int, set[Asked]], without:
     figures.problems += _tasks(folder, journal, figures)
     figures.problems += _results(folder, journal, without)
     figures.problems += _world(folder, names, without, figures)
-    figures.problems += _deeds(folder, journal, figures)
+    figures.problems += _effects(folder, journal, figures)
     figures.problems += _intents(journal, figures)
     figures.problems += _people(journal, without)
     figures.problems += _models(folder, known)
@@ -256,10 +256,12 @@ def _world(folder: Path, names: list[str], without: Without, figures: Figures) -
     yield from differences("", read, without.contents)
 
 
-def _deeds(folder: Path, journal: Journal, figures: Figures) -> Iterator[str]:
+def _effects(folder: Path, journal: Journal, figures: Figures) -> Iterator[str]:
     """Check that what must not be repeated was done once; count how often what may be was done again."""
     once = {intent.call_id for _, intent in journal.messages(Intent)}
-    for (call, tool), count in Counter((line["call"], line["tool"]) for line in lines(folder / "deeds.jsonl")).items():
+    for (call, tool), count in Counter(
+        (line["call"], line["tool"]) for line in lines(folder / "effects.jsonl")
+    ).items():
         if call not in once:
             figures.again += count - 1
         elif count > 1:

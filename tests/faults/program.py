@@ -27,7 +27,7 @@ import world
 
 from callboard import Event, EventName, ModelRequest, Settings, Supervisor, Task, TaskHandle
 from callboard.actors.processing import CallRecord, Context
-from callboard.actors.runtime import Deed
+from callboard.actors.runtime import EffectGuard
 from callboard.actors.servers import DocumentServer
 from callboard.actors.states import WAS_DONE, WAS_NOT_DONE
 from callboard.messages import Intent, JournalError, Question
@@ -182,16 +182,16 @@ def attended(handles: dict[str, TaskHandle], heard: queue.SimpleQueue[Event | No
 @contextlib.contextmanager
 def watched(folder: Path) -> Iterator[None]:
     """Note each change of a document, right after it."""
-    writing = Deed.writing
+    writing = EffectGuard.writing
 
     @contextlib.contextmanager
-    def noted(deed: Deed, artifact: Path | None) -> Iterator[None]:
-        with writing(deed, artifact):
+    def noted(guard: EffectGuard, artifact: Path | None) -> Iterator[None]:
+        with writing(guard, artifact):
             yield
-            running = deed.lease.spent.running
-            note(folder / "deeds.jsonl", task=running.task_id, call=running.call_id, tool=running.tool)
+            running = guard.lease.spent.running
+            note(folder / "effects.jsonl", task=running.task_id, call=running.call_id, tool=running.tool)
 
-    with mock.patch.object(Deed, "writing", noted):
+    with mock.patch.object(EffectGuard, "writing", noted):
         yield
 
 

@@ -34,7 +34,7 @@ def test_a_call_repeated_on_the_cells_that_it_wrote_needs_no_approval(start, tmp
 
     with Faults() as faults:
         assert start(app=app, **given).submit(Task(request="do it", target="book.xlsx")).result(PATIENCE).ok
-    assert (faults.passed["after", "deed"], faults.passed["after", "approval_request"]) == (2, 0)
+    assert (faults.passed["after", "effect"], faults.passed["after", "approval_request"]) == (2, 0)
     assert load_workbook(tmp_path / "book.xlsx")["Sheet"]["B2"].value in {"text", "=SUM($A$1:A1)"}
 
 
@@ -53,7 +53,7 @@ def test_cells_written_by_a_call_before_a_crash_are_not_written_again(start, tmp
             broken.submit(Task(id="t", request="do it", target="book.xlsx")).result(PATIENCE)
         broken.stop()
         assert start(app=app, **given).handle("t").result(PATIENCE).ok
-    assert (faults.passed["after", "deed"], faults.passed["after", "approval_request"]) == (1, 0)
+    assert (faults.passed["after", "effect"], faults.passed["after", "approval_request"]) == (1, 0)
 
 
 NAMES_ITSELF = {
@@ -87,6 +87,6 @@ def test_a_call_that_renamed_its_own_control_before_a_crash_is_known_done(start,
             broken.submit(Task(id="t", request="do it", target="one.docx")).result(PATIENCE)
         broken.stop()
         assert start(**given).handle("t").result(PATIENCE).ok
-        assert faults.passed["after", "deed"] == 2
+        assert faults.passed["after", "effect"] == 2
     assert [answer["control_id"] for answer in answers] == [NAMES_ITSELF[tool]["control_id"], "paragraph-2"]
     assert [paragraph.text for paragraph in Document(str(tmp_path / "one.docx")).paragraphs][-1] == "two"

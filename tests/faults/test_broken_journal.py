@@ -43,7 +43,7 @@ def begin(begin, tmp_path, surface):
 @pytest.fixture
 def done(surface):
     """Tell which texts were appended, in order."""
-    return lambda: [text for _, _, text in surface.deeds]
+    return lambda: [text for _, _, text in surface.effects]
 
 
 PLACES = [
@@ -209,7 +209,7 @@ def test_no_room_for_a_document_is_a_failed_action_that_the_model_sees(start, tm
         return {"Status": "CONTINUE", "Function": "create_document", "Args": {"path": "new.docx"}}
 
     with Faults() as faults:
-        faults.before("deed", disk_full)
+        faults.before("effect", disk_full)
         supervisor = start(host=host_of_documents, servers=[], documents={"workspace": tmp_path})
         assert supervisor.submit(Task(request="do it")).result(PATIENCE).ok
     assert any("No space left" in note for note in told)
@@ -232,7 +232,7 @@ def test_faults_count_what_is_passed(begin):
         supervisor.stop()
     for when in ("before", "after"):
         assert faults.passed[when, "intent"] == len(TEXTS)
-        assert faults.passed[when, "deed"] == len(TEXTS)
+        assert faults.passed[when, "effect"] == len(TEXTS)
         assert faults.passed[when, "task"] == faults.passed[when, "task_result"] == 1
         assert faults.passed[when, "event"] > len(TEXTS)
 

@@ -60,10 +60,10 @@ def test_between_two_processes_a_jump_uses_up_no_time_of_a_task(begin, surface, 
     if jump < DAY:
         handle.answer(handle.questions()[0].id, "this one")
         assert handle.result(PATIENCE).outcome is Outcome.FINISHED
-        assert [text for _, _, text in surface.deeds] == ["2", "3"]
+        assert [text for _, _, text in surface.effects] == ["2", "3"]
     else:  # the deadline of a question is wall time
         assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
-        assert surface.deeds == []
+        assert surface.effects == []
 
 
 @pytest.mark.parametrize("jump", [-DAY, DAY], ids=["a day back", "a day ahead"])
@@ -81,7 +81,7 @@ def test_in_the_middle_of_the_work_a_jump_uses_up_no_time_of_a_task(begin, surfa
             first.submit(Task(id="t", request="do it", target="memo:one")).result(PATIENCE).outcome is Outcome.FINISHED
         )
     assert reached == [jump]
-    assert [text for _, _, text in surface.deeds] == ["1", "2", "3"]
+    assert [text for _, _, text in surface.effects] == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize("jump", [-DAY, DAY], ids=["a day back", "a day ahead"])
@@ -100,7 +100,7 @@ def test_a_task_resumes_with_its_remaining_time_after_a_clock_jump(begin, surfac
     result = handle.result(PATIENCE)
     assert result.outcome is Outcome.FINISHED
     assert result.seconds < DAY / 2
-    assert [text for _, _, text in surface.deeds] == ["1", "3"]
+    assert [text for _, _, text in surface.effects] == ["1", "3"]
 
 
 def test_time_queued_for_a_target_is_not_work_in_the_next_process_either(start, tmp_path, until):

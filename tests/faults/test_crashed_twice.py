@@ -12,7 +12,7 @@ from support import FINISH, PATIENCE, action, lone
 
 TEXTS = ["a", "b"]
 BOTH = {"Status": "CONTINUE", "Actions": [action("append", "field-1", text=text) for text in TEXTS]}
-IN_DOUBT = [("deed", 1), ("command_result", 1), ("deed", 2), ("command_result", 2)]
+IN_DOUBT = [("effect", 1), ("command_result", 1), ("effect", 2), ("command_result", 2)]
 """Where a crash leaves an action in doubt: before it is done, or before its result is kept."""
 OTHERS = [("decided", 1), ("intent", 1), ("intent", 2), ("step_done", 1), ("answered", 2), ("task_result", 1)]
 
@@ -33,7 +33,7 @@ class World:
 
     @property
     def done(self):
-        return [text for _, _, text in self._surface.deeds]
+        return [text for _, _, text in self._surface.effects]
 
     def live(self, place=None):
         """Run up to a crash at a place, or to the end; return the places passed, and the result, None after a crash."""
@@ -70,7 +70,7 @@ class World:
 
 def crash(faults, kind, nth):
     """Let nothing be kept from a place on; what was not done there is not done."""
-    if kind != "deed":
+    if kind != "effect":
         faults.before(kind, disk_full, nth=nth)
         return
 
@@ -78,7 +78,7 @@ def crash(faults, kind, nth):
         faults.before("command_result", disk_full, nth=faults.passed["before", "command_result"] + 1)
         disk_full()
 
-    faults.before("deed", undone, nth=nth)
+    faults.before("effect", undone, nth=nth)
 
 
 @pytest.fixture(

@@ -41,7 +41,7 @@ def test_after_a_pause_and_a_crash_own_edits_are_not_taken_for_others(start, tmp
         "journal": {"path": tmp_path / "journal.db"},
     }
     with Faults() as faults:
-        faults.before("deed", hold)
+        faults.before("effect", hold)
         supervisor = start(**given)
         handle = supervisor.submit(Task(id="t", request="do it", target="one.docx"))
         assert begun.wait(PATIENCE)

@@ -21,7 +21,7 @@ KINDS = {
         "decided": (2, 3),
         "intent": (3, 2),
         "foreseen": (2, 4),
-        "deed": (5, 1),
+        "effect": (5, 1),
         "command_result": (6, 2),
         "step_done": (6, 2),
         "subtask_finished": (1, 2),
@@ -56,14 +56,14 @@ KINDS = {
 
 ONE_AFTER_THE_OTHER = [
     (("plan", "memo"), [("before", "intent", 4), ("before", "recovered", 1)]),
-    (("plan", "memo"), [("after", "deed", 2), ("after", "recovered", 2)]),
-    (("plan", "memo"), [("after", "deed", 3), ("before", "command_result", 1)]),
-    (("plan", "memo"), [("after", "deed", 5), ("after", "command_result", 1)]),
-    (("plan", "memo"), [("before", "deed", 6), ("after", "intent", 1), ("after", "deed", 1)]),
+    (("plan", "memo"), [("after", "effect", 2), ("after", "recovered", 2)]),
+    (("plan", "memo"), [("after", "effect", 3), ("before", "command_result", 1)]),
+    (("plan", "memo"), [("after", "effect", 5), ("after", "command_result", 1)]),
+    (("plan", "memo"), [("before", "effect", 6), ("after", "intent", 1), ("after", "effect", 1)]),
     (("plan", "memo"), [("after", "subtask_finished", 2), ("after", "assign", 1)]),
-    (("plan", "open"), [("after", "deed", 1), ("after", "deed", 1), ("after", "deed", 1)]),
+    (("plan", "open"), [("after", "effect", 1), ("after", "effect", 1), ("after", "effect", 1)]),
     (("gone", "turn", "held"), [("after", "answer", 1), ("after", "recovered", 2), ("before", "cancel", 1)]),
-    (("note", "book"), [("after", "deed", 5), ("after", "deed", 1), ("after", "deed", 2)]),
+    (("note", "book"), [("after", "effect", 5), ("after", "effect", 1), ("after", "effect", 2)]),
     (("note", "book"), [("after", "task", 2), ("after", "task_result", 1)]),
     (DEADLINES, [("after", "question", 1), ("before", "request_expired", 1), ("after", "cancel", 1)]),
 ]
@@ -111,7 +111,7 @@ def test_there_is_a_trial_for_each_kind_of_row(trials):
     assert passed == {kind for kinds in KINDS.values() for kind in kinds}
 
 
-IN_STEP = ("answered", "decided", "intent", "foreseen", "deed", "command_result", "step_done")
+IN_STEP = ("answered", "decided", "intent", "foreseen", "effect", "command_result", "step_done")
 """The rows that a step leaves, but for questions."""
 
 
@@ -123,7 +123,7 @@ class Chance:
         places = [(*place, nth) for place, count in trials.passed().items() for nth in range(1, count + 1)]
         self._chance.shuffle(places)
         self._turns = itertools.cycle(places)
-        self._deeds = trials.passed()["after", "deed"]
+        self._effects = trials.passed()["after", "effect"]
         self._trials = trials
 
     def figures(self, kills):
@@ -141,13 +141,14 @@ class Chance:
         One with lives before it often ends at the first rows of a step: in one that it goes on with after a crash.
         """
         chance = self._chance
-        match chance.choices(["again", "place", "deed", "time", "stop", "full"], [12 * (before > 0), 8, 4, 5, 2, 1])[0]:
+        weights = {"again": 12 * (before > 0), "place": 8, "effect": 4, "time": 5, "stop": 2, "full": 1}
+        match chance.choices([*weights], [*weights.values()])[0]:
             case "again":
                 return {"kills": [(chance.choice(["before", "after"]), chance.choice(IN_STEP), chance.randint(1, 2))]}
             case "place":
                 return {"kills": [next(self._turns)]}
-            case "deed":
-                return {"kills": [("after", "deed", chance.randint(1, self._deeds), chance.uniform(0.0, 0.06))]}
+            case "effect":
+                return {"kills": [("after", "effect", chance.randint(1, self._effects), chance.uniform(0.0, 0.06))]}
             case "full":
                 return {"file_size": chance.randint(60_000, 600_000)}
             case how:
@@ -182,7 +183,7 @@ def forgetful_lives(chance):
     for _ in range(chance.randint(1, 3)):
         begun = at  # what a life does first is what the one before it did last
         at = chance.choice([n for n, kind in enumerate(REPEATABLE[task]) if kind == "#" and n >= begun])
-        lives.append({"kills": [("after", "deed", at - begun + 1)]})
+        lives.append({"kills": [("after", "effect", at - begun + 1)]})
     return task, lives
 
 
@@ -197,8 +198,8 @@ def test_without_intents_actions_are_repeated_and_the_checker_reports_it(trials,
         left -= figures.kills
 
 
-@pytest.mark.parametrize(("task", "deed"), [("plan", 1), ("plan", 3), ("memo", 3)])
-def test_without_kept_answers_the_result_differs_as_the_checker_reports(trials, task, deed):
-    figures = trials.begin("deaf", [{"kills": [("after", "deed", deed)]}], tasks=[task], mutant="deaf").result()
+@pytest.mark.parametrize(("task", "effect"), [("plan", 1), ("plan", 3), ("memo", 3)])
+def test_without_kept_answers_the_result_differs_as_the_checker_reports(trials, task, effect):
+    figures = trials.begin("deaf", [{"kills": [("after", "effect", effect)]}], tasks=[task], mutant="deaf").result()
     assert (figures.kills, figures.done, figures.repeated) == (1, 1, 0)
     assert any("it was done before a crash" in problem for problem in figures.problems)

@@ -12,7 +12,7 @@ from openpyxl import load_workbook
 
 from callboard import EventName, Outcome, Task
 from callboard.actors.models import AppResponse
-from callboard.actors.runtime import Deed
+from callboard.actors.runtime import EffectGuard
 from callboard.messages import JournalError
 from callboard.testing import Faults, assert_replays, disk_full
 from support import PATIENCE
@@ -63,7 +63,7 @@ def broken_off(start, tmp_path, book, monkeypatch):
             "policy": [{"verdict": "allow", "tool": "*"}],
             "journal": {"path": tmp_path / "journal.db", **settings},
         }
-        kept, foresee = threading.Event(), Deed.foresee
+        kept, foresee = threading.Event(), EffectGuard.foresee
         calls = []
 
         def foreseen(*note):
@@ -76,7 +76,7 @@ def broken_off(start, tmp_path, book, monkeypatch):
             return status(answer)
 
         with Faults() as faults, monkeypatch.context() as patched:
-            patched.setattr(Deed, "foresee", foreseen)
+            patched.setattr(EffectGuard, "foresee", foreseen)
             if where == "before it was decided":
                 patched.setattr(AppResponse, "decided_status", checked)
                 faults.after("answered", kept.set)
@@ -86,7 +86,7 @@ def broken_off(start, tmp_path, book, monkeypatch):
             if where == "before it was foreseen":
                 faults.before("foreseen", disk_full, nth=nth)
             elif where == "before it was done":
-                faults.before("deed", fail, nth=nth)
+                faults.before("effect", fail, nth=nth)
             faults.before("command_result", disk_full, nth=nth)
             first = start(**given)
             with pytest.raises(JournalError):

@@ -53,7 +53,7 @@ def test_stop_names_a_tool_that_never_returns_and_the_process_can_exit(tmp_path,
     until(handle, EventName.QUESTION_ASKED)  # what it does is in doubt, and it is gone: only a person can tell
     handle.answer(handle.questions()[0].id, "it was done")
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_hanging_tool_holds_up_only_tasks_on_its_target_until_a_restart(tmp_pa
     surface, again = begin()
     assert again.handle("behind").result(PATIENCE).ok
     assert [again.handle(name).result(0).outcome for name in tasks] == ["cancelled", "finished", "finished"]
-    assert surface.deeds == [("memo:one", "field-1", "behind")]
+    assert surface.effects == [("memo:one", "field-1", "behind")]
 
 
 def test_an_answer_after_the_cancel_changes_nothing_now_or_after_a_restart(tmp_path, start):
@@ -127,7 +127,7 @@ def test_an_answer_after_the_cancel_changes_nothing_now_or_after_a_restart(tmp_p
     again = start(**given)
     assert again.pending() == ()
     assert again.handle("t").result(0).outcome is Outcome.CANCELLED
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -165,4 +165,4 @@ def test_repeated_systemexit_ends_its_agent_alone_also_after_a_restart(tmp_path,
     again = start(**given)
     assert again.pending() == ()
     assert (again.handle("bad").result(0), again.handle("good").result(0)) == (result, done)
-    assert [(target, text) for target, _, text in surface.deeds] == [("memo:two", "1"), ("memo:two", "2")]
+    assert [(target, text) for target, _, text in surface.effects] == [("memo:two", "1"), ("memo:two", "2")]

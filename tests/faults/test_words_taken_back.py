@@ -59,7 +59,7 @@ def test_what_was_done_and_said_is_not_done_and_asked_again(start, begin, crashi
     supervisor = (begin if durable else start)(servers=[surface], host=noted(host), app=noted(app))
     result = supervisor.submit(Task(request="do it")).result(PATIENCE)
     assert (result.outcome, result.actions, len(result.subtasks)) == (Outcome.FINISHED, 1, 1)
-    assert [text for _, _, text in surface.deeds] == ["a"]
+    assert [text for _, _, text in surface.effects] == ["a"]
     assert sorted(asked) == [("app", 1), ("app", 2), ("host", 1), ("host", 2)]
 
 
@@ -67,7 +67,7 @@ def test_one_that_always_crashes_ends_with_what_it_had_done(begin, monkeypatch):
     surface, real = MemoryServer(MemoryServer.window()), Agent.receive
 
     def receive(agent, message):
-        if agent.address.startswith("app/") and surface.deeds:
+        if agent.address.startswith("app/") and surface.effects:
             msg = "the agent fell over"
             raise RuntimeError(msg)
         real(agent, message)

@@ -81,14 +81,14 @@ def test_what_waits_is_approved_and_done(started, journal):
     handle.approve(handle.approvals()[0].id)
     assert handle.result(PATIENCE).ok
     assert paired(journal, "waits") == [("ALICE", "ALICE"), ("BOB", "BOB"), ("CAROL", "BOBCAROL")]
-    assert [text for target, _, text in surface.deeds if target == "memo:two"] == ["BOB", "CAROL"]
+    assert [text for target, _, text in surface.effects if target == "memo:two"] == ["BOB", "CAROL"]
 
 
 def test_what_was_in_doubt_is_looked_at_and_not_done_again(started, journal):
     surface, supervisor = started
     assert supervisor.handle("doubt").result(PATIENCE).ok
     assert [action for action, _ in paired(journal, "doubt")] == ["ALICE", "BOB"]
-    assert [text for target, _, text in surface.deeds if target == "memo:three"] == []
+    assert [text for target, _, text in surface.effects if target == "memo:three"] == []
 
 
 def test_it_replays_and_can_be_shown(started, journal, version):
@@ -120,7 +120,7 @@ def test_what_nobody_can_tell_a_program_decided_gets_what_is_granted(start, jour
     handle = supervisor.handle("secret")
     handle.approve(handle.approvals()[0].id)
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED
-    assert [text for target, _, text in surface.deeds if target == "memo:four"] == written
+    assert [text for target, _, text in surface.effects if target == "memo:four"] == written
     refused = [event for event in handle.events() if event.name is EventName.SECRET_REFUSED]
     assert len(refused) == (not written)
 

@@ -23,7 +23,7 @@ class Shell(MemoryServer):
     @tool(effect=Effect.ONCE, agents=(AgentKind.LINUX,))
     def run(self, target: str, command: str) -> str:
         """Run a command in the shell, and give what it printed."""
-        self.deeds.append((target, "", command))
+        self.effects.append((target, "", command))
         return ""
 
 
@@ -54,7 +54,7 @@ def test_an_app_agent_calls_the_right_tool_on_the_right_control(begin):
     surface = MemoryServer(MemoryServer.window(), controls={"First name": "", "City": "", "Phone": ""})
     handle = begin(servers=[surface]).submit(Task(request="Write Lisbon into the field City", target="memo:one"))
     assert decided(handle) == "CONTINUE"
-    assert surface.deeds == [("memo:one", "City", "Lisbon")]
+    assert surface.effects == [("memo:one", "City", "Lisbon")]
 
 
 @pytest.mark.slow
@@ -72,13 +72,13 @@ def test_a_mobile_agent_touches_the_right_control(begin):
     surface = MemoryServer(MemoryServer.device(), controls={"Search": "", "Message": "", "Send": "Send"})
     handle = begin(servers=[surface]).submit(Task(request="Type the word hello into Message", target="emulator"))
     assert decided(handle) == "CONTINUE"
-    assert surface.deeds == [("emulator", "Message", "hello")]
+    assert surface.effects == [("emulator", "Message", "hello")]
 
 
 def test_a_linux_agent_runs_the_right_command(begin):
     surface = Shell(MemoryServer.shell(), controls={"prompt": "$"})
     handle = begin(servers=[surface]).submit(Task(request="List the files in the folder /srv/www", target="local"))
     assert decided(handle) == "CONTINUE"
-    ((_, _, command),) = surface.deeds
+    ((_, _, command),) = surface.effects
     assert command.split()[0] in {"ls", "find"}
     assert "/srv/www" in command

@@ -68,7 +68,7 @@ def test_a_denied_action_is_not_done_whatever_the_model_was_told(obey, surface):
     surface = surface()
     handle = obey(surface, policy=[{"verdict": "deny", "tool": "append", "reason": "nothing is added here"}])
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED
-    assert surface.deeds == []
+    assert surface.effects == []
     verdicts = [event.data["verdict"] for event in handle.events() if event.name is EventName.POLICY_DECIDED]
     assert "deny" in verdicts
 
@@ -78,10 +78,10 @@ def test_an_action_that_needs_approval_waits_whatever_the_model_was_told(obey, u
     surface = surface()
     handle = obey(surface, policy=[{"verdict": "approve", "tool": "append"}])
     until(handle, EventName.APPROVAL_REQUESTED)
-    assert surface.deeds == []
+    assert surface.effects == []
     handle.cancel()
     handle.result(PATIENCE)
-    assert surface.deeds == []
+    assert surface.effects == []
 
 
 @pytest.mark.parametrize("surface", SURFACES)

@@ -34,7 +34,7 @@ class Sheet(MemoryServer):
     def shows(self, text):
         """Have its field hold a text."""
         self.write("memo:one", "field-1", text)
-        self.deeds.clear()
+        self.effects.clear()
 
     @tool(effect=Effect.READ, agents=(AgentKind.APP,))
     def rows(self, target: str) -> dict[str, list[list[str | float]] | str]:
@@ -46,7 +46,7 @@ class Sheet(MemoryServer):
         self, target: str, rows: Annotated[list[list[str | float]] | str, Field(description="The rows.")]
     ) -> int:
         """Insert rows."""
-        self.deeds.append((target, "rows", json.dumps(rows)))
+        self.effects.append((target, "rows", json.dumps(rows)))
         return len(rows)
 
 
@@ -77,7 +77,7 @@ def live(start, provider, sheet):
 def test_the_tool_gets_what_the_reference_stands_for(live, sheet):
     result = live(*ANSWERS).submit(lone(id="t")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
-    assert sheet.deeds == [("memo:one", "rows", json.dumps(ROWS))]
+    assert sheet.effects == [("memo:one", "rows", json.dumps(ROWS))]
 
 
 def test_a_result_may_be_one_as_well(live):
@@ -93,7 +93,7 @@ def test_what_a_subtask_left_can_be_passed_on(start, sheet):
     supervisor = start(servers=[sheet], host=host, app=refers([READ, FINISH, write, {"Status": "FINISH"}]))
     result = supervisor.submit(Task(request="copy")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
-    assert [text for _, _, text in sheet.deeds] == [json.dumps(ROWS)]
+    assert [text for _, _, text in sheet.effects] == [json.dumps(ROWS)]
 
 
 def test_what_can_be_passed_on_is_told_and_offered(live, provider):
@@ -109,7 +109,7 @@ def test_what_can_be_passed_on_is_told_and_offered(live, provider):
 def test_a_dangling_reference_goes_back_with_the_valid_references(live, provider, sheet):
     wrong = {**WRITE, "Args": {"rows": "${steps.1.results.0.value.cells}"}}
     assert live(READ, wrong, WRITE, FINISH).submit(lone(id="t")).result(PATIENCE).ok
-    assert [text for _, _, text in sheet.deeds] == [json.dumps(ROWS)]
+    assert [text for _, _, text in sheet.effects] == [json.dumps(ROWS)]
     sent = provider.requests[2]["messages"][1]["content"]
     assert "leads nowhere" in sent
     assert REFERENCE in sent
@@ -122,17 +122,17 @@ def test_a_person_is_shown_the_values(live, sheet):
         if event.name is EventName.APPROVAL_REQUESTED:
             (request,) = handle.approvals()
             assert request.actions[0].arguments == {"rows": ROWS}
-            assert not sheet.deeds
+            assert not sheet.effects
             handle.approve(request.id)
     assert handle.result(PATIENCE).ok
-    assert len(sheet.deeds) == 1
+    assert len(sheet.effects) == 1
 
 
 def test_the_rules_see_the_values(live, sheet):
     rule = {"verdict": "deny", "tool": "insert", "arguments": {"rows": "*North*"}, "reason": "nothing of the north"}
     result = live(READ, WRITE, {"Status": "FAIL"}, policy=[rule]).submit(lone(id="t")).result(PATIENCE)
     assert result.outcome is Outcome.FAILED
-    assert not sheet.deeds
+    assert not sheet.effects
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_what_a_document_says_is_never_a_reference(start, sheet, whole):
     }
     result = start(servers=[sheet], app=ScriptedModel(answers)).submit(lone(id="t")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
-    assert sheet.deeds == [("memo:one", "rows", json.dumps(whole))]
+    assert sheet.effects == [("memo:one", "rows", json.dumps(whole))]
     assert result.output == whole
 
 
@@ -165,27 +165,27 @@ def test_what_a_model_copies_from_a_document_is_no_reference(live, sheet, copied
     answers = [READ, {**WRITE, "Args": {"rows": copied}}, FINISH]
     result = live(*answers).submit(lone(id="t")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
-    assert sheet.deeds == [("memo:one", "rows", json.dumps(copied))]
+    assert sheet.effects == [("memo:one", "rows", json.dumps(copied))]
 
 
 def test_what_was_offered_is_a_reference_also_where_a_document_names_it(live, sheet):
     sheet.shows(f"{REFERENCE} ${{steps.1.results.0.value}}")
     result = live(*ANSWERS).submit(lone(id="t")).result(PATIENCE)
-    assert sheet.deeds == [("memo:one", "rows", json.dumps(ROWS))]
+    assert sheet.effects == [("memo:one", "rows", json.dumps(ROWS))]
     assert result.output == {"rows": ROWS, "unit": "t"}
 
 
 def test_what_a_reference_gives_is_taken_as_it_is(start, sheet):
     sheet.held = "${subtasks.1.output}"
     assert start(servers=[sheet], app=refers(ANSWERS)).submit(lone(id="t")).result(PATIENCE).ok
-    assert sheet.deeds == [("memo:one", "rows", json.dumps(sheet.held))]
+    assert sheet.effects == [("memo:one", "rows", json.dumps(sheet.held))]
 
 
 def test_the_name_of_a_secret_in_a_document_is_not_passed_on_to_a_tool(live, sheet):
     sheet.held = [["North", "${secret:mail}"]]
     supervisor = live(READ, WRITE, {"Status": "FAIL"}, secrets={"mail": "hunter22"})
     assert supervisor.submit(lone(id="t")).result(PATIENCE).outcome is Outcome.FAILED
-    assert not sheet.deeds
+    assert not sheet.effects
 
 
 def test_the_answer_is_kept_as_it_came_and_the_decision_with_the_values(live, tmp_path):
@@ -221,7 +221,7 @@ def test_a_replay_knows_copied_texts_and_cut_answers_for_what_they_were(start, s
     ]
     with start(servers=[sheet], app=lambda request: answers[request.call - 1], journal={"path": path}) as supervisor:
         assert supervisor.submit(lone(id="t")).result(PATIENCE).ok
-    assert sheet.deeds == [("memo:one", "rows", json.dumps(copied))]
+    assert sheet.effects == [("memo:one", "rows", json.dumps(copied))]
     again = replay_journal(path, "t", Settings.load())
     assert again.difference is None, str(again.difference)
     assert again.outcome is Outcome.FINISHED
@@ -247,7 +247,7 @@ def test_an_answer_that_was_kept_before_a_crash_means_the_same_after_it(start, s
         handle.result(PATIENCE)
     second = start(servers=[sheet], app=app, journal={"path": path})
     assert second.handle("t").result(PATIENCE).ok
-    assert sheet.deeds == [("memo:one", "rows", json.dumps(ROWS))]
+    assert sheet.effects == [("memo:one", "rows", json.dumps(ROWS))]
 
 
 def test_a_recording_plays_it_back(live, start, sheet, tmp_path):
@@ -257,4 +257,4 @@ def test_a_recording_plays_it_back(live, start, sheet, tmp_path):
     with start(servers=[sheet], models={"app": f"recorded:{path}"}) as supervisor:
         result = supervisor.submit(lone(id="t")).result(PATIENCE)
     assert result.outcome is Outcome.FINISHED, result.causes
-    assert [text for _, _, text in sheet.deeds] == 2 * [json.dumps(ROWS)]
+    assert [text for _, _, text in sheet.effects] == 2 * [json.dumps(ROWS)]

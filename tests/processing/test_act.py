@@ -116,7 +116,7 @@ async def test_actions_run_in_order(stage):
         (SUCCESS, "amore"),
     ]
     assert [result.call_id for result in done.record.results] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
-    assert here.surface.deeds == [("memo:one", "field-1", "a"), ("memo:one", "field-1", "more")]
+    assert here.surface.effects == [("memo:one", "field-1", "a"), ("memo:one", "field-1", "more")]
 
 
 async def test_after_a_failed_command_earlier_ones_stand_and_later_are_skipped(stage):
@@ -129,7 +129,7 @@ async def test_after_a_failed_command_earlier_ones_stand_and_later_are_skipped(s
         "skipped, because explode failed before it",
         "skipped, because explode failed before it",
     ]
-    assert here.surface.deeds == [("memo:one", "field-1", "a")]
+    assert here.surface.effects == [("memo:one", "field-1", "a")]
     assert done.usage.commands == 2
 
 
@@ -155,7 +155,7 @@ async def test_a_control_that_is_named_beside_the_arguments_is_filled_in(stage):
     [action] = done.record.decision.actions
     assert action.arguments == {"text": "a", "control_id": "field-1"}
     assert action.control == ControlRef(id="field-1")
-    assert here.surface.deeds == [("memo:one", "field-1", "a")]
+    assert here.surface.effects == [("memo:one", "field-1", "a")]
 
 
 async def test_under_a_void_lease_no_intent_is_kept(stage):
@@ -163,7 +163,7 @@ async def test_under_a_void_lease_no_intent_is_kept(stage):
     here.lease.void()
     done = await here.pipeline.process(here.run())
     assert "before this step acted" in done.causes[-1].reason
-    assert (here.surface.deeds, here.events(EventName.COMMAND_ENDED)) == ([], [])
+    assert (here.surface.effects, here.events(EventName.COMMAND_ENDED)) == ([], [])
 
 
 async def test_under_a_void_lease_nothing_is_changed_and_the_command_failed(stage):
@@ -172,7 +172,7 @@ async def test_under_a_void_lease_nothing_is_changed_and_the_command_failed(stag
     done = await acted(here)
     assert statuses(done) == [("write", FAILURE)]
     assert "is void: nothing was changed" in done.record.results[0].error
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
 
 
 # The policy
@@ -209,7 +209,7 @@ async def test_actions_before_a_denied_one_run_and_those_after_it_are_skipped(st
     assert statuses(done) == [("write", SUCCESS), ("append", FAILURE), ("read", SKIPPED)]
     assert done.record.results[1].error == "denied: once only"
     assert [result.call_id for result in done.record.results] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
-    assert here.surface.deeds == [("memo:one", "field-1", "a")]
+    assert here.surface.effects == [("memo:one", "field-1", "a")]
 
 
 async def test_a_denial_after_a_failed_action_is_skipped_like_the_rest(stage):
@@ -227,7 +227,7 @@ async def test_actions_before_one_that_needs_approval_run_and_the_rest_is_held(s
     done = await acted(here)
     assert statuses(done) == [("write", SUCCESS)]
     assert ([action.tool for action in done.held], done.held_why) == (["append", "read"], "ask")
-    assert here.surface.deeds == [("memo:one", "field-1", "a")]
+    assert here.surface.effects == [("memo:one", "field-1", "a")]
 
 
 async def test_after_a_failed_action_nothing_is_held_and_the_rest_is_skipped(stage):
@@ -242,7 +242,7 @@ async def test_a_models_confirm_holds_all_actions(stage):
     done = await acted(here)
     assert (done.record.results, done.held_why) == ((), "")
     assert [action.tool for action in done.held] == ["write", "append"]
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
 
 
 async def test_each_verdict_is_told(stage):
@@ -265,7 +265,7 @@ async def test_the_default_asks_before_hazards_and_the_verdict_names_them(stage)
     assert ([action.tool for action in done.held], done.held_by, done.held_why) == (["wipe"], Held.POLICY, why)
     [told] = here.events(EventName.POLICY_DECIDED)
     assert (told.data["verdict"], told.data["hazards"]) == ("approve", ["deletes", "leaves"])
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ async def test_what_was_approved_for_the_rest_of_the_task_runs_and_nothing_else(
 async def test_an_agent_without_confirm_holds_what_needs_approval_as_well(stage, target):
     here = stage(answer(write("a")), target=target, policy=[{"verdict": "approve", "reason": "ask"}])
     done = await acted(here)
-    assert (done.record.results, here.surface.deeds) == ((), [])
+    assert (done.record.results, here.surface.effects) == ((), [])
     assert ([action.tool for action in done.held], done.held_by, done.held_why) == (["write"], Held.POLICY, "ask")
 
 
@@ -353,7 +353,7 @@ async def test_what_is_gone_before_its_action_cuts_the_list_there(stage):
         "field field-2 (field-2) is gone or another one by now; nothing was done",
         "skipped, because the list was cut before it",
     ]
-    assert here.surface.deeds == [("memo:one", "field-1", "a")]
+    assert here.surface.effects == [("memo:one", "field-1", "a")]
     assert (done.usage.commands, done.usage.cuts, done.usage.calls_saved) == (2, 1, 1)
     [told] = here.events(EventName.LIST_CUT)
     assert (told.data["ran"], told.data["reason"]) == (2, done.record.results[2].error)
@@ -374,7 +374,7 @@ async def test_a_control_that_is_not_the_same_any_more_is_left_alone(stage, now,
     done = await acted(here)
     [result] = done.record.results
     assert (result.status, result.error) == (SKIPPED, f"field field-1 (field-1) {why}; nothing was done")
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
 
 
 async def test_an_action_that_names_no_control_needs_no_look(stage):
@@ -392,7 +392,7 @@ async def test_a_pause_holds_all_actions_that_did_not_run_yet(stage):
     done = await acted(here)
     assert statuses(done) == [("write", SUCCESS), ("halt", SUCCESS)]
     assert ([action.tool for action in done.held], done.held_by) == (["append"], Held.PAUSE)
-    assert here.surface.deeds == [("memo:one", "field-1", "a")]
+    assert here.surface.effects == [("memo:one", "field-1", "a")]
 
 
 async def test_after_a_pause_only_the_held_actions_run_and_the_policy_is_asked(stage):
@@ -419,7 +419,7 @@ async def test_exactly_the_held_actions_run_after_an_approval(stage):
     done = await here.pipeline.process_resume(await held(here))
     assert statuses(done) == [("write", SUCCESS), ("append", SUCCESS)]
     assert done.held == ()
-    assert here.surface.deeds == [("memo:one", "field-1", "a"), ("memo:one", "field-1", "more")]
+    assert here.surface.effects == [("memo:one", "field-1", "a"), ("memo:one", "field-1", "more")]
 
 
 async def test_if_a_control_of_one_held_action_is_gone_none_of_them_runs(stage):
@@ -429,7 +429,7 @@ async def test_if_a_control_of_one_held_action_is_gone_none_of_them_runs(stage):
     here.surface.remove("memo:one", "field-2")
     done = await here.pipeline.process_resume(run)
     assert statuses(done) == [("write", SKIPPED)] * 2
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
     assert (done.usage.commands, done.usage.cuts) == (0, 1)
 
 
@@ -437,7 +437,7 @@ async def test_a_held_action_that_removes_a_later_ones_control_cuts_the_list(sta
     here = stage(answer(write("a"), VANISH, AT_2, APPEND, status="CONFIRM"), controls=TWO, surface=Restless)
     done = await here.pipeline.process_resume(await held(here))
     assert statuses(done) == [("write", SUCCESS), ("vanish", SUCCESS), ("write", SKIPPED), ("append", SKIPPED)]
-    assert here.surface.deeds == [("memo:one", "field-1", "a")]
+    assert here.surface.effects == [("memo:one", "field-1", "a")]
 
 
 async def test_after_a_failed_held_action_the_later_are_skipped(stage):

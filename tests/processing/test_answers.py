@@ -20,7 +20,7 @@ class Form(MemoryServer):
 
     def observe(self, target):
         seen = tuple(Control(id=key, name=name, kind="field") for key, name in self.controls)
-        return Observation(controls=seen, fingerprint=repr(self.deeds))
+        return Observation(controls=seen, fingerprint=repr(self.effects))
 
     @tool(effect=Effect.IDEMPOTENT, agents=(AgentKind.APP,))
     def fill(
@@ -32,19 +32,19 @@ class Form(MemoryServer):
         times: int = 1,
     ) -> str:
         """Fill a field."""
-        self.deeds.append((control_id, control_name, f"{text}*{times}"))
+        self.effects.append((control_id, control_name, f"{text}*{times}"))
         return control_id
 
     @tool(effect=Effect.IDEMPOTENT, agents=(AgentKind.APP,))
     def save(self, target: str) -> str:
         """Save."""
-        self.deeds.append((target, "", "saved"))
+        self.effects.append((target, "", "saved"))
         return "saved"
 
 
 @pytest.fixture
 def do(start):
-    """Let an AppAgent take one action, and give the deeds and why it was sent back."""
+    """Let an AppAgent take one action, and give the effects and why it was sent back."""
 
     def run(**action):
         surface = Form(MemoryServer.window())
@@ -52,7 +52,7 @@ def do(start):
         handle = start(app=answers, servers=[surface]).submit(Task(request="fill it in", target="memo:one"))
         assert handle.result(PATIENCE).outcome is Outcome.FINISHED
         back = [event.data["reason"] for event in handle.events() if event.name is EventName.MODEL_REPAIRED]
-        return surface.deeds, back
+        return surface.effects, back
 
     return run
 
@@ -76,8 +76,8 @@ def do(start):
     ids=str,
 )
 def test_a_control_is_found_by_its_label_its_name_or_its_id(do, said, found):
-    deeds, back = do(**said)
-    assert (deeds, back) == ([(*found, "x*1")], [])
+    effects, back = do(**said)
+    assert (effects, back) == ([(*found, "x*1")], [])
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_a_control_is_found_by_its_label_its_name_or_its_id(do, said, found):
     ids=str,
 )
 def test_a_control_that_is_not_beyond_doubt_goes_back(do, said, why):
-    deeds, back = do(**said)
-    assert deeds == []
+    effects, back = do(**said)
+    assert effects == []
     assert [why in reason for reason in back] == [True]
 
 

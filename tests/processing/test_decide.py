@@ -99,7 +99,7 @@ async def test_an_unusable_answer_goes_back_with_the_reason_and_nothing_is_done(
     assert reasons[0] == ()
     assert len(reasons[1]) == 1
     assert reasons[1][0].startswith(reason)
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
 
 
 async def test_each_repair_is_told_counted_and_added_to_the_reasons(stage):
@@ -133,7 +133,7 @@ async def test_after_the_last_repair_the_phase_fails_and_nothing_is_done(stage, 
     assert failed.causes[1].exception == "InvalidAnswerError"
     assert f"(after {repairs} repairs)" in failed.causes[1].reason
     assert len(calls) == repairs + 1
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
 
 
 async def test_the_calls_of_a_model_that_gave_no_usable_answer_count(stage):

@@ -382,11 +382,11 @@ async def test_resuming_looks_again_acts_and_remembers_and_asks_no_model(stage):
         "memory_update",
     ]
     assert (done.record.step, done.record.status, done.usage.commands) == (2, "CONFIRM", 1)
-    assert here.surface.deeds == [("memo:one", "field-1", "a")]
+    assert here.surface.effects == [("memo:one", "field-1", "a")]
 
 
 async def test_a_pipeline_that_is_under_no_lease_changes_nothing(stage):
     here = stage([{"Status": "FINISH", "Function": "write", "Args": {"control_id": "field-1", "text": "a"}}])
     done = await pipeline(here.pipeline.context.kind, here.services).process(here.run())
     assert [result.status for result in done.record.results] == [ResultStatus.FAILURE]
-    assert here.surface.deeds == []
+    assert here.surface.effects == []

@@ -65,7 +65,7 @@ class Looked(MemoryServer):
 
     @property
     def texts(self):
-        return [text for _, _, text in self.deeds]
+        return [text for _, _, text in self.effects]
 
 
 APPLICATION = Target(
@@ -82,7 +82,7 @@ class Launcher(Looked):
     @tool(effect=Effect.ONCE, agents=(AgentKind.HOST,), offered=False)
     def launch(self, name: str) -> Target:
         """Start it."""
-        self.deeds.append(("", "", name))
+        self.effects.append(("", "", name))
         return WINDOW
 
 
@@ -241,7 +241,7 @@ async def test_what_nobody_can_tell_is_put_before_a_person_and_nothing_is_done(l
     [question] = asked.questions
     assert question.choices == ("it was done", "it was not done", "stop")
     assert "append(control_id='field-1', text='a')" in question.text
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
 
 
 async def test_an_unknown_outcome_of_a_repeatable_write_is_asked_of_a_person(left):
@@ -250,14 +250,14 @@ async def test_an_unknown_outcome_of_a_repeatable_write_is_asked_of_a_person(lef
     assert isinstance(asked, Question)
     assert asked.in_doubt == "t/1.1.0"
     assert "Was write(control_id='field-1', text='a') done?" in asked.questions[0].text
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
 
 
 @pytest.mark.parametrize("settings", [{"journal": {"in_doubt": "fail"}}, {"system": {"ask_question": False}}])
 async def test_where_nobody_is_asked_it_fails_the_work_too(left, settings):
     here, run = left(Probe.UNKNOWN, actions=[action("a", "write")], foreseen=(NOTE,), settings=settings)
     failed = await here.pipeline.process_recovered(run)
-    assert (type(failed), failed.outcome, here.surface.deeds) == (StepFailed, Outcome.FAILED, [])
+    assert (type(failed), failed.outcome, here.surface.effects) == (StepFailed, Outcome.FAILED, [])
     assert "write may have been done before a crash, or not" in failed.causes[-1].reason
 
 
@@ -275,7 +275,7 @@ async def test_where_nobody_is_asked_a_doubt_fails_the_work(left, settings):
     failed = await here.pipeline.process_recovered(run)
     assert (type(failed), failed.outcome) == (StepFailed, Outcome.FAILED)
     assert "append may have been done before a crash, or not" in failed.causes[-1].reason
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
 
 
 @pytest.mark.parametrize(("said", "texts"), [(Probe.DONE, ["b", "c"]), (Probe.NOT_DONE, ["a", "b", "c"])])
@@ -321,14 +321,14 @@ async def test_without_a_doubt_what_has_no_result_is_run(left):
 async def test_when_all_had_run_nothing_is_run_and_the_step_is_remembered(left):
     here, run = left(results=tuple(done(number) for number in range(3)))
     said = await here.pipeline.process_recovered(run)
-    assert (here.surface.deeds, len(said.record.results), said.record.step) == ([], 3, 1)
+    assert (here.surface.effects, len(said.record.results), said.record.step) == ([], 3, 1)
     assert said.record.observation == run.unfinished.decided.observation
 
 
 async def test_after_an_action_that_failed_the_rest_is_skipped(left):
     here, run = left(results=(done(0, ResultStatus.FAILURE),))
     said = await here.pipeline.process_recovered(run)
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
     assert [result.status for result in said.record.results] == [
         ResultStatus.FAILURE,
         ResultStatus.SKIPPED,
@@ -339,7 +339,7 @@ async def test_after_an_action_that_failed_the_rest_is_skipped(left):
 async def test_a_failure_in_the_rest_stops_it(left):
     here, run = left(actions=[action("a"), action(name="explode"), action("c")], results=(done(0),))
     said = await here.pipeline.process_recovered(run)
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
     assert [result.status for result in said.record.results] == [
         ResultStatus.SUCCESS,
         ResultStatus.FAILURE,
@@ -352,14 +352,14 @@ async def test_a_pause_holds_what_is_left(left):
     here.lease.paused = True
     said = await here.pipeline.process_recovered(run)
     assert (said.held_by, [held.arguments["text"] for held in said.held]) == (Held.PAUSE, ["b", "c"])
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
 
 
 async def test_the_policy_is_asked_about_what_is_left(left):
     policy = [{"verdict": "deny", "tool": "append", "reason": "read only"}]
     here, run = left(results=(done(0),), settings={"policy": policy})
     said = await here.pipeline.process_recovered(run)
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
     assert said.record.results[1].error == "denied: read only"
 
 
@@ -374,7 +374,7 @@ async def test_what_was_approved_before_the_crash_still_is(left):
 async def test_what_needs_an_approval_waits_for_it(left):
     here, run = left(results=(done(0),), settings={"policy": [{"verdict": "approve", "tool": "append"}]})
     said = await here.pipeline.process_recovered(run)
-    assert (said.held_by, len(said.held), here.surface.deeds) == (Held.POLICY, 2, [])
+    assert (said.held_by, len(said.held), here.surface.effects) == (Held.POLICY, 2, [])
 
 
 @pytest.mark.parametrize(("resumed", "steps"), [(False, 1), (True, 0)])
@@ -403,7 +403,7 @@ async def test_a_surface_that_somebody_else_changed_meanwhile_gets_nothing(left,
     here, run = left(actions=[action(text, name) for text in TEXTS])
     change(here)
     said = await here.pipeline.process_recovered(run)
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
     assert [result.status for result in said.record.results] == [ResultStatus.SKIPPED] * 3
     assert why in said.record.results[0].error
     assert [event.data["ran"] for event in here.events(EventName.LIST_CUT)] == [0]
@@ -414,7 +414,7 @@ async def test_an_action_after_a_read_does_not_overwrite_others_changes(left):
     here, run = left(actions=[read, action("a", "write")])
     change(here)
     said = await here.pipeline.process_recovered(run)
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
     assert [result.status for result in said.record.results] == [ResultStatus.SKIPPED] * 2
 
 
@@ -448,7 +448,7 @@ async def test_the_rest_of_a_list_is_skipped_if_the_surface_it_left_is_unknown(l
     here, run = left(actions=[action(text, "write") for text in TEXTS], results=(done(0),))
     change(here)
     said = await here.pipeline.process_recovered(run)
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
     assert [result.status for result in said.record.results[1:]] == [ResultStatus.SKIPPED] * 2
 
 
@@ -467,7 +467,7 @@ async def test_after_a_person_says_done_nothing_runs_on_a_surface_others_changed
     here, run = left(Probe.UNKNOWN, actions=actions, foreseen=(NOTE,), said=Probe.DONE)
     change(here)
     said = await here.pipeline.process_recovered(run)
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
     statuses = [result.status for result in said.record.results]
     assert statuses == [ResultStatus.SUCCESS, ResultStatus.SKIPPED, ResultStatus.SKIPPED]
 
@@ -477,7 +477,7 @@ async def test_after_a_person_says_not_done_it_is_not_done_on_a_changed_surface(
     here, run = left(Probe.UNKNOWN, actions=actions, foreseen=(NOTE,), said=Probe.NOT_DONE)
     change(here)
     said = await here.pipeline.process_recovered(run)
-    assert here.surface.deeds == []
+    assert here.surface.effects == []
     assert [result.status for result in said.record.results] == [ResultStatus.SKIPPED] * 3
 
 
@@ -493,7 +493,7 @@ async def test_what_can_not_be_seen_fails_the_step_and_nothing_is_done(left):
     here, run = left(Probe.NOT_DONE, intent=intent())
     here.surface.remove("memo:one")
     failed = await here.pipeline.process_recovered(run)
-    assert (type(failed), here.surface.deeds) == (StepFailed, [])
+    assert (type(failed), here.surface.effects) == (StepFailed, [])
 
 
 async def test_the_model_is_not_asked_again(stage):

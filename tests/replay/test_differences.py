@@ -54,7 +54,7 @@ def test_rules_on_resources_and_arguments_read_what_was_seen(record):
     policy = [{"verdict": "allow", "resource": "field:any"}, {"verdict": "deny", "arguments": {"target": "memo:one"}}]
     task = Task(id="t", request="x", target="memo:one")
     record.run(task, app=[append("1"), append("2", "FINISH"), FINISH], policy=policy)
-    assert record.surface.deeds == []
+    assert record.surface.effects == []
     assert record.again().same
     assert not record.again(policy=[{"verdict": "deny", "resource": "field:field-2"}]).same
 

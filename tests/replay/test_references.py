@@ -34,7 +34,7 @@ def told(record):
         first = supervisor.submit(Task(id="t", request="x"))
         assert first.result(PATIENCE).outcome is Outcome.FINISHED
         assert first.follow_up("again", id="u").result(PATIENCE).outcome is Outcome.FINISHED
-    assert [text for _, _, text in record.surface.deeds] == ["what was found"] * 3
+    assert [text for _, _, text in record.surface.effects] == ["what was found"] * 3
     return record
 
 

@@ -72,9 +72,9 @@ def test_nothing_is_done_and_nobody_is_asked(record):
         return append("1", "FINISH")
 
     record.run(lone(id="t"), app=model)
-    deeds = list(record.surface.deeds)
+    effects = list(record.surface.effects)
     assert went_the_same_way(record) is Outcome.FINISHED
-    assert (calls, record.surface.deeds) == ([1], deeds)
+    assert (calls, record.surface.effects) == ([1], effects)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_pause_in_the_middle_of_an_action_list(record):
         next(event for event in handle.events() if event.name is EventName.STEP_ENDED)
         handle.resume()
         handle.result(PATIENCE)
-    assert [text for _, _, text in surface.deeds] == ["1", "2", "3"]
+    assert [text for _, _, text in surface.effects] == ["1", "2", "3"]
     assert went_the_same_way(record) is Outcome.FINISHED
 
 
@@ -337,7 +337,7 @@ class Hangs(MemoryServer):
     def stamp(self, target: str) -> str:
         """Do what can't be seen."""
         self._pass("before")
-        self.deeds.append((target, "stamp", "stamp"))
+        self.effects.append((target, "stamp", "stamp"))
         self._pass("after")
         return "done"
 

@@ -76,7 +76,7 @@ def test_a_second_process_decides_by_its_own_policy(record):
         return {1: append("1"), 2: ASK, 3: append("2")}.get(request.call, FINISH)
 
     result = in_two_lives(record, {"policy": []}, {"policy": DENY}, model)
-    assert (result.outcome, [text for _, _, text in record.surface.deeds]) == (Outcome.FINISHED, ["1"])
+    assert (result.outcome, [text for _, _, text in record.surface.effects]) == (Outcome.FINISHED, ["1"])
     done = again(record)
     assert done.same, str(done.difference)
     assert done.jobs == 6

@@ -1,4 +1,4 @@
-"""A tool that does not return: its task ends, its target waits, its late deed is refused."""
+"""A tool that does not return: its task ends, its target waits, its late effect is refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Press(MemoryServer):
         try:
             assert self.let_go.wait(HELD)
             with committing():
-                self.deeds.append((target, "button", "pressed"))
+                self.effects.append((target, "button", "pressed"))
         except LeaseVoidError as error:
             self.refused = error
             raise
@@ -120,12 +120,12 @@ def test_a_task_for_another_target_does_not_wait(supervisor, button):
     assert not button.returned.is_set()
 
 
-def test_a_late_deed_is_refused(supervisor, button):
+def test_a_late_effect_is_refused(supervisor, button):
     press(supervisor, button)
     button.let_go.set()
     assert button.returned.wait(PATIENCE)
     assert "nothing was changed" in str(button.refused)
-    assert button.deeds == []
+    assert button.effects == []
 
 
 def test_the_target_is_freed_when_the_tool_returns_and_the_next_task_runs(supervisor, button):
@@ -133,7 +133,7 @@ def test_the_target_is_freed_when_the_tool_returns_and_the_next_task_runs(superv
     second = supervisor.submit(Task(request="second", target="memo:one"))
     button.let_go.set()
     assert second.result(PATIENCE).outcome is Outcome.FINISHED
-    assert button.deeds == [("memo:one", "field-1", "second")]
+    assert button.effects == [("memo:one", "field-1", "second")]
     freed = Watch(supervisor).until(EventName.TARGET_FREED, agent=ONE)
     assigned = Watch(supervisor).until(EventName.SUBTASK_ASSIGNED, task_id=second.task_id)
     assert freed.seq < assigned.seq
@@ -148,7 +148,7 @@ def test_a_cancelled_task_queued_for_an_abandoned_target_never_runs(supervisor, 
     button.let_go.set()
     Watch(supervisor).until(EventName.TARGET_FREED, agent=ONE)
     assert supervisor.submit(Task(request="third", target="memo:one")).result(PATIENCE).outcome is Outcome.FINISHED
-    assert button.deeds == [("memo:one", "field-1", "third")]
+    assert button.effects == [("memo:one", "field-1", "third")]
 
 
 def test_the_model_sees_a_tools_timeout_and_the_target_stays_abandoned(start, button):
@@ -167,7 +167,7 @@ def test_the_model_sees_a_tools_timeout_and_the_target_stays_abandoned(start, bu
     Watch(supervisor).until(EventName.TARGET_ABANDONED, agent=ONE)
     button.let_go.set()
     Watch(supervisor).until(EventName.TARGET_FREED, agent=ONE)
-    assert button.deeds == []
+    assert button.effects == []
 
 
 def test_a_look_that_does_not_return_abandons_its_target_too(start):
@@ -190,7 +190,7 @@ def test_stop_returns_and_names_the_lane_whose_call_never_does(supervisor, butto
     assert not button.returned.is_set()
     button.let_go.set()
     assert button.returned.wait(PATIENCE)
-    assert button.deeds == []
+    assert button.effects == []
 
 
 def test_stop_with_nothing_left_names_nothing(supervisor):

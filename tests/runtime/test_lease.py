@@ -1,4 +1,4 @@
-"""Leases and deeds: what may still commit."""
+"""Leases and effects: what may still commit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from callboard.actors.runtime import Deed, Lease, Leases, committing, foresee
+from callboard.actors.runtime import EffectGuard, Lease, Leases, committing, foresee
 from callboard.messages import LeaseVoidError
 from support import HELD, PATIENCE
 
@@ -21,54 +21,54 @@ def lease():
 
 
 @pytest.fixture
-def deed(lease):
-    return Deed(lease)
+def guard(lease):
+    return EffectGuard(lease)
 
 
-def test_a_deed_under_a_valid_lease_commits_and_its_files_are_noted_once(deed):
-    with deed.active():
+def test_a_effect_under_a_valid_lease_commits_and_its_files_are_noted_once(guard):
+    with guard.active():
         for name in ("a.docx", "b.xlsx", "a.docx"):
             with committing(Path(name)):
                 pass
-    assert deed.artifacts == ["a.docx", "b.xlsx"]
+    assert guard.artifacts == ["a.docx", "b.xlsx"]
 
 
-def test_a_deed_under_a_void_lease_is_refused_before_it_begins(lease, deed):
+def test_a_effect_under_a_void_lease_is_refused_before_it_begins(lease, guard):
     lease.void()
     lease.void()
     assert not lease.valid
     refusal = pytest.raises(LeaseVoidError, match=r"lease 7 on 'app/memo/one' is void")
-    with deed.active(), refusal, committing(Path("a.docx")):
+    with guard.active(), refusal, committing(Path("a.docx")):
         pytest.fail("the body ran")
-    assert deed.artifacts == []
+    assert guard.artifacts == []
 
 
-def test_a_void_deed_is_refused_and_other_deeds_of_its_lease_are_not(lease, deed):
-    other = Deed(lease)
-    deed.void()
-    with pytest.raises(LeaseVoidError), deed.committing():
+def test_a_void_effect_is_refused_and_other_effect_of_its_lease_are_not(lease, guard):
+    other = EffectGuard(lease)
+    guard.void()
+    with pytest.raises(LeaseVoidError), guard.committing():
         pytest.fail("the body ran")
     with other.committing():
         done = True
     assert done
 
 
-@pytest.mark.parametrize("what", ["lease", "deed"])
+@pytest.mark.parametrize("what", ["lease", "effect"])
 def test_what_is_void_foresees_nothing(lease, what):
     kept = []
-    deed = Deed(lease, keeper=SimpleNamespace(foresee=lambda *note: kept.append(note)))
-    with deed.active():
+    guard = EffectGuard(lease, keeper=SimpleNamespace(foresee=lambda *note: kept.append(note)))
+    with guard.active():
         foresee(Path("a.docx"), "", "1", "answer")
-        {"lease": lease, "deed": deed}[what].void()
+        {"lease": lease, "effect": guard}[what].void()
         with pytest.raises(LeaseVoidError):
             foresee(Path("a.docx"), "1", "2", "answer")
     assert kept == [("a.docx", "", "1", "answer")]
 
 
-def test_a_commit_that_fails_notes_no_file_and_lets_the_lease_go(lease, deed):
-    with deed.active(), pytest.raises(LookupError), committing(Path("a.docx")):
+def test_a_commit_that_fails_notes_no_file_and_lets_the_lease_go(lease, guard):
+    with guard.active(), pytest.raises(LookupError), committing(Path("a.docx")):
         raise LookupError
-    assert deed.artifacts == []
+    assert guard.artifacts == []
     lease.void()
     assert not lease.valid
 
@@ -79,8 +79,8 @@ def test_without_a_lease_a_tool_is_not_restricted():
     assert done
 
 
-def test_a_deed_is_asked_only_while_it_is_active(lease, deed):
-    with deed.active():
+def test_a_effect_is_asked_only_while_it_is_active(lease, guard):
+    with guard.active():
         pass
     lease.void()
     with committing():
@@ -88,9 +88,9 @@ def test_a_deed_is_asked_only_while_it_is_active(lease, deed):
     assert done
 
 
-def test_a_deed_is_asked_in_a_thread_that_copies_its_context(lease, deed):
+def test_a_effect_is_asked_in_a_thread_that_copies_its_context(lease, guard):
     lease.void()
-    with deed.active():
+    with guard.active():
         context = contextvars.copy_context()
 
     def commit():
@@ -101,18 +101,18 @@ def test_a_deed_is_asked_in_a_thread_that_copies_its_context(lease, deed):
         pool.submit(context.run, commit).result(PATIENCE)
 
 
-@pytest.mark.parametrize("what", ["lease", "deed"])
-def test_nothing_commits_after_void_has_returned(lease, deed, what):
+@pytest.mark.parametrize("what", ["lease", "effect"])
+def test_nothing_commits_after_void_has_returned(lease, guard, what):
     inside, let_go, voided = threading.Event(), threading.Event(), threading.Event()
 
     def commit():
-        with deed.committing():
+        with guard.committing():
             inside.set()
             assert let_go.wait(HELD)
             return voided.is_set()
 
     def void():
-        (lease if what == "lease" else deed).void()
+        (lease if what == "lease" else guard).void()
         voided.set()
 
     with ThreadPoolExecutor(2) as pool:
@@ -122,13 +122,13 @@ def test_nothing_commits_after_void_has_returned(lease, deed, what):
         let_go.set()
         assert committed.result(PATIENCE) is False
         voiding.result(PATIENCE)
-    with pytest.raises(LeaseVoidError), deed.committing():
+    with pytest.raises(LeaseVoidError), guard.committing():
         pytest.fail("the body ran")
 
 
-def test_a_nested_commit_of_the_same_call_does_not_wait_for_itself(deed):
+def test_a_nested_commit_of_the_same_call_does_not_wait_for_itself(guard):
     def commit_twice():
-        with deed.committing(), deed.committing():
+        with guard.committing(), guard.committing():
             return True
 
     done = []
@@ -160,15 +160,15 @@ def test_no_two_leases_share_a_token_whatever_thread_asks():
     assert 0 not in tokens
 
 
-def test_a_file_that_was_not_there_before_was_made_by_the_deed(deed, tmp_path):
+def test_a_file_that_was_not_there_before_was_made_by_the_call(guard, tmp_path):
     old, new = tmp_path / "old.docx", tmp_path / "new.docx"
     old.touch()
-    with deed.active():
+    with guard.active():
         for path in (old, new, new):
             with committing(path):
                 path.touch()
-    assert deed.artifacts == [str(old), str(new)]
-    assert deed.made == [str(new)]
+    assert guard.artifacts == [str(old), str(new)]
+    assert guard.made == [str(new)]
 
 
 def test_a_lease_is_not_void_while_a_message_is_kept_under_it(lease):

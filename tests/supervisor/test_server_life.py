@@ -207,6 +207,6 @@ def test_all_methods_of_a_server_may_be_coroutine_functions(start, blocks):
     supervisor = start(app=answers, servers=[server], policy=rules)
     result = supervisor.submit(lone()).result(PATIENCE)
     assert result.ok, result.causes
-    assert server.deeds == [("memo:one", "field-1", "x")]
+    assert server.effects == [("memo:one", "field-1", "x")]
     supervisor.stop()
     assert life == ["a opens", "a closes"]

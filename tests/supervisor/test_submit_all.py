@@ -33,7 +33,7 @@ def test_all_run_and_their_handles_have_the_order_of_the_tasks(start, journal):
     handles = supervisor.submit_all(iter(tasks))
     assert [handle.task_id for handle in handles] == [task.id for task in tasks]
     assert all(handle.result(PATIENCE).ok for handle in handles)
-    assert len(surface.deeds) == 50
+    assert len(surface.effects) == 50
 
 
 def test_no_tasks_are_no_handles(start):
@@ -63,7 +63,7 @@ def test_a_key_that_stands_twice_in_them_is_one_task(start, journal):
     handles = supervisor.submit_all([hello(key="order-17"), hello(key="order-18"), hello(key="order-17")])
     assert handles[0].task_id == handles[2].task_id != handles[1].task_id
     assert all(handle.result(PATIENCE).ok for handle in handles)
-    assert len(surface.deeds) == 2
+    assert len(surface.effects) == 2
 
 
 def test_one_that_is_over_is_not_done_again(start, journal):
@@ -75,7 +75,7 @@ def test_one_that_is_over_is_not_done_again(start, journal):
     assert again.task_id == before.task_id
     assert again.result(PATIENCE).ok
     assert other.result(PATIENCE).ok
-    assert len(surface.deeds) == 2
+    assert len(surface.effects) == 2
 
 
 def test_a_task_refused_at_intake_is_reported_with_the_others_handles(start, journal):
@@ -88,7 +88,7 @@ def test_a_task_refused_at_intake_is_reported_with_the_others_handles(start, jou
     assert [(task, type(error)) for task, error in refused.value.errors] == [(other, TaskRefusedError)]
     assert [handle.task_id for handle in refused.value.handles] == ["order-17", last.id]
     assert all(handle.result(PATIENCE).ok for handle in refused.value.handles)
-    assert len(surface.deeds) == 2
+    assert len(surface.effects) == 2
 
 
 def test_a_follow_up_of_an_unknown_conversation_costs_the_others_nothing(start):

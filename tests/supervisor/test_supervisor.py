@@ -119,7 +119,7 @@ def test_mobile_and_linux_agents_run_on_test_tools(start):
     supervisor = start(mobile=[nested], linux=[nested], servers=[surface])
     results = [supervisor.submit(Task(request="tap", target=name)).result(PATIENCE) for name in ("phone", "box")]
     assert [result.subtasks[0].address for result in results] == ["mobile/phone", "linux/box"]
-    assert surface.deeds == [("phone", "field-1", "x"), ("box", "field-1", "x")]
+    assert surface.effects == [("phone", "field-1", "x"), ("box", "field-1", "x")]
 
 
 def test_a_host_agent_works_with_mobile_and_linux_agents(start):
@@ -211,7 +211,7 @@ def test_a_task_that_is_over_is_the_same_task_when_it_is_asked_for_again(start, 
         again = supervisor.submit(Task(request="write hello", target="memo:one", **name))
         assert (again.task_id, again.done(), again.result(0)) == (first.task_id, True, done)
     assert supervisor.handle(first.task_id).result(0) == done
-    assert len(surface.deeds) == 1
+    assert len(surface.effects) == 1
     assert supervisor.status().ended_tasks == 1
 
 
@@ -232,7 +232,7 @@ def test_a_key_is_one_task_however_many_ask_at_a_time(start):
     for thread in threads:
         thread.join(PATIENCE)
     answers = [ids.get(timeout=PATIENCE) for _ in range(160)]
-    assert len(set(answers)) == len(surface.deeds) == 20
+    assert len(set(answers)) == len(surface.effects) == 20
     assert all(ok for _, _, ok in answers)
 
 
@@ -253,7 +253,7 @@ def test_a_task_submitted_again_during_its_target_lookup_is_the_same_one(start, 
     monkeypatch.setattr(supervisor._lookup, "targets", targets)
     second = supervisor.submit(task())
     assert (second.task_id, second.result(0)) == (first[0].task_id, first[0].result(0))
-    assert len(surface.deeds) == 1
+    assert len(surface.effects) == 1
     assert supervisor.pending() == ()
     assert supervisor.submit(Task(request="write hello", target="memo:one")).result(PATIENCE).ok
 
@@ -503,7 +503,7 @@ def test_nothing_is_done_any_more_when_the_host_program_stopped_all_actors(start
                 release.wait(HELD)
             try:
                 with committing():
-                    self.deeds.append((target, "", str(number)))
+                    self.effects.append((target, "", str(number)))
             except LeaseVoidError as error:
                 void.put(error)
                 raise
@@ -524,7 +524,7 @@ def test_nothing_is_done_any_more_when_the_host_program_stopped_all_actors(start
     release.set()
     void.get(timeout=PATIENCE)
     assert supervisor._jobs.drain(PATIENCE)
-    assert [text for _, _, text in surface.deeds] == ["0"]
+    assert [text for _, _, text in surface.effects] == ["0"]
     assert supervisor.stop() == ()
 
 

@@ -157,7 +157,7 @@ def memory(_folder):
         control="field-1",
         replace=lambda: server.remove("memo:one", "field-1"),
         once=SurfaceCall("append", {"control_id": "field-1", "text": "x"}),
-        done=lambda: len(server.deeds),
+        done=lambda: len(server.effects),
         slow=SurfaceCall("append_slowly", {"control_id": "field-1", "text": "x"}),
         started=server.started.is_set,
         release=server.go.set,

@@ -253,12 +253,12 @@ def shortened_request(request: ModelRequest) -> ModelRequest:
         request,
         task_request="",
         plan=(),
-        memory=tuple(map(_deeds, request.memory)),
+        memory=tuple(map(_results_only, request.memory)),
         tools=tuple(map(_needed, request.tools)),
     )
 
 
-def _deeds(record: StepRecord) -> StepRecord:
+def _results_only(record: StepRecord) -> StepRecord:
     """Keep what was done and what came of it."""
     said = {"observation": "", "thought": "", "comment": "", "plan": ()}
     return record.model_copy(update={"decision": record.decision.model_copy(update=said)})

@@ -338,7 +338,7 @@ def test_a_model_does_a_task_and_its_tokens_and_cost_are_in_the_result(run, prov
     surface = MemoryServer(MemoryServer.window())
     result = run(surface=surface, input_price=10, output_price=100).result(PATIENCE)
     assert (result.outcome, result.output) == (Outcome.FINISHED, "it is written"), causes(result)
-    assert surface.deeds == [("memo:one", "field-1", "hello")]
+    assert surface.effects == [("memo:one", "field-1", "hello")]
     usage = result.usage
     assert (usage.model_calls, usage.input_tokens, usage.output_tokens) == (2, 2 * GIVEN, 2 * ANSWERED)
     assert usage.cost == pytest.approx(2 * (GIVEN * 10 + ANSWERED * 100) / 1_000_000)
@@ -496,7 +496,7 @@ def test_an_answer_with_more_actions_than_are_taken_at_a_time_goes_back(run, pro
     surface = MemoryServer(MemoryServer.window())
     handle = run(surface=surface, actions=2)
     assert handle.result(PATIENCE).outcome is Outcome.FAILED
-    assert surface.deeds == []
+    assert surface.effects == []
     assert reasons(handle) == ["the answer has 3 actions, and at most 2 actions are taken at a time"]
 
 
@@ -678,7 +678,7 @@ class Pad(Server):
     pictures = True
 
     def __init__(self):
-        self.deeds = []
+        self.effects = []
 
     def targets(self):
         window = {"kind": TargetKind.WINDOW, "kinds": ("operator",), "server": self.name}
@@ -687,17 +687,17 @@ class Pad(Server):
     def observe(self, target, look):
         file = io.BytesIO()
         Image.new("RGB", (2000, 1000)).save(file, "PNG")
-        return Observation(picture=file.getvalue() if look.picture else None, fingerprint=str(self.deeds))
+        return Observation(picture=file.getvalue() if look.picture else None, fingerprint=str(self.effects))
 
     @tool(effect=Effect.IDEMPOTENT, agents=(AgentKind.OPERATOR,))
     def click_at(self, x: int, y: int, count: int = 1) -> None:
         """Click a point."""
-        self.deeds.append((x, y, count))
+        self.effects.append((x, y, count))
 
     @tool(effect=Effect.IDEMPOTENT, agents=(AgentKind.OPERATOR,))
     def type_text(self, text: str) -> None:
         """Type."""
-        self.deeds.append(text)
+        self.effects.append(text)
 
 
 @pytest.fixture
@@ -734,7 +734,7 @@ def test_calls_of_the_tool_are_done_in_the_targets_pixels(operate, other):
         text="The field is in the middle.",
     )
     pad, result = operate(COMPUTER, act, calling(answer=DONE))
-    assert pad.deeds == [(1000, 500, 2), "hello"]
+    assert pad.effects == [(1000, 500, 2), "hello"]
     assert result.output == "sent"
     sent, after = other.requests
     own, answer = sent["tools"]
@@ -750,7 +750,7 @@ def test_calls_of_the_tool_are_done_in_the_targets_pixels(operate, other):
 
 def test_the_toolset_offers_what_the_target_has_and_needs_no_beta(operate, other):
     pad, _ = operate(COMPUTER_TOOLSET, calling(("left_click", {"coordinate": [0, 757]})), calling(answer=DONE))
-    assert pad.deeds == [(0, 999, 1)]
+    assert pad.effects == [(0, 999, 1)]
     own = other.requests[0]["tools"][0]
     assert own["type"] == COMPUTER_TOOLSET
     off = {member for member, how in own["configs"].items() if how == {"enabled": False}}
@@ -763,7 +763,7 @@ def test_a_call_that_can_not_be_done_goes_back_with_the_reason(operate, other):
     zoom = calling(("computer", {"action": "zoom", "region": [0, 0, 10, 10]}))
     outside = calling(("computer", {"action": "left_click", "coordinate": [1999, 1]}))
     pad, _ = operate(COMPUTER, zoom, outside, calling(answer=DONE), calling(answer=DONE))
-    assert pad.deeds == []
+    assert pad.effects == []
     sent = [json.dumps(request["messages"]) for request in other.requests]
     assert "there is no tool 'zoom'; there are: click_at, type_text" in sent[1]
     assert "the point 1999, 1 is not in the picture, which has 1516 x 758 pixels" in sent[2]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic_core import to_jsonable_python
 
-from callboard.actors.runtime import Deed, Lease
+from callboard.actors.runtime import EffectGuard, Lease
 from callboard.actors.servers import DocumentServer
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ def server(workspace: Path) -> DocumentServer:
 def call(server: DocumentServer) -> Call:
     """Call a tool with JSON arguments: ``call("read_range", "book.xlsx", cells="A1")``."""
 
-    def run(name: str, document: str | None = None, /, deed: Deed | None = None, **arguments: Any) -> Any:
+    def run(name: str, document: str | None = None, /, guard: EffectGuard | None = None, **arguments: Any) -> Any:
         root = "word" if str(document).endswith(".docx") else "excel"
         found = [entry for entry in server.tools() if entry.name == name]
         entry = next(entry for entry in found if len(found) == 1 or root in entry.roots)
         bound = {} if document is None else {"document": document}
         foreseen: list[Any] = []
         keeper = SimpleNamespace(foresee=lambda *noted: foreseen.append(noted))
-        with (deed or Deed(Lease("here", 1), keeper=keeper)).active():
+        with (guard or EffectGuard(Lease("here", 1), keeper=keeper)).active():
             answer = entry.tool.fn(**entry.tool.fn_metadata.validate_arguments({**arguments, **bound}))
         if foreseen:  # what a crash right after the write must not lose
             assert repr(foreseen[-1][-1]) == repr(to_jsonable_python(answer)), f"{name} does not answer as it foresaw"

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import Task
-from callboard.actors.runtime import Deed, Lease
+from callboard.actors.runtime import EffectGuard, Lease
 from callboard.actors.servers import DocumentServer, ToolError
 from callboard.actors.servers.documents import _workspace as module
 from callboard.actors.servers.documents._workspace import Workspace
@@ -192,15 +192,15 @@ def test_a_void_lease_stops_a_write_and_leaves_nothing_behind(letter: Path, call
         ("create_document", None, {"path": "late.xlsx"}),
     ):
         with pytest.raises(LeaseVoidError):
-            call(name, document, deed=Deed(lease), **arguments)
+            call(name, document, guard=EffectGuard(lease), **arguments)
     assert letter.read_bytes() == before
     assert list(letter.parent.iterdir()) == [letter]
 
 
 def test_a_written_file_is_noted_as_an_artifact_of_the_call(letter: Path, call: Call) -> None:
-    deed = Deed(Lease("letter.docx", 1))
-    call("insert_paragraph", letter.name, deed=deed, text="x")
-    assert deed.artifacts == [str(letter)]
+    guard = EffectGuard(Lease("letter.docx", 1))
+    call("insert_paragraph", letter.name, guard=guard, text="x")
+    assert guard.artifacts == [str(letter)]
 
 
 def test_a_crash_before_the_replacement_leaves_the_old_file(
