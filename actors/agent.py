@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Backstage:
+class AgentContext:
     """What an agent works with; shared by all agents of one supervisor."""
 
     post: Callable[[Message], None]
@@ -150,12 +150,12 @@ class Agent(ScheduledActor):
     kind: ClassVar[str] = ""
     """The kind that ships with this class; the address tells the kind of the agent itself."""
 
-    def __init__(self, address: str, backstage: Backstage) -> None:
-        super().__init__(backstage.scheduler)
+    def __init__(self, address: str, context: AgentContext) -> None:
+        super().__init__(context.scheduler)
         self.address = address
         self._kind = agent_kind(address)
-        self._backstage = backstage
-        self.machine: type[AgentStateManager] = backstage.agents[self._kind].machine
+        self._context = context
+        self.machine: type[AgentStateManager] = context.agents[self._kind].machine
         """The agent's state machine."""
         self._run: Run | None = None
         self._under: tuple[Lease, Pipeline] | None = None
@@ -176,7 +176,7 @@ class Agent(ScheduledActor):
         traceback: TracebackType | None,
     ) -> None:
         """Tell the switchboard; the actor is dead."""
-        self._backstage.crashed(self.address, exception_value or AgentCrashedError(self.address), self.actor_urn)
+        self._context.crashed(self.address, exception_value or AgentCrashedError(self.address), self.actor_urn)
 
     def receive(self, message: Inbox) -> None:
         """Apply a message to the run, if it still concerns it."""
@@ -196,12 +196,12 @@ class Agent(ScheduledActor):
 
     def _begin(self, assign: Assign) -> None:
         before = self._past.get(memory_key(assign))
-        self._run = Run.begin(assign, self._backstage.limits, self.machine.initial, before)
+        self._run = Run.begin(assign, self._context.limits, self.machine.initial, before)
         self._tell(EventName.STATE_CHANGED, source="", target=self._run.status, by="system")
         self._go()
 
     def _continue(self, message: Continue) -> None:
-        run = fold(message.history, self._backstage.limits, self.machine)
+        run = fold(message.history, self._context.limits, self.machine)
         if run is not None and run.assign.run_id == message.assign.run_id and run.assign.number:
             run = evolve(run, assign=message.assign, subtasks=message.assign.subtasks)  # the journal keeps them lean
         self._run = run
@@ -211,7 +211,7 @@ class Agent(ScheduledActor):
             )
             word = last_word(message.history)
             if word is not None and (run.over or run.waiting):
-                self._backstage.post(renewed(word, run))
+                self._context.post(renewed(word, run))
         self._go()
 
     def _forget(self, task_id: str) -> None:
@@ -222,7 +222,7 @@ class Agent(ScheduledActor):
     def _hear(self, message: SubtaskEnded | Answer | ApprovalAnswer | RequestExpired | Cancel | Pause | Resume) -> None:
         run = self._run
         if run is None or run.over or run.assign.task_id != message.task_id or not run.expects(message):
-            self._backstage.stream.emit(
+            self._context.stream.emit(
                 EventName.MESSAGE_STALE, task_id=message.task_id, agent=self.address, message=type(message).__name__
             )
             return
@@ -233,8 +233,8 @@ class Agent(ScheduledActor):
 
     def _stop_job(self, run: Run) -> Run:
         """Cancel what runs, without losing what it has used and done so far."""
-        self._backstage.jobs.cancel(run.assign.token)
-        lease = self._backstage.leases.get(run.assign.token)
+        self._context.jobs.cancel(run.assign.token)
+        lease = self._context.leases.get(run.assign.token)
         spent, left = lease.spent if run.busy else None, run.unfinished
         if spent is not None:  # with what was known of a step that a crash broke off
             run = evolve(run, last_seen=spent.seen or run.last_seen)
@@ -242,10 +242,10 @@ class Agent(ScheduledActor):
         return run if left is None else run.with_lost(left.usage, left.done)
 
     def _start_job(self, step: Step) -> None:
-        run, backstage = self._run, self._backstage
+        run, context = self._run, self._context
         if run is None or run.over or run.busy or run.paused or (step.token, step.job) != (run.assign.token, run.job):
             return  # cancelled or answered meanwhile: its own next step is on the way
-        lease = backstage.leases.get(run.assign.token)
+        lease = context.leases.get(run.assign.token)
         lease.spent = None
         if lease.suspended or (lease.paused and lease.valid):
             return  # the supervisor stops; or the word of the pause is on the way, and of the resume after it
@@ -258,7 +258,7 @@ class Agent(ScheduledActor):
         if state.only_decides:
             done(_decided(state, processing, run))
         else:
-            backstage.jobs.start(lease, partial(state.handle, processing, run), done)
+            context.jobs.start(lease, partial(state.handle, processing, run), done)
 
     def _return(self, run: Run, lease: Lease, valid: bool, said: Message | BaseException) -> None:  # noqa: FBT001 - bound
         """Take a job's word: it is kept first, then told. Runs on the event loop's thread.
@@ -268,11 +268,11 @@ class Agent(ScheduledActor):
         to. Of a supervisor that stops, no failure is kept: it may come from the stop, which cancels jobs and closes
         what they use. The next process takes the step up again, from what the journal has of it.
         """
-        assign, spent, backstage = run.assign, lease.spent, self._backstage
+        assign, spent, context = run.assign, lease.spent, self._context
         if isinstance(said, BaseException):
             said = StepFailed(phase=None, causes=Cause.chain(said, where=self.address))
-        if backstage.secrets.known:
-            said = backstage.secrets.redact(assign.task_id, said)
+        if context.secrets.known:
+            said = context.secrets.redact(assign.task_id, said)
         phases = spent.phases if spent is not None else ()
         ahead = self._ahead(run, said)
         then = self._decided_next(ahead, lease)
@@ -285,7 +285,7 @@ class Agent(ScheduledActor):
                     self._keep(run, returned, again)
                 else:
                     rows = (self._row(run, returned), self._row(run, then))
-                    backstage.journal.append(
+                    context.journal.append(
                         rows,
                         partial(self.send, returned),
                         lambda _: self._keep(run, replace(returned, then=None), again),
@@ -300,11 +300,11 @@ class Agent(ScheduledActor):
             if isinstance(error, ValueError):  # this word alone can't be written down
                 again(error)
 
-        self._backstage.journal.append((self._row(run, returned),), partial(self.send, returned), refused)
+        self._context.journal.append((self._row(run, returned),), partial(self.send, returned), refused)
 
     def _row(self, run: Run, word: JobReturned) -> Row:
         kept = word.said.lean() if isinstance(word.said, Assign) else word.said
-        return Row(self._backstage.stream.steady(), word.task_id, run.assign.run_id, kept, word.job)
+        return Row(self._context.stream.steady(), word.task_id, run.assign.run_id, kept, word.job)
 
     def _ahead(self, run: Run, said: Message) -> Ahead | None:
         """Work out where a step that ran leads."""
@@ -333,21 +333,21 @@ class Agent(ScheduledActor):
         word = _decided(state, self._pipeline(lease), run)
         if isinstance(word, BaseException):
             return None
-        if self._backstage.secrets.known:
-            word = self._backstage.secrets.redact(run.assign.task_id, word)
+        if self._context.secrets.known:
+            word = self._context.secrets.redact(run.assign.task_id, word)
         return JobReturned(run.assign.task_id, run.assign.token, run.job, word, run)
 
     def _pipeline(self, lease: Lease) -> Pipeline:
         if self._under is None or self._under[0] is not lease:
-            self._under = lease, self._backstage.pipelines[self._kind].under(lease)
+            self._under = lease, self._context.pipelines[self._kind].under(lease)
         return self._under[1]
 
     def _take_back(self, returned: JobReturned) -> None:
         run = self._run
         if run is None or run.over or not run.busy or (returned.token, returned.job) != (run.assign.token, run.job):
             late = type(returned.said).__name__
-            tell_phases(self._backstage.stream.emit, returned.begun, returned.phases)  # no end of a step tells them
-            self._backstage.stream.emit(
+            tell_phases(self._context.stream.emit, returned.begun, returned.phases)  # no end of a step tells them
+            self._context.stream.emit(
                 EventName.MESSAGE_STALE, task_id=returned.task_id, agent=self.address, message=late
             )
             return
@@ -360,7 +360,7 @@ class Agent(ScheduledActor):
         self._report(run, returned, applied)
         self._run = applied
         if isinstance(said, Assign | Question | ApprovalRequest):
-            self._backstage.post(said)
+            self._context.post(said)
         self._move_on(ahead)
         if returned.then is None:
             self._take_step()
@@ -373,7 +373,7 @@ class Agent(ScheduledActor):
     def _end(self, run: Run, ending: RoundEnded | SubtaskEnded) -> None:
         self._run = evolve(run, over=True, busy=False)
         self._past[memory_key(run.assign)] = self._run
-        self._backstage.post(ending)
+        self._context.post(ending)
 
     def _go(self) -> None:
         """Move as far as the states decide, then take the next step, or wait."""
@@ -390,7 +390,7 @@ class Agent(ScheduledActor):
         if now is not None and not (now.busy or now.waiting or now.paused or now.over):
             assign = now.assign
             step = _step(task_id=assign.task_id, run_id=assign.run_id, token=assign.token, job=now.job)
-            if self._backstage.leases.get(assign.token).valid:
+            if self._context.leases.get(assign.token).valid:
                 self.receive(step)
             else:
                 self.send(step)
@@ -400,7 +400,7 @@ class Agent(ScheduledActor):
         for run, move, after in self._moves() if ahead is None else ahead.moves:
             self._move(run, move, after)
             if run.status in {AgentStatus.FAIL, AgentStatus.ERROR}:
-                tell_failure(self._backstage.stream.emit, self._backstage.journal, run, run.status)
+                tell_failure(self._context.stream.emit, self._context.journal, run, run.status)
 
     def _moves(self) -> Iterator[tuple[Run, Move, None]]:
         """Give the moves on which the states decide, one after the other is made."""
@@ -447,7 +447,7 @@ class Agent(ScheduledActor):
     def _tell(self, name: EventName, **data: Any) -> None:
         if self._run is not None:
             assign = self._run.assign
-            self._backstage.stream.emit(
+            self._context.stream.emit(
                 name,
                 task_id=assign.task_id,
                 run_id=assign.run_id,

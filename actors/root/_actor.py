@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.agent import Backstage
+from callboard.actors.agent import AgentContext
 from callboard.actors.processing import CallAsks, CallAsksNoMore, pipeline
 from callboard.actors.root._agents import Children, Closing, Idle, Sessions
 from callboard.actors.root._approvals import Desk, People
 from callboard.actors.root._clocks import Stopwatches
+from callboard.actors.root._context import RootContext
 from callboard.actors.root._handover import HandOver
 from callboard.actors.root._leases import LeaseBook
 from callboard.actors.root._lifecycle import Crashes, Endings, Stops
 from callboard.actors.root._outbox import Outbox
-from callboard.actors.root._parts import Parts
 from callboard.actors.root._recorder import Recorder
 from callboard.actors.root._recovery import lacks, place, restore
 from callboard.actors.root._requests import (
@@ -91,7 +91,7 @@ class Root(ScheduledActor):
         super().__init__(schedulers.root)
         limits, clock, journal = services.settings.limits, services.clock, services.journal
         leases = Leases(first_token)
-        backstage = Backstage(
+        agents = AgentContext(
             post=self._post,
             crashed=lambda address, error, urn: self._post(AgentCrashed(address, error, urn)),
             scheduler=schedulers.agents,
@@ -111,10 +111,10 @@ class Root(ScheduledActor):
             Outbox(journal, clock, services.secrets),
             Stopwatches(clock, self._post),
         )
-        children = Children(backstage, self._post)
+        children = Children(agents, self._post)
         recorder = Recorder(services, self._post, schedulers.agents)
         desk = Desk(children, recorder, outbox, clock, self._post)
-        self._parts = parts = Parts(
+        self._context = context = RootContext(
             post=self._post,
             limits=limits,
             clock=clock,
@@ -132,11 +132,11 @@ class Root(ScheduledActor):
             agents=services.agents,
         )
         self._desk = desk
-        self._hands = HandOver(parts)
+        self._hands = HandOver(context)
         self._closing = Closing(life, tasks, clock, self._post)
-        self._endings = Endings(parts, self._receive)
-        self._stops = Stops(parts, self._endings, self._end_if_over)
-        self._crashes = Crashes(parts, self._hands, services.settings.supervision, self._endings)
+        self._endings = Endings(context, self._receive)
+        self._stops = Stops(context, self._endings, self._end_if_over)
+        self._crashes = Crashes(context, self._hands, services.settings.supervision, self._endings)
         self._accepting = True
         self._broken: Exception | None = None
         self._orderly = False
@@ -151,7 +151,7 @@ class Root(ScheduledActor):
             msg = f"the switchboard was told to leave: {error!r}"
             raise SupervisorStoppedError(msg) from error
         finally:
-            self._parts.outbox.flush()
+            self._context.outbox.flush()
 
     def _receive(self, message: object) -> Any:  # noqa: C901, PLR0911, PLR0912 - one match, the switchboard
         match message:
@@ -178,20 +178,20 @@ class Root(ScheduledActor):
             case CallAsks():
                 return self._ask_for_call(message)
             case CallAsksNoMore(question=over):
-                return self._parts.people.withdraw_calls(over.task_id, over.id)
+                return self._context.people.withdraw_calls(over.task_id, over.id)
             case Answer() | ApprovalAnswer():
-                self._parts.people.answer(message)
+                self._context.people.answer(message)
                 return self._answer(None)
             case RequestExpired():
-                return self._parts.people.expire(message)
+                return self._context.people.expire(message)
             case Note():
                 return self._keep_note(message)
             case BlackboardQuery():
-                return self._parts.recorder.read(message)
+                return self._context.recorder.read(message)
             case Deliver():
-                return self._parts.children.deliver(message)
+                return self._context.children.deliver(message)
             case History():
-                return self._hands.start_with(self._parts.tasks.get(message.assign.task_id), message)
+                return self._hands.start_with(self._context.tasks.get(message.assign.task_id), message)
             case Left():
                 return self._endings.end(message)
             case ConversationRests():
@@ -210,13 +210,13 @@ class Root(ScheduledActor):
                 return self._crashes.due(message)
             case BlackboardCrashed():
                 shown = self._services.settings.blackboard.tasks
-                return self._parts.recorder.rebuild(self._parts.tasks.conversations(shown))
+                return self._context.recorder.rebuild(self._context.tasks.conversations(shown))
             case JournalBroken():
                 return self._give_up(message.error)
             case GetStatus():
                 return self._status()
             case GetTasks():
-                return {record.task.id: (record.task, record.done) for record in self._parts.tasks.records}
+                return {record.task.id: (record.task, record.done) for record in self._context.tasks.records}
             case CloseIntake():
                 return self._close_intake()
             case StopAgents():
@@ -230,7 +230,7 @@ class Root(ScheduledActor):
         self.send(message)
 
     def _answer(self, value: object) -> concurrent.futures.Future[Any]:
-        return self._parts.outbox.answer(value)
+        return self._context.outbox.answer(value)
 
     # Tasks and rounds
 
@@ -238,42 +238,42 @@ class Root(ScheduledActor):
         self, task: Task, target: Target | None, earlier: tuple[str, ...]
     ) -> tuple[Task, concurrent.futures.Future[TaskResult], concurrent.futures.Future[None]]:
         """Take a task, or the same one once more. Answers with it, its result to come, and when it is safe."""
-        tasks = self._parts.tasks
+        tasks = self._context.tasks
         same = tasks.find(task)
         if same is not None and (same.task == task or same.task.id != task.id):
-            return same.task, same.done, same.safe or self._parts.outbox.answer(None)
+            return same.task, same.done, same.safe or self._context.outbox.answer(None)
         if self._broken is not None:
             raise self._broken
         if not self._accepting:
             msg = "the supervisor is stopping and takes no more tasks"
             raise SupervisorStoppedError(msg)
-        anew = task.session is not None and not self._parts.sessions.has(task.session)
+        anew = task.session is not None and not self._context.sessions.has(task.session)
         if anew and not earlier:
             msg = (
                 f"the conversation {task.session!r} can't be gone on with: there is none, or it is not kept any more; "
                 "limits.sessions says how many are, and a journal keeps the others"
             )
             raise TaskRefusedError(msg)
-        record = tasks.open(task, target, self._parts.clock.elapsed())
+        record = tasks.open(task, target, self._context.clock.elapsed())
         self._services.secrets.keep(task)
         if anew:
             tasks.learn(record.session, earlier)
-            self._parts.recorder.fill(earlier)
-        self._parts.outbox.keep(task.id, "", task, failed=lambda error: self._post(NotKept(task.id, error)))
-        self._parts.recorder.emit(
+            self._context.recorder.fill(earlier)
+        self._context.outbox.keep(task.id, "", task, failed=lambda error: self._post(NotKept(task.id, error)))
+        self._context.recorder.emit(
             EventName.TASK_SUBMITTED,
             task_id=task.id,
             request=task.request,
             target=task.target or "",
             labels=dict(task.labels),
         )
-        self._parts.clocks.start(task.id, self._parts.limits.task_seconds, task.id)
+        self._context.clocks.start(task.id, self._context.limits.task_seconds, task.id)
         self._next_round(record)
-        record.safe = self._parts.outbox.answer(None)
+        record.safe = self._context.outbox.answer(None)
         return record.task, record.done, record.safe
 
     def _give_secrets(self, task: Task) -> concurrent.futures.Future[Any]:
-        record = self._parts.tasks.get(task.id)
+        record = self._context.tasks.get(task.id)
         if record is not None:
             self._services.secrets.keep(task)
             if record.lacks:
@@ -283,25 +283,25 @@ class Root(ScheduledActor):
         return self._answer(None)
 
     def _keep_note(self, note: Note) -> concurrent.futures.Future[Any]:
-        if self._parts.tasks.get(note.task_id) is None:
+        if self._context.tasks.get(note.task_id) is None:
             msg = f"there is no task {note.task_id!r} that runs or waits: only such a task can be told something"
             raise TaskRefusedError(msg)
-        self._parts.outbox.keep(note.task_id, "", note)
+        self._context.outbox.keep(note.task_id, "", note)
         return self._answer(None)
 
     def _not_kept(self, refused: NotKept) -> None:
         """Take back a task that could not be written down; nobody was told of it."""
-        record = self._parts.tasks.get(refused.task_id)
+        record = self._context.tasks.get(refused.task_id)
         if record is None:
             return
         for run in tuple(record.runs.values()):
             if run.token:
                 self._hands.leave(record, run.run_id, run.token)
             else:
-                self._parts.leases.withdraw(run)
-        self._parts.clocks.drop(refused.task_id)
-        self._parts.tasks.close(record)
-        self._parts.recorder.emit(
+                self._context.leases.withdraw(run)
+        self._context.clocks.drop(refused.task_id)
+        self._context.tasks.close(record)
+        self._context.recorder.emit(
             EventName.TASK_ENDED, task_id=refused.task_id, outcome="refused", causes=[str(refused.error)]
         )
         record.tell(refused.error)
@@ -309,7 +309,7 @@ class Root(ScheduledActor):
     def _next_round(self, record: TaskRecord, *, first: bool = False) -> None:
         assign = record.next_assign()
         if not assign.number:
-            self._parts.recorder.emit_of(EventName.ROUND_STARTED, assign, round=record.round, request=assign.request)
+            self._context.recorder.emit_of(EventName.ROUND_STARTED, assign, round=record.round, request=assign.request)
         self._hands.place(record, assign, first=first)
 
     def _round_ended(self, ended: RoundEnded) -> None:
@@ -317,7 +317,7 @@ class Root(ScheduledActor):
         if record is None:
             return
         causes = [cause.reason for cause in ended.causes]
-        self._parts.recorder.emit_of(
+        self._context.recorder.emit_of(
             EventName.ROUND_ENDED,
             record.runs[ended.run_id],
             round=record.round,
@@ -337,23 +337,23 @@ class Root(ScheduledActor):
     def _end_if_over(self, record: TaskRecord) -> None:
         if record.runs:
             return
-        parts, task_id = self._parts, record.task.id
-        parts.tasks.close(record)
-        parts.people.withdraw(task_id)
-        parts.clocks.drop(task_id)
+        context, task_id = self._context, record.task.id
+        context.tasks.close(record)
+        context.people.withdraw(task_id)
+        context.clocks.drop(task_id)
         self._services.budgets.drop(task_id)
         self._services.approved.drop(task_id)
         self._services.secrets.drop(task_id)
         for address in record.agents - {record.host}:
-            parts.idle.rest(address)
-        result = record.result(parts.clock.elapsed())
-        parts.outbox.keep(task_id, "", result, lambda: self._tell_ended(record, result), failed=record.tell)
-        parts.sessions.keep(record)
+            context.idle.rest(address)
+        result = record.result(context.clock.elapsed())
+        context.outbox.keep(task_id, "", result, lambda: self._tell_ended(record, result), failed=record.tell)
+        context.sessions.keep(record)
         self._closing.rest(record.session)
 
     def _tell_ended(self, record: TaskRecord, result: TaskResult) -> None:
         """Tell how a task ended, once that is safe; on whatever thread that is seen."""
-        self._parts.recorder.emit(
+        self._context.recorder.emit(
             EventName.TASK_ENDED,
             task_id=record.task.id,
             duration=result.seconds,
@@ -366,9 +366,9 @@ class Root(ScheduledActor):
     # Hand-offs
 
     def _assign(self, assign: Assign) -> None:
-        record = self._parts.tasks.get(assign.task_id)
+        record = self._context.tasks.get(assign.task_id)
         if record is None or record.stopping is not None:
-            self._parts.recorder.stale(assign.task_id, "Assign")
+            self._context.recorder.stale(assign.task_id, "Assign")
             return
         if record.knows(assign.run_id):
             return  # its HostAgent crashed, and says again what it had said
@@ -379,8 +379,8 @@ class Root(ScheduledActor):
         record = self._running(ended.task_id, ended.run_id, ended.token, type(ended).__name__)
         if record is None:
             return
-        parts, result = self._parts, ended.result
-        parts.recorder.emit_of(
+        context, result = self._context, ended.result
+        context.recorder.emit_of(
             EventName.SUBTASK_ENDED,
             record.runs[ended.run_id],
             outcome=result.outcome.value,
@@ -390,13 +390,13 @@ class Root(ScheduledActor):
         self._hands.leave(record, ended.run_id, ended.token)
         record.end_subtask(result)
         if record.target is None:
-            parts.outbox.keep(ended.task_id, f"{ended.task_id}/0", ended, parts.children.sender(record.host, ended))
+            context.outbox.keep(ended.task_id, f"{ended.task_id}/0", ended, context.children.sender(record.host, ended))
         self._end_if_over(record)
 
     def _running(self, task_id: str, run_id: str, token: int, what: str) -> TaskRecord | None:
-        record = self._parts.tasks.get(task_id)
+        record = self._context.tasks.get(task_id)
         if record is None or run_id not in record.runs or record.runs[run_id].token != token:
-            self._parts.recorder.stale(task_id, what)
+            self._context.recorder.stale(task_id, what)
             return None
         return record
 
@@ -407,11 +407,13 @@ class Root(ScheduledActor):
         if self._broken is not None:
             raise self._broken
         for past in pasts:
-            restore(past, self._parts, self._services)
+            restore(past, self._context, self._services)
         for past in pasts:
-            self._parts.tasks.learn(past.record.session, past.conversation)
-        self._parts.recorder.fill(unique(each for past in pasts for each in past.conversation))  # before agents read it
-        place(pasts, self._parts, self._hands, self._stops)
+            self._context.tasks.learn(past.record.session, past.conversation)
+        self._context.recorder.fill(
+            unique(each for past in pasts for each in past.conversation)
+        )  # before agents read it
+        place(pasts, self._context, self._hands, self._stops)
         for past in pasts:
             for word in past.said.values():
                 self._receive(word)
@@ -422,16 +424,16 @@ class Root(ScheduledActor):
     def _give_up(self, error: Exception) -> None:
         """Close the intake and stop all agents: what can't be kept must not happen."""
         self._accepting, self._broken = False, error
-        self._parts.recorder.emit(EventName.JOURNAL_FAILED, error=str(error))
-        for record in self._parts.tasks.records:
-            self._parts.tasks.close(record)
+        self._context.recorder.emit(EventName.JOURNAL_FAILED, error=str(error))
+        for record in self._context.tasks.records:
+            self._context.tasks.close(record)
             self._stops.give_up(record, error)
 
     def _close_intake(self) -> tuple[concurrent.futures.Future[TaskResult], ...]:
         self._accepting = False
-        records = self._parts.tasks.records
+        records = self._context.tasks.records
         for record in records:
-            if self._parts.journal.survives:
+            if self._context.journal.survives:
                 self._stops.suspend(record)
             else:
                 self._stops.cancel(Cancel(task_id=record.task.id, reason="the supervisor stops"))
@@ -439,19 +441,19 @@ class Root(ScheduledActor):
 
     def _stop_agents(self) -> list[pykka.Future[Any]]:
         self._orderly = True
-        for record in self._parts.tasks.records:
+        for record in self._context.tasks.records:
             self._stops.void(record)
-        return [*self._parts.children.stop_all(), self._parts.recorder.stop()]
+        return [*self._context.children.stop_all(), self._context.recorder.stop()]
 
     def on_stop(self) -> None:
         """Nothing is done any more, and whoever waits gets an error: also when the host program stops all actors."""
-        for record in self._parts.tasks.records:
+        for record in self._context.tasks.records:
             msg = f"the supervisor stopped before the task {record.task.id} ended"
             self._stops.give_up(record, SupervisorStoppedError(msg))
-        self._parts.children.stop_all()
-        self._parts.recorder.stop()
+        self._context.children.stop_all()
+        self._context.recorder.stop()
         if not self._orderly:  # otherwise the facade closes it, after its own last event
-            self._parts.recorder.close()
+            self._context.recorder.close()
 
     def on_failure(
         self,
@@ -461,7 +463,7 @@ class Root(ScheduledActor):
     ) -> None:
         """Nothing can go on without the switchboard: whoever waits gets an error."""
         causes = [cause.reason for cause in Cause.chain(exception_value)] if exception_value is not None else []
-        self._parts.recorder.emit(EventName.AGENT_CRASHED, agent="supervisor", causes=causes)
+        self._context.recorder.emit(EventName.AGENT_CRASHED, agent="supervisor", causes=causes)
         self.on_stop()
 
     # People and readers
@@ -469,7 +471,7 @@ class Root(ScheduledActor):
     def _ask_person(self, ask: Question | ApprovalRequest) -> None:
         record = self._running(ask.task_id, ask.run_id, ask.token, type(ask).__name__)
         if record is not None and record.stopping is None and not self._desk.has(ask.id):
-            self._parts.people.ask(ask)
+            self._context.people.ask(ask)
 
     def _ask_for_call(self, asks: CallAsks) -> None:
         question = asks.question
@@ -477,15 +479,15 @@ class Root(ScheduledActor):
         if record is None or record.stopping is not None or record.suspended:
             asks.reply(None)
         else:
-            self._parts.people.ask(question, asks.reply)
+            self._context.people.ask(question, asks.reply)
 
     def _status(self) -> SupervisorStatus:
         return SupervisorStatus(
             accepting=self._accepting,
-            tasks=tuple(record.status() for record in self._parts.tasks.records),
-            agents=self._parts.children.addresses,
-            abandoned=self._parts.leases.abandoned,
+            tasks=tuple(record.status() for record in self._context.tasks.records),
+            agents=self._context.children.addresses,
+            abandoned=self._context.leases.abandoned,
             approvals=self._desk.approvals,
             questions=self._desk.questions,
-            ended_tasks=self._parts.tasks.ended,
+            ended_tasks=self._context.tasks.ended,
         )

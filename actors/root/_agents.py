@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pykka
 
-    from callboard.actors.agent import Backstage, Continue, Inbox
+    from callboard.actors.agent import AgentContext, Continue, Inbox
     from callboard.actors.commands import ServerLife
     from callboard.actors.root._tasks import TaskBook, TaskRecord
     from callboard.actors.runtime import Clock
@@ -29,8 +29,8 @@ class Children:
     comes for it meanwhile waits.
     """
 
-    def __init__(self, backstage: Backstage, post: Callable[[Deliver], None]) -> None:
-        self._backstage = backstage
+    def __init__(self, context: AgentContext, post: Callable[[Deliver], None]) -> None:
+        self._context = context
         self._post = post
         self._refs: dict[str, pykka.ActorRef[Agent]] = {}
         self._expected: dict[str, list[Inbox]] = {}
@@ -75,16 +75,16 @@ class Children:
             ValueError: If there is no such kind of agent.
         """
         if address not in self._refs:
-            self._refs[address] = self._class_of(agent_kind(address)).start(address, self._backstage)
-            self._backstage.stream.emit(EventName.AGENT_STARTED, agent=address)
+            self._refs[address] = self._class_of(agent_kind(address)).start(address, self._context)
+            self._context.stream.emit(EventName.AGENT_STARTED, agent=address)
 
     def _class_of(self, kind: str) -> type[Agent]:
         """Give the class of a kind's agents: that of its machine, or the plain one."""
-        if kind not in self._backstage.agents:
+        if kind not in self._context.agents:
             msg = f"there is no kind of agent {kind!r}"
             raise ValueError(msg)
         try:
-            registered: type[Agent] = self._backstage.agents[kind].machine.agent_class()
+            registered: type[Agent] = self._context.agents[kind].machine.agent_class()
         except LookupError:
             return Agent
         return registered
@@ -136,7 +136,7 @@ class Children:
         self._lose_memory(address)
         if ref is not None:
             ref.stop(block=False)
-            self._backstage.stream.emit(EventName.AGENT_STOPPED, agent=address)
+            self._context.stream.emit(EventName.AGENT_STOPPED, agent=address)
 
     def _lose_memory(self, address: str) -> None:
         for memory in self._known.pop(address, ()):

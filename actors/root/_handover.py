@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from callboard.actors.journal import Row
-    from callboard.actors.root._parts import Parts
+    from callboard.actors.root._context import RootContext
     from callboard.actors.root._tasks import TaskRecord
 
 
 class HandOver:
     """Part of the switchboard; runs on its thread."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, context: RootContext) -> None:
+        self._context = context
 
     def place(self, record: TaskRecord, assign: Assign, *, known: bool = False, first: bool = False) -> None:
         """Give work to its agent if the target is free, else queue it.
@@ -32,15 +32,15 @@ class HandOver:
             known: Whether the journal knows of it already: its HostAgent's word, or another process's.
             first: Whether it goes before all others that wait: the next round of what has its turn.
         """
-        parts = self._parts
-        granted, ahead = parts.leases.request(assign, first=first)
+        context = self._context
+        granted, ahead = context.leases.request(assign, first=first)
         if granted is not None:
             self.hand_over(record, granted)
             return
         if not known:
-            parts.outbox.keep(assign.task_id, assign.run_id, assign.lean())
-        parts.recorder.emit_of(EventName.SUBTASK_QUEUED, assign, ahead=ahead)
-        parts.clocks.stop(assign.task_id, f"queue {assign.run_id}")
+            context.outbox.keep(assign.task_id, assign.run_id, assign.lean())
+        context.recorder.emit_of(EventName.SUBTASK_QUEUED, assign, ahead=ahead)
+        context.clocks.stop(assign.task_id, f"queue {assign.run_id}")
 
     def hand_over(self, record: TaskRecord, assign: Assign) -> None:
         """Let an agent begin, or go on, under a lease. One that is not there is started.
@@ -48,41 +48,41 @@ class HandOver:
         One that has no memory of the task, where there was some, gets it from the journal: it is another one than had
         it, though it may have worked for other tasks.
         """
-        parts = self._parts
+        context = self._context
         record.runs[assign.run_id] = assign
         record.begun.add(assign.run_id)
         memory = memory_key(assign)
-        anew = record.remembers(assign) and not parts.children.knows(assign.address, memory)
+        anew = record.remembers(assign) and not context.children.knows(assign.address, memory)
         record.agents.add(assign.address)
-        parts.children.learn(assign.address, memory)
-        parts.idle.work(assign.address)
-        parts.clocks.go_on(assign.task_id, f"queue {assign.run_id}")
+        context.children.learn(assign.address, memory)
+        context.idle.work(assign.address)
+        context.clocks.go_on(assign.task_id, f"queue {assign.run_id}")
         if assign.number:
-            parts.recorder.emit_of(EventName.SUBTASK_ASSIGNED, assign, request=assign.request)
+            context.recorder.emit_of(EventName.SUBTASK_ASSIGNED, assign, request=assign.request)
             self._start_clock(record, assign)
-        parts.leases.pause(assign.token, paused=record.paused)
+        context.leases.pause(assign.token, paused=record.paused)
         if record.suspended:
-            parts.leases.suspend(assign.token)
+            context.leases.suspend(assign.token)
         if record.stopping is not None:
-            parts.leases.void(assign.token)
+            context.leases.void(assign.token)
         kept = assign.lean()
         try:
             if anew:
-                parts.children.expect(assign.address)
-                parts.outbox.keep(assign.task_id, assign.run_id, kept, lambda: self._read(assign))
+                context.children.expect(assign.address)
+                context.outbox.keep(assign.task_id, assign.run_id, kept, lambda: self._read(assign))
             else:
-                parts.children.start(assign.address)
-                sender = parts.children.sender(assign.address, assign)
-                parts.outbox.keep(assign.task_id, assign.run_id, kept, sender)
+                context.children.start(assign.address)
+                sender = context.children.sender(assign.address, assign)
+                context.outbox.keep(assign.task_id, assign.run_id, kept, sender)
         except Exception as error:  # an edge: an actor that can't be started ends its work, not ours
-            parts.post(AgentCrashed(assign.address, error))
+            context.post(AgentCrashed(assign.address, error))
             return
         if record.paused:
             pause = Pause(task_id=assign.task_id)
-            parts.outbox.keep(assign.task_id, assign.run_id, pause, parts.children.sender(assign.address, pause))
+            context.outbox.keep(assign.task_id, assign.run_id, pause, context.children.sender(assign.address, pause))
 
     def _start_clock(self, record: TaskRecord, assign: Assign) -> None:
-        clocks, seconds = self._parts.clocks, self._parts.limits.subtask_seconds
+        clocks, seconds = self._context.clocks, self._context.limits.subtask_seconds
         if not clocks.has(assign.run_id):
             spent = record.worked.pop(assign.run_id, 0.0)
             clocks.start(assign.run_id, seconds, assign.task_id, assign.run_id, spent=spent)
@@ -91,8 +91,8 @@ class HandOver:
 
     def _read(self, assign: Assign) -> None:
         """Ask the journal for what was heard at an address; on whatever thread the assignment became safe."""
-        parts, whole = self._parts, not assign.number or assign.session is not None
-        parts.journal.read(assign.task_id, lambda found: parts.post(History(assign, found)), conversation=whole)
+        context, whole = self._context, not assign.number or assign.session is not None
+        context.journal.read(assign.task_id, lambda found: context.post(History(assign, found)), conversation=whole)
 
     def start_with(self, record: TaskRecord | None, history: History) -> None:
         """Start an agent anew with its history, if its work still waits for it."""
@@ -100,40 +100,42 @@ class HandOver:
         if record is None or assign.run_id not in record.runs or record.runs[assign.run_id].token != assign.token:
             return  # it was stopped, or crashed again
         if isinstance(found, Exception):
-            self._parts.post(AgentCrashed(assign.address, found))
+            self._context.post(AgentCrashed(assign.address, found))
             return
         try:
-            self._parts.children.start_with(assign.address, Continue(assign, heard_at(assign.address, found)))
+            self._context.children.start_with(assign.address, Continue(assign, heard_at(assign.address, found)))
         except Exception as error:  # an edge, as in `hand_over`
-            self._parts.post(AgentCrashed(assign.address, error))
+            self._context.post(AgentCrashed(assign.address, error))
 
     def leave(self, record: TaskRecord, run_id: str, token: int) -> None:
         """End a run; its target is free once nothing works under the lease any more."""
         del record.runs[run_id]
-        self._parts.people.withdraw(record.task.id, run_id)
-        self._parts.clocks.drop(run_id)
+        self._context.people.withdraw(record.task.id, run_id)
+        self._context.clocks.drop(run_id)
         if token:
             self.when_idle(token)
 
     def when_idle(self, token: int) -> None:
         """Have a lease given back once nothing works under it any more."""
-        post = self._parts.post
-        self._parts.jobs.when_idle(token, lambda: post(LeaseIdle(token)), lambda: post(LeaseStuck(token)))
+        post = self._context.post
+        self._context.jobs.when_idle(token, lambda: post(LeaseIdle(token)), lambda: post(LeaseStuck(token)))
 
     def stuck(self, token: int) -> None:
         """Note that a target can't be used, because a call on it can't be stopped."""
-        address = self._parts.leases.abandon(token)
+        address = self._context.leases.abandon(token)
         if address is not None:
-            self._parts.recorder.emit(EventName.TARGET_ABANDONED, agent=address, stack=self._parts.jobs.stack(token))
+            self._context.recorder.emit(
+                EventName.TARGET_ABANDONED, agent=address, stack=self._context.jobs.stack(token)
+            )
 
     def free(self, token: int) -> None:
         """Give a target to whoever is next."""
-        parts = self._parts
-        was_abandoned, granted = parts.leases.free(token)
+        context = self._context
+        was_abandoned, granted = context.leases.free(token)
         if was_abandoned is not None:
-            parts.recorder.emit(EventName.TARGET_FREED, agent=was_abandoned)
+            context.recorder.emit(EventName.TARGET_FREED, agent=was_abandoned)
         if granted is not None:
-            record = parts.tasks.get(granted.task_id)
+            record = context.tasks.get(granted.task_id)
             if record is None:
                 self.free(granted.token)
             else:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from callboard.actors.journal import Row
+    from callboard.actors.root._context import RootContext
     from callboard.actors.root._handover import HandOver
-    from callboard.actors.root._parts import Parts
     from callboard.actors.root._tasks import TaskRecord
     from callboard.actors.states import AgentStateManager, Run
     from callboard.config import Limits, SupervisionSettings
@@ -46,9 +46,9 @@ Ending = SubtaskEnded | RoundEnded
 class Endings:
     """Part of the switchboard; runs on its thread."""
 
-    def __init__(self, parts: Parts, say: Callable[[Ending], None]) -> None:
+    def __init__(self, context: RootContext, say: Callable[[Ending], None]) -> None:
         """Make it; `say` takes an ending as if the run's agent had said it."""
-        self._parts = parts
+        self._context = context
         self._say = say
 
     def begin(self, record: TaskRecord, run: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> None:
@@ -56,25 +56,25 @@ class Endings:
 
         Where the process dies before that, the next one goes on with the run, or ends it as it was to end here.
         """
-        parts = self._parts
+        context = self._context
         record.runs[run.run_id] = run
         record.ending.add(run.run_id)
-        parts.people.withdraw(run.task_id, run.run_id)
-        parts.clocks.drop(run.run_id)
+        context.people.withdraw(run.task_id, run.run_id)
+        context.clocks.drop(run.run_id)
 
         def read() -> None:
-            parts.journal.read(
+            context.journal.read(
                 run.task_id,
-                lambda found: parts.post(Left(run, outcome, causes, found)),
+                lambda found: context.post(Left(run, outcome, causes, found)),
                 conversation=not run.number,
             )
 
-        parts.outbox.tell(read)
+        context.outbox.tell(read)
 
     def end(self, left: Left) -> None:
         """Say how it ended, unless its agent had said so before it died, and was only heard now."""
         run = left.run
-        record = self._parts.tasks.get(run.task_id)
+        record = self._context.tasks.get(run.task_id)
         if record is None or run.run_id not in record.ending:
             return
         record.ending.discard(run.run_id)
@@ -87,11 +87,11 @@ class Endings:
             _log.error("what %s had done could not be read: %s", run.run_id, found)
             return unknown_end(run, left.outcome, left.causes)
         try:
-            spec = self._parts.agents.get(agent_kind(run.address))
+            spec = self._context.agents.get(agent_kind(run.address))
             if spec is None:  # of another process's own, without which nothing of it can be read
                 return unknown_end(run, left.outcome, left.causes)
             return ending_of(
-                run, found, self._parts.limits, spec.machine, left.outcome, left.causes, self._tell_failure
+                run, found, self._context.limits, spec.machine, left.outcome, left.causes, self._tell_failure
             )
         except Exception:  # an edge: what ends a run's agent again and again may lie in its history
             _log.exception("what %s had done could not be folded", run.run_id)
@@ -99,7 +99,7 @@ class Endings:
 
     def _tell_failure(self, run: Run) -> None:
         state = AgentStatus.ERROR if run.outcome is Outcome.ERROR else AgentStatus.FAIL
-        tell_failure(self._parts.recorder.emit, self._parts.journal, run, state)
+        tell_failure(self._context.recorder.emit, self._context.journal, run, state)
 
 
 def ending_of(  # noqa: PLR0917 - what is known of the run, and how it ends
@@ -151,14 +151,14 @@ def unknown_end(run: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> End
 class Stops:
     """Part of the switchboard; runs on its thread."""
 
-    def __init__(self, parts: Parts, endings: Endings, end_if_over: Callable[[TaskRecord], None]) -> None:
-        self._parts = parts
+    def __init__(self, context: RootContext, endings: Endings, end_if_over: Callable[[TaskRecord], None]) -> None:
+        self._context = context
         self._endings = endings
         self._end_if_over = end_if_over
 
     def cancel(self, cancel: Cancel) -> bool:
         """Stop a task. Returns whether this was what stopped it; the first stop wins, and an ended task stays."""
-        parts, record = self._parts, self._parts.tasks.get(cancel.task_id)
+        context, record = self._context, self._context.tasks.get(cancel.task_id)
         if record is None or record.stopping is not None:
             return False
         if cancel.run_id != "*":
@@ -166,11 +166,11 @@ class Stops:
             self._end_if_over(record)
             return stopped
         record.stopping, record.paused, record.lacks = cancel, False, ""
-        parts.recorder.emit(
+        context.recorder.emit(
             EventName.TASK_CANCELLING, task_id=cancel.task_id, outcome=cancel.outcome.value, reason=cancel.reason
         )
-        parts.people.withdraw(cancel.task_id)
-        parts.outbox.keep(cancel.task_id, "", cancel)
+        context.people.withdraw(cancel.task_id)
+        context.outbox.keep(cancel.task_id, "", cancel)
         for run in tuple(record.runs.values()):
             self._stop_run(record, run, cancel)
         self._end_if_over(record)
@@ -181,30 +181,30 @@ class Stops:
         run = record.runs.get(cancel.run_id)
         if run is None:
             return False
-        parts = self._parts
-        parts.recorder.emit_of(EventName.TASK_CANCELLING, run, outcome=cancel.outcome.value, reason=cancel.reason)
-        parts.people.withdraw(record.task.id, run.run_id)
-        parts.outbox.keep(record.task.id, run.run_id, cancel)
+        context = self._context
+        context.recorder.emit_of(EventName.TASK_CANCELLING, run, outcome=cancel.outcome.value, reason=cancel.reason)
+        context.people.withdraw(record.task.id, run.run_id)
+        context.outbox.keep(record.task.id, run.run_id, cancel)
         self._stop_run(record, run, cancel)
         if run.run_id not in record.runs and run.number and record.target is None:  # no agent will tell its HostAgent
             ended = subtask_ended(run.task_id, run.token, record.subtasks[-1])
-            parts.outbox.keep(run.task_id, f"{run.task_id}/0", ended, parts.children.sender(record.host, ended))
+            context.outbox.keep(run.task_id, f"{run.task_id}/0", ended, context.children.sender(record.host, ended))
         return True
 
     def _stop_run(self, record: TaskRecord, run: Assign, cancel: Cancel) -> None:
         """Stop what an agent does; that it was told is in the journal with the cancel itself."""
-        parts = self._parts
+        context = self._context
         if run.token:
-            parts.leases.void(run.token)
-            parts.outbox.tell(parts.children.sender(run.address, cancel))
+            context.leases.void(run.token)
+            context.outbox.tell(context.children.sender(run.address, cancel))
         else:
             self.stop_queued(record, run, cancel)
 
     def stop_queued(self, record: TaskRecord, run: Assign, cancel: Cancel) -> None:
         """Stop what no agent does now: it waits for its target, or for an agent that crashed."""
-        parts, cause = self._parts, Cause(reason=cancel.reason, where="supervisor")
-        parts.leases.withdraw(run)
-        parts.clocks.go_on(run.task_id, f"queue {run.run_id}")
+        context, cause = self._context, Cause(reason=cancel.reason, where="supervisor")
+        context.leases.withdraw(run)
+        context.clocks.go_on(run.task_id, f"queue {run.run_id}")
         if run.run_id in record.begun:
             under = run.model_copy(update={"token": record.crashed.pop(run.run_id, 0)})
             self._endings.begin(record, under, cancel.outcome, (cause,))
@@ -215,35 +215,35 @@ class Stops:
 
     def pause(self, wish: Pause | Resume) -> bool:
         """Pause or resume a task. Returns whether this changed anything."""
-        parts, record = self._parts, self._parts.tasks.get(wish.task_id)
+        context, record = self._context, self._context.tasks.get(wish.task_id)
         paused = isinstance(wish, Pause)
         if record is None or record.stopping is not None:
             return False
         if record.paused is paused and not (paused and record.lacks):  # a person's pause outlasts what it lacks
             return False
-        if not paused and any(agent_kind(run.address) not in parts.agents for run in record.runs.values()):
+        if not paused and any(agent_kind(run.address) not in context.agents for run in record.runs.values()):
             return False  # nobody could go on with that
         record.paused, record.lacks = paused, ""
-        parts.recorder.emit(EventName.TASK_PAUSED if paused else EventName.TASK_RESUMED, task_id=wish.task_id)
-        parts.outbox.keep(wish.task_id, "", wish)
-        move = parts.clocks.stop if paused else parts.clocks.go_on
+        context.recorder.emit(EventName.TASK_PAUSED if paused else EventName.TASK_RESUMED, task_id=wish.task_id)
+        context.outbox.keep(wish.task_id, "", wish)
+        move = context.clocks.stop if paused else context.clocks.go_on
         move(wish.task_id, "pause")
         for run in record.runs.values():
             move(run.run_id, "pause")
             if run.token:
-                parts.leases.pause(run.token, paused=paused or record.suspended)
-                parts.outbox.tell(parts.children.sender(run.address, wish))
+                context.leases.pause(run.token, paused=paused or record.suspended)
+                context.outbox.tell(context.children.sender(run.address, wish))
         return True
 
     def suspend(self, record: TaskRecord) -> None:
         """Leave a task to whoever opens the journal next: no action begins any more, and what runs may end."""
         record.suspended = True
-        self._parts.people.withdraw_calls(record.task.id)
+        self._context.people.withdraw_calls(record.task.id)
         for run in record.runs.values():
             if run.token:
-                self._parts.leases.suspend(run.token)
-                if not self._parts.leases.acting(run.token):
-                    self._parts.jobs.cancel(run.token)
+                self._context.leases.suspend(run.token)
+                if not self._context.leases.acting(run.token):
+                    self._context.jobs.cancel(run.token)
         msg = f"the supervisor stopped; the task {record.task.id} is kept in the journal, and goes on with the next one"
         record.tell(SupervisorStoppedError(msg))
 
@@ -251,15 +251,15 @@ class Stops:
         """Refuse whatever a task's agents still do."""
         for run in record.runs.values():
             if run.token:
-                self._parts.leases.void(run.token)
+                self._context.leases.void(run.token)
 
     def give_up(self, record: TaskRecord, error: Exception) -> None:
         """Stop a task at once without another word to its agents: nothing can be kept, or told, any more."""
         self.void(record)
         for run in record.runs.values():
             if run.token:
-                self._parts.leases.suspend(run.token)
-                self._parts.jobs.cancel(run.token)
+                self._context.leases.suspend(run.token)
+                self._context.jobs.cancel(run.token)
         record.tell(error)
 
 
@@ -268,38 +268,38 @@ class Crashes:
 
     def __init__(
         self,
-        parts: Parts,
+        context: RootContext,
         hands: HandOver,
         settings: SupervisionSettings,
         endings: Endings,
     ) -> None:
-        self._parts = parts
+        self._context = context
         self._hands = hands
         self._endings = endings
-        self._restarts = Restarts(parts.clock, settings)
+        self._restarts = Restarts(context.clock, settings)
 
     def crashed(self, crash: AgentCrashed) -> None:
         """Let the work of an agent that died go on from the journal, or end it with the chain of causes.
 
         An agent that had no work is only forgotten; the next work at its address starts another one.
         """
-        parts, address = self._parts, crash.address
-        if crash.urn and not parts.children.is_there(address, crash.urn):
+        context, address = self._context, crash.address
+        if crash.urn and not context.children.is_there(address, crash.urn):
             return  # another one lives there by now
         error = crash.error
         if isinstance(error, AgentCrashedError) and error.__cause__ is not None:
             error = error.__cause__
-        parts.children.remove(address)
+        context.children.remove(address)
         found = [
-            (record, run) for record in parts.tasks.records for run in record.runs.values() if run.address == address
+            (record, run) for record in context.tasks.records for run in record.runs.values() if run.address == address
         ]
         runs = [(record, run) for record, run in found if run.token and run.run_id not in record.ending]
         for _, run in runs:  # before the crash is told: who hears of it may count on its effects being refused
-            parts.leases.void(run.token)
-            parts.jobs.cancel(run.token)
+            context.leases.void(run.token)
+            context.jobs.cancel(run.token)
         delay = self._restarts.crashed(address, error) if runs else None
         causes = Cause.chain(error, where=address)
-        parts.recorder.emit(
+        context.recorder.emit(
             EventName.AGENT_CRASHED,
             agent=address,
             causes=[f"{cause.exception}: {cause.reason}" for cause in causes],
@@ -315,28 +315,28 @@ class Crashes:
 
     def hung(self, hung: LeaseHung) -> None:
         """Take a hung job for a crash of its agent: its word and its effects are refused from now on."""
-        for record in self._parts.tasks.records:
+        for record in self._context.tasks.records:
             for run in record.runs.values():
                 if run.token == hung.token and run.run_id not in record.ending:
-                    self._parts.children.stop(run.address)
+                    self._context.children.stop(run.address)
                     self.crashed(AgentCrashed(run.address, JobHungError(run.run_id, hung.stack)))
                     return
 
     def due(self, due: RestartDue) -> None:
         """Let a crashed run go on once nothing works under its old lease any more; it is the first in the queue."""
         run = due.run
-        record = self._parts.tasks.get(run.task_id)
+        record = self._context.tasks.get(run.task_id)
         if record is None or record.crashed.get(run.run_id) != run.token:
             return  # it was stopped meanwhile
         del record.crashed[run.run_id]
-        self._parts.leases.first(record.runs[run.run_id])
+        self._context.leases.first(record.runs[run.run_id])
         self._hands.when_idle(run.token)
 
     def _wait(self, record: TaskRecord, run: Assign, delay: float) -> None:
         record.runs[run.run_id] = run.model_copy(update={"token": 0})
         record.crashed[run.run_id] = run.token
-        post = self._parts.post
-        self._parts.clock.after(delay, lambda: post(RestartDue(run)))
+        post = self._context.post
+        self._context.clock.after(delay, lambda: post(RestartDue(run)))
 
     def _all_causes(self, address: str) -> tuple[Cause, ...]:
         """Chain the crashes, the last one first."""

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from callboard.actors.journal import Row
     from callboard.actors.processing import Services
+    from callboard.actors.root._context import RootContext
     from callboard.actors.root._handover import HandOver
     from callboard.actors.root._lifecycle import Stops
-    from callboard.actors.root._parts import Parts
     from callboard.actors.runtime import Budgets
     from callboard.actors.states import Run
 
@@ -200,42 +200,42 @@ def book_past(past: Past, budgets: Budgets) -> None:
 LOST_SECRETS = "its secrets were lost with their process"
 
 
-def restore(past: Past, parts: Parts, services: Services) -> None:
+def restore(past: Past, context: RootContext, services: Services) -> None:
     """Open a task's books again.
 
     What agents had said last, and nobody acted on, is left to the caller: it has the lease under which it was said.
     """
     record, task_id = past.record, past.record.task.id
-    parts.tasks.restore(record)
-    parts.outbox.keep(task_id, "", Recovered(task_id=task_id))
-    parts.recorder.emit(
+    context.tasks.restore(record)
+    context.outbox.keep(task_id, "", Recovered(task_id=task_id))
+    context.recorder.emit(
         EventName.TASK_RECOVERED, task_id=task_id, runs=len(record.runs), labels=dict(record.task.labels)
     )
     if record.stopping is None and (record.lacks or not record.paused):
-        _pause(record, lacks(record, services, past.said), parts)
-    _start_clocks(past, parts)
+        _pause(record, lacks(record, services, past.said), context)
+    _start_clocks(past, context)
     book_past(past, services.budgets)
     for approved in past.approved:
-        parts.people.remember(approved)
+        context.people.remember(approved)
     for word in past.said.values():
         record.runs[word.run_id] = record.runs[word.run_id].model_copy(update={"token": word.token})
 
 
-def place(pasts: Sequence[Past], parts: Parts, hands: HandOver, stops: Stops) -> None:
+def place(pasts: Sequence[Past], context: RootContext, hands: HandOver, stops: Stops) -> None:
     """Place the work of restored tasks: first what agents had begun, of all tasks, then what was queued."""
     for begun in (True, False):
         for past in pasts:
             record = past.record
             waiting = [run for run in record.runs.values() if not run.token and (run.run_id in past.begun) is begun]
             for run in waiting:
-                if agent_kind(run.address) not in parts.agents and record.stopping is None:
+                if agent_kind(run.address) not in context.agents and record.stopping is None:
                     continue  # the task is paused, and can't be resumed here
                 if record.stopping is not None and not begun:
                     stops.stop_queued(record, run, record.stopping)
                 else:
                     hands.place(record, _whole(run, past), known=True)
     for ask in (ask for past in pasts for ask in past.asks.values()):
-        parts.people.restore(ask)
+        context.people.restore(ask)
 
 
 def _whole(assign: Assign, past: Past) -> Assign:
@@ -246,17 +246,17 @@ def _whole(assign: Assign, past: Past) -> Assign:
     return assign if assign.subtasks else assign.model_copy(update={"subtasks": tuple(past.record.subtasks)})
 
 
-def _pause(record: TaskRecord, lacking: str, parts: Parts) -> None:
+def _pause(record: TaskRecord, lacking: str, context: RootContext) -> None:
     """Pause a task until a process has what it lacks, or somebody says that it goes without; or let it go on."""
     task_id, before = record.task.id, record.paused
     record.lacks, record.paused = lacking, bool(lacking)
     if lacking:
         if not before:
-            parts.outbox.keep(task_id, "", Pause(task_id=task_id, lacks=lacking))
-        parts.recorder.emit(EventName.TASK_PAUSED, task_id=task_id, reason=lacking)
+            context.outbox.keep(task_id, "", Pause(task_id=task_id, lacks=lacking))
+        context.recorder.emit(EventName.TASK_PAUSED, task_id=task_id, reason=lacking)
     elif before:
-        parts.outbox.keep(task_id, "", Resume(task_id=task_id))
-        parts.recorder.emit(EventName.TASK_RESUMED, task_id=task_id)
+        context.outbox.keep(task_id, "", Resume(task_id=task_id))
+        context.recorder.emit(EventName.TASK_RESUMED, task_id=task_id)
 
 
 def lacks(record: TaskRecord, services: Services, said: Collection[str] = ()) -> str:
@@ -292,9 +292,9 @@ def _follows(record: TaskRecord) -> bool:
     return bool(left) and all(step.target is not None for step in left)
 
 
-def _start_clocks(past: Past, parts: Parts) -> None:
+def _start_clocks(past: Past, context: RootContext) -> None:
     record, task_id = past.record, past.record.task.id
     record.worked = past.worked
-    parts.clocks.start(task_id, parts.limits.task_seconds, task_id, spent=past.worked.get(task_id, 0.0))
+    context.clocks.start(task_id, context.limits.task_seconds, task_id, spent=past.worked.get(task_id, 0.0))
     if record.paused:
-        parts.clocks.stop(task_id, "pause")
+        context.clocks.stop(task_id, "pause")

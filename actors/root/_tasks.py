@@ -136,7 +136,7 @@ class TaskRecord:
     def result(self, now: float) -> TaskResult:
         """Say how it ended."""
         ended = self.ended
-        parts: tuple[SubtaskResult | RoundEnded, ...] = (*self.subtasks, *self.ended_rounds)
+        context: tuple[SubtaskResult | RoundEnded, ...] = (*self.subtasks, *self.ended_rounds)
         outcome = ended.outcome if ended is not None else Outcome.ERROR
         causes = ended.causes if ended is not None else ()
         if self.stopping is not None:
@@ -148,12 +148,12 @@ class TaskRecord:
             causes=causes,
             output=ended.output if ended is not None else None,
             comment=ended.comment if ended is not None else "",
-            artifacts=unique(path for done in parts for path in done.artifacts),
-            changed=unique(each for done in parts for each in done.changed),
-            actions=sum(done.actions for done in parts),
+            artifacts=unique(path for done in context for path in done.artifacts),
+            changed=unique(each for done in context for each in done.changed),
+            actions=sum(done.actions for done in context),
             subtasks=tuple(self.subtasks),
             rounds=self.rounds,
-            usage=sum((done.usage for done in parts), Usage()),
+            usage=sum((done.usage for done in context), Usage()),
             seconds=max(0.0, now - self.started),
         )
 

@@ -8,7 +8,7 @@ import threading
 import pykka
 import pytest
 
-from callboard.actors.agent import Backstage, Continue
+from callboard.actors.agent import AgentContext, Continue
 from callboard.actors.app import AppAgent
 from callboard.actors.host import HostAgent
 from callboard.actors.journal import MemoryJournal, Row
@@ -46,7 +46,7 @@ class Stage:
         self.loop = EventLoop("never-started")
         self.scheduler = ThreadScheduler("test-actors")
         self.scheduler.start()
-        backstage = Backstage(
+        context = AgentContext(
             post=lambda _message: None,
             crashed=lambda address, error, _urn: self.crashed.put((address, error)),
             scheduler=self.scheduler,
@@ -57,7 +57,7 @@ class Stage:
             limits=Limits(),
             pipelines=dict.fromkeys(AgentKind, Idle()),
         )
-        self.children = Children(backstage, self.posted.append)
+        self.children = Children(context, self.posted.append)
 
     def tell(self, address, message):
         """Start the agent of an address, unless it lives, and tell it."""

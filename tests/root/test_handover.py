@@ -8,11 +8,11 @@ from callboard.actors.journal import MemoryJournal
 from callboard.actors.processing import AGENTS
 from callboard.actors.root._agents import Idle
 from callboard.actors.root._clocks import Stopwatches
+from callboard.actors.root._context import RootContext
 from callboard.actors.root._handover import HandOver
 from callboard.actors.root._leases import LeaseBook
 from callboard.actors.root._lifecycle import Endings, Stops
 from callboard.actors.root._outbox import Outbox
-from callboard.actors.root._parts import Parts
 from callboard.actors.root._tasks import TaskBook
 from callboard.actors.runtime import Leases, VirtualClock
 from callboard.config import Limits
@@ -60,7 +60,7 @@ class Office:
     def __init__(self):
         clock, tasks, self.agents, self.notes = VirtualClock(), TaskBook(), Agents(), Notes()
         self.leases = Leases()
-        self.parts = parts = Parts(
+        self.context = context = RootContext(
             post=lambda _message: None,
             limits=Limits(),
             clock=clock,
@@ -77,12 +77,12 @@ class Office:
             sessions=None,
             agents=AGENTS,
         )
-        self.hands = HandOver(parts)
-        self.stops = Stops(parts, Endings(parts, lambda _ending: None), lambda _record: None)
+        self.hands = HandOver(context)
+        self.stops = Stops(context, Endings(context, lambda _ending: None), lambda _record: None)
 
     def place(self, task_id, *, stopping=False):
         """Place the work of a task; it gets the window, or waits for it."""
-        record = self.parts.tasks.open(Task(id=task_id, request="x", target="memo:one"), ONE, 0.0)
+        record = self.context.tasks.open(Task(id=task_id, request="x", target="memo:one"), ONE, 0.0)
         if stopping:
             record.stopping = Cancel(task_id=task_id)
         self.hands.place(record, record.next_assign())
@@ -130,9 +130,9 @@ def test_a_task_that_is_stopping_gets_a_free_target_with_a_void_lease(office):
 
 def test_a_task_that_is_stopping_is_handed_to_its_agent_to_be_ended(office):
     first, second = office.place("first"), office.place("second", stopping=True)
-    office.parts.outbox.flush()
+    office.context.outbox.flush()
     office.free(first)
-    office.parts.outbox.flush()
+    office.context.outbox.flush()
     [run] = second.runs.values()
     assert office.agents.told[-1] == run
 

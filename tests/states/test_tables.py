@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from callboard.actors.agent import Agent, Backstage
+from callboard.actors.agent import Agent, AgentContext
 from callboard.actors.app import AppAgent
 from callboard.actors.host import HostAgent
 from callboard.actors.linux import LinuxAgent
@@ -93,8 +93,8 @@ def machine_of(agent: type[Agent]) -> type[AgentStateManager]:
 def agent_in(agent: type[Agent], status: str) -> tuple[Agent, EventStream]:
     """Make an agent that was never started, in the middle of its work: no thread, no jobs."""
     stream = EventStream(VirtualClock(), kept=10, queue=10)
-    nothing = dict.fromkeys(field.name for field in dataclasses.fields(Backstage))
-    actor = agent(f"{agent.kind.value}/a/b", Backstage(**{**nothing, "stream": stream, "agents": AGENTS}))
+    nothing = dict.fromkeys(field.name for field in dataclasses.fields(AgentContext))
+    actor = agent(f"{agent.kind.value}/a/b", AgentContext(**{**nothing, "stream": stream, "agents": AGENTS}))
     assign = Assign(task_id="t", run_id="t/1", address=actor.address, token=1, request="do it", number=1)
     actor._run = Run(assign=assign, limits=Limits(), status=status)
     return actor, stream

@@ -1,4 +1,4 @@
-"""The parts of the switchboard, as they know each other."""
+"""The context of the root: its parts, as they know each other."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What all parts of one switchboard share. All of it belongs to the switchboard's thread."""
+class RootContext:
+    """The services and parts of one root, shared by all of its parts. Only the root's thread uses it."""
 
     post: Callable[[object], None]
     """Tell the switchboard, from any thread."""
