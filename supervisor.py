@@ -144,7 +144,7 @@ class Supervisor:
             undo.pop_all()
         if self._traces is not None:
             self._subscribers.append(Subscriber(self._stream.open(queue=settings.events.kept), self._traces))
-        self._stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.pasts))
+        self._stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.recovered_tasks))
         self.warnings = (*self._tell_left_out(left_out), *self._check_tools(), *self._check_rules())
         """Optional MCP servers that could not be started, settings of tools that no MCP server has, and rules of the
         policy that can match nothing, each with its reason; also events `server.left_out`, `tool.unmatched` and
@@ -195,7 +195,7 @@ class Supervisor:
         """Go on with what another process began; a journal that broke before anybody could hear of it refuses that."""
         self._broken.add_done_callback(lambda broken: self._client.tell(JournalBroken(broken.result())))
         try:
-            self._client.ask(Restore(opened.pasts))
+            self._client.ask(Restore(opened.recovered_tasks))
         except BaseException:
             self.stop()
             raise

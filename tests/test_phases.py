@@ -82,15 +82,15 @@ def test_the_journal_keeps_no_row_of_a_phase_but_readers_get_it(start, tmp_path)
         handle = supervisor.submit(Task(request="say hello"))
         handle.result(PATIENCE)
         live = list(handle.events())
-        past = []
-        supervisor.subscribe(past.append, after=0)
+        recovered = []
+        supervisor.subscribe(recovered.append, after=0)
     with JournalReader.open(journal) as reader:
         kept = [row.message for row in reader.rows(handle.task_id) if row.message.kind == "event"]
         read = list(reader.events(handle.task_id))
     assert not ended(kept)
     assert len(ended(live)) == 12
     assert read == live
-    assert [event for event in past if event.task_id == handle.task_id] == live
+    assert [event for event in recovered if event.task_id == handle.task_id] == live
 
 
 @pytest.mark.parametrize("level", ["debug", "info"])

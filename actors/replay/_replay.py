@@ -16,7 +16,7 @@ from callboard.actors.replay._compare import Difference, Differs, Replay
 from callboard.actors.replay._doubles import NoLanes
 from callboard.actors.replay._recording import KnownTools, Recording, recorded_moves
 from callboard.actors.replay._scene import Scene, Stage
-from callboard.actors.root import book_past, past_of
+from callboard.actors.root import book_usage, recover_task
 from callboard.actors.runtime import Budgets, EventLoop, EventStream, VirtualClock
 from callboard.actors.states import OnTheWay
 from callboard.config import Settings, settings_in_force
@@ -178,9 +178,9 @@ class _Player:
         if settings == stage.services.settings:
             return
         policy, budgets = Policy(settings.policy.all_rules, explain=settings.policy.explain), Budgets(settings.budget)
-        past = past_of(self._rows, 0.0)
-        if past is not None:
-            book_past(past, budgets)
+        recovered = recover_task(self._rows, 0.0)
+        if recovered is not None:
+            book_usage(recovered, budgets)
         stage.services = dataclasses.replace(stage.services, settings=settings, policy=policy, budgets=budgets)
         for scene in self._scenes.values():
             scene.fold_anew()
@@ -239,13 +239,13 @@ def compare_outcome(recorded: TaskResult | None, rows: Sequence[Row]) -> Outcome
     Raises:
         Differs: If it ends in another way.
     """
-    past = past_of([row for row in rows if not isinstance(row.message, TaskResult)], 0.0)
-    if recorded is None or past is None:
+    recovered = recover_task([row for row in rows if not isinstance(row.message, TaskResult)], 0.0)
+    if recorded is None or recovered is None:
         return None
-    record = past.record
-    if past.begun and record.stopping is None:
+    record = recovered.record
+    if recovered.begun and record.stopping is None:
         return recorded.outcome  # crashes ended it: no agent had the last word
-    for ended in past.said.values():
+    for ended in recovered.said.values():
         match ended:
             case RoundEnded():
                 record.end_round(ended)

@@ -2,7 +2,7 @@
 
 from callboard.actors.root._actor import Root
 from callboard.actors.root._opening import Opened, open_journal
-from callboard.actors.root._recovery import book_past, past_of
+from callboard.actors.root._recovery import book_usage, recover_task
 from callboard.actors.root._requests import (
     CloseIntake,
     GetStatus,
@@ -27,7 +27,7 @@ __all__ = [
     "Root",
     "StopAgents",
     "Submit",
-    "book_past",
+    "book_usage",
     "open_journal",
-    "past_of",
+    "recover_task",
 ]

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.commands import ServerLife
     from callboard.actors.processing import Services
-    from callboard.actors.root._recovery import Past
+    from callboard.actors.root._recovery import RecoveredTask
     from callboard.actors.runtime import Jobs, Schedulers
 
 
@@ -162,7 +162,7 @@ class Root(ScheduledActor):
             case NotKept():
                 return self._not_kept(message)
             case Restore():
-                return self._restore(message.pasts)
+                return self._restore(message.recovered_tasks)
             case Assign():
                 return self._assign(message)
             case SubtaskEnded():
@@ -402,23 +402,23 @@ class Root(ScheduledActor):
 
     # Beginning and ending
 
-    def _restore(self, pasts: tuple[Past, ...]) -> None:
+    def _restore(self, recovered_tasks: tuple[RecoveredTask, ...]) -> None:
         """Go on with what another process began, before anything else is done."""
         if self._broken is not None:
             raise self._broken
-        for past in pasts:
-            restore(past, self._context, self._services)
-        for past in pasts:
-            self._context.tasks.learn(past.record.session, past.conversation)
+        for recovered in recovered_tasks:
+            restore(recovered, self._context, self._services)
+        for recovered in recovered_tasks:
+            self._context.tasks.learn(recovered.record.session, recovered.conversation)
         self._context.recorder.fill(
-            unique(each for past in pasts for each in past.conversation)
+            unique(each for recovered in recovered_tasks for each in recovered.conversation)
         )  # before agents read it
-        place(pasts, self._context, self._hands, self._stops)
-        for past in pasts:
-            for word in past.said.values():
+        place(recovered_tasks, self._context, self._hands, self._stops)
+        for recovered in recovered_tasks:
+            for word in recovered.said.values():
                 self._receive(word)
-            if not past.said:
-                self._end_if_over(past.record)
+            if not recovered.said:
+                self._end_if_over(recovered.record)
         self._closing.restored()
 
     def _give_up(self, error: Exception) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.journal import FileJournal, Journal, JournalFile, MemoryJournal, Row
 from callboard.actors.root._handover import heard_at
-from callboard.actors.root._recovery import Past, past_of
+from callboard.actors.root._recovery import RecoveredTask, recover_task
 from callboard.actors.states import fold
 from callboard.config import in_force
 from callboard.messages import IllegalMoveError, InForce
@@ -29,7 +29,7 @@ class Opened:
     """A journal, and what it knows."""
 
     journal: Journal
-    pasts: tuple[Past, ...] = ()
+    recovered_tasks: tuple[RecoveredTask, ...] = ()
     """The tasks that are not over."""
     token: int = 0
     """The highest lease."""
@@ -57,8 +57,8 @@ def open_journal(
     file = JournalFile.open(settings.path(where.path), durability=where.durability)
     try:
         file.prune(days=where.days, max_bytes=where.max_bytes)
-        pasts = tuple(_pasts(file, settings.limits, clock, hosts))
-        token, seq = max((past.token for past in pasts), default=0), file.last_seq
+        recovered_tasks = tuple(_recovered_tasks(file, settings.limits, clock, hosts))
+        token, seq = max((recovered.token for recovered in recovered_tasks), default=0), file.last_seq
     except BaseException:
         file.close()
         raise
@@ -66,22 +66,24 @@ def open_journal(
     journal.retain(where.days, where.max_bytes)
     in_use = InForce(sections=in_force(settings))
     journal.append((Row(time.time(), "", "", in_use),), lazy=True)  # goes before the first that is needed
-    return Opened(journal, pasts, token, seq, (journal.facts, journal.keep_soon), journal.events)
+    return Opened(journal, recovered_tasks, token, seq, (journal.facts, journal.keep_soon), journal.events)
 
 
-def _pasts(file: JournalFile, limits: Limits, clock: Clock, hosts: type[AgentStateManager]) -> Iterator[Past]:
+def _recovered_tasks(
+    file: JournalFile, limits: Limits, clock: Clock, hosts: type[AgentStateManager]
+) -> Iterator[RecoveredTask]:
     """Read the tasks that are not over."""
     for task_id in file.unfinished():
         rows = tuple(file.rows(task_id))
-        past = past_of(rows, clock.elapsed())
-        if past is None:
+        recovered = recover_task(rows, clock.elapsed())
+        if recovered is None:
             continue
-        past.conversation = file.session_tasks(past.record.session)
-        if any(run.host is not None for run in past.record.runs.values()):
-            before = past.conversation[: past.conversation.index(task_id)]
+        recovered.conversation = file.session_tasks(recovered.record.session)
+        if any(run.host is not None for run in recovered.record.runs.values()):
+            before = recovered.conversation[: recovered.conversation.index(task_id)]
             earlier = [row for each in before for row in file.rows(each)]
-            past.host = _host(past.record.host, [*earlier, *rows], limits, hosts)
-        yield past
+            recovered.host = _host(recovered.record.host, [*earlier, *rows], limits, hosts)
+        yield recovered
 
 
 def _host(address: str, rows: Sequence[Row], limits: Limits, machine: type[AgentStateManager]) -> Run | None:

@@ -45,7 +45,7 @@ Ask = Question | ApprovalRequest
 
 
 @dataclass
-class Past:
+class RecoveredTask:
     """What one task that is not over had come to."""
 
     record: TaskRecord
@@ -71,7 +71,7 @@ class Past:
     """What its HostAgent came to, where a subtask waits for an end: it has what the subtask's rows leave out."""
 
 
-def past_of(rows: Sequence[Row], now: float) -> Past | None:
+def recover_task(rows: Sequence[Row], now: float) -> RecoveredTask | None:
     """Make the past of a task from its rows; None if they do not begin with the task.
 
     Args:
@@ -81,75 +81,75 @@ def past_of(rows: Sequence[Row], now: float) -> Past | None:
     first = rows[0].message if rows else None
     if not isinstance(first, Task):
         return None
-    past = Past(TaskRecord(first, None, now))
+    recovered = RecoveredTask(TaskRecord(first, None, now))
     last = rows[0].at
     for row in rows[1:]:
-        _count(past, row, max(0.0, row.at - last))
+        _count(recovered, row, max(0.0, row.at - last))
         last = row.at
-        _after(past, row)
-    past.record.started = now - past.worked.get(first.id, 0.0)
-    return past
+        _after(recovered, row)
+    recovered.record.started = now - recovered.worked.get(first.id, 0.0)
+    return recovered
 
 
-def _count(past: Past, row: Row, seconds: float) -> None:
+def _count(recovered: RecoveredTask, row: Row, seconds: float) -> None:
     """Count the time before a row for who worked in it; the task itself does not while it waits for a target."""
-    record = past.record
-    if isinstance(row.message, Recovered) or record.paused or past.asks:
+    record = recovered.record
+    if isinstance(row.message, Recovered) or record.paused or recovered.asks:
         return
-    waits = any(run not in past.begun for run in record.runs)
-    for key in past.begun if waits else (record.task.id, *past.begun):
-        past.worked[key] = past.worked.get(key, 0.0) + seconds
+    waits = any(run not in recovered.begun for run in record.runs)
+    for key in recovered.begun if waits else (record.task.id, *recovered.begun):
+        recovered.worked[key] = recovered.worked.get(key, 0.0) + seconds
 
 
-def _after(past: Past, row: Row) -> None:  # noqa: C901 - one match, a case a message
-    record, message = past.record, row.message
+def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901 - one match, a case a message
+    record, message = recovered.record, row.message
     match message:
         case Assign():
-            _assigned(past, message)
+            _assigned(recovered, message)
         case SubtaskEnded() | RoundEnded() if row.job and message.run_id not in record.runs:
             pass  # the switchboard had ended it already: its agent had crashed
         case SubtaskEnded() | RoundEnded() if row.job:
-            past.said[message.run_id] = message
-            past.begun = [run for run in past.begun if run != message.run_id]
+            recovered.said[message.run_id] = message
+            recovered.begun = [run for run in recovered.begun if run != message.run_id]
         case SubtaskEnded(result=result):
-            past.said.pop(message.run_id, None)
-            _left(past, message.run_id)
+            recovered.said.pop(message.run_id, None)
+            _left(recovered, message.run_id)
             record.end_subtask(result)
         case Cancel(run_id="*"):
             record.stopping, record.paused, record.lacks = message, False, ""
-            past.asks.clear()
+            recovered.asks.clear()
         case Cancel():
-            past.asks = {key: ask for key, ask in past.asks.items() if ask.run_id != message.run_id}
+            recovered.asks = {key: ask for key, ask in recovered.asks.items() if ask.run_id != message.run_id}
         case Pause() | Resume() if not row.run_id:
             record.paused = isinstance(message, Pause)
             record.lacks = message.lacks if isinstance(message, Pause) else ""
         case Question() | ApprovalRequest():
-            past.asks[message.id] = message
+            recovered.asks[message.id] = message
         case Answer() | ApprovalAnswer() | RequestExpired():
-            ask = past.asks.pop(message.id, None)
+            ask = recovered.asks.pop(message.id, None)
             remembers = isinstance(message, ApprovalAnswer) and message.approved and message.remember
             if remembers and isinstance(ask, ApprovalRequest):
-                past.approved.append(ask)
+                recovered.approved.append(ask)
         case _:
             pass
-    _spent(past, row)
+    _spent(recovered, row)
 
 
-def _spent(past: Past, row: Row) -> None:
+def _spent(recovered: RecoveredTask, row: Row) -> None:
     """Count what steps used: with their end, or with each answer of one that was broken off."""
     message = row.message
     if isinstance(message, Answered):
-        past.answers.setdefault(row.run_id, {})[message.call] = message
+        recovered.answers.setdefault(row.run_id, {})[message.call] = message
     elif isinstance(message, StepDone | StepFailed | Question):
-        past.used[row.run_id] = past.used.get(row.run_id, Usage()) + message.usage
+        recovered.used[row.run_id] = recovered.used.get(row.run_id, Usage()) + message.usage
         if not isinstance(message, Question) or message.usage.model_calls:  # else it came in the middle of its step
-            past.answers.pop(row.run_id, None)
+            recovered.answers.pop(row.run_id, None)
 
 
-def _assigned(past: Past, assign: Assign) -> None:
-    record = past.record
+def _assigned(recovered: RecoveredTask, assign: Assign) -> None:
+    record = recovered.record
     if assign.number == 0 and assign.round > record.round:  # the round before it is over
-        ended = past.said.pop(assign.run_id, None)
+        ended = recovered.said.pop(assign.run_id, None)
         if isinstance(ended, RoundEnded):
             record.end_round(ended)
     if assign.host is None:
@@ -157,24 +157,24 @@ def _assigned(past: Past, assign: Assign) -> None:
         record.target = assign.target
     record.runs[assign.run_id] = assign.model_copy(update={"token": 0})
     if assign.token:
-        past.token = max(past.token, assign.token)
+        recovered.token = max(recovered.token, assign.token)
         record.agents.add(assign.address)
         record.begun.add(assign.run_id)
-        if assign.run_id not in past.begun:
-            past.begun.append(assign.run_id)
+        if assign.run_id not in recovered.begun:
+            recovered.begun.append(assign.run_id)
 
 
-def _left(past: Past, run_id: str) -> None:
-    past.record.runs.pop(run_id, None)
-    past.begun = [run for run in past.begun if run != run_id]
-    past.asks = {key: ask for key, ask in past.asks.items() if ask.run_id != run_id}
+def _left(recovered: RecoveredTask, run_id: str) -> None:
+    recovered.record.runs.pop(run_id, None)
+    recovered.begun = [run for run in recovered.begun if run != run_id]
+    recovered.asks = {key: ask for key, ask in recovered.asks.items() if ask.run_id != run_id}
 
 
-def used_by(past: Past) -> Iterable[tuple[str, dict[str, float]]]:
+def used_by(recovered: RecoveredTask) -> Iterable[tuple[str, dict[str, float]]]:
     """Give what each run used of its budgets, by kind, the rounds of a HostAgent included."""
-    host = f"{past.record.task.id}/0"
-    for run_id, usage in past.used.items():
-        rounds = past.record.round if run_id == host else 0
+    host = f"{recovered.record.task.id}/0"
+    for run_id, usage in recovered.used.items():
+        rounds = recovered.record.round if run_id == host else 0
         yield (
             run_id,
             {
@@ -187,12 +187,12 @@ def used_by(past: Past) -> Iterable[tuple[str, dict[str, float]]]:
         )
 
 
-def book_past(past: Past, budgets: Budgets) -> None:
+def book_usage(recovered: RecoveredTask, budgets: Budgets) -> None:
     """Book what a task used before; a step that was broken off and goes on finds its calls booked."""
-    task_id = past.record.task.id
-    for run_id, used in used_by(past):
+    task_id = recovered.record.task.id
+    for run_id, used in used_by(recovered):
         budgets.run(task_id, run_id).settle(**used)
-    for run_id, answers in past.answers.items():
+    for run_id, answers in recovered.answers.items():
         for call, answer in answers.items():
             budgets.run(task_id, run_id).settle_call(call, **answer.used)
 
@@ -200,50 +200,52 @@ def book_past(past: Past, budgets: Budgets) -> None:
 LOST_SECRETS = "its secrets were lost with their process"
 
 
-def restore(past: Past, context: RootContext, services: Services) -> None:
+def restore(recovered: RecoveredTask, context: RootContext, services: Services) -> None:
     """Open a task's books again.
 
     What agents had said last, and nobody acted on, is left to the caller: it has the lease under which it was said.
     """
-    record, task_id = past.record, past.record.task.id
+    record, task_id = recovered.record, recovered.record.task.id
     context.tasks.restore(record)
     context.outbox.keep(task_id, "", Recovered(task_id=task_id))
     context.recorder.emit(
         EventName.TASK_RECOVERED, task_id=task_id, runs=len(record.runs), labels=dict(record.task.labels)
     )
     if record.stopping is None and (record.lacks or not record.paused):
-        _pause(record, lacks(record, services, past.said), context)
-    _start_clocks(past, context)
-    book_past(past, services.budgets)
-    for approved in past.approved:
+        _pause(record, lacks(record, services, recovered.said), context)
+    _start_clocks(recovered, context)
+    book_usage(recovered, services.budgets)
+    for approved in recovered.approved:
         context.people.remember(approved)
-    for word in past.said.values():
+    for word in recovered.said.values():
         record.runs[word.run_id] = record.runs[word.run_id].model_copy(update={"token": word.token})
 
 
-def place(pasts: Sequence[Past], context: RootContext, hands: HandOver, stops: Stops) -> None:
+def place(recovered_tasks: Sequence[RecoveredTask], context: RootContext, hands: HandOver, stops: Stops) -> None:
     """Place the work of restored tasks: first what agents had begun, of all tasks, then what was queued."""
     for begun in (True, False):
-        for past in pasts:
-            record = past.record
-            waiting = [run for run in record.runs.values() if not run.token and (run.run_id in past.begun) is begun]
+        for recovered in recovered_tasks:
+            record = recovered.record
+            waiting = [
+                run for run in record.runs.values() if not run.token and (run.run_id in recovered.begun) is begun
+            ]
             for run in waiting:
                 if agent_kind(run.address) not in context.agents and record.stopping is None:
                     continue  # the task is paused, and can't be resumed here
                 if record.stopping is not None and not begun:
                     stops.stop_queued(record, run, record.stopping)
                 else:
-                    hands.place(record, _whole(run, past), known=True)
-    for ask in (ask for past in pasts for ask in past.asks.values()):
+                    hands.place(record, _whole(run, recovered), known=True)
+    for ask in (ask for recovered in recovered_tasks for ask in recovered.asks.values()):
         context.people.restore(ask)
 
 
-def _whole(assign: Assign, past: Past) -> Assign:
+def _whole(assign: Assign, recovered: RecoveredTask) -> Assign:
     """Put back what the journal had left out of an assignment."""
-    host = past.host if assign.host is not None else None
+    host = recovered.host if assign.host is not None else None
     if host is not None:
         return assign.model_copy(update={"subtasks": host.subtasks, "made": host.made})
-    return assign if assign.subtasks else assign.model_copy(update={"subtasks": tuple(past.record.subtasks)})
+    return assign if assign.subtasks else assign.model_copy(update={"subtasks": tuple(recovered.record.subtasks)})
 
 
 def _pause(record: TaskRecord, lacking: str, context: RootContext) -> None:
@@ -292,9 +294,9 @@ def _follows(record: TaskRecord) -> bool:
     return bool(left) and all(step.target is not None for step in left)
 
 
-def _start_clocks(past: Past, context: RootContext) -> None:
-    record, task_id = past.record, past.record.task.id
-    record.worked = past.worked
-    context.clocks.start(task_id, context.limits.task_seconds, task_id, spent=past.worked.get(task_id, 0.0))
+def _start_clocks(recovered: RecoveredTask, context: RootContext) -> None:
+    record, task_id = recovered.record, recovered.record.task.id
+    record.worked = recovered.worked
+    context.clocks.start(task_id, context.limits.task_seconds, task_id, spent=recovered.worked.get(task_id, 0.0))
     if record.paused:
         context.clocks.stop(task_id, "pause")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.agent import Inbox
     from callboard.actors.journal import Row
-    from callboard.actors.root._recovery import Past
+    from callboard.actors.root._recovery import RecoveredTask
     from callboard.actors.servers import Server
     from callboard.messages import Assign, Cause, Outcome, Target, Task
 
@@ -37,7 +37,7 @@ class NotKept:
 class Restore:
     """Ask: go on with tasks that another process began."""
 
-    pasts: tuple[Past, ...]
+    recovered_tasks: tuple[RecoveredTask, ...]
 
 
 @dataclass(frozen=True)

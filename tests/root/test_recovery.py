@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from callboard.actors.journal import Row
-from callboard.actors.root._recovery import Past, book_past, past_of, used_by
+from callboard.actors.root._recovery import RecoveredTask, book_usage, recover_task, used_by
 from callboard.actors.runtime import Budgets
 from callboard.config import BudgetSettings
 from callboard.messages import (
@@ -88,7 +88,7 @@ def approval(id_="ask", run="t/0"):
 
 
 @pytest.fixture
-def past() -> Callable[..., Past]:
+def recovered() -> Callable[..., RecoveredTask]:
     """Make the past of task ``t``: a row is a message, or one with its job, each a second after the last one."""
 
     def make(*rows, first=TASK):
@@ -97,7 +97,7 @@ def past() -> Callable[..., Past]:
             message, job = row if isinstance(row, tuple) else (row, 0)
             run = getattr(message, "run_id", "t/0")
             made.append(Row(100.0 + number, "t", "" if run == "*" else run, message, job))
-        found = past_of(made, NOW)
+        found = recover_task(made, NOW)
         assert found is not None
         return found
 
@@ -113,110 +113,110 @@ def whole(message):
 
 
 def test_rows_that_do_not_begin_with_a_task_have_no_past():
-    assert past_of([], NOW) is None
-    assert past_of([Row(1.0, "t", "t/0", round_of())], NOW) is None
+    assert recover_task([], NOW) is None
+    assert recover_task([Row(1.0, "t", "t/0", round_of())], NOW) is None
 
 
-def test_a_task_of_which_nothing_was_begun_has_its_first_round_to_come(past):
-    found = past()
+def test_a_task_of_which_nothing_was_begun_has_its_first_round_to_come(recovered):
+    found = recovered()
     assert (found.record.task, found.record.round, found.record.runs, found.begun) == (TASK, 0, {}, [])
 
 
 # Runs
 
 
-def test_a_round_that_had_begun_is_still_a_run_and_has_no_lease_any_more(past):
-    found = past(round_of(token=3))
+def test_a_round_that_had_begun_is_still_a_run_and_has_no_lease_any_more(recovered):
+    found = recovered(round_of(token=3))
     assert found.record.runs == {"t/0": round_of(token=0)}
     assert (found.begun, found.token, found.record.round) == (["t/0"], 3, 1)
 
 
-def test_where_work_was_done_there_may_be_memory(past):
-    assert past(round_of(), (part(), 1), part(token=2)).record.agents == {HOST, APP}
+def test_where_work_was_done_there_may_be_memory(recovered):
+    assert recovered(round_of(), (part(), 1), part(token=2)).record.agents == {HOST, APP}
 
 
-def test_an_assignment_that_waited_for_its_target_had_not_begun(past):
-    found = past(round_of(), (part(), 1))
+def test_an_assignment_that_waited_for_its_target_had_not_begun(recovered):
+    found = recovered(round_of(), (part(), 1))
     assert set(found.record.runs) == {"t/0", "t/1"}
     assert (found.begun, found.record.agents) == (["t/0"], {HOST})
 
 
-def test_runs_had_begun_in_the_order_in_which_they_got_their_targets(past):
-    found = past(round_of(), (part(1), 1), (part(2), 2), part(2, token=2), part(1, token=3))
+def test_runs_had_begun_in_the_order_in_which_they_got_their_targets(recovered):
+    found = recovered(round_of(), (part(1), 1), (part(2), 2), part(2, token=2), part(1, token=3))
     assert (found.begun, found.token) == (["t/0", "t/2", "t/1"], 3)
 
 
-def test_a_run_that_was_begun_again_after_a_crash_had_begun_once(past):
-    found = past(round_of(), round_of(token=4))
+def test_a_run_that_was_begun_again_after_a_crash_had_begun_once(recovered):
+    found = recovered(round_of(), round_of(token=4))
     assert (found.begun, found.token) == (["t/0"], 4)
 
 
-def test_a_lone_agents_task_knows_its_target(past):
-    found = past(alone(), first=Task(id="t", request="x", target="memo:one"))
+def test_a_lone_agents_task_knows_its_target(recovered):
+    found = recovered(alone(), first=Task(id="t", request="x", target="memo:one"))
     assert (found.record.target, found.record.round) == (WINDOW, 1)
 
 
 # Endings
 
 
-def test_an_ending_that_nobody_acted_on_is_said_again(past):
-    found = past(round_of(), (part(), 1), part(token=2), (ended(), 4))
+def test_an_ending_that_nobody_acted_on_is_said_again(recovered):
+    found = recovered(round_of(), (part(), 1), part(token=2), (ended(), 4))
     assert found.said == {"t/1": ended()}
     assert found.begun == ["t/0"]
     assert "t/1" in found.record.runs
 
 
-def test_an_ending_that_was_handed_on_is_in_the_books(past):
-    found = past(round_of(), (part(), 1), part(token=2), (ended(), 4), ended())
+def test_an_ending_that_was_handed_on_is_in_the_books(recovered):
+    found = recovered(round_of(), (part(), 1), part(token=2), (ended(), 4), ended())
     assert (found.said, set(found.record.runs)) == ({}, {"t/0"})
     assert [done.run_id for done in found.record.subtasks] == ["t/1"]
 
 
-def test_an_ending_that_a_crash_made_is_in_the_books_too(past):
-    found = past(round_of(), (part(), 1), part(token=2), ended())
+def test_an_ending_that_a_crash_made_is_in_the_books_too(recovered):
+    found = recovered(round_of(), (part(), 1), part(token=2), ended())
     assert (found.begun, set(found.record.runs)) == (["t/0"], {"t/0"})
 
 
-def test_the_next_round_begins_after_the_ending_of_the_last(past):
+def test_the_next_round_begins_after_the_ending_of_the_last(recovered):
     usage = Usage(steps=2, cost=0.5)
     plan = Task(id="t", plan=(PlanStep(request="one"), PlanStep(request="two")))
     ending = round_ended(usage=usage, artifacts=("a.txt",))
-    found = past(round_of(), (ending, 3), round_of(2, token=2), first=plan)
+    found = recovered(round_of(), (ending, 3), round_of(2, token=2), first=plan)
     record = found.record
     assert (found.said, found.begun, record.round, record.rounds) == ({}, ["t/0"], 2, 1)
     assert [(ended.usage, ended.artifacts) for ended in record.ended_rounds] == [(usage, ("a.txt",))]
 
 
-def test_the_ending_of_a_round_that_nobody_acted_on_is_said_again(past):
-    found = past(round_of(), (round_ended(), 3))
+def test_the_ending_of_a_round_that_nobody_acted_on_is_said_again(recovered):
+    found = recovered(round_of(), (round_ended(), 3))
     assert (found.said, found.begun, found.record.round) == ({"t/0": round_ended()}, [], 1)
 
 
 # Stops and pauses
 
 
-def test_a_cancel_stops_the_task_and_withdraws_what_was_asked(past):
+def test_a_cancel_stops_the_task_and_withdraws_what_was_asked(recovered):
     cancel = Cancel(task_id="t", reason="enough")
-    found = past(round_of(), question(), cancel)
+    found = recovered(round_of(), question(), cancel)
     assert (found.record.stopping, found.asks) == (cancel, {})
 
 
-def test_a_cancel_of_one_run_takes_away_what_that_run_asked(past):
-    found = past(round_of(), question("1", "t/1"), question("2", "t/2"), Cancel(task_id="t", run_id="t/1"))
+def test_a_cancel_of_one_run_takes_away_what_that_run_asked(recovered):
+    found = recovered(round_of(), question("1", "t/1"), question("2", "t/2"), Cancel(task_id="t", run_id="t/1"))
     assert (found.record.stopping, set(found.asks)) == (None, {"2"})
 
 
 def test_a_pause_lasts_until_the_resume():
     begun = [Row(100.0, "t", "", TASK), Row(100.0, "t", "t/0", round_of())]
     pause, resume = whole(Pause(task_id="t")), whole(Resume(task_id="t"))
-    assert past_of([*begun, pause], NOW).record.paused
-    assert not past_of([*begun, pause, resume], NOW).record.paused
+    assert recover_task([*begun, pause], NOW).record.paused
+    assert not recover_task([*begun, pause, resume], NOW).record.paused
 
 
 def test_a_pause_passed_on_to_a_run_does_not_pause_the_task_again():
     rows = [Pause(task_id="t"), Resume(task_id="t")]
     told = Row(103.0, "t", "t/1", Pause(task_id="t"))
-    found = past_of([Row(100.0, "t", "", TASK), *(whole(row) for row in rows), told], NOW)
+    found = recover_task([Row(100.0, "t", "", TASK), *(whole(row) for row in rows), told], NOW)
     assert not found.record.paused
 
 
@@ -224,8 +224,8 @@ def test_a_pause_passed_on_to_a_run_does_not_pause_the_task_again():
 
 
 @pytest.mark.parametrize("ask", [question(), approval()], ids=["question", "approval"])
-def test_what_waited_for_a_person_waits_again(past, ask):
-    assert past(round_of(), (ask, 2)).asks == {"ask": ask}
+def test_what_waited_for_a_person_waits_again(recovered, ask):
+    assert recovered(round_of(), (ask, 2)).asks == {"ask": ask}
 
 
 @pytest.mark.parametrize(
@@ -236,12 +236,12 @@ def test_what_waited_for_a_person_waits_again(past, ask):
         RequestExpired(id="ask", task_id="t"),
     ],
 )
-def test_what_was_answered_or_expired_does_not_wait_any_more(past, word):
-    assert past(round_of(), (approval(), 2), word).asks == {}
+def test_what_was_answered_or_expired_does_not_wait_any_more(recovered, word):
+    assert recovered(round_of(), (approval(), 2), word).asks == {}
 
 
-def test_what_a_run_asked_that_is_over_does_not_wait_any_more(past):
-    found = past(round_of(), (part(), 1), part(token=2), (question(run="t/1"), 2), ended())
+def test_what_a_run_asked_that_is_over_does_not_wait_any_more(recovered):
+    found = recovered(round_of(), (part(), 1), part(token=2), (question(run="t/1"), 2), ended())
     assert found.asks == {}
 
 
@@ -253,18 +253,18 @@ def test_what_a_run_asked_that_is_over_does_not_wait_any_more(past):
         ({"approved": False, "remember": True}, 0),
     ],
 )
-def test_what_was_approved_for_the_rest_of_the_task_still_is(past, word, kept):
-    found = past(round_of(), (approval(), 2), ApprovalAnswer(id="ask", task_id="t", **word))
+def test_what_was_approved_for_the_rest_of_the_task_still_is(recovered, word, kept):
+    found = recovered(round_of(), (approval(), 2), ApprovalAnswer(id="ask", task_id="t", **word))
     assert found.approved == [approval()] * kept
 
 
 # What was used
 
 
-def test_what_steps_used_is_counted_for_their_run(past):
+def test_what_steps_used_is_counted_for_their_run(recovered):
     host = (step(model_calls=1, input_tokens=10, output_tokens=5, cost=0.5), 1)
     asked = (question(usage=Usage(model_calls=2)), 2)
-    found = past(round_of(), host, asked, Captured(observation=None))
+    found = recovered(round_of(), host, asked, Captured(observation=None))
     kinds = {"steps": 1, "rounds": 1, "model_calls": 3, "tokens": 15, "cost": 0.5}
     assert dict(used_by(found)) == {"t/0": kinds}
 
@@ -272,10 +272,10 @@ def test_what_steps_used_is_counted_for_their_run(past):
 ANSWERED = Answered(step=1, call=3, content={}, input_tokens=10, output_tokens=5, cost=0.5)
 
 
-def test_answers_of_a_step_that_was_broken_off_are_booked_once(past):
-    found = past(round_of(), (ANSWERED, 1))
+def test_answers_of_a_step_that_was_broken_off_are_booked_once(recovered):
+    found = recovered(round_of(), (ANSWERED, 1))
     budgets = Budgets(BudgetSettings())
-    book_past(found, budgets)
+    book_usage(found, budgets)
     assert budgets.task("t").used == {"model_calls": 1, "tokens": 15, "cost": 0.5}
     budgets.step("t", "t/0").settle_again(ANSWERED.call, **ANSWERED.used)
     assert budgets.task("t").used["model_calls"] == 1
@@ -291,14 +291,14 @@ def test_answers_of_a_step_that_was_broken_off_are_booked_once(past):
     ],
     ids=["done", "failed", "at-a-limit", "in-doubt"],
 )
-def test_what_a_step_says_it_used_has_its_answers(past, word, kept):
-    found = past(round_of(), (ANSWERED, 1), (word(), 1))
+def test_what_a_step_says_it_used_has_its_answers(recovered, word, kept):
+    found = recovered(round_of(), (ANSWERED, 1), (word(), 1))
     assert bool(found.answers) is kept
 
 
-def test_only_a_host_agent_uses_rounds(past):
+def test_only_a_host_agent_uses_rounds(recovered):
     rows = [Row(100.0, "t", "", TASK), Row(101.0, "t", "t/1", alone()), Row(102.0, "t", "t/1", step(), 1)]
-    [(run_id, kinds)] = used_by(past_of(rows, NOW))
+    [(run_id, kinds)] = used_by(recover_task(rows, NOW))
     assert (run_id, kinds["rounds"], kinds["steps"]) == ("t/1", 0, 1)
 
 
@@ -310,7 +310,7 @@ def spent(*rows):
     made = [
         Row(at, "t", "" if isinstance(message, Pause | Resume | Recovered) else "t/0", message) for at, message in rows
     ]
-    return past_of([Row(0.0, "t", "", TASK), *made], NOW)
+    return recover_task([Row(0.0, "t", "", TASK), *made], NOW)
 
 
 def test_the_time_of_a_task_and_its_runs_is_the_time_between_their_rows():

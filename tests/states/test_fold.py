@@ -217,12 +217,12 @@ class Live:
 
     def __init__(self, machine, processing):
         self.machine, self.processing = machine, processing
-        self.heard, self.run, self.past = [], None, None
+        self.heard, self.run, self.recovered = [], None, None
         self.noted = ()
 
     def begin(self, assign):
         self.heard.append(Heard(assign))
-        self.run = self.moved(Run.begin(assign, LIMITS, self.machine.initial, self.past))
+        self.run = self.moved(Run.begin(assign, LIMITS, self.machine.initial, self.recovered))
 
     def moved(self, run):
         while (move := self.machine.get_state(run.status).decide(run)) is not None:
@@ -263,7 +263,7 @@ class Live:
         if run.over or not run.busy or job != run.job:
             return
         if isinstance(said, RoundEnded | SubtaskEnded):
-            self.run = self.past = replace(run, over=True, busy=False)
+            self.run = self.recovered = replace(run, over=True, busy=False)
         else:
             self.run = self.moved(run.apply(said))
 
