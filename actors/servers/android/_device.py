@@ -164,12 +164,6 @@ class Applications:
         return f"{package}/{starts[package]}" if package else None
 
 
-def _unlisted(error: str) -> str:
-    """Say in plain words why `uiautomator` lists nothing."""
-    known = {"idle state": _MOVING, "already registered": "another program on the device uses uiautomator: end it"}
-    return next((words for sign, words in known.items() if sign in error), error or "it answered nothing")
-
-
 def told(serial: str, error: str) -> str:
     """Say in plain words why a device can't be used, and what to do."""
     for sign, words in _FAULTS.items():
@@ -313,7 +307,12 @@ class Device:
     async def _dump(self) -> Hierarchy:
         ran = await self.shell(_DUMP.format(folder=FOLDER, name=self.name), _DUMP_SECONDS)
         if not ran.text.strip():
-            raise UnlistedError(_unlisted(ran.error))
+            why = ran.error or "it answered nothing"
+            if "idle state" in why:
+                why = _MOVING
+            elif "already registered" in why:
+                why = "another program on the device uses uiautomator: end it"
+            raise UnlistedError(why)
         try:
             return Hierarchy(ran.text.strip())
         except HierarchyError as error:
