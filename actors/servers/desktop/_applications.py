@@ -63,7 +63,9 @@ def installed(environment: Mapping[str, str]) -> Iterator[Application]:
     Source: the Desktop Entry Specification of freedesktop.org, version 1.5.
     """
     seen = set()
-    for folder in _folders(environment):
+    home = environment.get("XDG_DATA_HOME") or os.path.join(environment.get("HOME", "/"), ".local/share")  # noqa: PTH118 - a text
+    shared = environment.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"
+    for folder in [Path(each) / "applications" for each in (home, *shared.split(":")) if each]:
         for path in sorted(folder.glob("**/*.desktop")):
             name = "-".join(path.relative_to(folder).parts).removesuffix(".desktop")
             if name not in seen:
@@ -78,12 +80,6 @@ def named(settings: Mapping[str, Sequence[str]]) -> Iterator[Application]:
     for name, command in settings.items():
         opens = any(_FILE_CODES.fullmatch(part) for part in command)
         yield Application(name, name, tuple(part for part in command if not _FILE_CODES.fullmatch(part)), opens)
-
-
-def _folders(environment: Mapping[str, str]) -> list[Path]:
-    home = environment.get("XDG_DATA_HOME") or os.path.join(environment.get("HOME", "/"), ".local/share")  # noqa: PTH118 - a text
-    shared = environment.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"
-    return [Path(each) / "applications" for each in (home, *shared.split(":")) if each]
 
 
 def _read(name: str, path: Path) -> Application | None:

@@ -91,7 +91,7 @@ class Connection:
         try:
             answers: list[Answer | BusError] = []
             for start in range(0, len(asks), _BATCH):
-                answers += self._exchange(destination, asks[start : start + _BATCH], end)
+                answers += self._received(self._sent(destination, asks[start : start + _BATCH], end), end)
             return answers
         finally:
             self._lock.release()
@@ -115,9 +115,6 @@ class Connection:
         if isinstance(answer, BusError):
             raise answer
         return answer
-
-    def _exchange(self, destination: str | None, asks: Sequence[Ask], end: float) -> list[Answer | BusError]:
-        return self._received(self._sent(destination, asks, end), end)
 
     def _sent(self, destination: str | None, asks: Sequence[Ask], end: float) -> list[int]:
         serials = [next(self._serials) for _ in asks]

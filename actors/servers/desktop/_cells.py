@@ -118,7 +118,7 @@ def select_cells(hands: Hands, pid: int, path: str, cells: str) -> dict[str, Any
     for key, count in steps:
         for _ in range(count):
             hands.keys(window, f"shift+{key}")
-    if not hands.until(
+    if not hands.desk.wait(
         lambda: all(hands.has(pid, each, State.FOCUSED, State.SELECTED) for each in corners), _TAKEN_SECONDS
     ):
         msg = f"the sheet does not select {cells}"
@@ -137,7 +137,7 @@ def _enter(hands: Hands, pid: int, cell: str, wanted: tuple[int, int, str]) -> N
         forms.reverse()
     for form in forms[:-1]:
         _type(hands, pid, cell, form, _name(*place))
-        if hands.until(lambda: not _wrong(hands.program(pid), [cell], [wanted]), _TAKEN_SECONDS / 3):
+        if hands.desk.wait(lambda: not _wrong(hands.program(pid), [cell], [wanted]), _TAKEN_SECONDS / 3):
             return
     _type(hands, pid, cell, forms[-1], _name(*place))
     _verify(hands, pid, [cell], [wanted])
@@ -156,7 +156,7 @@ def _put_cursor(hands: Hands, pid: int, cell: str, name: str) -> int:
     program = hands.program(pid)
     window = hands.focus(pid)
     program.act(method(cell, "Component", "GrabFocus"))
-    if not hands.until(lambda: hands.has(pid, cell, State.FOCUSED, State.SELECTED), _TAKEN_SECONDS):
+    if not hands.desk.wait(lambda: hands.has(pid, cell, State.FOCUSED, State.SELECTED), _TAKEN_SECONDS):
         msg = f"the cursor does not go to cell {name}"
         raise ToolError(msg)
     return window
@@ -169,7 +169,7 @@ def _verify(hands: Hands, pid: int, cells: Sequence[str], wanted: Sequence[Wante
         ToolError: If they do not.
     """
     program = hands.program(pid)
-    if not hands.until(lambda: not _wrong(program, cells, wanted), _TAKEN_SECONDS):
+    if not hands.desk.wait(lambda: not _wrong(program, cells, wanted), _TAKEN_SECONDS):
         msg = f"the sheet did not take all: {'; '.join(_wrong(program, cells, wanted)[:5])}"
         raise ToolError(msg)
 
@@ -199,18 +199,14 @@ def _texts(program: Program, cells: Sequence[str]) -> list[str]:
     names = program.ask([attribute(cell, "Accessible", "Name") for cell in cells])
     texts = [_said(answer) for answer in own]
     if not any(texts) and program.draws_itself:
-        return _paragraphs(program, cells)
+        listed = program.ask([method(cell, "Accessible", "GetChildren") for cell in cells])
+        below = [[] if isinstance(answer, BusError) else [path for _, path in answer[0]] for answer in listed]
+        asks = [method(path, "Text", "GetText", "ii", 0, -1) for paths in below for path in paths]
+        answers = iter(program.ask(asks))
+        return ["\n".join(_said(next(answers)) for _ in paths) for paths in below]
     if program.draws_itself:  # there a cell's name is its address
         return texts
     return [text or str(value(name) or "") for text, name in zip(texts, names, strict=True)]
-
-
-def _paragraphs(program: Program, cells: Sequence[str]) -> list[str]:
-    listed = program.ask([method(cell, "Accessible", "GetChildren") for cell in cells])
-    below = [[] if isinstance(answer, BusError) else [path for _, path in answer[0]] for answer in listed]
-    asks = [method(path, "Text", "GetText", "ii", 0, -1) for paths in below for path in paths]
-    answers = iter(program.ask(asks))
-    return ["\n".join(_said(next(answers)) for _ in paths) for paths in below]
 
 
 def _said(answer: Answer | BusError) -> str:

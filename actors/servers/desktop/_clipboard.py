@@ -163,7 +163,7 @@ class Clipboard:
         self._window.delete_property(self._property)
         if got is None:
             return None
-        data = _bytes(got.value)
+        data = got.value.encode() if isinstance(got.value, str) else bytes(got.value)
         if got.property_type == self._atom("INCR") or len(data) > MOST_BYTES:
             msg = f"the clipboard holds more ({form}) than could be given back: use set_text or type_text instead"
             raise ToolError(msg)
@@ -211,9 +211,3 @@ class Clipboard:
 
     def _atom(self, name: str) -> int:
         return int(self._display.intern_atom(name))
-
-
-def _bytes(found: Any) -> bytes:
-    if isinstance(found, bytes):
-        return found
-    return found.encode() if isinstance(found, str) else bytes(found.tobytes())

@@ -23,7 +23,7 @@ from callboard.actors.servers.desktop._hands import gone
 from callboard.actors.servers.desktop._input import Keyboard, Pointer
 from callboard.actors.servers.desktop._pings import Pings
 from callboard.actors.servers.desktop._processes import command_name, is_alive, marks_of
-from callboard.actors.servers.desktop._programs import Program, Programs
+from callboard.actors.servers.desktop._programs import Programs
 from callboard.actors.servers.desktop._screen import Screen, XWindow, around
 from callboard.actors.servers.desktop._session import Session
 from callboard.actors.servers.desktop._sight import Ids, Sight, sight
@@ -270,13 +270,9 @@ class Desk:
 
     # What is seen
 
-    def program(self, pid: int) -> Program | None:
-        """Give a process as the accessibility bus knows it; None where it does not."""
-        return self.programs.of_process(pid)
-
     def tree(self, pid: int) -> Tree | None:
         """Take a snapshot of what a process shows; None where the accessibility bus does not know it."""
-        program = self.program(pid)
+        program = self.programs.of_process(pid)
         if program is None:
             return None
         places = {window.title: window.content for window in self.screen.of_process(pid)} if program.relative else {}
@@ -311,7 +307,7 @@ class Desk:
 
     def is_busy(self, pid: int) -> bool:
         """Return whether a window of a process says that it is busy; asks for nothing else."""
-        program = self.program(pid)
+        program = self.programs.of_process(pid)
         if program is None:
             return False
         windows = program.one(method(program.root, "Accessible", "GetChildren"))[0]

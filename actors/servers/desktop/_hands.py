@@ -60,7 +60,7 @@ class Hands:
         Raises:
             ToolError: If it does not know it, or it has ended.
         """
-        program = self.desk.program(pid)
+        program = self.desk.programs.of_process(pid)
         if program is None:
             raise ToolError(gone(pid) if pid not in self.desk.screen.processes() else _SILENT)
         return program
@@ -73,7 +73,7 @@ class Hands:
         """
         self.program(pid)
         node = self.desk.node(pid, control_id)
-        if not self.until(lambda: self.is_sensitive(pid, node.path), READY_SECONDS):
+        if not self.desk.wait(lambda: self.is_sensitive(pid, node.path), READY_SECONDS):
             msg = f"{node.role} {node.name!r} does not react to input: it is grey"
             raise ToolError(msg)
         return node
@@ -124,10 +124,6 @@ class Hands:
 
     # Waiting
 
-    def until(self, is_so: Callable[[], bool], seconds: float) -> bool:
-        """Wait until something is so; False if it is not so in time."""
-        return self.desk.wait(is_so, seconds)
-
     def mark(self, pid: int) -> str:
         """Give what tells whether anything has changed in the windows of a process."""
         return self.desk.sight(pid, None, LookBudget()).fingerprint
@@ -135,7 +131,7 @@ class Hands:
     def changed(self, pid: int, before: str) -> Answer:
         """Wait for something to change to see, and say whether it did; a program that ended has changed, too."""
         try:
-            return {"changed": self.until(lambda: self.mark(pid) != before, CHANGED_SECONDS)}
+            return {"changed": self.desk.wait(lambda: self.mark(pid) != before, CHANGED_SECONDS)}
         except ToolError:
             if is_alive(pid):
                 raise
@@ -154,7 +150,11 @@ class Hands:
         """
         windows = [window for window in self.desk.screen.of_process(pid) if not window.popup]
         if not windows:
-            return self._restored(pid)
+            hidden = self.desk.screen.clients_of(pid)  # all are minimized
+            if not hidden:
+                raise ToolError(gone(pid))
+            with self._turn, committing():
+                return self.desk.screen.activate(hidden[-1])
         active, _ = self.desk.screen.active()
         chosen = next((each for each in windows if each.id == active), windows[-1]).id
         if node is not None:
@@ -163,14 +163,6 @@ class Hands:
             with self._turn, committing():
                 chosen = self.desk.screen.activate(chosen)
         return chosen
-
-    def _restored(self, pid: int) -> int:
-        """Show a window of a process whose windows are all minimized."""
-        hidden = self.desk.screen.clients_of(pid)
-        if not hidden:
-            raise ToolError(gone(pid))
-        with self._turn, committing():
-            return self.desk.screen.activate(hidden[-1])
 
     @staticmethod
     def window(windows: Sequence[XWindow], node: Node) -> int | None:
@@ -188,7 +180,7 @@ class Hands:
         window = self.focus(pid, node)
         if not self.has(pid, node.path, State.FOCUSED):
             self.program(pid).act(method(node.path, "Component", "GrabFocus"))
-            if not self.until(lambda: self.has(pid, node.path, State.FOCUSED), 1.0):
+            if not self.desk.wait(lambda: self.has(pid, node.path, State.FOCUSED), 1.0):
                 self.click(pid, self.middle(node), node=node)
         return window
 
@@ -221,7 +213,7 @@ class Hands:
             if is_so():
                 return
             attempt()
-            if self.until(is_so, SHOWN_SECONDS):
+            if self.desk.wait(is_so, SHOWN_SECONDS):
                 return
         msg = f"{node.role} {node.name!r} stays as it is"
         raise ToolError(msg)

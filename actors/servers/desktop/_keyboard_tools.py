@@ -53,7 +53,7 @@ class KeyboardTools:
         typed = done + hands.type(window, text[done:])
         hands.desk.has_taken_keys(process, SHOWN_SECONDS)  # else the next call could overtake them
         if place is not None and node is not None:
-            hands.until(lambda: self._length(process, node.path) >= place[1] - done + typed, SHOWN_SECONDS)
+            hands.desk.wait(lambda: self._length(process, node.path) >= place[1] - done + typed, SHOWN_SECONDS)
         return {"typed": typed}
 
     @tool(effect=Effect.ONCE, agents=BOTH)
@@ -81,7 +81,7 @@ class KeyboardTools:
         with clipboard.borrowed():
             clipboard.clear()
             hands.keys(window, "ctrl+c")
-            if not hands.until(lambda: not clipboard.is_empty(), SHOWN_SECONDS):
+            if not hands.desk.wait(lambda: not clipboard.is_empty(), SHOWN_SECONDS):
                 msg = "nothing was copied: nothing is selected, or it can't be copied"
                 raise ToolError(msg)
             return {"text": clipboard.text()}
@@ -95,7 +95,7 @@ class KeyboardTools:
         with clipboard.borrowed():
             clipboard.offer(text)
             hands.keys(window, "ctrl+v")
-            if not hands.until(lambda: clipboard.was_taken_by(process), SHOWN_SECONDS):
+            if not hands.desk.wait(lambda: clipboard.was_taken_by(process), SHOWN_SECONDS):
                 msg = "the program did not take the text from the clipboard"
                 raise ToolError(msg)
         return hands.changed(process, before)

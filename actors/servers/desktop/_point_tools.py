@@ -83,7 +83,7 @@ class PointTools:
     def wait(self, process: Process, seconds: Annotated[float, Field(gt=0, le=55)]) -> Answer:
         """Wait."""
         hands, end = self._hands(), time.monotonic() + seconds
-        hands.until(lambda: time.monotonic() >= end or process not in hands.desk.screen.processes(), seconds)
+        hands.desk.wait(lambda: time.monotonic() >= end or process not in hands.desk.screen.processes(), seconds)
         return {}
 
     def _at(self, process: int, x: int, y: int) -> tuple[int, int]:

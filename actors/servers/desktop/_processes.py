@@ -32,17 +32,14 @@ def marks_of(pid: int, names: Collection[str]) -> dict[str, str]:
 
     Chromium writes its title over its environment.
     """
-    for each in (pid, _leader_of(pid)):
+    leader = pid
+    with contextlib.suppress(OSError):
+        leader = os.getsid(pid)
+    for each in (pid, leader):
         found = environment_of(each)
         if any(name in found for name in names):
             return found
     return {}
-
-
-def _leader_of(pid: int) -> int:
-    with contextlib.suppress(OSError):
-        return os.getsid(pid)
-    return pid
 
 
 def command_name(pid: int) -> str:

@@ -116,7 +116,8 @@ class Program:
             LeaseVoidError: If the tool was stopped; nothing was done.
             ToolError: As `one`.
         """
-        self._release()
+        while len(self._acting) > 4:  # dialogs that are open at once; those of older ones are closed, or will not be
+            self._acting.pop(0).close()
         try:
             connection = Connection(self._address, hello=False) if self._address else Connection(self._bus.address)
         except BusClosedError as error:
@@ -145,11 +146,6 @@ class Program:
             if connection is not None:
                 connection.close()
         self._acting.clear()
-
-    def _release(self) -> None:
-        """Close the connections of earlier actions but the last few: their dialogs are closed, or will not be."""
-        while len(self._acting) > 4:  # dialogs that are open at once
-            self._acting.pop(0).close()
 
     def _gone(self) -> str:
         state = "no longer answers" if is_alive(self.pid) else "has ended"

@@ -56,11 +56,9 @@ VALUES = frozenset({"spin button", "slider", "scroll bar", "progress bar", "dial
 class State(IntEnum):
     """The states of an object that are asked for, by their numbers in AT-SPI's `AtspiStateType`."""
 
-    ACTIVE = 1
     BUSY = 3
     CHECKED = 4
     DEFUNCT = 6
-    EDITABLE = 7
     ENABLED = 8
     EXPANDABLE = 9
     EXPANDED = 10
@@ -71,7 +69,6 @@ class State(IntEnum):
     SENSITIVE = 24
     SHOWING = 25
     VISIBLE = 30
-    MANAGES_DESCENDANTS = 31
     INDETERMINATE = 32
 
 
@@ -141,7 +138,8 @@ class Tree:
         self.complete = True
         """False if there were more than fit."""
         self._met: set[str] = set()
-        level = self._new(Node(path, None, 0) for path in self._listed(program.root))
+        windows = program.one(method(program.root, "Accessible", "GetChildren"))[0]
+        level = self._new(Node(str(path), None, 0) for _, path in windows)
         while level and level[0].depth < _DEEPEST:
             level = self._below(self._described(self._seen(level)))
         self._read()
@@ -149,9 +147,6 @@ class Tree:
     def windows(self) -> list[Node]:
         """Give its windows, dialogs included."""
         return [node for node in self.nodes if node.depth == 0]
-
-    def _listed(self, path: str) -> list[str]:
-        return [str(child) for _, child in self._program.one(method(path, "Accessible", "GetChildren"))[0]]
 
     def _seen(self, level: list[Node]) -> list[Node]:
         """Ask a level for roles and states, and give those that are to be seen."""

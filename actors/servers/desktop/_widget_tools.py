@@ -116,7 +116,7 @@ class WidgetTools:
 
         with committing():
             answer = program.ask([method(node.path, "EditableText", "SetTextContents", "s", text)])[0]
-        if isinstance(answer, BusError) or not hands.until(is_set, 1.0):
+        if isinstance(answer, BusError) or not hands.desk.wait(is_set, 1.0):
             if node.role not in _FIELDS:  # there ctrl+a selects all of a document or a sheet
                 msg = f"{node.role} {node.name!r} is no field: type_text types into it, write_cells writes into a sheet"
                 raise ToolError(msg)
@@ -126,7 +126,7 @@ class WidgetTools:
                 hands.type(window, text)
             else:
                 hands.keys(window, "Delete")
-            if not hands.until(is_set, SHOWN_SECONDS):
+            if not hands.desk.wait(is_set, SHOWN_SECONDS):
                 msg = f"{node.role} {node.name!r} does not take the text, or changes it"
                 raise ToolError(msg)
         return {"characters": len(text)}
@@ -170,7 +170,7 @@ class WidgetTools:
 
         if not is_selected() and node.parent is not None:
             _select(hands, process, node.parent.path, node.path)
-            if not hands.until(is_selected, 0.5):
+            if not hands.desk.wait(is_selected, 0.5):
                 hands.switch(process, node, is_selected, ())
         return {"selected": node.name}
 
@@ -183,7 +183,7 @@ class WidgetTools:
             entries[:] = _below(hands, process, node.path)
             return any(_same(name, item) for _, _, name in entries)
 
-        if not hands.until(is_there, READY_SECONDS):
+        if not hands.desk.wait(is_there, READY_SECONDS):
             names = [name for _, _, name in entries if name]
             msg = f"there is no entry {item!r}; there are: {', '.join(names[:40]) or 'none'}"
             raise ToolError(msg)
@@ -210,14 +210,14 @@ class WidgetTools:
             entry = _entry(hands, process, here, wanted)
             if entry is None and depth:  # it may be filled when it is opened
                 hands.act(process, here[0], PRESSES)
-                hands.until(lambda: _entry(hands, process, here, wanted) is not None, SHOWN_SECONDS)  # noqa: B023 - called now
+                hands.desk.wait(lambda: _entry(hands, process, here, wanted) is not None, SHOWN_SECONDS)  # noqa: B023 - called now
                 entry = _entry(hands, process, here, wanted)
             if entry is None:
                 names = [name for each in here for _, name in hands.children(process, each) if name]
                 msg = f"there is no menu item {wanted!r}; there are: {', '.join(names)}"
                 raise ToolError(msg)
             here = [entry]
-        if not hands.until(lambda: hands.is_sensitive(process, here[0]), READY_SECONDS):
+        if not hands.desk.wait(lambda: hands.is_sensitive(process, here[0]), READY_SECONDS):
             msg = f"the menu item {path[-1]!r} can't be chosen now: it is grey"
             raise ToolError(msg)
         acted = hands.act(process, here[0], PRESSES)
@@ -246,7 +246,7 @@ class WidgetTools:
             return any(text.casefold() in each.casefold() for each in shown)
 
         begin = time.monotonic()
-        if not hands.until(lambda: is_there() != gone, seconds):
+        if not hands.desk.wait(lambda: is_there() != gone, seconds):
             msg = f"{text!r} is {'still' if gone else 'not'} to be seen after {seconds:g} s"
             raise ToolError(msg)
         return {"seconds": round(time.monotonic() - begin, 1)}
