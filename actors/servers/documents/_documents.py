@@ -220,7 +220,9 @@ class DocumentServer(Server):
         entries = self.tools()
         names = [entry.name for entry in entries]
         tools = [
-            entry.tool if names.count(entry.name) == 1 else entry.tool.model_copy(update={"name": _long_name(entry)})
+            entry.tool
+            if names.count(entry.name) == 1
+            else entry.tool.model_copy(update={"name": "_".join([*sorted(entry.roots), entry.name])})
             for entry in entries
         ]
         return MCPServer(self.name, tools=tools)
@@ -368,7 +370,3 @@ def _document_of(target: Target) -> str:
         msg = f"{target.name!r} is no document; start the application first"
         raise ToolError(msg)
     return document
-
-
-def _long_name(entry: ServerTool) -> str:
-    return "_".join([*sorted(entry.roots), entry.name])

@@ -93,7 +93,12 @@ def _of_tables(sheet: Worksheet, number: int, before: int) -> Iterator[Control]:
 
 def _of_charts(sheet: Any, number: int, before: int) -> Iterator[Control]:
     for count, chart in enumerate(sheet._charts, start=before + 1):
-        kind, at = chart.tagname.removesuffix("Chart"), _corner(chart.anchor)
+        kind, at = chart.tagname.removesuffix("Chart"), ""
+        if isinstance(chart.anchor, str):
+            row, column = coordinate_to_tuple(chart.anchor)
+            at = f"{get_column_letter(column)}{row}"
+        elif (start := getattr(chart.anchor, "_from", None)) is not None:
+            at = f"{get_column_letter(start.col + 1)}{start.row + 1}"
         about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "type": kind, "at": at}
         name = short(chart_title(chart)) or f"Chart {count}"
         visible = sheet.sheet_state == "visible"
@@ -141,7 +146,8 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
         title = parent
         if control.kind in {"range", "table"}:
             wanted = wanted or str(control.detail["cells"])
-    found = file.sheet(title) if title else _open_sheet(file)
+    sheets = file.book.worksheets
+    found = file.sheet(title) if title else next((each for each in sheets if each is file.book.active), sheets[0])
     return Place(found, parse_cells(wanted) if wanted else used_range(found))
 
 
@@ -227,16 +233,3 @@ def tree(file: ExcelFile, name: str) -> Answer:
             sheets[control.id] = children
             top.append({**node, "children": children})
     return {"id": "workbook", "name": name, "kind": "workbook", "children": top}
-
-
-def _open_sheet(file: ExcelFile) -> Worksheet:
-    active = file.book.active
-    return next((sheet for sheet in file.book.worksheets if sheet is active), file.book.worksheets[0])
-
-
-def _corner(anchor: Any) -> str:
-    if isinstance(anchor, str):
-        row, column = coordinate_to_tuple(anchor)
-        return f"{get_column_letter(column)}{row}"
-    start = getattr(anchor, "_from", None)
-    return f"{get_column_letter(start.col + 1)}{start.row + 1}" if start is not None else ""

@@ -58,7 +58,9 @@ def sort_rows(file: ExcelFile, place: Place, keys: list[SortKey], *, header: boo
     check_movable(sheet, cells)
     columns = [(column_of(sheet, cells, key.column, header=header), key.descending) for key in keys]
     first = cells.min_row + header
-    rows = list(range(first, cells.max_row + 1 - _totals(sheet, cells)))
+    # a table's rows of totals stay at its end
+    totals = next((table.totalsRowCount or 0 for table in sheet.tables.values() if table.ref == cells.coord), 0)
+    rows = list(range(first, cells.max_row + 1 - totals))
     for column, descending in reversed(columns):
         ranked = [(rank, row) for row in rows if (rank := _rank(file, sheet, row, column)) is not None]
         full = {row for _, row in ranked}
@@ -155,11 +157,6 @@ def _as_number(value: object) -> float | None:
     if isinstance(value, dt.time):
         return dt.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second) / day
     return value / day if isinstance(value, dt.timedelta) else None
-
-
-def _totals(sheet: Worksheet, cells: CellRange) -> int:
-    """Count the rows of totals at the end of a range that is a table."""
-    return next((table.totalsRowCount or 0 for table in sheet.tables.values() if table.ref == cells.coord), 0)
 
 
 def _take(sheet: Worksheet, row: int, column: int) -> _Content:

@@ -155,7 +155,7 @@ def _named(file: ExcelFile, own: Worksheet, sheet: str, name: str, seen: frozens
                 yield from (f"sheet:{title}" for title in _titles(file) if mentions(text, title))
             else:
                 yield from _named(file, holder, "", inner, seen | {wanted})
-    if not found and not sheet and not _area(name) is not None:
+    if not found and not sheet and _area(name) is None:
         yield UNKNOWN
 
 
@@ -189,21 +189,16 @@ def coverage(pattern: str, resource: str) -> Coverage:
         return _of_cells(wanted_cells, cells)
     if any(fits(pattern, text) for whole in (resource, f"sheet:{title}") for text in (whole, whole.casefold())):
         return Coverage.ALL
-    single = _single_cells(title, cells)
+    area = parse_cells(cells) if cells else CellRange("A1:Z100")
+    places = itertools.product(range(area.min_row, area.max_row + 1), range(area.min_col, area.max_col + 1))
+    first = itertools.islice(places, _LOOKED_AT)  # of a large range, and of a whole sheet, a part
+    single = (f"range:{title}!{get_column_letter(column)}{row}" for row, column in first)
     touched_in_part = any(fits(pattern, text) for each in single for text in (each, each.casefold()))
     return Coverage.PART if touched_in_part else Coverage.NONE
 
 
 def _unquoted(title: str) -> str:
     return title.strip("'").replace("''", "'")
-
-
-def _single_cells(title: str, cells: str) -> Iterator[str]:
-    """Name the cells of a range one by one, of a large one or a whole sheet so many as `_LOOKED_AT`."""
-    area = parse_cells(cells) if cells else CellRange("A1:Z100")
-    places = itertools.product(range(area.min_row, area.max_row + 1), range(area.min_col, area.max_col + 1))
-    for row, column in itertools.islice(places, _LOOKED_AT):
-        yield f"range:{title}!{get_column_letter(column)}{row}"
 
 
 def _of_cells(wanted: str, cells: str) -> Coverage:

@@ -126,7 +126,7 @@ def lost_by_openpyxl(parts: dict[str, bytes]) -> list[str]:
         if name.startswith("xl/worksheets/") and name.endswith(".xml"):
             lost.update(_lost_of_sheet(data))
         elif name == "xl/workbook.xml":
-            lost.update(_BOOK_LOST.get(tag, "") for tag in _children(data))
+            lost.update(_BOOK_LOST.get(_local(element), "") for element in _parse(data))
         elif name.startswith("xl/drawings/") and name.endswith(".xml"):
             lost.update(_lost_of_drawing(data))
         elif name.startswith("xl/charts/chart") and name.endswith(".xml") and not _chart_survives(data):
@@ -201,10 +201,6 @@ def _shape(element: ET.Element) -> tuple[object, ...]:
     inner = tuple(_shape(child) for child in element)
     text = "" if inner else element.text or ""
     return (element.tag, tuple(sorted(element.attrib.items())), text, inner)
-
-
-def _children(data: bytes) -> Iterator[str]:
-    yield from map(_local, _parse(data))
 
 
 def _local(element: ET.Element) -> str:

@@ -63,7 +63,11 @@ def find_all(file: WordFile) -> list[Found]:
     heading = ""
     for block in file.blocks():
         if isinstance(block, Table):
-            kind, name, detail = "table", short(" | ".join(header_of(block))), _size(block)
+            kind, name = "table", short(" | ".join(header_of(block)))
+            detail: dict[str, JsonValue] = {
+                "rows": len(block._tbl.tr_lst),
+                "columns": len(block._tbl.tblGrid.gridCol_lst),
+            }
             detail |= {"below": heading} if heading else {}
         else:
             text, level = visible_text(block._p), file.heading_level(block)
@@ -116,7 +120,3 @@ def header_of(table: Table) -> list[str]:
     """Read the texts of a table's first row."""
     first = table._tbl.tr_lst[:1]  # reads one row without measuring the whole table
     return [visible_text(cell) for row in first for cell in row.iterchildren(qn("w:tc"))]
-
-
-def _size(table: Table) -> dict[str, JsonValue]:
-    return {"rows": len(table._tbl.tr_lst), "columns": len(table._tbl.tblGrid.gridCol_lst)}

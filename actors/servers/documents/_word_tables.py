@@ -12,7 +12,7 @@ from docx.oxml.ns import qn
 from docx.table import Table, _Cell, _Row
 from docx.text.paragraph import Paragraph
 
-from callboard.actors.servers._numbers import Number, Separator, is_ambiguous, parse_number, separator_of
+from callboard.actors.servers._numbers import Separator, is_ambiguous, parse_number, separator_of
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._tables import clean
 from callboard.actors.servers.documents._word_edit import set_text
@@ -49,11 +49,13 @@ def grid_of(table: Table) -> Grid:
     corners: dict[int, tuple[int, int]] = {}
     for row, element in enumerate(_rows(table._tbl)):  # merged cells have no public names
         texts: list[str] = []
-        column = _before(element)
+        column = _number(element.find(f"{qn('w:trPr')}/{qn('w:gridBefore')}"), 0)
         texts.extend([""] * column)
         for cell in _unwrapped(element, qn("w:tc")):
-            span, merge = _span(cell), _vertical(cell)
-            if merge == "continue" and column in corners:
+            span = max(1, _number(cell.find(f"{qn('w:tcPr')}/{qn('w:gridSpan')}"), 1))
+            merge = cell.find(f"{qn('w:tcPr')}/{qn('w:vMerge')}")
+            continues = merge is not None and (merge.get(qn("w:val")) or "continue") == "continue"
+            if continues and column in corners:
                 corner = corners[column]
                 extents[corner] = (row - corner[0] + 1, extents[corner][1])
                 texts.append("")
@@ -61,7 +63,7 @@ def grid_of(table: Table) -> Grid:
                 corners[column] = (row, column)
                 extents[row, column] = (1, span)
                 grid.cells[row, column] = cell
-                texts.append(_cell_text(cell))
+                texts.append("\n".join(map(visible_text, cell.iter(qn("w:p")))).strip())
             texts.extend([""] * (span - 1))
             column += span
         grid.texts.append(texts)
@@ -95,7 +97,8 @@ def answer_of(grid: Grid, *, header: bool, numbers: bool, decimal: Separator | N
             [number.value if number else text or None for text, number in zip(row, found, strict=True)]
             for row, found in zip(shown, read, strict=True)
         ]
-        answer["units"] = list(_units(read, len(columns)))
+        units = [{number.unit for row in read if (number := row[column])} for column in range(len(columns))]
+        answer["units"] = [each.pop() if len(each) == 1 else "" for each in units]
         answer["kept_as_text"] = _kept_as_text(shown, marks, start)
     return answer
 
@@ -174,7 +177,10 @@ def make_table(document: Document, header: list[str], rows: list[list[Cell]], st
         for cell, value in zip(row.cells, line, strict=True):
             cell.paragraphs[0].add_run(text_of(value))
     if header:
-        _mark_header(table)
+        for cell in table.rows[0].cells:
+            for run in cell.paragraphs[0].runs:
+                run.bold = True
+        table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))  # python-docx has no name for it
     return table
 
 
@@ -196,32 +202,9 @@ def _unwrapped(parent: BaseOxmlElement, tag: str) -> Iterator[BaseOxmlElement]:
             yield from _unwrapped(child, tag)
 
 
-def _before(row: BaseOxmlElement) -> int:
-    return _number(row.find(f"{qn('w:trPr')}/{qn('w:gridBefore')}"), 0)
-
-
-def _span(cell: BaseOxmlElement) -> int:
-    return max(1, _number(cell.find(f"{qn('w:tcPr')}/{qn('w:gridSpan')}"), 1))
-
-
 def _number(element: BaseOxmlElement | None, default: int) -> int:
     value = element.get(qn("w:val")) if element is not None else None
     return min(int(value), 1000) if value is not None and value.isdigit() else default
-
-
-def _vertical(cell: BaseOxmlElement) -> str:
-    merge = cell.find(f"{qn('w:tcPr')}/{qn('w:vMerge')}")
-    return "" if merge is None else merge.get(qn("w:val")) or "continue"
-
-
-def _cell_text(cell: BaseOxmlElement) -> str:
-    return "\n".join(visible_text(paragraph) for paragraph in cell.iter(qn("w:p"))).strip()
-
-
-def _units(read: list[list[Number | None]], width: int) -> Iterator[str]:
-    for column in range(width):
-        units = {number.unit for row in read if (number := row[column])}
-        yield units.pop() if len(units) == 1 else ""
 
 
 def _kept_as_text(rows: list[list[str]], marks: list[Separator | None], start: int) -> list[JsonValue]:
@@ -231,14 +214,6 @@ def _kept_as_text(rows: list[list[str]], marks: list[Separator | None], start: i
         for column, text in enumerate(texts)
         if parse_number(text, marks[column]) is None and is_ambiguous(text)
     ]
-
-
-def _mark_header(table: Table) -> None:
-    for cell in table.rows[0].cells:
-        for run in cell.paragraphs[0].runs:
-            run.bold = True
-    mark = OxmlElement("w:tblHeader")
-    table.rows[0]._tr.get_or_add_trPr().append(mark)  # python-docx has no name for it
 
 
 def _draw_borders(table: Table) -> None:
