@@ -247,8 +247,8 @@ class _Walk:
                 self._assign(child, exported=True)
             elif child.type in {"file_redirect", "herestring_redirect"}:
                 self._redirect(child)
-        skipped = {"variable_assignment", "command_name", "file_redirect", "herestring_redirect", "comment"}
-        name, *words = self._words(child for child in node.children if child.type not in skipped - {"command_name"})
+        skipped = {"variable_assignment", "file_redirect", "herestring_redirect", "comment"}
+        name, *words = self._words(child for child in node.children if child.type not in skipped)
         text = name.literal
         folder, _, bare = text.rpartition("/")
         if "/" in text and folder not in PATH.split(":"):

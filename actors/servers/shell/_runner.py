@@ -99,8 +99,10 @@ def main(folder: Path) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     ended["left"] = _end_all(_DYING_SECONDS if ended["code"] is not None else 0.0)
     for stream in streams:  # what was printed until the end
-        while stream.read() and _readable(stream):
-            pass
+        with selectors.DefaultSelector() as selector:
+            selector.register(stream.pipe, selectors.EVENT_READ)
+            while stream.read() and selector.select(0):
+                pass
     for name, stream in zip(_OUTPUTS, streams, strict=False):
         ended[name] = {"total": stream.total, "tail": stream.last.hex()}
     ended["seconds"] = round(time.monotonic() - begin, 3)
@@ -228,12 +230,6 @@ def start_of(pid: int) -> str:
     except OSError:
         return ""
     return "" if fields[0] in "ZX" else fields[19]
-
-
-def _readable(stream: Stream) -> bool:
-    with selectors.DefaultSelector() as selector:
-        selector.register(stream.pipe, selectors.EVENT_READ)
-        return bool(selector.select(0))
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

@@ -178,7 +178,9 @@ class Touched:
             if word.text[:1] in _SIGNS and any(name.startswith("-") for name in names):
                 msg = f"{word.text!r} may match a file whose name is read as an option"
                 raise UnclearError(msg)
-            if word.split and (self.writes or not all(map(_is_plain, names))):
+            if word.split and (
+                self.writes or not all(re.fullmatch(r"[\w.+,@%=:][\w.+,@%=:-]*", name) for name in names)
+            ):
                 msg = f"the names that {word.text!r} matches are divided at blanks"
                 raise UnclearError(msg)
 
@@ -252,7 +254,3 @@ def _stem(word: Word) -> str:
     parts = word.text.split("/")
     first = next(place for place, part in enumerate(parts) if not _SIGNS.isdisjoint(part))
     return "/".join(parts[:first]) + "/" if first else ""
-
-
-def _is_plain(name: str) -> bool:
-    return re.fullmatch(r"[\w.+,@%=:][\w.+,@%=:-]*", name) is not None
