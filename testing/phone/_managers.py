@@ -165,8 +165,9 @@ class Managers:
         phone = self._phone
         if intent.component:
             package, _, activity = _long(intent.component).partition("/")
-            known = {_long(f"{package}/{each}") for each in self._activities(package)}
-            return package if f"{package}/{activity}" in known else None
+            app = phone.apps.get(package)
+            known = [app.activity, *app.activities.values()] if app is not None else []
+            return package if f"{package}/{activity}" in {_long(f"{package}/{each}") for each in known} else None
         scheme = intent.data.partition(":")[0].casefold()
         if intent.action == "android.intent.action.MAIN":
             home = "android.intent.category.HOME" in intent.categories
@@ -175,10 +176,6 @@ class Managers:
             package = _ACTIONS.get(intent.action) or _SCHEMES.get(scheme, "")
         allowed = not intent.package or intent.package == package
         return package if package in phone.apps and allowed else None
-
-    def _activities(self, package: str) -> list[str]:
-        app = self._phone.apps.get(package)
-        return [app.activity, *app.activities.values()] if app is not None else []
 
     def _broadcast(self, intent: Intent) -> str:
         """Send something to all that want it: ADBKeyBoard, if it is set, types what it is sent."""

@@ -13,7 +13,7 @@ from callboard.testing.phone._screen import NAVIGATION, STATUS, TOP, View
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from PIL import Image, ImageDraw, ImageFont
+    from PIL import ImageDraw, ImageFont
 
     from callboard.testing.phone._screen import Box, Screen
 
@@ -67,10 +67,6 @@ def paint(screen: Screen, size: tuple[int, int], keyboard: int, *, awake: bool) 
         painter.bars(size, dark=bool(screen.behind))
         if keyboard:
             painter.keyboard(size, keyboard)
-    return _png(image)
-
-
-def _png(image: Image.Image) -> bytes:
     written = io.BytesIO()
     image.save(written, "PNG", compress_level=1)
     return written.getvalue()

@@ -134,7 +134,8 @@ class Reports:
         what, namespace = argument(words, 0, "settings"), argument(words, 1, "settings")
         if namespace not in _NAMESPACES:
             fail(f"Invalid namespace '{namespace}'")
-        known = self._all_settings()
+        imes = {"default_input_method": self._phone.ime, "enabled_input_methods": ":".join(self._phone.enabled_imes)}
+        known = self._phone.settings | {f"secure/{key}": value for key, value in imes.items()}
         if what == "list":
             found = sorted(each.split("/", 1)[1] for each in known if each.startswith(f"{namespace}/"))
             return "".join(f"{each}={known[f'{namespace}/{each}']}\n" for each in found)
@@ -147,10 +148,6 @@ class Reports:
         if what == "delete":
             return f"Deleted {int(self._phone.settings.pop(key, None) is not None)} rows\n"
         return fail(f"Invalid command: {what}")
-
-    def _all_settings(self) -> dict[str, str]:
-        imes = {"default_input_method": self._phone.ime, "enabled_input_methods": ":".join(self._phone.enabled_imes)}
-        return self._phone.settings | {f"secure/{key}": value for key, value in imes.items()}
 
     def _set(self, key: str, value: str) -> None:
         if key == "secure/default_input_method":
