@@ -248,7 +248,11 @@ class _Walk:
             elif child.type in {"file_redirect", "herestring_redirect"}:
                 self._redirect(child)
         skipped = {"variable_assignment", "file_redirect", "herestring_redirect", "comment"}
-        name, *words = self._words(child for child in node.children if child.type not in skipped)
+        every = self._words(child for child in node.children if child.type not in skipped)
+        if not every:
+            msg = "the name of a command is empty"
+            raise UnclearError(msg)
+        name, *words = every
         text = name.literal
         folder, _, bare = text.rpartition("/")
         if "/" in text and folder not in PATH.split(":"):

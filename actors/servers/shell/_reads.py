@@ -104,10 +104,11 @@ READS: dict[str, Usage] = {
     "rg": Usage(
         "-iSsvwxclnNoqFUPHIua0. -L@ --follow@ -e: -f< -g: -t: -T: -m: -A: -B: -C: -d: -r: -M: -j: -E: --regexp:"
         " --file< --glob: --iglob: --type: --type-not: --max-count: --after-context: --before-context: --context:"
-        " --max-depth: --replace: --ignore-case --smart-case --case-sensitive --invert-match --word-regexp --line-"
-        " regexp --count --count-matches --files-with-matches --files-without-match --line-number --no-line-number"
-        " --only-matching --quiet --fixed-strings --multiline --pcre2 --with-filename --no-filename --no-ignore"
-        " --hidden --text --null --files --heading --no-heading --json --stats --sort: --color: --column --trim"
+        " --max-depth: --replace: --ignore-case --smart-case --case-sensitive --invert-match --word-regexp"
+        " --line-regexp --count --count-matches --files-with-matches --files-without-match --line-number"
+        " --no-line-number --only-matching --quiet --fixed-strings --multiline --pcre2 --with-filename --no-filename"
+        " --no-ignore --hidden --text --null --files --heading --no-heading --json --stats --sort: --color: --column"
+        " --trim"
         " --vimgrep --no-config",
         "text files",
         here=True,

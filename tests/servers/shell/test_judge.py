@@ -23,6 +23,7 @@ READ = (
 ls
 ls -la
 ls -lah deep
+rg --line-regexp price a.txt
 ls --color=never --sort=time .
 /bin/ls -1
 /usr/bin/wc -l a.log
@@ -178,6 +179,7 @@ ls \
 
 ASK = r"""
 foo
+x=; $x
 make
 python3 -c 'print(1)'
 bash -c ls
