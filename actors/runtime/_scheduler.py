@@ -191,7 +191,7 @@ class _Inbox:
 class _Ref(pykka.ActorRef["ScheduledActor"]):
     """A ref that tells without Pykka's envelope, and without asking an event whether the actor has stopped."""
 
-    actor_inbox: _Inbox
+    actor_inbox: _Inbox  # type: ignore[assignment]  # as `_create_actor_inbox` makes it
 
     def tell(self, message: object) -> None:
         """Tell the actor.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from callboard.actors.states import _run
 from callboard.actors.states._machine import AgentState, By, Move, Processing
@@ -36,7 +36,7 @@ class WorkingState(AgentState):
 
     takes_steps = True
 
-    on_exception = AgentStatus.ERROR
+    on_exception: ClassVar[str] = AgentStatus.ERROR
     """Where an exception in a phase leads."""
 
     async def handle(self, agent: Processing, context: Run) -> Message:
@@ -119,12 +119,12 @@ class WorkingState(AgentState):
 
     def follow(self, status: str, comment: str) -> Move:
         """Go where the model wants to, with the outcome that this means."""
-        outcome = {
+        outcomes: dict[str, Outcome] = {
             AgentStatus.FINISH: Outcome.FINISHED,
             AgentStatus.FAIL: Outcome.FAILED,
             AgentStatus.ERROR: Outcome.ERROR,
-        }.get(status)
-        return Move(status, By.MODEL, outcome, comment or f"the model said {status}")
+        }
+        return Move(status, By.MODEL, outcomes.get(status), comment or f"the model said {status}")
 
 
 class PendingState(AgentState):
@@ -156,7 +156,7 @@ class ConfirmState(AgentState):
 
     __slots__ = ()
 
-    on_rejection = AgentStatus.FAIL
+    on_rejection: ClassVar[str] = AgentStatus.FAIL
     """Where a rejection leads."""
 
     async def handle(self, agent: Processing, context: Run) -> Message:

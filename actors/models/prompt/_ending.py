@@ -68,9 +68,11 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     elif done and meant is not None and meant.missed:
         yield f"Not called yet: {', '.join(tool.name for tool in meant.missed)}.{meant.next}"
     elif done and AgentStatus.FINISH in legal_statuses(request) and not (meant is not None and meant.failed):
-        sure = meant is not None and not request.is_host
-        yield _finish(what, meant.made) if sure else f"If nothing of {what} is missing any more: FINISH."
-        yield from _handed_over(request) if sure else ()
+        if meant is None or request.is_host:
+            yield f"If nothing of {what} is missing any more: FINISH."
+        else:
+            yield _finish(what, meant.made)
+            yield from _handed_over(request)
     yield from meant.later() if meant is not None else ()
 
 

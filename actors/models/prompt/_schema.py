@@ -53,7 +53,7 @@ KEYS = ("Observation", "Thought", "Decision", "Comment")
 IN_DECISION = ("Plan", "Status")
 """What each decision begins with: who still plans something is not finished."""
 _ACTIONS = ("Actions",)
-_BELONGS = {
+_BELONGS: dict[str, tuple[str, ...]] = {
     AgentStatus.CONTINUE: _ACTIONS,
     AgentStatus.CONFIRM: _ACTIONS,
     AgentStatus.ASSIGN: ("ControlText", "Current Sub-Task"),
@@ -67,7 +67,7 @@ _TEXT: Schema = {"type": "string"}
 _LINES: Schema = {"type": "array", "items": _TEXT, "maxItems": 12}
 _SOME: Schema = {**_LINES, "minItems": 1}
 _NO_LINES: Schema = {**_LINES, "maxItems": 0}
-_PLANS = {
+_PLANS: dict[str, Schema] = {
     AgentStatus.CONTINUE: _SOME,
     AgentStatus.CONFIRM: _SOME,
     AgentStatus.ASSIGN: _SOME,
