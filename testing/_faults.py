@@ -27,7 +27,7 @@ class Faults:
     """Lets something happen at chosen places of a task's way: a failure, a wait, or the end of the process.
 
     A place is before or after a row of a journal file, named by the tag of its message (``intent``, ``step_done``,
-    ``task_result``, ``event`` …), or before or after a ``effect``: the moment in which a tool's change takes effect::
+    ``task_result``, ``event`` …), or before or after an ``effect``: the moment in which a tool's change takes effect::
 
         with Faults() as faults:
             faults.after("effect", kill_process, nth=2)
