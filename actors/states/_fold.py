@@ -1,4 +1,7 @@
-"""Folding a history back into a run: recovery, restart and replay take the same way as the work itself did."""
+"""Fold a journaled history into a run.
+
+Recovery, restart and replay use the same functions as the live agent, so that they arrive at the same run.
+"""
 
 from __future__ import annotations
 
@@ -18,34 +21,34 @@ if TYPE_CHECKING:
 
 
 class Said(Protocol):
-    """One message that a run heard, or that one of its jobs came back with: a row of the journal."""
+    """A journal row: a message to a run, or from one of its jobs."""
 
     @property
     def message(self) -> Message:
-        """What was said."""
+        """The message."""
         ...
 
     @property
     def job(self) -> int:
-        """The job whose word it is; 0 for what came from outside."""
+        """The number of the job that returned it; 0 for other messages."""
         ...
 
 
 def moved(machine: type[AgentStateManager], run: Run, move: Move) -> Run:
-    """Make the run that follows a move.
+    """Return the run after a move.
 
     Raises:
-        IllegalMoveError: If the table does not have it; the run stays as it is.
+        IllegalMoveError: If the table does not allow the move.
     """
     machine.check(run.status, move.target, move.by)
     return run.moved(move, reannotating=move.target == AgentStatus.SCREENSHOT)
 
 
 def moves(machine: type[AgentStateManager], run: Run) -> Iterator[tuple[Run, Move, Run]]:
-    """Make the moves on which the states decide: yield each, between the run before it and the one after it.
+    """Apply moves until the state stays; yield (run before, move, run after).
 
     Raises:
-        IllegalMoveError: If the table does not have a move that a state wishes for.
+        IllegalMoveError: If the table does not allow a move that a state decided on.
     """
     while (move := machine.get_state(run.status).decide(run)) is not None:
         before, run = run, moved(machine, run, move)
@@ -53,20 +56,23 @@ def moves(machine: type[AgentStateManager], run: Run) -> Iterator[tuple[Run, Mov
 
 
 def fold(history: Iterable[Said], limits: Limits, machine: type[AgentStateManager]) -> Run | None:
-    """Make the run of an agent from all that it heard at its address, in order; None if it never began any.
+    """Fold the messages of one address into the agent's latest run.
 
-    A word of a job is late if a later one was started, or a cancel came, before it: then it did not count.
+    The messages must be in order. Return None if no run ever began. The result of a job is stale, and is ignored, if a
+    later job was started or a cancel arrived before it.
     """
     run: Run | None = None
     latest = 0
     for said in history:
         latest = max(latest, said.job)
         run = after(run, said, limits, machine)
+    # The next job must be numbered above every job in the history, including those without a result or with a stale
+    # one: a row that one of them still writes must not count as the new job's. No job of this run is active yet.
     return None if run is None else evolve(run, job=max(run.job, latest), busy=False)
 
 
 def _unheard(run: Run, move: Move) -> None:
-    """Tell nobody of a move."""
+    """Ignore a move."""
 
 
 def after(
@@ -76,16 +82,18 @@ def after(
     machine: type[AgentStateManager],
     moving: Callable[[Run, Move], None] = _unheard,
 ) -> Run | None:
-    """Make the run that follows one message of the history, moves included; `moving` hears of each before it is made.
+    """Return the run after one message and the moves it causes.
+
+    `moving` is called before each move with the run and the move.
 
     Raises:
-        IllegalMoveError: If the table does not have a move that a state wishes for.
+        IllegalMoveError: If the table does not allow a move that a state decided on.
     """
     message = said.message
     if isinstance(message, Assign) and message.token and not said.job:
         return _begun(run, message, limits, machine, moving)
     if run is None or run.over or (said.job and said.job <= run.job):
-        return run
+        return run  # `run.job` is the last job whose result was applied; a cancel raises it to make results stale
     if isinstance(message, OnTheWay):
         return evolve(run, unfinished=(run.unfinished or Unfinished()).after(message))
     if isinstance(message, RoundEnded | SubtaskEnded) and said.job:
@@ -94,7 +102,7 @@ def after(
         return run
     if isinstance(message, Cancel) and run.unfinished is not None:
         run = run.with_lost(run.unfinished.usage, run.unfinished.done)
-    run = evolve(run, job=said.job or run.job).apply(message)  # type: ignore[arg-type]  # nothing else is kept of a run
+    run = evolve(run, job=said.job or run.job).apply(message)  # type: ignore[arg-type]  # no others are journaled
     return _last(run, machine, moving)
 
 
@@ -105,7 +113,10 @@ def _begun(
     machine: type[AgentStateManager],
     moving: Callable[[Run, Move], None],
 ) -> Run:
-    """Begin an assignment; or go on with the same one under a new lease, after a crash, also if it had ended."""
+    """Begin an assignment, or resume the same one under a new lease.
+
+    The second happens after a crash, also if the run had already ended.
+    """
     if run is not None and (run.assign.run_id, run.assign.round) == (assign.run_id, assign.round):
         return evolve(run, assign=assign)
     return _last(Run.begin(assign, limits, machine.initial, run), machine, moving)

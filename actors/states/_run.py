@@ -1,4 +1,4 @@
-"""The work of one agent on one assignment, as one frozen value. `apply` makes the next one."""
+"""One agent's work on one assignment, as an immutable value."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from callboard.config import Limits
 
 STOPPED = frozenset({Outcome.CANCELLED, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET})
-"""Endings that come from outside of the agent's work."""
+"""Outcomes with a cause outside the agent's work."""
 
 Applied = (
     Pause
@@ -66,7 +66,7 @@ Applied = (
     | SubtaskEnded
     | Cancel
 )
-"""What can happen to a run."""
+"""The messages that `Run.apply` accepts."""
 
 TOO_LATE = "nobody decided on the approval in time"
 
@@ -81,76 +81,79 @@ _SAID = {WAS_DONE: Probe.DONE, WAS_NOT_DONE: Probe.NOT_DONE}
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Everything that one agent knows and decided on one assignment: its status, memory and plan, what it waits for.
+    """The status, memory, plan and pending request of one agent's assignment.
 
-    Nothing in it is shared or mutable: a restart, a recovery and a replay fold the same messages to the same value.
+    Nothing in it is shared or mutable: a restart, a recovery and a replay fold the same messages into an equal value.
     """
 
     assign: Assign
     limits: Limits
     status: str
     job: int = 0
-    """The number of the job that runs or ran last; a word of an earlier one is stale."""
+    """The number of the current or latest job; the result of an earlier one is stale."""
     busy: bool = False
-    """Whether a job runs."""
+    """Whether a job is running."""
     memory: tuple[StepRecord, ...] = ()
     subtasks: tuple[SubtaskResult, ...] = ()
-    """What the task's subtasks left, the earlier rounds' included."""
+    """The results of the task's subtasks, earlier rounds included."""
     notes: tuple[str, ...] = ()
-    """What the model has to be told at the next step."""
+    """The notes for the model's next step."""
     held: tuple[Action, ...] = ()
-    """Actions that wait for an approval, or for the end of a pause."""
+    """The actions that wait for an approval or the end of a pause."""
     held_by: Held = Held.NOT
     held_why: str = ""
-    """The rule that holds them."""
+    """The policy rule that holds them."""
     left: str = ""
-    """The fingerprint of the surface as it was left, where a pause holds what would change it."""
+    """The fingerprint of the surface when a pause held the actions that would change it."""
     shown: Observation | None = None
-    """What a person was shown with the approval of what is held."""
+    """The observation sent with the approval request for the held actions."""
     paused: bool = False
     """Whether no job may start."""
     asked_person: tuple[AskedQuestion, ...] = ()
-    """The questions that were put last."""
+    """The latest questions to a person."""
     at_limit: Limit | None = None
-    """The limit of a budget that the last question was about; None for a model's own."""
+    """The budget limit that the last question was about; None for a model's own question."""
     sent_back: bool = False
-    """Whether a FINISH was sent back in a step that a question broke off."""
+    """Whether a FINISH was sent back to the model in a step that a question interrupted."""
     grants: tuple[Limit, ...] = ()
-    """The limits at which a person said "go on", once for each time."""
+    """The limits that a person extended; a limit is repeated for each extension."""
     repeats: int = 0
-    """How often a step like the last one was taken since the surface changed, that one included."""
+    """The number of steps like the last one since the surface changed, that one included."""
     waiting: str = ""
-    """The id of the question, approval or subtask that is waited for."""
+    """The id of the pending question, approval or subtask."""
     answer: ApprovalAnswer | None = None
-    """The approval that was given and is not used up yet."""
+    """The approval that was granted and is not used yet."""
     due: str = ""
-    """The status of an answer whose held actions ran after an approval, until it is followed."""
+    """The status of an answer whose held actions ran after an approval, until the status is followed."""
     last: Applied | None = None
-    """What was applied last; what the state decides on."""
+    """The message that was applied last; the state decides on it."""
     lost: tuple[CommandResult, ...] = ()
-    """What was done in steps that failed later: files that it wrote are there all the same."""
+    """The results of steps that failed later: their side effects, such as written files, remain."""
     plan: tuple[str, ...] = ()
     asked: int = 0
-    """Calls to the model at this address within the task, those of earlier assignments included."""
+    """Model calls at this address within the task, earlier assignments included."""
     steps: int = 0
     failures: int = 0
     """Failed actions in a row."""
     reannotations: int = 0
     """Steps in a row in SCREENSHOT."""
     outcome: Outcome | None = None
-    """How it ends; written once."""
+    """The outcome; written once."""
     causes: tuple[Cause, ...] = ()
     usage: Usage = field(default_factory=Usage)
     last_seen: Observation | None = None
-    """The look that was taken after a failure; where there was none, the last one before it."""
+    """The observation after a failure, or the last one before it."""
     over: bool = False
-    """Whether the ending was sent."""
+    """Whether the final message was sent."""
     unfinished: Unfinished | None = None
-    """After a crash: how far the step came that it broke off."""
+    """After a crash: the progress of the interrupted step."""
 
     @classmethod
     def begin(cls, assign: Assign, limits: Limits, initial: str, before: Run | None = None) -> Run:
-        """Begin an assignment; memory of the same conversation goes on, that of any other does not."""
+        """Create the run of a new assignment.
+
+        It keeps the memory of `before` if that belongs to the same conversation.
+        """
         known = before if before is not None and memory_key(before.assign) == memory_key(assign) else None
         counted = known is not None and (not assign.number or known.assign.task_id == assign.task_id)
         return cls(
@@ -166,7 +169,7 @@ class Run:
 
     @property
     def output(self) -> JsonValue:
-        """What the work produced: the model's own word, else the last successful action's value."""
+        """The result: the model's own, or the last successful action's value."""
         for record in reversed(self.records):
             if record.decision.result is not None:
                 return record.decision.result
@@ -177,42 +180,45 @@ class Run:
 
     @property
     def own_subtasks(self) -> tuple[SubtaskResult, ...]:
-        """Those of the task itself, not of the conversation before it."""
+        """The results of this task's subtasks, without the conversation's earlier tasks."""
         return tuple(done for done in self.subtasks if done.run_id.rpartition("/")[0] == self.assign.task_id)
 
     @property
     def broken_off(self) -> bool:
-        """Whether a crash broke off a step after its decision: then it goes on from there."""
+        """True if a crash interrupted a step after its decision."""
         return self.unfinished is not None and self.unfinished.decided is not None
 
     @property
     def records(self) -> tuple[StepRecord, ...]:
-        """The steps of this assignment alone."""
+        """The steps of this assignment, without the conversation's earlier ones."""
         return self.memory[len(self.memory) - self.steps :] if self.steps else ()
 
     @property
     def decided(self) -> int:
-        """How many steps of this assignment had a decision of their own; going on with held actions is none."""
+        """The number of this assignment's steps that are not resumed ones."""
         return sum(not record.resumed for record in self.records)
 
     @property
     def decision_comment(self) -> str:
-        """What the model said last."""
+        """The comment of the model's last answer."""
         return self.records[-1].decision.comment if self.records else ""
 
     @property
     def artifacts(self) -> tuple[str, ...]:
-        """The files that were written, each once, in order."""
+        """The written files, without repetitions, in order."""
         return unique([path for result in self._done for path in result.artifacts])
 
     @property
     def effects(self) -> tuple[CommandResult, ...]:
-        """The results of actions that changed something, or may have."""
+        """The results of actions with a certain or possible side effect."""
         return tuple([result for result in self._done if result.changed])
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """What they changed: the files that they wrote; of one that wrote none its target, or what it was."""
+        """The files that the side effects wrote.
+
+        An action that wrote none is listed by its target, or by its tool if there is no target.
+        """
         target, found = self.assign.target, list[str]()
         for result in self.effects:
             found += result.artifacts or (result.tool if target is None else target.id,)
@@ -220,7 +226,7 @@ class Run:
 
     @property
     def made(self) -> tuple[str, ...]:
-        """Those of them that were not there before, and what the task had made already."""
+        """The created files, including those that the task had created before."""
         found = [*self.assign.made]
         for subtask in self.subtasks:
             found += subtask.made
@@ -236,7 +242,7 @@ class Run:
         return (*done, *self.lost)
 
     def expects(self, message: Message) -> bool:
-        """Say whether a message still concerns this run; otherwise it came too late."""
+        """Report whether a message still concerns this run or is late."""
         match message:
             case Cancel():
                 mine = message.run_id in {"*", self.assign.run_id}
@@ -250,7 +256,7 @@ class Run:
                 return True
 
     def apply(self, message: Applied) -> Run:  # noqa: C901, PLR0911, PLR0912 - one match, a case a message
-        """Make the run that follows a message. Pure; the status does not change here."""
+        """Return the run after a message. Pure; the status does not change."""
         if isinstance(message, StepDone):
             return evolve(self, last=message, busy=False, unfinished=None, **self._remembered(message))
         run = evolve(self, last=message, busy=False, unfinished=self._still_unfinished(message))
@@ -284,7 +290,7 @@ class Run:
             case RequestExpired():
                 return evolve(run, waiting="")
             case Pause() | Resume():
-                return evolve(self, paused=isinstance(message, Pause))  # a step that was broken off still is
+                return evolve(self, paused=isinstance(message, Pause))  # an interrupted step stays interrupted
             case SubtaskEnded(result=result):
                 return evolve(run, waiting="", subtasks=(*run.subtasks, result))
             case Cancel():
@@ -295,18 +301,19 @@ class Run:
                 assert_never(message)
 
     def _still_unfinished(self, message: Message) -> Unfinished | None:
-        """Keep what a crash broke off while a person is asked about it; anything else ends it."""
+        """Return the interrupted step while a person is asked about it."""
         asking = isinstance(message, Question | Answer | RequestExpired)
         left = self.unfinished
         return left if asking and left is not None and left.decided is not None else None
 
     def with_lost(self, usage: Usage, results: tuple[CommandResult, ...]) -> Run:
-        """Add what a step had used and done when it was broken off."""
+        """Add the usage and the results of an interrupted step."""
         return evolve(self, usage=self.usage + usage, lost=(*self.lost, *results))
 
     def _stopped(self, cancel: Cancel) -> dict[str, Any]:
+        # The job number goes up although no job starts: it makes the result of the cancelled job stale.
         stopped = {"waiting": "", "held": (), "held_by": Held.NOT, "paused": False, "job": self.job + 1}
-        if self.outcome is not None:  # it ended before; only the last look is given up
+        if self.outcome is not None:  # the work had ended before; only the last observation is given up
             return stopped
         cause = Cause(reason=cancel.reason, where=self.assign.address)
         return {**stopped, "outcome": cancel.outcome, "causes": (cause,)}
@@ -335,8 +342,11 @@ class Run:
         }
 
     def moved(self, move: Move, *, reannotating: bool) -> Run:
-        """Make the run in another status, with the outcome that the move decides, if none was written before."""
-        left = self.unfinished  # who moves on from there does not go on with it
+        """Return the run in another status, with the move's outcome.
+
+        An outcome that was written before stays.
+        """
+        left = self.unfinished  # after a move the interrupted step is not resumed
         run = evolve(
             self if left is None else self.with_lost(left.usage, left.done),
             unfinished=None,
@@ -367,10 +377,13 @@ class Run:
 
 
 def memory_key(assign: Assign) -> str:
-    """Name the conversation whose memory an assignment continues: its first task, or the task itself."""
+    """Return the id of the conversation whose memory an assignment continues.
+
+    It is the conversation's first task, or the task itself.
+    """
     return assign.session or assign.task_id
 
 
 def unique(items: Iterable[str]) -> tuple[str, ...]:
-    """Drop repeated items, keeping the order."""
+    """Remove repeated items and keep the order."""
     return tuple(dict.fromkeys(items))

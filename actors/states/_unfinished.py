@@ -1,4 +1,4 @@
-"""How far a step came that a crash broke off: what is known of it from the journal."""
+"""The progress of a step that a crash interrupted, from the journal."""
 
 from __future__ import annotations
 
@@ -18,32 +18,35 @@ from callboard.messages import (
 )
 
 OnTheWay = Answered | Decided | Intent | Foreseen | Noted | CommandResult
-"""What a job notes before its step is done."""
+"""The messages that a job journals before its step is done."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unfinished:
-    """One step on its way."""
+    """The progress of one step that is not done."""
 
     answers: tuple[Answered, ...] = ()
-    """The model's answers so far, those that were sent back included."""
+    """The model's answers so far, including those that were sent back to it."""
     decided: Decided | None = None
     results: tuple[CommandResult, ...] = ()
-    """Of the actions that ran."""
+    """The results of the completed actions."""
     intent: Intent | None = None
-    """The action that is in doubt: it was about to run, and nobody knows what came of it."""
+    """The intent of the action in doubt: it was about to run, and its result is unknown."""
     foreseen: tuple[Foreseen, ...] = ()
-    """What that action was about to write."""
+    """The writes that the action in doubt announced."""
     said: Probe | None = None
-    """What a person said of it."""
+    """A person's answer about the action in doubt."""
     known: Intent | None = None
-    """The last action that ran and of which a look can tell whether the surface is as it left it."""
+    """The last completed action that allows an observation to tell whether the surface is still as it left it."""
     wrote: tuple[Foreseen, ...] = ()
-    """What that one was about to write."""
+    """The writes that the action `known` announced."""
 
     @property
     def doubt(self) -> Intent | None:
-        """The action of which nobody knows what came of it: one without an intent, too, if it was about to write."""
+        """The action with an unknown result.
+
+        An action without an intent counts too, if it had announced a write.
+        """
         if self.intent is not None or self.decided is None or not self.foreseen:
             return self.intent
         (action, *_) = self.decided.after(self.results)
@@ -51,15 +54,18 @@ class Unfinished:
 
     @property
     def in_doubt(self) -> CommandResult | None:
-        """What is known of the action in doubt, unless a person has said that it was not done."""
-        doubt = self.doubt if self.decided is not None else None  # else the intent came late, and nothing was done
+        """The result of the action in doubt; None without one.
+
+        None also if a person answered that the action was not done.
+        """
+        doubt = self.doubt if self.decided is not None else None  # else the intent came late, and the action never ran
         if doubt is None or self.said is Probe.NOT_DONE:
             return None
         return CommandResult(
             call_id=doubt.call_id,
             tool=doubt.tool,
             status=ResultStatus.FAILURE,
-            effect=Effect.ONCE,  # of another one there would be no intent, or a file that it may have written
+            effect=Effect.ONCE,  # only such an action has an intent, or a file that it may have written
             arguments=doubt.arguments,
             error="was broken off: whether it was done is in doubt",
             artifacts=tuple(note.path for note in self.foreseen),
@@ -69,19 +75,22 @@ class Unfinished:
 
     @property
     def ran(self) -> tuple[CommandResult, ...]:
-        """The results with their arguments, since no finished step tells these."""
+        """The results with their arguments, which no finished step records."""
         actions = self.decided.actions if self.decided is not None else ()
         given = {action.call_id: action.arguments for action in actions}
         return tuple(result.model_copy(update={"arguments": given.get(result.call_id, {})}) for result in self.results)
 
     @property
     def done(self) -> tuple[CommandResult, ...]:
-        """What it had done, and what it may have done."""
+        """The results of the completed actions and of the one in doubt."""
         return self.ran if self.in_doubt is None else (*self.ran, self.in_doubt)
 
     @property
     def usage(self) -> Usage:
-        """What it had used; answers that were sent back count as repairs once there is a decision."""
+        """The step's usage so far.
+
+        Answers that were sent back count as repairs once there is a decision.
+        """
         resumed = self.decided is not None and self.decided.resumed
         return Usage(
             steps=0 if resumed else 1,
@@ -95,7 +104,7 @@ class Unfinished:
         )
 
     def after(self, message: OnTheWay) -> Unfinished:
-        """Make what follows a note."""
+        """Return the progress after another journaled message."""
         match message:
             case Answered():
                 return replace(self, answers=(*self.answers, message))
@@ -103,7 +112,7 @@ class Unfinished:
                 return replace(self, decided=message)
             case Intent():
                 before = self.intent
-                if before is not None and before.call_id == message.call_id:  # the call goes on with what it had noted
+                if before is not None and before.call_id == message.call_id:  # a resumed call keeps its notes
                     message = message.model_copy(update={"noted": before.noted})
                 return replace(self, intent=message, foreseen=(), said=None)
             case Noted():
@@ -118,17 +127,17 @@ class Unfinished:
     def _with_note(self, note: Noted) -> Unfinished:
         intent = self.intent
         if intent is None or intent.call_id != note.call_id:
-            return self  # of a call that may be repeated, or that nobody awaited any more
+            return self  # the note of a call that may be repeated, or that was given up
         return replace(self, intent=intent.model_copy(update={"noted": (*intent.noted, note.text)}))
 
     def _with_foreseen(self, note: Foreseen) -> Unfinished:
         if any(result.call_id == note.call_id for result in self.results):
-            return self  # its call took too long, and nobody awaited it any more
-        others = (each for each in self.foreseen if each.path != note.path)
-        return replace(self, foreseen=(*others, note))
+            return self  # its call took too long and was given up
+        earlier = (each for each in self.foreseen if each.path != note.path)
+        return replace(self, foreseen=(*earlier, note))
 
     def _known(self, result: CommandResult) -> tuple[Intent | None, tuple[Foreseen, ...]]:
-        """Give the action by which the surface can be known once there is a result, and what that one was to write."""
+        """Return the next values of `known` and `wrote` after a result."""
         ran = self.doubt
         if ran is None or result.status is not ResultStatus.SUCCESS or not (ran.expected or self.foreseen):
             return self.known, self.wrote
