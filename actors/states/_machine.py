@@ -1,4 +1,4 @@
-"""The state interface, and the manager that holds a machine's table and its state classes."""
+"""The state interface, and the registry of a machine's table and states."""
 
 from __future__ import annotations
 
@@ -16,134 +16,144 @@ if TYPE_CHECKING:
 
 
 class By(Flag):
-    """Who causes a move."""
+    """The cause of a move."""
 
     MODEL = auto()
     """The agent's model, by the status of its answer."""
     USER = auto()
     """A person, by an answer, an approval or a rejection."""
     SYSTEM = auto()
-    """We: an exception, a limit, a result that came back, a policy, a cleanup."""
+    """The library: an exception, a limit, a subtask's result, the policy, a cleanup."""
     TIMEOUT = auto()
-    """A deadline of a question or an approval."""
+    """The deadline of a question or an approval."""
 
     @functools.cache
     def __str__(self) -> str:
-        """Give the causes in lower case, joined by ``|``."""
+        """Return the causes in lower case, joined by ``|``."""
         return "|".join(cause.name.lower() for cause in By if cause in self and cause.name)
 
 
 _CAUSES = tuple(By)
-"""Each cause by itself."""
+"""The single causes."""
 
 Table = dict[str, dict[str, By]]
-"""Source → target → who may cause it."""
+"""Source → target → allowed causes."""
 
 
 class Move(NamedTuple):
-    """A wish to change the status."""
+    """A requested change of the status."""
 
     target: str
     by: By
     outcome: Outcome | None = None
-    """What to record as the ending, where the move decides it."""
+    """The outcome to record, if the move decides it."""
     reason: str = ""
-    """Why, where the outcome is no success."""
+    """The reason for an outcome other than success."""
 
 
 class Processing(Protocol):
-    """What a state may ask of its agent's level-2 layer. All of it runs in a job, on the event loop."""
+    """The agent's level-2 layer, as states see it.
+
+    Every method runs in a job on the event loop.
+    """
 
     async def process(self, run: Run) -> Message:
-        """Run the four phases: `StepDone`, or `StepFailed`."""
+        """Run the four phases; return `StepDone` or `StepFailed`."""
         ...
 
     async def process_resume(self, run: Run) -> Message:
-        """Look again, then run exactly the held actions: `StepDone`, or `StepFailed`."""
+        """Observe again, then run exactly the held actions; return `StepDone` or `StepFailed`."""
         ...
 
     async def process_recovered(self, run: Run) -> Message:
-        """Go on with a step that a crash broke off: `StepDone`, `StepFailed`, or a `Question` about a doubt."""
+        """Resume a step that a crash interrupted.
+
+        Return `StepDone`, `StepFailed`, or a `Question` about an action in doubt.
+        """
         ...
 
     async def process_confirmation(self, run: Run) -> Message:
-        """Collect what the agent sees and ask: `ApprovalRequest`, or an `ApprovalAnswer` where nobody is asked."""
+        """Observe and return an `ApprovalRequest`, or an `ApprovalAnswer` if approvals are off."""
         ...
 
     async def process_asker(self, run: Run) -> Message:
-        """Ask: `Question`, or an `Answer` where nobody is asked."""
+        """Return a `Question`, or an `Answer` if questions are off."""
         ...
 
     async def capture(self, run: Run) -> Message:
-        """Look once more, for the record of a failure: `Captured`."""
+        """Take a last observation for the record of a failure; return `Captured`."""
         ...
 
 
 class AgentState(ABC):
-    """One state: when and what. Without attributes, shared by all agents of its kind and between threads."""
+    """One state of a machine.
+
+    A state has no attributes: all agents of a kind share one instance, also between threads.
+    """
 
     __slots__ = ()
 
     manager: ClassVar[type[AgentStateManager]]
-    """The machine that it was registered with."""
+    """The machine that the class is registered with."""
     only_decides: ClassVar[bool] = False
-    """Whether `handle` awaits nothing: then it runs on the agent's own thread, and no job is started for it. It is not
-    inherited by a state with another `handle`."""
+    """Whether `handle` awaits nothing. It then runs on the agent's own thread instead of in a job. A subclass that
+    overrides `handle` does not inherit the value."""
     takes_steps: ClassVar[bool] = False
-    """Whether `handle` takes a step of the work, as `WorkingState` does: its beginning is told."""
+    """Whether `handle` takes a step of the work, as `WorkingState` does. The start of a step is published as an event.
+    """
 
     def __init_subclass__(cls) -> None:
-        """Let a state with a `handle` of its own await again, unless it says otherwise."""
+        """Reset `only_decides` for a class that overrides `handle` without setting it."""
         super().__init_subclass__()
         if "handle" in vars(cls) and "only_decides" not in vars(cls):
             cls.only_decides = False
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: what belongs to one piece of work is kept in its `Run`."""
+        """Refuse: states are shared; an assignment's data belongs in its `Run`."""
         msg = f"{type(self).__name__} keeps nothing: {name!r} belongs into the run"
         raise AttributeError(msg)
 
     @abstractmethod
     async def handle(self, agent: Processing, context: Run) -> Message:
-        """Do the state's work and return what came of it. Changes nothing itself.
+        """Do the state's work and return the resulting message. Changes nothing itself.
 
-        A job on the event loop, unless the state says that it `only_decides`.
+        It runs in a job on the event loop, or on the agent's thread if the state `only_decides`.
         """
 
     @abstractmethod
     def decide(self, run: Run) -> Move | None:
-        """Say where the machine goes after what was applied to the run last; None to stay and wait. Pure."""
+        """Return the move after the run's last message; None to stay. Pure."""
 
     def next_state(self, run: Run) -> AgentState:
-        """Give the state that follows, this one while it waits. Pure."""
+        """Return the next state; this one while it waits. Pure."""
         move = self.decide(run)
         return self if move is None else self.manager.get_state(move.target)
 
     def next_agent(self, run: Run) -> Address:
-        """Give the address of the agent that has the next word. Pure."""
+        """Return the address of the agent that acts next. Pure."""
         return run.assign.address
 
     def is_round_end(self) -> bool:
-        """Say whether the round ends here."""
+        """Report whether this state ends the round."""
         return False
 
     def is_subtask_end(self) -> bool:
-        """Say whether the subtask ends here."""
+        """Report whether this state ends the subtask."""
         return False
 
     @classmethod
     def agent_class(cls) -> type[Any]:
-        """Give the class of the agents that have this state, from their own registration.
+        """Return the agent class registered with this state's machine.
 
         Raises:
-            LookupError: If no agent class was registered with the manager yet.
+            LookupError: If no agent class is registered yet.
         """
         return cls.manager.agent_class()
 
     @classmethod
     @abstractmethod
     def name(cls) -> str:
-        """Give the status that stands for this state."""
+        """Return the status that this state implements."""
 
 
 _S = TypeVar("_S", bound=type[AgentState])
@@ -151,34 +161,35 @@ _A = TypeVar("_A", bound=type[Any])
 
 
 class AgentStateManager:
-    """One machine: its transition table and its states. Lookup is total, movement is partial.
+    """One machine: its transition table and its states.
 
-    Subclasses are the registries; they are never instantiated with anything of their own, so that every instance is
-    as good as the class. A subclass of a machine inherits the state classes for the rows that its own table keeps, and
-    registers the others; the machine that it extends is not changed.
+    Every status has a state, since `none_state` stands for unknown ones; only moves in the table are legal. Each
+    subclass is a registry. Instances hold no data, so the class and its instances are interchangeable. A subclass of a
+    machine inherits the state classes for the rows that its own table keeps, and registers the rest; the machine that
+    it extends is not changed.
     """
 
     initial: ClassVar[str]
     final: ClassVar[str] = AgentStatus.FINISH
     transitions: ClassVar[Table]
     none_state: ClassVar[AgentState]
-    """What `get_state` answers for a status that it does not know."""
+    """The state that `get_state` returns for an unknown status."""
 
     _classes: ClassVar[dict[str, type[AgentState]]]
     _states: ClassVar[dict[str, AgentState]]
     _agent: ClassVar[type[Any] | None]
 
     def __init_subclass__(cls) -> None:
-        """Refuse a table that is not sound.
+        """Check the table of a new machine.
 
         Raises:
-            BrokenMachineError: If a status has no row, can't be reached, or can't reach the final one.
+            BrokenMachineError: If a status has no row, is unreachable, or can't reach the final status.
         """
         super().__init_subclass__()
         if not hasattr(cls, "transitions") or not hasattr(cls, "initial"):
             msg = f"{cls.__name__} needs `transitions` and `initial`"
             raise BrokenMachineError(msg)
-        cls.initial, cls.final = str(cls.initial), str(cls.final)  # members of an enumeration become plain strings
+        cls.initial, cls.final = str(cls.initial), str(cls.final)  # enumeration members become plain strings
         cls.transitions = {str(a): {str(b): by for b, by in row.items()} for a, row in cls.transitions.items()}
         cls._classes, cls._states, cls._agent = {}, {}, None
         _check_table(cls.__name__, cls.transitions, cls.initial, cls.final)
@@ -195,12 +206,13 @@ class AgentStateManager:
 
     @classmethod
     def register(cls, state_class: _S | str) -> _S | Callable[[_S], _S]:
-        """Register a state class by its name; use it as a decorator, bare or with the name.
+        """Register a state class for a status. Use it as a decorator.
 
-        With the name, as in ``@Manager.register("REVIEW")``, the class needs no method `name` of its own.
+        With the status as its argument, as in ``@Manager.register("REVIEW")``, the class needs no `name` method.
 
         Raises:
-            BrokenMachineError: If the table has no such status, it is taken, or the class has another name or none.
+            BrokenMachineError: If the table has no such status, the status is taken, or the class's name is missing or
+                a different one.
         """
         if isinstance(state_class, str):
             return functools.partial(cls._register, name=str(state_class))
@@ -228,13 +240,16 @@ class AgentStateManager:
 
     @classmethod
     def register_none(cls, state_class: _S) -> _S:
-        """Register the state that stands for every unknown status; use it as a decorator."""
+        """Register the state for unknown statuses. Use it as a decorator."""
         cls.none_state = cls._own(state_class)()
         return state_class
 
     @classmethod
     def _own(cls, state_class: type[AgentState]) -> type[AgentState]:
-        """Bind a state class to this machine; one that belongs to another machine stays there, and is derived from."""
+        """Bind a state class to this machine.
+
+        A class that belongs to another machine stays bound to that one; a subclass of it is bound instead.
+        """
         if "manager" in state_class.__dict__ and state_class.manager is not cls:
             members = {"__slots__": (), "__module__": state_class.__module__, "__doc__": state_class.__doc__}
             state_class = type(state_class.__name__, (state_class,), members)
@@ -243,7 +258,7 @@ class AgentStateManager:
 
     @classmethod
     def _class_of(cls, status: str) -> type[AgentState] | None:
-        """Find the state class for a row of the table: a registered one, else that of the machine it extends."""
+        """Find the state class for a row, extended machines included."""
         if status not in cls._classes and status in cls.transitions:
             above = next((base for base in cls.__mro__[1:] if status in base.__dict__.get("_classes", ())), None)
             if above is not None:
@@ -252,10 +267,10 @@ class AgentStateManager:
 
     @classmethod
     def register_agent(cls, agent: _A) -> _A:
-        """Register the class of the agents that have this machine; use it as a decorator.
+        """Register the agent class that uses this machine; a decorator.
 
         Raises:
-            BrokenMachineError: If a row of the table has no state class yet, or the none state is missing.
+            BrokenMachineError: If a row of the table has no state class, or `none_state` is missing.
         """
         cls.check_complete()
         cls._agent = agent
@@ -266,7 +281,7 @@ class AgentStateManager:
         """Check that each row of the table has a state class.
 
         Raises:
-            BrokenMachineError: If one has none, or the none state is missing.
+            BrokenMachineError: If a row has none, or `none_state` is missing.
         """
         missing = [status for status in cls.transitions if cls._class_of(status) is None]
         if missing or not hasattr(cls, "none_state"):
@@ -275,10 +290,10 @@ class AgentStateManager:
 
     @classmethod
     def agent_class(cls) -> type[Any]:
-        """Give the registered class of agents, or that of the machine that this one extends.
+        """Return the agent class registered here or with an extended machine.
 
         Raises:
-            LookupError: If there is none yet.
+            LookupError: If none is registered yet.
         """
         for machine in cls.__mro__:
             agent: type[Any] | None = machine.__dict__.get("_agent")
@@ -289,18 +304,21 @@ class AgentStateManager:
 
     @classmethod
     def get_state(cls, status: str) -> AgentState:
-        """Give the one instance for a status, made on first use; `none_state` for an unknown one. Thread-safe."""
+        """Return the state for a status; `none_state` if unknown. Thread-safe.
+
+        There is one instance for a status, created on first use.
+        """
         state = cls._states.get(status)
         if state is not None:
             return state
         state_class = cls._class_of(status)
         if state_class is None:
-            return cls.none_state  # not remembered: the name may be registered later
+            return cls.none_state  # not cached: the status may be registered later
         return cls._states.setdefault(status, state_class())
 
     @classmethod
     def add_state(cls, status: str, state: AgentState) -> None:
-        """Put a state in place of the registered one, for programs that extend a machine.
+        """Replace the state for a status, for programs that extend a machine.
 
         Raises:
             BrokenMachineError: If the table has no such status.
@@ -312,24 +330,24 @@ class AgentStateManager:
 
     @property
     def state_map(self) -> Mapping[str, AgentState]:
-        """The states that were made so far, by status; a copy."""
+        """A copy of the states created so far, by status."""
         return dict(self._states)
 
     @classmethod
     def check(cls, source: str, target: str, by: By) -> None:
-        """Ask the table whether a move is legal.
+        """Check a move against the table.
 
         Raises:
-            IllegalMoveError: If it is not. ``by`` must name exactly one cause.
+            IllegalMoveError: If the table does not allow it, or ``by`` is not exactly one cause.
         """
         allowed = cls.transitions.get(source, {}).get(target)
         if allowed is None or by not in _CAUSES or by not in allowed:
             raise IllegalMoveError(source, target, str(by))
 
     @classmethod
-    @functools.cache  # asked several times a step, and a table never changes
+    @functools.cache  # called several times a step, and a table never changes
     def offered(cls, source: str) -> tuple[str, ...]:
-        """List the statuses that the model may choose in a state, in the table's order."""
+        """Return the statuses that the model may choose, in the table's order."""
         return tuple(target for target, by in cls.transitions.get(source, {}).items() if By.MODEL in by)
 
 
@@ -364,7 +382,7 @@ def _reached(table: Table, start: str) -> set[str]:
 
 
 def mermaid(manager: type[AgentStateManager]) -> str:
-    """Draw a machine as a Mermaid state diagram; the causes label the arrows."""
+    """Draw a machine as a Mermaid state diagram; causes label the arrows."""
     lines = ["stateDiagram-v2", f"    [*] --> {manager.initial}"]
     for source, row in manager.transitions.items():
         lines.extend(f"    {source} --> {target}: {by}" for target, by in row.items())

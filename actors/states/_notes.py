@@ -1,4 +1,4 @@
-"""What a step tells the next one: failures, a person's answers, and that the same comes again and again."""
+"""Notes of a step for the next one: failures, answers, repetitions."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
 CLAIMS = frozenset(
     {AgentStatus.FINISH, AgentStatus.ASSIGN, AgentStatus.CONFIRM, AgentStatus.PENDING, AgentStatus.SCREENSHOT}
 )
-"""Statuses of an answer that hold only if all of its actions ran and succeeded."""
+"""Statuses that are followed only if all actions of the answer succeeded."""
 
 NOBODY = "nobody will answer questions: decide yourself, or say FAIL"
-"""What a model is told that asked where nobody answers."""
+"""The note to a model that asked a question while questions are off."""
 
 _ANSWERED = "a person answered"
 
 WINDOW = 30
-"""How many steps back a loop is looked for."""
+"""The number of earlier steps that are searched for a loop."""
 
 IDLE = 3
-"""Steps in a row without any action, on an unchanged surface, that count as one repetition."""
+"""The number of steps in a row without an action that count as one repetition, while the surface does not change."""
 
 
 def step_notes(record: StepRecord, count: int, allowed: int, *, followed: bool) -> tuple[str, ...]:
-    """Give what the next step has to be told of one that ran.
+    """Return the notes of a completed step for the next one.
 
     Args:
-        record: The step.
-        count: How often a step like this one was taken while nothing changed.
-        allowed: So often it may be.
-        followed: Whether the status of its answer leads somewhere.
+        record: The completed step.
+        count: The number of steps like it, itself included, while the surface did not change.
+        allowed: The limit for `count`.
+        followed: Whether the status of its answer is going to be followed.
     """
     if not record.incomplete and record.status != AgentStatus.SCREENSHOT and count < allowed:
         return ()
@@ -41,7 +41,10 @@ def step_notes(record: StepRecord, count: int, allowed: int, *, followed: bool) 
 
 
 def _failures(record: StepRecord, *, followed: bool) -> Iterable[str]:
-    """Yield a note for each action that failed or was not run, and one if the status claims more than was done."""
+    """Yield a note for each failed or skipped action.
+
+    If the answer's status depends on the actions, yield another note that it does not hold.
+    """
     for result in record.results:
         if result.status is ResultStatus.FAILURE:
             yield f"{result.tool} failed: {result.error}"
@@ -53,7 +56,7 @@ def _failures(record: StepRecord, *, followed: bool) -> Iterable[str]:
 
 
 def _not_followed(record: StepRecord) -> Iterable[str]:
-    """Yield a note if the status is one that SCREENSHOT does not have."""
+    """Yield a note if SCREENSHOT has no move to the answer's status."""
     status = record.decision.status
     if record.status == AgentStatus.SCREENSHOT and status not in {
         AgentStatus.SCREENSHOT,
@@ -64,13 +67,13 @@ def _not_followed(record: StepRecord) -> Iterable[str]:
 
 
 def _loops(count: int, allowed: int) -> Iterable[str]:
-    """Yield a note if the same came too often."""
+    """Yield a note if the step was repeated too often."""
     if count >= allowed:
         yield f"you did the same {count} times, and nothing changed: do something else, or say FAIL"
 
 
 def answer_notes(asked: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[str]:
-    """Say what a person answered to which question."""
+    """Yield a note for each question with its answer."""
     if answer.nobody:
         yield NOBODY
     for question, text in zip(asked, answer.texts, strict=False):
@@ -78,15 +81,19 @@ def answer_notes(asked: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[s
 
 
 def said_by_people(observation: Observation) -> Iterable[str]:
-    """Give the remarks that tell what people answered: later steps need them too, and nothing else keeps them."""
+    """Yield the notes with people's answers.
+
+    Later steps need them too, and no other place keeps them.
+    """
     return (note for note in observation.notes if _ANSWERED in note)
 
 
 def repeats(before: tuple[StepRecord, ...], record: StepRecord) -> int:
-    """Count how often a step like this one was taken on a surface that looked the same, among the latest.
+    """Count recent steps like this one on an unchanged surface.
 
-    Statuses, or changes, that go round in a circle are noticed in the same way: each comes again and again. Steps
-    that do nothing at all, in whatever words, count too: `IDLE` of them in a row as one repetition.
+    A surface is unchanged if it has the same fingerprint. This also finds cycles of statuses or of changes, since each
+    element of a cycle recurs. Steps without any action count too, however their answers differ: `IDLE` of them in a row
+    are one repetition.
     """
     seen, same = record.observation.fingerprint, 1
     for earlier in before[-WINDOW:]:
@@ -109,5 +116,5 @@ def _signature(record: StepRecord) -> tuple[str, str, str]:
 
 
 def see(observation: Observation, notes: tuple[str, ...]) -> Observation:
-    """Add the system's remarks to what was observed."""
+    """Add notes to an observation."""
     return observation.model_copy(update={"notes": (*observation.notes, *notes)}) if notes else observation
