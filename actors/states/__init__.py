@@ -1,4 +1,4 @@
-"""Level 1, when and what: the transition tables, the state classes, the registry, and the run."""
+"""Level 1: transition tables, state classes, their registries, and the run."""
 
 from callboard.actors.states._app import (
     AppAgentState,

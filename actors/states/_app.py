@@ -23,13 +23,13 @@ MODEL, USER, SYSTEM, TIMEOUT = By.MODEL, By.USER, By.SYSTEM, By.TIMEOUT
 
 
 class AppAgentStateManager(AgentStateManager):
-    """Works in one application window."""
+    """The machine of an agent that works in one application window."""
 
     initial: ClassVar[str] = CONTINUE
     transitions: ClassVar[Table] = {
-        # CONTINUE by the system: a claim that does not hold, because an action failed. CONFIRM by the system: the
-        # policy wants an approval. ERROR by the model is legal, if rare. FAIL by the user or a timeout: a budget is
-        # used up, and a person was asked whether to go on.
+        # CONTINUE by the system: the answer's status does not hold, because an action failed. CONFIRM by the system:
+        # the policy requires an approval. ERROR by the model is legal but rare. FAIL by the user or a timeout: a
+        # budget is used up, and a person was asked whether to continue.
         CONTINUE: {
             CONTINUE: MODEL | SYSTEM,
             SCREENSHOT: MODEL,
@@ -39,7 +39,7 @@ class AppAgentStateManager(AgentStateManager):
             CONFIRM: MODEL | SYSTEM,
             ERROR: MODEL | SYSTEM,
         },
-        # CONTINUE by the system: the model named no control to annotate, or the limit was reached.
+        # CONTINUE by the system: the model named no controls to annotate, or the limit was reached.
         SCREENSHOT: {
             SCREENSHOT: MODEL,
             CONTINUE: MODEL | SYSTEM,
@@ -47,7 +47,7 @@ class AppAgentStateManager(AgentStateManager):
             FAIL: SYSTEM | USER | TIMEOUT,
             ERROR: SYSTEM,
         },
-        # CONTINUE by the system: questions, or approvals, are switched off.
+        # CONTINUE by the system: questions or approvals are switched off.
         PENDING: {CONTINUE: USER | SYSTEM, FAIL: TIMEOUT | SYSTEM, ERROR: SYSTEM},
         CONFIRM: {CONTINUE: USER | SYSTEM, FINISH: USER | TIMEOUT, FAIL: TIMEOUT | SYSTEM, ERROR: SYSTEM},
         FAIL: {FINISH: SYSTEM},
@@ -64,26 +64,29 @@ class AppAgentState(AgentState):
 
 @AppAgentStateManager.register_none
 class NoneAppAgentState(NoneState, AppAgentState):
-    """Stands for a status that the AppAgent does not have."""
+    """Placeholder for a status that the AppAgent does not have."""
 
     __slots__ = ()
 
 
 @AppAgentStateManager.register(CONTINUE)
 class ContinueAppAgentState(WorkingState, AppAgentState):
-    """Work: look at the controls, ask the model, act, remember."""
+    """Work: observe the controls, ask the model, act, remember."""
 
     __slots__ = ()
 
 
 @AppAgentStateManager.register(SCREENSHOT)
 class ScreenshotAppAgentState(WorkingState, AppAgentState):
-    """Work on a fresh capture in which only the named controls are annotated."""
+    """Work on a fresh capture with only the named controls annotated."""
 
     __slots__ = ()
 
     def decide(self, run: Run) -> Move | None:
-        """Stay while the model names controls to annotate, up to the limit; any other answer leads to CONTINUE."""
+        """Stay while the model names controls to annotate, up to the limit.
+
+        Any other answer leads to CONTINUE.
+        """
         move = super().decide(run)
         if move is None or move.by is not MODEL or move.target == CONFIRM:
             return move
@@ -113,19 +116,19 @@ class ConfirmAppAgentState(ConfirmState, AppAgentState):
 
 @AppAgentStateManager.register(FAIL)
 class FailAppAgentState(CleanupState, AppAgentState):
-    """The subtask can't be done: clean up. The HostAgent may go another way."""
+    """The subtask failed: clean up. The HostAgent may try another way."""
 
     __slots__ = ()
 
 
 @AppAgentStateManager.register(ERROR)
 class ErrorAppAgentState(CleanupState, AppAgentState):
-    """An exception ended the subtask, and with it the round: clean up."""
+    """An exception ended the subtask and the round: clean up."""
 
     __slots__ = ()
 
     def is_round_end(self) -> bool:
-        """The round ends here."""
+        """Return True."""
         return True
 
 

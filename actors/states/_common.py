@@ -1,4 +1,4 @@
-"""What the states of all agents have in common; each machine's own file says which of it holds there."""
+"""Base classes of the states; each machine derives its own from them."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class WorkingState(AgentState):
     takes_steps = True
 
     on_exception: ClassVar[str] = AgentStatus.ERROR
-    """Where an exception in a phase leads."""
+    """The target status after an exception in a phase."""
 
     async def handle(self, agent: Processing, context: Run) -> Message:
-        """Run the four phases; or go on with actions that were held, once nothing holds them any more.
+        """Run the four phases, or the held actions once they are released.
 
-        An agent whose machine has no CONFIRM asks for the policy's approval from here. A step that a crash broke off
-        after its decision goes on from there.
+        An agent whose machine has no CONFIRM requests the policy's approval from here. A step that a crash interrupted
+        after its decision resumes from that decision.
         """
         if context.broken_off:
             return await agent.process_recovered(context)
@@ -54,7 +54,7 @@ class WorkingState(AgentState):
         return await agent.process_confirmation(context)
 
     def decide(self, run: Run) -> Move | None:  # noqa: PLR0911 - one match, a case an event
-        """Follow the model's status where it holds; exceptions, limits and the policy come before it."""
+        """Follow the model's status unless an exception, limit or policy overrides it."""
         match run.last:
             case Cancel():
                 return Move(AgentStatus.FAIL, By.SYSTEM)
@@ -76,7 +76,7 @@ class WorkingState(AgentState):
                 return None
 
     def after_step(self, run: Run) -> Move | None:
-        """Say where a step that ran leads."""
+        """Return the move after a completed step."""
         stuck = no_progress(run)
         if stuck is not None:
             return stuck
@@ -88,9 +88,10 @@ class WorkingState(AgentState):
         return self.follow(record.decision.status, record.decision.comment)
 
     def after_approval(self, run: Run) -> Move:
-        """Follow the status of the answer whose actions a person approved, as if no approval had been needed.
+        """Follow the status of the answer whose actions were approved.
 
-        The model's own CONFIRM is the exception: it leads back to work.
+        The move is the one that would have followed without an approval, except after the model's own CONFIRM, which
+        leads back to CONTINUE.
         """
         record = run.records[-1]
         given_in = next(known.status for known in reversed(run.records) if not known.resumed)
@@ -99,7 +100,7 @@ class WorkingState(AgentState):
         return self.follow(run.due, record.decision.comment)
 
     def after_answer(self, run: Run) -> Move | None:
-        """Say where a person's word leads that was asked for without a state of its own."""
+        """Return the move after the answer to a working state's request."""
         match run.last:
             case Answer() | RequestExpired() if on_doubt(run):
                 return after_doubt(run, AgentStatus.FAIL)
@@ -118,7 +119,7 @@ class WorkingState(AgentState):
                 return Move(AgentStatus.FAIL, By.TIMEOUT, Outcome.OUT_OF_BUDGET, reason)
 
     def follow(self, status: str, comment: str) -> Move:
-        """Go where the model wants to, with the outcome that this means."""
+        """Return the move to the model's status, with the outcome it implies."""
         outcomes: dict[str, Outcome] = {
             AgentStatus.FINISH: Outcome.FINISHED,
             AgentStatus.FAIL: Outcome.FAILED,
@@ -133,11 +134,11 @@ class PendingState(AgentState):
     __slots__ = ()
 
     async def handle(self, agent: Processing, context: Run) -> Message:
-        """Ask."""
+        """Put the model's questions to a person."""
         return await agent.process_asker(context)
 
     def decide(self, run: Run) -> Move | None:
-        """An answer leads back to work, a deadline to FAIL."""
+        """Return to work after an answer; fail at the deadline."""
         match run.last:
             case Cancel():
                 return Move(AgentStatus.FAIL, By.SYSTEM)
@@ -152,15 +153,18 @@ class PendingState(AgentState):
 
 
 class ConfirmState(AgentState):
-    """Hold actions back until a person approves them; then look again and run exactly those."""
+    """Hold actions until a person approves them; then run exactly those.
+
+    The agent observes the target again before it runs them.
+    """
 
     __slots__ = ()
 
     on_rejection: ClassVar[str] = AgentStatus.FAIL
-    """Where a rejection leads."""
+    """The target status after a rejection."""
 
     async def handle(self, agent: Processing, context: Run) -> Message:
-        """Ask with what the agent sees, or go on with what was approved."""
+        """Request the approval with an observation, or run the approved actions."""
         if context.broken_off:
             return await agent.process_recovered(context)
         if context.answer is not None:
@@ -168,7 +172,7 @@ class ConfirmState(AgentState):
         return await agent.process_confirmation(context)
 
     def decide(self, run: Run) -> Move | None:  # noqa: PLR0911 - one match, a case an event
-        """An approval leads back to work once its actions ran; a rejection never runs them."""
+        """Continue once the approved actions ran; a rejection never runs them."""
         match run.last:
             case Cancel():
                 return Move(AgentStatus.FAIL, By.SYSTEM)
@@ -194,51 +198,57 @@ class ConfirmState(AgentState):
 
 
 class CleanupState(AgentState):
-    """FAIL and ERROR: look once more for the record, then go on to FINISH. The outcome stays."""
+    """FAIL and ERROR: take a last observation for the record, then FINISH.
+
+    The outcome does not change.
+    """
 
     __slots__ = ()
 
     async def handle(self, agent: Processing, context: Run) -> Message:
-        """Take a last look, unless the work was stopped from outside: then nothing is touched any more."""
+        """Take a last observation, unless the work was stopped from outside.
+
+        After a cancel, a timeout or an exhausted budget, the target is not touched again.
+        """
         if context.outcome in _run.STOPPED:
             return Captured(observation=None)
         return await agent.capture(context)
 
     def decide(self, run: Run) -> Move | None:
-        """Go on to FINISH once the last look is done, even if it failed."""
+        """Move to FINISH after the last observation, even if it failed."""
         return Move(AgentStatus.FINISH, By.SYSTEM) if isinstance(run.last, Captured | StepFailed | Cancel) else None
 
     def is_subtask_end(self) -> bool:
-        """The subtask ends here."""
+        """Return True."""
         return True
 
 
 class FinishState(AgentState):
-    """The end of a subtask: its result is archived, and the HostAgent has the next word."""
+    """The end of a subtask: archive its result; the HostAgent acts next."""
 
     __slots__ = ()
 
     only_decides = True
 
     async def handle(self, agent: Processing, context: Run) -> Message:
-        """Make the ending that the recorded outcome asks for."""
+        """Return the final message for the recorded outcome."""
         return archive(context)
 
     def decide(self, run: Run) -> Move | None:
-        """Stay: this state is final."""
+        """Return None: this state is final."""
         return None
 
     def next_agent(self, run: Run) -> str:
-        """The HostAgent, where there is one."""
+        """Return the address of the HostAgent, if there is one."""
         return run.assign.host or run.assign.address
 
     def is_subtask_end(self) -> bool:
-        """The subtask ends here."""
+        """Return True."""
         return True
 
 
 class NoneState(AgentState):
-    """What stands for an unknown status: it does nothing and leads nowhere."""
+    """Placeholder for an unknown status: it does nothing and never moves."""
 
     __slots__ = ()
 
@@ -247,17 +257,20 @@ class NoneState(AgentState):
         return Captured(observation=None)
 
     def decide(self, run: Run) -> Move | None:
-        """Stay."""
+        """Return None."""
         return None
 
     @classmethod
     def name(cls) -> str:
-        """No status."""
+        """Return an empty string: it stands for no status."""
         return ""
 
 
 def no_progress(run: Run) -> Move | None:
-    """End the work when too many steps in a row had an action that failed, or the same step comes again and again."""
+    """End the work after too many failed or repeated steps.
+
+    Steps with a failed action count in a row; a step whose actions succeed resets the count.
+    """
     if run.failures >= run.limits.action_failures:
         reason = f"repeated action failures: {run.failures} in a row"
     elif run.repeats > run.limits.repeats:
@@ -268,33 +281,39 @@ def no_progress(run: Run) -> Move | None:
 
 
 def failed_step(failed: StepFailed) -> Move:
-    """Say where a failure outside the four phases leads: an error, unless time or budget ran out."""
+    """Return the move after a failure outside the four phases.
+
+    It leads to ERROR, unless time or a budget ran out.
+    """
     return Move(AgentStatus.ERROR if failed.outcome is Outcome.ERROR else AgentStatus.FAIL, By.SYSTEM, failed.outcome)
 
 
 def rejection(answer: ApprovalAnswer) -> str:
-    """Say who rejected and why."""
+    """Return a reason that names the person who rejected, and why."""
     return f"rejected by {answer.by or 'a person'}: {answer.reason or 'no reason given'}"
 
 
 def expired_approval(expired: RequestExpired, on_rejection: str) -> Move:
-    """Say where an approval leads that nobody decided on in time."""
+    """Return the move after an approval request that expired."""
     if expired.at_deadline is AtDeadline.DENY:
         return Move(on_rejection, By.TIMEOUT, Outcome.REJECTED, _run.TOO_LATE)
     return Move(AgentStatus.FAIL, By.TIMEOUT, Outcome.TIMED_OUT, _run.TOO_LATE)
 
 
 def on_doubt(run: Run) -> bool:
-    """Say whether the last word was on an action in doubt; an approval that a clock gave is the step's own."""
+    """Report whether the last answer was about an action in doubt.
+
+    An approval granted at the deadline is not: it belongs to the step itself.
+    """
     allowed = isinstance(run.last, RequestExpired) and run.last.at_deadline is AtDeadline.ALLOW
     return run.broken_off and run.at_limit is None and not allowed
 
 
 def after_doubt(run: Run, on_stop: str) -> Move | None:
-    """Return the move after a person's answer about an action in doubt; None: the work goes on.
+    """Return the move after an answer about an action in doubt.
 
-    Decide on the answer itself, not on the state of the step: the step may have continued, and crashed again, before
-    this run was saved.
+    None means that the work continues. The decision depends on the answer alone, not on the state of the step: the step
+    may have continued, and crashed again, before this run was saved.
     """
     match run.last:
         case Answer(texts=(_run.WAS_DONE | _run.WAS_NOT_DONE,)):
@@ -307,7 +326,7 @@ def after_doubt(run: Run, on_stop: str) -> Move | None:
 
 
 def archive(run: Run) -> Message:
-    """Turn a run that reached FINISH into the ending of its subtask, or of the HostAgent's round."""
+    """Build the final message of a subtask, or of a HostAgent's round."""
     assign = run.assign
     outcome = run.outcome or Outcome.ERROR
     if assign.number == 0:

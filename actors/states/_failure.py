@@ -14,7 +14,7 @@ MOST_CONTROLS = 50
 
 
 def last_look(run: Run) -> Observation | None:
-    """Return the observation after the failure or, failing that, the last one before it."""
+    """Return the observation after the failure, or the last one before."""
     return run.last_seen or (run.records[-1].observation if run.records else None)
 
 
@@ -24,7 +24,7 @@ def controls_of(seen: Observation | None) -> dict[str, str]:
 
 
 def last_action(run: Run) -> dict[str, JsonValue]:
-    """Return the last attempted action and its result; empty if there was none."""
+    """Return the last attempted action and its result; empty without one."""
     calls = [call for record in run.records for call in record.calls]
     if not (calls or run.lost):
         return {}

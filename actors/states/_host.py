@@ -23,13 +23,13 @@ MODEL, USER, SYSTEM, TIMEOUT = By.MODEL, By.USER, By.SYSTEM, By.TIMEOUT
 
 
 class HostAgentStateManager(AgentStateManager):
-    """Plans a task, assigns its subtasks, and says how the round ended."""
+    """The machine of an agent that plans a task and assigns subtasks."""
 
     initial: ClassVar[str] = CONTINUE
     transitions: ClassVar[Table] = {
-        # CONTINUE by the system: a claim that does not hold, because an action failed. FAIL by the model: an
-        # impossible task, which could only be reported as a success otherwise; by the user or a timeout: a budget
-        # is used up, and a person was asked whether to go on.
+        # CONTINUE by the system: the answer's status does not hold, because an action failed. FAIL by the model: the
+        # task is impossible; without this move it could only report success. FAIL by the user or a timeout: a budget
+        # is used up, and a person was asked whether to continue.
         CONTINUE: {
             CONTINUE: MODEL | SYSTEM,
             ASSIGN: MODEL,
@@ -39,9 +39,9 @@ class HostAgentStateManager(AgentStateManager):
             CONFIRM: MODEL | SYSTEM,
             ERROR: SYSTEM,
         },
-        # FINISH: the subtask errored, or the step of the plan that this round follows is over.
+        # FINISH: the subtask ended in an error, or the step of the plan that this round follows is over.
         ASSIGN: {CONTINUE: SYSTEM, FINISH: SYSTEM, FAIL: SYSTEM, ERROR: SYSTEM},
-        # CONTINUE by the system: questions, or approvals, are switched off.
+        # CONTINUE by the system: questions or approvals are switched off.
         PENDING: {CONTINUE: USER | SYSTEM, FAIL: TIMEOUT | SYSTEM, ERROR: SYSTEM},
         CONFIRM: {CONTINUE: USER | SYSTEM, FAIL: USER | TIMEOUT | SYSTEM, ERROR: SYSTEM},
         FAIL: {FINISH: SYSTEM},
@@ -58,28 +58,28 @@ class HostAgentState(AgentState):
 
 @HostAgentStateManager.register_none
 class NoneHostAgentState(NoneState, HostAgentState):
-    """Stands for a status that the HostAgent does not have."""
+    """Placeholder for a status that the HostAgent does not have."""
 
     __slots__ = ()
 
 
 @HostAgentStateManager.register(CONTINUE)
 class ContinueHostAgentState(WorkingState, HostAgentState):
-    """Plan: look at the targets, ask the model, act, remember."""
+    """Plan: observe the targets, ask the model, act, remember."""
 
     __slots__ = ()
 
 
 @HostAgentStateManager.register(ASSIGN)
 class AssignHostAgentState(HostAgentState):
-    """Hand a subtask over and wait for its end."""
+    """Assign a subtask and wait for its result."""
 
     __slots__ = ()
 
     only_decides = True
 
     async def handle(self, agent: Processing, context: Run) -> Message:
-        """Make the assignment that the model decided on."""
+        """Return the assignment that the model decided on."""
         decision = context.records[-1].decision
         target = decision.target
         if target is None:
@@ -103,7 +103,10 @@ class AssignHostAgentState(HostAgentState):
         )
 
     def decide(self, run: Run) -> Move | None:
-        """Go on with what came back; an error, and any ending of a plan's step, ends the round."""
+        """Continue after the subtask's result.
+
+        An error ends the round; in a round that follows one step of a plan, every outcome does.
+        """
         match run.last:
             case Cancel():
                 return Move(FAIL, SYSTEM)
@@ -117,7 +120,7 @@ class AssignHostAgentState(HostAgentState):
                 return None
 
     def next_agent(self, run: Run) -> str:
-        """The agent that the subtask was assigned to, while it works."""
+        """Return the address of the subtask's agent while it works."""
         return run.last.address if isinstance(run.last, Assign) else run.assign.address
 
 
@@ -139,11 +142,11 @@ class _RoundEnd(HostAgentState):
     __slots__ = ()
 
     def is_round_end(self) -> bool:
-        """The round ends here."""
+        """Return True."""
         return True
 
     def is_subtask_end(self) -> bool:
-        """A HostAgent has rounds, its agents have subtasks."""
+        """Return False: a HostAgent has rounds, its agents have subtasks."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""The operator's machine: the AppAgent's, with a registry of its own."""
+"""The operator's machine: the AppAgent's with its own registry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 class OperatorAgentStateManager(AppAgentStateManager):
-    """Works on a target by its picture alone. Its states are the AppAgent's, bound to this machine."""
+    """The machine of an agent that sees only pictures of its target.
+
+    Its states are the AppAgent's, bound to this machine.
+    """
 
     initial = "CONTINUE"
     transitions: ClassVar[Table] = AppAgentStateManager.transitions

@@ -1,4 +1,7 @@
-"""One machine of three states, for the agents of Android devices and of shells: each has a registry of its own."""
+"""The three-state machines of agents for Android devices and for shells.
+
+Both have the same table; each has its own registry.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from callboard.messages import LinuxAgentStatus, MobileAgentStatus
 
 CONTINUE, FAIL, FINISH = MobileAgentStatus
 _TABLE: Table = {
-    # FAIL by the user or a timeout: an approval or a budget that a person was asked about.
+    # FAIL by the user or a timeout: a person was asked for an approval, or whether to extend a budget.
     CONTINUE: {CONTINUE: By.MODEL | By.SYSTEM, FINISH: By.MODEL, FAIL: By.MODEL | By.SYSTEM | By.USER | By.TIMEOUT},
     FAIL: {FINISH: By.SYSTEM},
     FINISH: {},
@@ -26,7 +29,7 @@ class _Fail(CleanupState):
     __slots__ = ()
 
     def is_round_end(self) -> bool:
-        """The round ends here."""
+        """Return True."""
         return True
 
 
@@ -34,12 +37,12 @@ class _Finish(FinishState):
     __slots__ = ()
 
     def is_round_end(self) -> bool:
-        """The round ends here."""
+        """Return True."""
         return True
 
 
 class MobileAgentStateManager(AgentStateManager):
-    """Works on one Android device."""
+    """The machine of an agent that works on one Android device."""
 
     initial: ClassVar[str] = CONTINUE
     transitions: ClassVar[Table] = _TABLE
@@ -53,21 +56,21 @@ class MobileAgentState(AgentState):
 
 @MobileAgentStateManager.register_none
 class NoneMobileAgentState(NoneState, MobileAgentState):
-    """Stands for a status that the MobileAgent does not have."""
+    """Placeholder for a status that the MobileAgent does not have."""
 
     __slots__ = ()
 
 
 @MobileAgentStateManager.register(MobileAgentStatus.CONTINUE)
 class ContinueMobileAgentState(_Continue, MobileAgentState):
-    """Work: look at the screen, ask the model, act, remember."""
+    """Work: observe the screen, ask the model, act, remember."""
 
     __slots__ = ()
 
 
 @MobileAgentStateManager.register(MobileAgentStatus.FAIL)
 class FailMobileAgentState(_Fail, MobileAgentState):
-    """The work can't be done, or an exception ended it: take a last picture."""
+    """The work failed or an exception ended it: take a last screenshot."""
 
     __slots__ = ()
 
@@ -80,7 +83,7 @@ class FinishMobileAgentState(_Finish, MobileAgentState):
 
 
 class LinuxAgentStateManager(AgentStateManager):
-    """Works in one shell."""
+    """The machine of an agent that works in one shell."""
 
     initial: ClassVar[str] = CONTINUE
     transitions: ClassVar[Table] = _TABLE
@@ -94,21 +97,21 @@ class LinuxAgentState(AgentState):
 
 @LinuxAgentStateManager.register_none
 class NoneLinuxAgentState(NoneState, LinuxAgentState):
-    """Stands for a status that the LinuxAgent does not have."""
+    """Placeholder for a status that the LinuxAgent does not have."""
 
     __slots__ = ()
 
 
 @LinuxAgentStateManager.register(LinuxAgentStatus.CONTINUE)
 class ContinueLinuxAgentState(_Continue, LinuxAgentState):
-    """Work: look at the shell, ask the model, act, remember."""
+    """Work: observe the shell, ask the model, act, remember."""
 
     __slots__ = ()
 
 
 @LinuxAgentStateManager.register(LinuxAgentStatus.FAIL)
 class FailLinuxAgentState(_Fail, LinuxAgentState):
-    """The work can't be done, or an exception ended it: take a last look."""
+    """The work failed or an exception ended it: take a last observation."""
 
     __slots__ = ()
 
