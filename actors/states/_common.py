@@ -363,8 +363,8 @@ def archive(run: Run) -> Message:
 
 
 def _round_output(run: Run) -> object:
-    said = next((r.decision.result for r in reversed(run.records) if r.decision.result is not None), None)
-    if said is not None:
-        return said
+    own = next((r.decision.result for r in reversed(run.records) if r.decision.result is not None), None)
+    if own is not None:
+        return own
     finished = [result.output for result in run.own_subtasks if result.outcome is Outcome.FINISHED]
     return finished[-1] if finished else run.output

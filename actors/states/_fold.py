@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Said(Protocol):
-    """A journal row: a message to a run, or from one of its jobs."""
+    """A journal row: a message to a run or from its jobs."""
 
     @property
     def message(self) -> Message:
@@ -63,24 +63,24 @@ def fold(history: Iterable[Said], limits: Limits, machine: type[AgentStateManage
     """
     run: Run | None = None
     latest = 0
-    for said in history:
-        latest = max(latest, said.job)
-        run = after(run, said, limits, machine)
+    for row in history:
+        latest = max(latest, row.job)
+        run = after(run, row, limits, machine)
     # The next job must be numbered above every job in the history, including those without a result or with a stale
     # one: a row that one of them still writes must not count as the new job's. No job of this run is active yet.
     return None if run is None else evolve(run, job=max(run.job, latest), busy=False)
 
 
-def _unheard(run: Run, move: Move) -> None:
+def _ignore(run: Run, move: Move) -> None:
     """Ignore a move."""
 
 
 def after(
     run: Run | None,
-    said: Said,
+    row: Said,
     limits: Limits,
     machine: type[AgentStateManager],
-    moving: Callable[[Run, Move], None] = _unheard,
+    moving: Callable[[Run, Move], None] = _ignore,
 ) -> Run | None:
     """Return the run after one message and the moves it causes.
 
@@ -89,20 +89,20 @@ def after(
     Raises:
         IllegalMoveError: If the table does not allow a move that a state decided on.
     """
-    message = said.message
-    if isinstance(message, Assign) and message.token and not said.job:
+    message = row.message
+    if isinstance(message, Assign) and message.token and not row.job:
         return _begun(run, message, limits, machine, moving)
-    if run is None or run.over or (said.job and said.job <= run.job):
+    if run is None or run.over or (row.job and row.job <= run.job):
         return run  # `run.job` is the last job whose result was applied; a cancel raises it to make results stale
     if isinstance(message, OnTheWay):
         return evolve(run, unfinished=(run.unfinished or Unfinished()).after(message))
-    if isinstance(message, RoundEnded | SubtaskEnded) and said.job:
-        return evolve(run, over=True, job=said.job)
-    if not said.job and not run.expects(message):
+    if isinstance(message, RoundEnded | SubtaskEnded) and row.job:
+        return evolve(run, over=True, job=row.job)
+    if not row.job and not run.expects(message):
         return run
     if isinstance(message, Cancel) and run.unfinished is not None:
         run = run.with_lost(run.unfinished.usage, run.unfinished.done)
-    run = evolve(run, job=said.job or run.job).apply(message)  # type: ignore[arg-type]  # no others are journaled
+    run = evolve(run, job=row.job or run.job).apply(message)  # type: ignore[arg-type]  # no others are journaled
     return _last(run, machine, moving)
 
 

@@ -110,7 +110,7 @@ class AgentState(ABC):
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: states are shared; an assignment's data belongs in its `Run`."""
-        msg = f"{type(self).__name__} keeps nothing: {name!r} belongs into the run"
+        msg = f"{type(self).__name__} has no attributes: {name!r} belongs in the run"
         raise AttributeError(msg)
 
     @abstractmethod
@@ -364,7 +364,7 @@ def _problems(table: Table, initial: str, final: str) -> Iterator[str]:
         yield from (f"{source} leads to {target!r}, which has no row" for target in row if target not in table)
         yield from (f"{source} → {target} has no cause" for target, by in row.items() if not by)
     if table[final]:
-        yield f"{final} is final and must lead nowhere"
+        yield f"{final} is final and must have no moves"
     reachable = _reached(table, initial)
     yield from (f"{status} can't be reached from {initial}" for status in table if status not in reachable)
     yield from (

@@ -76,7 +76,7 @@ GO_ON, STOP = "go on", "stop"
 WAS_DONE, WAS_NOT_DONE = "it was done", "it was not done"
 """The answers to the question about an action in doubt, beside `STOP`."""
 
-_SAID = {WAS_DONE: Probe.DONE, WAS_NOT_DONE: Probe.NOT_DONE}
+_PROBES = {WAS_DONE: Probe.DONE, WAS_NOT_DONE: Probe.NOT_DONE}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,8 +273,8 @@ class Run:
             case Assign(run_id=awaited):
                 return evolve(run, waiting=awaited)
             case Answer() if run.unfinished is not None and self.at_limit is None:
-                said = _SAID.get(*message.texts) if len(message.texts) == 1 else None
-                return evolve(run, waiting="", unfinished=replace(run.unfinished, said=said))
+                probe = _PROBES.get(*message.texts) if len(message.texts) == 1 else None
+                return evolve(run, waiting="", unfinished=replace(run.unfinished, said=probe))
             case Answer():
                 limit = self.at_limit
                 more = (limit,) if limit is not None and message.texts == (GO_ON,) else ()

@@ -74,7 +74,7 @@ def manager():
         pytest.param(
             {"CONTINUE": {"FINISH": BY}, "FINISH": {"CONTINUE": BY}},
             "CONTINUE",
-            "FINISH is final and must lead nowhere",
+            "FINISH is final and must have no moves",
             id="final-leads-on",
         ),
         pytest.param(
@@ -242,7 +242,7 @@ def test_a_registered_agent_class_is_given_by_the_manager_and_its_states(manager
 def test_setting_an_attribute_on_a_state_raises(state):
     for name in ("answer", "manager", "_private"):
         with pytest.raises(
-            AttributeError, match=f"{type(state).__name__} keeps nothing: '{name}' belongs into the run"
+            AttributeError, match=f"{type(state).__name__} has no attributes: '{name}' belongs in the run"
         ):
             setattr(state, name, 1)
     assert not hasattr(state, "__dict__")
