@@ -1,4 +1,7 @@
-"""Budgets: one tree from task to subtask to step. What a call may use is reserved before it is made."""
+"""Budgets: a tree of task, subtask and step.
+
+A call's maximum usage is reserved before the call is made, and settled afterwards.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +18,24 @@ if TYPE_CHECKING:
     from callboard.messages import Limit
 
 ROUNDING = 1e-9
-"""What sums of money may be off by, because 0.1 has no exact binary form."""
+"""The tolerance for sums of money, because 0.1 has no exact binary form."""
 
 
 class BudgetNode:
-    """One node of a task's tree. Thread-safe: all nodes of a tree share one lock.
+    """One node of a task's budget tree. Thread-safe.
 
-    Agents of one task that work side by side reserve from the same task node, so that they can't overspend together.
+    All nodes of a tree share one lock. Agents that work on one task in parallel reserve from the same task node, so
+    that together they can't exceed its limits.
     """
 
     __slots__ = ("above", "calls", "exhausted", "grants", "limits", "lock", "name", "parent", "used")
 
     def __init__(self, name: str, limits: Mapping[str, float], parent: BudgetNode | None = None) -> None:
-        """Make a node.
+        """Create a node.
 
         Args:
             name: Its name in errors.
-            limits: How much of a kind may be used; as much as is needed of any that is not there.
+            limits: The limit of each kind; a kind without one is unlimited.
             parent: The node above it.
         """
         self.name = name
@@ -39,21 +43,21 @@ class BudgetNode:
         self.lock: threading.Lock = threading.Lock() if parent is None else parent.lock
         self.parent = parent
         self.used: dict[str, float] = {}
-        """What is spent or reserved, by kind."""
+        """The amounts spent or reserved, by kind."""
         self.grants: dict[str, Counter[str]] = {}
-        """How often a person said "go on" at this node, by the run that asked, and by kind."""
+        """The number of extensions that a person granted at this node, by the run that asked, and by kind."""
         self.exhausted: dict[str, str] = {}
-        """Why all that was left of a kind counts as used, by kind."""
+        """The reason why the rest of a kind counts as used, by kind."""
         self.calls: frozenset[int] = frozenset()
-        """The calls to a model that were booked by steps below this node, by their number at their address."""
+        """The model calls that steps below this node booked, by their number at their address."""
         self.above: tuple[BudgetNode, ...] = () if parent is None else (parent, *parent.above)
-        """All nodes above it, the nearest first."""
+        """All nodes above this one, the nearest first."""
 
     def reserve(self, **amounts: float) -> None:
-        """Reserve from this node and all above it, or from none.
+        """Reserve amounts in this node and all above it, or in none.
 
         Raises:
-            OutOfBudgetError: If one of them has not enough left; it names which, and of what.
+            OutOfBudgetError: If one of them has not enough left; the error names the node and the kind.
         """
         with self.lock:
             for node in (self, *self.above):
@@ -66,31 +70,44 @@ class BudgetNode:
             self._book(amounts)
 
     def has(self, kind: str, amount: float, limit: float) -> bool:
-        """Say whether so much is left; nothing is enough for a call of unknown price, once there was something."""
+        """Report whether an amount is left.
+
+        A call of unknown price reserves 0. It is refused once the limit is used up, but allowed while nothing of the
+        kind was used, even under a limit of 0.
+        """
         used = self.used.get(kind, 0)
         left = limit - used
         return amount <= left + ROUNDING and (left > ROUNDING or not used)
 
     def settle(self, **more: float) -> None:
-        """Book the difference between what was reserved and what was really used; it may go over a limit."""
+        """Book the difference between the actual usage and the reservation.
+
+        It may exceed a limit.
+        """
         with self.lock:
             self._book(more)
 
     def made(self, call: int) -> None:
-        """Note that a call which this step made is booked: after a crash another node goes on with the step."""
+        """Record above this step that one of its calls is booked.
+
+        If the step's agent crashes, another node resumes the step, and must not book the call there again.
+        """
         if self.parent is not None:
             with self.lock:
                 self.parent.calls |= {call}
 
     def settle_call(self, call: int, **used: float) -> None:
-        """Book a call that a step below this node had made before a crash, unless it is booked here."""
+        """Book a call that a step below made before a crash, once."""
         with self.lock:
             if call not in self.calls:
                 self.calls |= {call}
                 self._book(used)
 
     def settle_again(self, call: int, **used: float) -> None:
-        """Book a call that this step had made before a crash; above the step only if it is not booked there."""
+        """Book a call that this step made before a crash.
+
+        The nodes above the step book it only if they have not done so before the crash.
+        """
         with self.lock:
             if self.parent is None or call in self.parent.calls:
                 _add(self, used)
@@ -99,7 +116,10 @@ class BudgetNode:
             self._book(used)
 
     def exhaust(self, kind: str, why: str) -> None:
-        """Count all that is left of a kind as used, here and above, because nobody knows how much really was."""
+        """Count the rest of a kind as used, here and above.
+
+        For calls with an unknown actual usage.
+        """
         with self.lock:
             for node in (self, *self.above):
                 if kind in node.limits:
@@ -107,7 +127,10 @@ class BudgetNode:
                     node.exhausted[kind] = why
 
     def grant(self, run_id: str, limits: Iterable[Limit]) -> None:
-        """Let this node and those above it have as much again of what a run's person said so of. Idempotent."""
+        """Extend the limits that a person extended for a run. Idempotent.
+
+        Each extension adds the original limit once more, at least 1, at this node or at one above it.
+        """
         given = Counter((limit.node, limit.kind) for limit in limits)
         with self.lock:
             for node in (self, *self.above):
@@ -122,7 +145,7 @@ class BudgetNode:
                     used[kind] = used.get(kind, 0) + amount
 
     def limit(self, kind: str) -> float:
-        """Give how much of a limited kind may be used, with what a person granted."""
+        """Return the limit of a limited kind, extensions included."""
         limit = self.limits[kind]
         return limit + max(limit, 1) * sum(given[kind] for given in self.grants.values())
 
@@ -135,28 +158,34 @@ def _add(node: BudgetNode, amounts: Mapping[str, float]) -> None:
 
 
 def limited(budget: Budget) -> dict[str, float]:
-    """Give what a budget limits, by kind."""
+    """Return the limits that a budget sets, by kind."""
     return {kind: limit for kind, limit in budget if limit is not None}
 
 
 class Budgets:
-    """The budget trees of the tasks that are not over. Thread-safe without a lock: `setdefault` is one step."""
+    """The budget trees of active tasks. Thread-safe.
+
+    It needs no lock: `dict.setdefault` is atomic.
+    """
 
     def __init__(self, settings: BudgetSettings) -> None:
         self._task, self._subtask, self._step = map(limited, (settings.task, settings.subtask, settings.step))
         self._tasks: dict[str, BudgetNode] = {}
         self._runs: dict[str, dict[str, BudgetNode]] = {}
-        """By task, and by run."""
+        """The nodes of the runs, by task and by run."""
 
     def task(self, task_id: str) -> BudgetNode:
-        """Give a task's node, made on first use."""
+        """Return a task's node, created on first use."""
         known = self._tasks.get(task_id)
         if known is None:
             known = self._tasks.setdefault(task_id, BudgetNode(f"the task {task_id}", self._task))
         return known
 
     def run(self, task_id: str, run_id: str) -> BudgetNode:
-        """Give the node of a subtask, or of a HostAgent's rounds, made on first use."""
+        """Return the node of a run, created on first use.
+
+        A run is a subtask, or the rounds of a HostAgent.
+        """
         runs = self._runs.setdefault(task_id, {})
         known = runs.get(run_id)
         if known is None:
@@ -164,7 +193,7 @@ class Budgets:
         return known
 
     def step(self, task_id: str, run_id: str) -> BudgetNode:
-        """Make a node for one step."""
+        """Create a node for one step."""
         return BudgetNode(f"a step of {run_id}", self._step, self.run(task_id, run_id))
 
     def drop(self, task_id: str) -> None:

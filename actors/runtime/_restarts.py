@@ -1,4 +1,4 @@
-"""Restarts: whether a child that crashed is started anew, and when, in the words of OTP's supervisor."""
+"""Restarts of crashed children, with the intensity and period of OTP's supervisor."""
 
 from __future__ import annotations
 
@@ -16,29 +16,32 @@ if TYPE_CHECKING:
 
 
 CAUSES = 10
-"""The last crashes of one child whose errors are kept; more would explain nothing."""
+"""The number of a child's last errors that are kept; more would explain nothing."""
 
 
 JITTER = 0.2
-"""How much longer a delay may randomly be, as a fraction of it: children that crashed together come back apart."""
+"""The maximum random extension of a delay, as a fraction of it. Children that crashed together restart apart."""
 
 
 @dataclass
 class _Child:
-    """One child's crashes. Its time stands still while it waits for a restart: a delay must not look like health."""
+    """One child's crashes.
+
+    Its clock stands still while it waits for a restart: the delay must not count as time without a crash.
+    """
 
     causes: deque[BaseException] = field(default_factory=lambda: deque(maxlen=CAUSES))
     crashes: deque[Seconds] = field(default_factory=deque)
-    """When it crashed, on its own time, no longer ago than the period."""
+    """The times of its crashes within the last period, on its own clock."""
     lived: Seconds = 0.0
-    """Its own time."""
+    """The time on its own clock."""
     delay: Seconds | None = None
     """The last delay before a restart, without jitter."""
     back: Seconds = 0.0
-    """When it is (or was) to be there again, on the clock."""
+    """The time of its next or last restart, on the shared clock."""
 
     def crashed(self, now: Seconds, settings: SupervisionSettings, error: BaseException) -> bool:
-        """Take a crash down. Returns whether the child may still be restarted."""
+        """Record a crash. Returns whether the child may still be restarted."""
         if self.crashes:
             self.lived += max(0.0, now - self.back)
         self.back = now
@@ -49,33 +52,33 @@ class _Child:
         return len(self.crashes) <= settings.intensity
 
     def next_delay(self, settings: SupervisionSettings) -> Seconds:
-        """Double the delay; never beyond the longest one."""
+        """Double the delay, up to the longest one, and return it."""
         self.delay = settings.backoff if self.delay is None else min(self.delay * 2, settings.max_backoff)
         return self.delay
 
 
 class Restarts:
-    """Keeps count of crashes, each child's for itself. Starts nothing; its owner does, on one thread.
+    """The crash counts and the backoff of each child.
 
-    A child that has lived for a period without a crash is forgotten: its next crash is a first one. So what is kept is
-    bounded by the crashes of one period.
+    It starts no children; its owner does, on one thread. A child that runs for a whole period without a crash is
+    forgotten, and its next crash counts as its first. The memory used is thus bounded by the crashes of one period.
     """
 
     def __init__(
         self, clock: Clock, settings: SupervisionSettings, chance: Callable[[], float] = random.random
     ) -> None:
-        """Begin with no crash; `chance` gives a number from 0 to 1 for the jitter."""
+        """Begin without crashes; `chance` returns 0 to 1 for the jitter."""
         self._clock = clock
         self._settings = settings
         self._chance = chance
         self._children: dict[str, _Child] = {}
 
     def crashed(self, child: str, error: BaseException) -> Seconds | None:
-        """Take a crash down.
+        """Record a crash.
 
         Returns:
-            The delay before the restart. None if the child must not be restarted: this was more than `intensity`
-            crashes within `period`, not counting the time that it waited for its restarts.
+            The delay before the restart. None if the child must not be restarted, because there were more than
+            `intensity` crashes within `period`, without the time that the child waited for restarts.
         """
         now = self._clock.elapsed()
         self._forget_sound(now)
@@ -87,12 +90,15 @@ class Restarts:
         return delay
 
     def causes(self, child: str) -> tuple[BaseException, ...]:
-        """Give the errors of a child's last crashes, the first one first; none of a child that is sound."""
+        """Return the errors of a child's last crashes, oldest first.
+
+        The result is empty if the child is forgotten.
+        """
         record = self._children.get(child)
         return tuple(record.causes) if record is not None else ()
 
     def forget(self, child: str) -> None:
-        """Forget a child that is gone; without effect if it never crashed."""
+        """Forget a removed child; without effect if it never crashed."""
         self._children.pop(child, None)
 
     def _forget_sound(self, now: Seconds) -> None:
