@@ -1,4 +1,4 @@
-"""The running tool call, as the tool itself sees it: who called, until when, and where what it says goes."""
+"""The running tool call, as the tool sees it: caller, deadline, outputs."""
 
 from __future__ import annotations
 
@@ -20,82 +20,94 @@ if TYPE_CHECKING:
     from callboard.messages import AskedQuestion
 
 LONGEST = 4_000
-"""The most characters of a note of a call."""
+"""The maximum length of a call's note, in characters."""
 MOST_PICTURES = 4
-"""The most pictures of one call's answer."""
+"""The maximum number of pictures in one call's answer."""
 MOST_PICTURE_BYTES = 3_500_000
-"""The most bytes of such a picture: providers refuse larger ones."""
+"""The maximum size of such a picture, in bytes: providers refuse larger ones."""
 PNG = b"\x89PNG\r\n\x1a\n"
-"""What a PNG begins with."""
+"""The signature of a PNG file."""
 _SHOWN = 500
-"""The most characters of a progress text; more is cut."""
+"""The maximum length of a progress text, in characters; the rest is cut."""
 _PAUSE = 0.1
-"""The seconds between two events of progress."""
+"""The minimum number of seconds between two progress events."""
 
 
 class CallKeeper(Protocol):
-    """Where what a tool says during its call goes. Each method may be called on any thread, and may block."""
+    """The receiver of a tool's outputs during its call.
+
+    Each method may be called on any thread, and may block.
+    """
 
     session: str
-    """The conversation that the call's task belongs to."""
+    """The id of the conversation that the call's task belongs to."""
 
     def foresee(self, path: str, before: str, after: str, answer: JsonValue) -> None:
-        """Keep the fingerprints of a file's bytes before and after the call, and what the call will answer."""
+        """Journal the fingerprints of a file before and after the call.
+
+        `answer` is the call's answer if the write succeeds.
+        """
 
     def post(self, text: str) -> None:
-        """Keep a note for all agents of the conversation."""
+        """Journal a note for all agents of the conversation."""
 
     def note(self, text: str) -> None:
-        """Keep what `Server.probe` is told of the call."""
+        """Journal a note of the call for `Server.probe`."""
 
     def progress(self, text: str, share: float | None) -> None:
-        """Tell how far the call is."""
+        """Report the call's progress."""
 
     def artifact(self, content: bytes, suffix: str) -> Path:
-        """Keep a file."""
+        """Write bytes into a new file and return its path."""
         ...
 
     def waiting(self) -> AbstractContextManager[None]:
-        """Stop the clocks of the call and its step while it waits for others."""
+        """Stop the clocks of the call and its step while it waits."""
         ...
 
     async def ask(self, questions: tuple[AskedQuestion, ...]) -> tuple[str, ...] | None:
-        """Ask a person, on the event loop; the call's time stands still. None: there will be no answer.
+        """Ask a person, on the event loop, while the call's clock stands still.
+
+        Return None if there will be no answer.
 
         Raises:
-            ValueError: If an answer holds a secret, which the tool must not get in this way.
+            ValueError: If an answer contains a secret, which must not reach the tool in this way.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Call:
-    """One tool call. A tool that runs without an agent, as a server of its own, has one without an id."""
+    """One tool call.
+
+    If the tool runs without an agent, as a server of its own, the call has no id.
+    """
 
     id: str = ""
-    """Unique among all calls of a journal: ``<run>.<step>.<position>``. A call that is repeated after a crash has the
-    same one, so that a mark with it tells whether it was done."""
+    """The idempotency key, unique among all calls of a journal: ``<run>.<step>.<position>``. A call that is repeated
+    after a crash has the same id, so that a mark that contains it proves that the call was done."""
     task_id: str = ""
     session: str = ""
-    """The conversation that the task belongs to: what `Target.owner` should say of a target that the call opens."""
+    """The id of the conversation that the task belongs to; the right `Target.owner` for a target that the call opens.
+    """
     deadline: float = float("inf")
-    """When the call is given up, in seconds of `time.monotonic`."""
+    """The time at which the call is given up, in seconds of `time.monotonic`."""
     _guard: EffectGuard | None = field(default=None, repr=False, compare=False)
 
     def artifact(self, content: Path | bytes, mime_type: str = "application/octet-stream") -> Path:
-        """Name a file as a result of the call, or keep some bytes in one.
+        """Add an existing file, or bytes as a new one, to the results.
 
-        Bytes are written into a folder beside the journal, readable by its user alone. They are deleted when the
-        journal lets go of the task; without a journal, when the supervisor stops. The task's result lists the path.
+        Bytes are written into a folder beside the journal that only its user can read. The file is deleted when the
+        journal drops the task or, without a journal, when the supervisor stops. The task's result lists the path.
 
         Args:
-            content: A file that is there, or what is in a new one: 100 MB at most.
-            mime_type: Of bytes: for the end of the file's name.
+            content: The path of an existing file, or the bytes of a new one: at most 100 MB.
+            mime_type: The type of bytes; it determines the file's suffix.
 
         Raises:
-            ValueError: If it is too large, no file is there, or bytes are given where there is no agent.
-            LeaseVoidError: If the call or its lease is void; nothing is kept.
-            JournalError: If it can't be written.
+            ValueError: If the content is too large, the file does not exist, or bytes are given without an agent.
+            LeaseVoidError: If the call or its lease is void; nothing is written.
+            JournalError: If the file can't be written.
         """
         guard = self._guard
         if isinstance(content, Path):
@@ -115,15 +127,15 @@ class Call:
         return path
 
     def picture(self, picture: bytes) -> None:
-        """Add a picture to the call's answer: models that see are shown it in the next step.
+        """Add a picture to the call's answer.
 
-        Nothing in it is blacked out.
+        Models with vision get it in the next step. It is not redacted.
 
         Args:
-            picture: A PNG of 3.5 MB at most; a call has at most four.
+            picture: A PNG of at most 3.5 MB; a call has at most four pictures.
 
         Raises:
-            ValueError: If it is none, too large, or one too many.
+            ValueError: If it is not a PNG or is too large, or if the call has four pictures already.
         """
         pictures = self._guard.pictures if self._guard is not None else []
         if not picture.startswith(PNG) or len(picture) > MOST_PICTURE_BYTES or len(pictures) >= MOST_PICTURES:
@@ -132,13 +144,13 @@ class Call:
         pictures.append(picture)
 
     def progress(self, text: str, share: float | None = None) -> None:
-        """Tell how far the call is, by an event; at most ten a second are told, and the others dropped.
+        """Publish the call's progress as an event.
 
-        So is what is said once the call is void.
+        At most ten events a second are published; the others are dropped, as are those after the call became void.
 
         Args:
-            text: What is being done; 500 characters of it are told.
-            share: How much of it is done, from 0 to 1; None where that is not known.
+            text: A description of the current activity; only its first 500 characters are published.
+            share: The completed fraction, from 0 to 1; None if unknown.
         """
         guard = self._guard
         if guard is None or guard.keeper is None or not guard.valid or time.monotonic() < guard.quiet_until:
@@ -147,19 +159,20 @@ class Call:
         guard.keeper.progress(encodable(text)[:_SHOWN], share)
 
     def note(self, text: str) -> None:
-        """Have the journal keep something that tells after a crash whether the call was done; blocks until it is kept.
+        """Journal a note as evidence of the call for a recovery.
 
-        `Server.probe` gets it as `Intent.noted`. Note right before the effect what the surface will show once it is
-        done: the name of a file, the process id of a program, the number of a message. A coroutine calls it by
+        After a crash `Server.probe` gets it in `Intent.noted`, to find out whether the call was done. Note right before
+        the side effect the evidence that the surface will show afterwards: the name of a file, the process id of a
+        program, the number of a message. This blocks until the note is journaled; a coroutine calls it with
         `asyncio.to_thread`.
 
         Args:
             text: 1 to 4,000 characters.
 
         Raises:
-            ValueError: If it is empty or longer.
-            LeaseVoidError: If the call or its lease is void: nothing may be done any more, and nothing is kept.
-            JournalError: If it can't be kept; then nothing may be done.
+            ValueError: If the text is empty or longer.
+            LeaseVoidError: If the call or its lease is void: the side effect must not happen, and no note is journaled.
+            JournalError: If the note can't be journaled; the side effect must not happen.
         """
         if not 0 < len(text) <= LONGEST:
             msg = f"a note has 1 to {LONGEST:,} characters, this one has {len(text):,}"
@@ -170,7 +183,10 @@ class Call:
 
 
 def current_call() -> Call:
-    """Give the tool call that runs now, in its tool or in what that calls on the same thread."""
+    """Return the tool call that runs in the current context.
+
+    Call it in the tool, or in code that the tool calls on the same thread.
+    """
     guard = current_guard()
     if guard is None or guard.command is None:
         return Call(_guard=guard)

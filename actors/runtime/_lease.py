@@ -1,4 +1,7 @@
-"""The right to act on a target: voided at once by cancel, checked where an effect commits."""
+"""Leases: the right to act on a target, with a fencing token.
+
+A cancel voids the lease at once. A tool checks it at the moment its side effect commits.
+"""
 
 from __future__ import annotations
 
@@ -24,34 +27,34 @@ if TYPE_CHECKING:
 
 
 COMMIT_SECONDS = 0.1
-"""How long taking a right away waits for a commit that is under way."""
+"""The time that `void` waits for a commit that is under way."""
 
 
 class Spent(Protocol):
-    """What a step has used and done so far."""
+    """The usage and the results of a running step."""
 
     phases: list[dict[str, Any]]
-    """Its phases that ended."""
+    """The phases that have ended."""
     running: Command | None
-    """The tool call that runs now."""
+    """The running tool call."""
     seen: Observation | None
-    """What it saw at its beginning."""
+    """The observation at the start of the step."""
 
     @property
     def usage(self) -> Usage:
-        """What it has used."""
+        """The usage so far."""
         ...
 
     def done(self, guard: EffectGuard | None) -> tuple[CommandResult, ...]:
-        """Give the results so far; `guard` is the tool call that is being broken off."""
+        """Return the results so far; `guard` is the interrupted tool call."""
         ...
 
 
 class Lease:
-    """One agent's right to act on one target. Shared between threads.
+    """One agent's right to act on one target. Thread-safe.
 
-    The switchboard voids it; the tool that changes the world asks it within `committing`. Both take the same lock,
-    so that no commit begins after `void` has returned.
+    The root voids it; a tool with side effects checks it within `committing`. Both take the same lock, so no commit
+    begins after `void` has returned.
     """
 
     __slots__ = (
@@ -72,36 +75,43 @@ class Lease:
     def __init__(self, target: str, token: int, leases: Leases | None = None, key: str = "") -> None:
         self.target = target
         self.token = token
+        """The fencing token, higher than those of all earlier leases. An agent ignores messages with a token other than
+        its current lease's."""
         self.key = key
-        """The group of targets that nobody else uses meanwhile."""
+        """The group of targets that the lease reserves for its agent."""
         self._leases = leases
-        self.lock = threading.RLock()  # a commit may be part of a larger one of the same call
+        self.lock = threading.RLock()  # reentrant, because commits of one call may be nested
         self.order = threading.RLock()
-        """Held by whoever keeps a message that counts only while the lease is valid: so it stands in the journal before
-        the word of whatever voids the lease, or is late. Never held for long, as the other lock may be."""
+        """Held while a message that counts only under a valid lease is journaled. Such a message is either journaled
+        before the message that voids the lease, or it is late. Unlike `lock`, it is never held for long."""
         self.paused = False
-        """Whether the task is paused: asked before each action."""
+        """Whether the task is paused; checked before each action."""
         self.suspended = False
-        """Whether the supervisor stops: no step begins, and none fails, because the stop may be the cause."""
+        """Whether the supervisor is stopping. No step begins, and none fails, because the stop may be the cause."""
         self.asking = False
-        """Whether a running call waits for a person: its job does not hang, however long it takes."""
+        """Whether a running call waits for a person; its job then never counts as hung."""
         self.valid = True
-        """Whether the lease still allows anything; `void` alone changes it."""
+        """Whether the lease is in force; only `void` changes it."""
         self.spent: Spent | None = None
-        """What the step that runs under it has used and done so far; a cancel must not lose it."""
+        """The usage and the results of the step that runs under it; a cancel must not lose them."""
         self.guard: EffectGuard | None = None
-        """The tool call that runs under it now."""
+        """The guard of the tool call that runs under it."""
 
     def holder_of(self, key: str) -> str:
-        """Name the agent that has a lease on a group of targets now; empty if none has, or this lease is that."""
+        """Return the address of another agent with a lease on a group.
+
+        It is empty if there is none.
+        """
         held = () if self._leases is None else self._leases.in_force
         return next((each.target for each in held if each.key == key and each is not self), "")
 
     def void(self) -> None:
-        """Take the right away, for good. May be called from any thread, any number of times.
+        """Void the lease for good. Idempotent; call it on any thread.
 
-        A commit that is under way is waited for, but not long: one that is slow goes through, as if it had been first.
+        It waits for a commit that is under way, but at most `COMMIT_SECONDS`. A slower commit still completes, as if it
+        had ended before.
         """
+        # Without the lock this is still safe: the slow commit holds it, so the next one begins, and checks, after this.
         held = self.lock.acquire(timeout=COMMIT_SECONDS)
         with self.order:
             self.valid = False
@@ -110,7 +120,10 @@ class Lease:
 
 
 class EffectGuard:
-    """One tool call under a lease: whether it may still commit, and which files it wrote."""
+    """The guard of one tool call's side effects, under a lease.
+
+    It knows whether the call may still commit, and the files that the call wrote.
+    """
 
     __slots__ = (
         "_on_late",
@@ -134,31 +147,31 @@ class EffectGuard:
         keeper: CallKeeper | None = None,
         on_late: Callable[[], None] | None = None,
     ) -> None:
-        """Make it.
+        """Create the guard of a call.
 
         Args:
-            lease: Under which lease.
+            lease: The lease that the call runs under.
             command: The call, if an agent made it.
-            keeper: Takes what the tool says during its call.
-            on_late: Called, on the tool's thread, if it returns when nobody awaits it any more.
+            keeper: The receiver of the tool's outputs during the call.
+            on_late: Called on the tool's thread if the call returns after it was given up.
         """
         self.lease = lease
         self.command = command
         self.keeper = keeper
         self._on_late = on_late
         self.deadline = float("inf") if command is None else time.monotonic() + command.timeout
-        """When the call is given up, in seconds of `time.monotonic`."""
+        """The time at which the call is given up, in seconds of `time.monotonic`."""
         self.limit: TimeLimit | None = None
-        """What gives it up then; it stands still while a person is asked."""
+        """The time limit that gives it up; its clock stands still while a person is asked."""
         self.quiet_until = 0.0
-        """Before that no progress is told."""
+        """The earliest time of the next progress event, in seconds of `time.monotonic`."""
         self.artifacts: list[str] = []
         self.effect: Effect | None = None
-        """What the tool does to the world; None until it is known which one it is."""
+        """The kind of side effect that the tool has; None until the tool is known."""
         self.pictures: list[bytes] = []
-        """Pictures that the tool answered, as PNG."""
+        """The pictures in the tool's answer, as PNG."""
         self.made: list[str] = []
-        """Those of the files that were not there before."""
+        """The artifacts that did not exist before the call."""
         self._valid = True
 
     @property
@@ -167,20 +180,23 @@ class EffectGuard:
         return self._valid and self.lease.valid
 
     def void(self) -> None:
-        """Take this one call's right away: it took too long, and its answer is no longer awaited."""
+        """Void this call alone: it took too long and was given up."""
         held = self.lease.lock.acquire(timeout=COMMIT_SECONDS)
         self._valid = False
         if held:
             self.lease.lock.release()
 
     def returned(self) -> None:
-        """Note that the call has returned; a late one is told of, and what it says is dropped."""
+        """Report the call's return if it is late; its result is dropped."""
         if self._on_late is not None and not self.valid:
             self._on_late()
 
     @contextlib.contextmanager
     def writing(self, artifact: Path | None) -> Iterator[None]:
-        """Note a file for as long as its write does not fail: a cancel may be told while the write goes through."""
+        """List a file as an artifact, unless its write fails.
+
+        It is listed before the write, because a cancel may report the artifacts while the write is under way.
+        """
         path = str(artifact)
         if artifact is None or path in self.artifacts:
             yield
@@ -196,7 +212,7 @@ class EffectGuard:
             raise
 
     def wrote(self, artifact: Path, *, new: bool) -> None:
-        """Note a file that the call has written, and whether it was not there before."""
+        """List a file that the call wrote, and whether it is new."""
         path = str(artifact)
         if path not in self.artifacts:
             self.artifacts.append(path)
@@ -204,10 +220,16 @@ class EffectGuard:
                 self.made.append(path)
 
     def foresee(self, path: Path, before: str, after: str, answer: JsonValue) -> None:
-        """Note which bytes a file has before and after what is about to be committed, and what the call will answer.
+        """Journal a write that is about to be committed, write-ahead.
+
+        Args:
+            path: The file.
+            before: The fingerprint of its bytes before the write.
+            after: The fingerprint of its bytes after the write.
+            answer: The call's answer if the write succeeds.
 
         Raises:
-            LeaseVoidError: If the lease or this call is void: nothing may be committed, and nothing is noted.
+            LeaseVoidError: If the lease or this call is void: it must not commit, and the write is not journaled.
         """
         self.check()
         if self.keeper is not None:
@@ -224,22 +246,25 @@ class EffectGuard:
             self.keeper.post(text)
 
     def active(self) -> AbstractContextManager[None]:
-        """Make this the effect that `committing` asks, in this context (and threads that copy it)."""
+        """Make this the current guard in this context and in its copies."""
         return _Active(self)
 
     @contextlib.contextmanager
     def committing(self) -> Iterator[None]:
-        """Hold the right while an effect commits; keep what happens inside short.
+        """Commit a side effect in the body, under the lease's lock.
+
+        Keep the body short.
 
         Raises:
             LeaseVoidError: If the lease or this call is void. The body does not run.
         """
+        # Fencing: the check and the commit are one step for `void`, which takes the same lock.
         with self.lease.lock:
             self.check()
             yield
 
     def check(self) -> None:
-        """Refuse to go on under a right that was taken away.
+        """Check that neither the call nor its lease is void.
 
         Raises:
             LeaseVoidError: If the lease or this call is void.
@@ -253,7 +278,10 @@ _current: ContextVar[EffectGuard | None] = ContextVar("callboard_effect_guard", 
 
 
 class _Active:
-    """The context of `EffectGuard.active`; a class, since each call of a tool has one, and a generator costs more."""
+    """The context manager of `EffectGuard.active`.
+
+    A class, because every tool call creates one, and a generator costs more.
+    """
 
     def __init__(self, guard: EffectGuard) -> None:
         self._guard = guard
@@ -266,15 +294,16 @@ class _Active:
 
 
 def current_guard() -> EffectGuard | None:
-    """Give the effect of the running tool call."""
+    """Return the guard of the running tool call."""
     return _current.get()
 
 
 @contextlib.contextmanager
 def committing(artifact: Path | None = None) -> Iterator[None]:
-    """Ask the lease of the running tool call, commit inside, and note the file that was written.
+    """Commit a side effect of the running call in the body.
 
-    A tool that runs without a lease, as a server of its own, is not restricted.
+    The file that the body writes, if any, is listed as an artifact of the call. A tool that runs without a lease, as a
+    server of its own, is not restricted.
 
     Raises:
         LeaseVoidError: If the call or its lease is void. The body does not run.
@@ -288,15 +317,20 @@ def committing(artifact: Path | None = None) -> Iterator[None]:
 
 
 def foresee(path: Path, before: str, after: str, answer: JsonValue = None) -> None:
-    """Have the journal keep what the running tool call is about to do to a file, so that a crash leaves no doubt.
+    """Journal a file write of the running call, write-ahead.
 
-    Blocks until it is kept. Call it right before `committing`, with fingerprints of the bytes that are there and of
-    those that will be, an empty one for no file, and with what the call will answer once it is done: so that after a
-    crash the work goes on with that answer.
+    After a crash the file's fingerprint then shows whether the write happened. Call this right before `committing`; it
+    blocks until the entry is journaled.
+
+    Args:
+        path: The file.
+        before: The fingerprint of its bytes before the write; empty if there is no file.
+        after: The fingerprint of its bytes after the write; empty if there will be no file.
+        answer: The call's answer if the write succeeds; after a crash the work resumes with it.
 
     Raises:
-        JournalError: If it can't be kept; then nothing may be written.
-        LeaseVoidError: If the call or its lease is void; then nothing may be written, and nothing is kept.
+        JournalError: If the entry can't be journaled; the tool must not write.
+        LeaseVoidError: If the call or its lease is void; the tool must not write, and the entry is not journaled.
     """
     guard = _current.get()
     if guard is not None:
@@ -304,19 +338,19 @@ def foresee(path: Path, before: str, after: str, answer: JsonValue = None) -> No
 
 
 def post_note(text: str) -> None:
-    """Have the running tool call tell all agents of the conversation something, from their next step on.
+    """Post a note of the running call to the conversation's agents.
 
-    Blocks until the note is kept in the journal. It stands in their requests among what others said, with the tool's
-    name. A call that is repeated after a crash may post the same text again, and it counts once. A tool that runs
-    without a lease, as a server of its own, posts nothing.
+    The agents see it from their next step on, among the notes of other agents, with the tool's name. The function
+    blocks until the note is journaled. A call that is repeated after a crash may post the same text again; it counts
+    once. A tool that runs without a lease, as a server of its own, posts nothing.
 
     Args:
-        text: 1 to 4,000 characters; agents are shown the first 500.
+        text: 1 to 4,000 characters; agents see the first 500.
 
     Raises:
-        ValueError: If it is empty or longer.
+        ValueError: If the text is empty or longer.
         LeaseVoidError: If the call or its lease is void; nothing is posted.
-        JournalError: If it can't be kept.
+        JournalError: If the note can't be journaled.
     """
     guard = _current.get()
     if guard is not None:
@@ -324,26 +358,32 @@ def post_note(text: str) -> None:
 
 
 class Leases:
-    """The leases that are in force, by token. Thread-safe."""
+    """The granted leases, by fencing token. Thread-safe."""
 
     def __init__(self, after: int = 0) -> None:
-        """Make them; tokens count up from the one after `after`, the highest that a journal knows."""
+        """Create them; `after` is the highest token in the journal.
+
+        New tokens are higher, so that messages under a lease of an earlier process are recognised as stale.
+        """
         self._tokens = itertools.count(after + 1)
         self._leases: dict[int, Lease] = {}
 
     @property
     def in_force(self) -> tuple[Lease, ...]:
-        """Those that are not dropped, also void ones: until then a call under them may go on."""
+        """The leases that are not dropped.
+
+        They include void ones, since a call under a void lease may still run.
+        """
         return tuple(self._leases.values())
 
     def grant(self, target: str, key: str = "") -> Lease:
-        """Make a new lease on a target, of a group; that the group is free is the switchboard's business."""
+        """Grant a lease; the caller has checked that its group is free."""
         lease = Lease(target, next(self._tokens), self, key)
         self._leases[lease.token] = lease
         return lease
 
     def get(self, token: int) -> Lease:
-        """Give the lease of a token; a void one where there is none any more."""
+        """Return a token's lease; a void one if it was dropped."""
         lease = self._leases.get(token)
         if lease is None:
             lease = Lease("", token)
@@ -355,4 +395,4 @@ class Leases:
         lease = self._leases.pop(token, None)
         if lease is not None:
             lease.void()
-            lease.spent = lease.guard = None  # they know the lease, too
+            lease.spent = lease.guard = None  # break the reference cycles
