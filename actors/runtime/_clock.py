@@ -1,4 +1,4 @@
-"""The clock that tells deadlines; a virtual one for tests."""
+"""Clocks for deadlines and time limits; a virtual clock for tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _log = HostLog()
 
 
 class Alarm:
-    """A call that is due later."""
+    """A scheduled callback."""
 
     def __init__(self, due: float, callback: Callable[[], None]) -> None:
         self.due = due
@@ -34,36 +34,45 @@ class Alarm:
         self.cancelled = False
 
     def cancel(self) -> None:
-        """Never call; without effect once it was called."""
+        """Cancel the callback; without effect after it was called."""
         self.cancelled = True
 
 
 class TimeLimit(Protocol):
-    """What `Clock.timeout` gives: ``async with`` it. What takes longer is cancelled, and a `TimeoutError` follows."""
+    """A time limit, as `Clock.timeout` returns it; use it in ``async with``.
+
+    A body that takes longer is cancelled, and a `TimeoutError` is raised.
+    """
 
     def expired(self) -> bool:
-        """Say whether it was this limit that cancelled."""
+        """Report whether this limit cancelled the body."""
         ...
 
     def hold(self) -> None:
-        """Stand still, while a person is asked; without effect before the beginning and after the end."""
+        """Stop the clock while a person is asked.
+
+        It has no effect before the body begins and after it ends.
+        """
 
     def release(self) -> None:
-        """Go on with the time that was left."""
+        """Restart the clock with the time that was left."""
 
     async def __aenter__(self) -> object:
-        """Begin."""
+        """Start the clock."""
         ...
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End."""
+        """End the limit."""
         ...
 
 
 class Clock(ABC):
-    """Tells deadlines. Callbacks run on the clock's thread and must be short: they tell an actor."""
+    """A source of time with scheduled callbacks.
+
+    Callbacks run on the clock's thread and must be short; usually they send a message to an actor.
+    """
 
     def __init__(self) -> None:
         self._alarms: list[tuple[float, int, Alarm]] = []
@@ -73,30 +82,33 @@ class Clock(ABC):
 
     @abstractmethod
     def now(self) -> Timestamp:
-        """Give the wall time."""
+        """Return the wall time."""
 
     @abstractmethod
     def elapsed(self) -> Seconds:
-        """Give seconds on a clock that never jumps; only differences mean anything."""
+        """Return the seconds of a monotonic clock; only differences are meaningful."""
 
     def steady(self) -> Timestamp:
-        """Give the wall time as it was when this was first asked, and what has elapsed since: it never jumps either."""
+        """Return a wall time that never jumps.
+
+        It is the wall time of the first call plus the seconds elapsed since then.
+        """
         if self._origin is None:
             self._origin = self.now() - self.elapsed()
         return self._origin + self.elapsed()
 
     def after(self, seconds: Seconds, callback: Callable[[], None]) -> Alarm:
-        """Call back once, `seconds` from now."""
+        """Schedule a callback for `seconds` from now."""
         alarm = Alarm(self.elapsed() + seconds, callback)
         with self._changed:
             heapq.heappush(self._alarms, (alarm.due, next(self._order), alarm))
-            if self._alarms[0][2] is alarm:  # any other comes after what is waited for already
+            if self._alarms[0][2] is alarm:  # a later alarm does not change the next wake-up
                 self._changed.notify()
         return alarm
 
     @abstractmethod
     def timeout(self, seconds: Seconds) -> TimeLimit:
-        """Limit what runs in ``async with``, as `asyncio.timeout` does, on this clock; for coroutines on a loop."""
+        """Return a limit on this clock for coroutines, like `asyncio.timeout`."""
 
     def _due(self, elapsed: Seconds) -> Alarm | None:
         while self._alarms and self._alarms[0][2].cancelled:
@@ -107,11 +119,11 @@ class Clock(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Begin to tell."""
+        """Start to call back."""
 
     @abstractmethod
     def stop(self, timeout: Seconds) -> bool:
-        """Stop telling. Returns whether it ended in time."""
+        """Stop the callbacks. Returns whether the clock ended in time."""
 
 
 class SystemClock(Clock):
@@ -120,7 +132,7 @@ class SystemClock(Clock):
     def __init__(self, name: str) -> None:
         super().__init__()
         self._limits: TimeLimits | None = None
-        """Those of the loop that asked last; a supervisor has one."""
+        """The limits of the event loop that asked last; a supervisor has one loop."""
         self._stopping = False
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
 
@@ -128,7 +140,7 @@ class SystemClock(Clock):
     elapsed = staticmethod(time.monotonic)
 
     def timeout(self, seconds: Seconds) -> TimeLimit:
-        """Limit on the loop's own clock: no other thread has to wake up for it."""
+        """Return a limit on the loop's clock, which wakes no other thread."""
         loop = asyncio.get_running_loop()
         if self._limits is None or self._limits.loop is not loop:
             self._limits = TimeLimits(loop)
@@ -160,7 +172,7 @@ class SystemClock(Clock):
                     continue
             try:
                 alarm.callback()
-            except BaseException:  # an edge: one alarm that fails must not cost all others
+            except BaseException:  # an edge: one failing callback must not prevent the others
                 _log.exception("an alarm failed")
 
 
@@ -172,26 +184,29 @@ class VirtualClock(Clock):
         self._now = now
 
     def now(self) -> Timestamp:
-        """Give the virtual time."""
+        """Return the virtual time."""
         return self._now
 
     def elapsed(self) -> Seconds:
-        """Give the virtual time."""
+        """Return the virtual time."""
         return self._now
 
     def timeout(self, seconds: Seconds) -> TimeLimit:
-        """Limit on virtual time."""
+        """Return a limit on virtual time."""
         return _VirtualTimeout(self, seconds)
 
     def start(self) -> None:
-        """Nothing to start: it moves when it is told to."""
+        """Do nothing: only `advance` moves this clock."""
 
     def stop(self, timeout: Seconds) -> bool:
-        """Nothing to stop."""
+        """Do nothing and return True."""
         return True
 
     def advance(self, seconds: Seconds) -> None:
-        """Move on, calling back what falls due, in order, on the caller's thread."""
+        """Advance the time and call the due callbacks on the caller's thread.
+
+        They are called in the order in which they are due.
+        """
         end = self._now + seconds
         while True:
             with self._changed:
@@ -204,7 +219,7 @@ class VirtualClock(Clock):
 
 
 class _VirtualTimeout:
-    """A limit without a deadline of its own; the clock's alarm makes it due."""
+    """A limit that an alarm of the virtual clock makes due."""
 
     def __init__(self, clock: Clock, seconds: Seconds) -> None:
         self._clock = clock

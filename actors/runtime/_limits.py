@@ -1,4 +1,7 @@
-"""Time limits on an event loop's clock, `time.monotonic`: one timer waits for whichever limit is due first."""
+"""Time limits of an event loop with one shared timer.
+
+The timer waits for the limit that is due first. The clock is `time.monotonic`.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,22 @@ if TYPE_CHECKING:
 
 
 class TimeLimits:
-    """The limits that run on one loop. Most end long before they are due: none has a timer of its own."""
+    """The time limits of one event loop.
+
+    Most limits end long before they are due, so none has a timer of its own.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.running: set[LoopTimeout] = set()
-        """Those that cancel their task when they are due, unless they end before."""
+        """The active limits; each cancels its task when it is due, unless it ends before."""
         self.due = math.inf
-        """When is looked which limits are due. One that ends early is only discarded: then nothing is found."""
+        """The time of the next check for due limits. A limit that ends early is only discarded, and the timer is not
+        moved: the check then finds nothing."""
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, limit: LoopTimeout, seconds: Seconds) -> None:
-        """Have a limit due after so many seconds."""
+        """Start a limit that is due after `seconds`."""
         due = limit.due = time.monotonic() + seconds
         self.running.add(limit)
         if due < self.due:
@@ -48,7 +55,7 @@ class TimeLimits:
 
 
 class LoopTimeout:
-    """A `TimeLimit`: does what `asyncio.timeout` does, without a timer of its own."""
+    """A `TimeLimit` like `asyncio.timeout`, without a timer of its own."""
 
     __slots__ = ("_cancels", "_expired", "_held", "_left", "_limits", "_task", "due")
 
@@ -57,24 +64,24 @@ class LoopTimeout:
         self._left = seconds
         self._held = False
         self._task: asyncio.Task[object] | None = None
-        """The task that it may cancel; None before the beginning, and after the end."""
+        """The task that it may cancel; None before the body begins and after it ends."""
         self._cancels = 0
         self._expired = False
         self.due = math.inf
-        """When it cancels, in seconds of the loop's clock."""
+        """The time at which it cancels, in seconds of the loop's clock."""
 
     def expired(self) -> bool:
-        """Say whether it was this limit that cancelled."""
+        """Report whether this limit cancelled the task."""
         return self._expired
 
     def hold(self) -> None:
-        """Stand still."""
+        """Stop the clock."""
         if self._task is not None and not self._held and not self._expired:
             self._held, self._left = True, self.due - time.monotonic()
             self._limits.running.discard(self)
 
     def release(self) -> None:
-        """Go on with what was left."""
+        """Restart the clock with the time that was left."""
         if self._task is not None and self._held:
             self._held = False
             self._limits.begin(self, self._left)
@@ -101,4 +108,4 @@ class LoopTimeout:
         task, self._task = self._task, None
         self._limits.running.discard(self)
         if self._expired and task is not None and task.uncancel() <= self._cancels and kind is asyncio.CancelledError:
-            raise TimeoutError from error  # else somebody else has cancelled it, too
+            raise TimeoutError from error  # else another caller cancelled the task too
