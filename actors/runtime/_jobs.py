@@ -1,4 +1,4 @@
-"""Jobs: what takes time runs on the event loop, under a lease, and comes back as one word."""
+"""Jobs: slow work on the event loop under a lease, with one result."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ if TYPE_CHECKING:
 class _Job:
     lease: Lease
     token: int
-    """The lease's."""
+    """The lease's token."""
     task: asyncio.Task[None] | None = None
     cancelled: bool = False
     begun: bool = False
-    """Whether the coroutine has run at all; else its end is told by whoever cancels it."""
+    """Whether the coroutine has started. A task that is cancelled before that never runs its coroutine, so `_stop` must
+    end the job."""
     returned: bool = False
-    """Whether the coroutine has ended; calls that it started may still run."""
+    """Whether the coroutine has ended; blocking calls that it started may still run."""
     started: float = 0.0
     hung: bool = False
-    """Whether it was told to be."""
+    """Whether the job was reported as hung."""
     calls: dict[concurrent.futures.Future[Any], Lane] = field(default_factory=dict)
 
 
 _NO_JOBS: set[_Job] = set()
 
 GRACE_SECONDS = 0.5
-"""How long a coroutine may take to heed a cancellation; past that it counts as one that can't be stopped."""
+"""The time that a coroutine may take to end after its cancellation; after that it counts as stuck."""
 
 
 @dataclass
@@ -56,9 +57,9 @@ class _Watch:
 
 
 class Jobs:
-    """Runs jobs and knows, for each lease, whether anything still works under it. Thread-safe.
+    """The running jobs, by lease. Thread-safe.
 
-    A job has ended when its coroutine has, *and* every blocking call that it started has returned.
+    A job has ended when its coroutine has ended *and* every blocking call that it started has returned.
     """
 
     def __init__(self, loop: EventLoop, clock: Clock) -> None:
@@ -73,10 +74,11 @@ class Jobs:
     def start(
         self, lease: Lease, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
     ) -> None:
-        """Run a coroutine function; `done` gets its message, or what it raised, on the loop's thread.
+        """Run a coroutine function as a job.
 
-        A job that is cancelled and ends by that says nothing. One that outlives its cancel has its word all the same;
-        whoever hears it knows by its number that it is late.
+        `done` is called on the loop's thread with the message that it returned, or the exception that it raised.
+        It is not called if the job ends by its cancellation. If the coroutine returns in spite of its cancellation,
+        `done` is called, and the agent recognises by the job's number that the result is stale.
         """
         job = _Job(lease, lease.token, started=self._clock.elapsed())
         with self._lock:
@@ -96,7 +98,7 @@ class Jobs:
 
     def _stop(self, job: _Job) -> None:
         """Cancel the coroutine of a job; on the loop's thread."""
-        if job.task is None:  # it sees that it was cancelled
+        if job.task is None:  # `_begin` will see that the job was cancelled
             return
         job.task.cancel()
         if not job.begun:
@@ -108,16 +110,16 @@ class Jobs:
     ) -> None:
         job.begun = True
         calls_of_job.set(job.calls)
-        said: Message | BaseException | None
+        result: Message | BaseException | None
         try:
-            said = await work()
+            result = await work()
         except asyncio.CancelledError:
-            said = None if job.cancelled else RuntimeError("the job was cancelled from outside")
-        except BaseException as error:  # an edge: SystemExit in a coroutine would end the loop for all
-            said = error
+            result = None if job.cancelled else RuntimeError("the job was cancelled from outside")
+        except BaseException as error:  # an edge: a SystemExit in a coroutine would end the loop for all jobs
+            result = error
         try:
-            if said is not None:
-                done(said)
+            if result is not None:
+                done(result)
         finally:
             self._coroutine_ended(job)
 
@@ -126,7 +128,7 @@ class Jobs:
         if not pending:
             self._ended(job)
             return
-        job.returned = True  # set before looking for a watch: a later `when_idle` sees it
+        job.returned = True  # set before `_tell_stuck` looks for a watch: a later `when_idle` sees it
         left = len(pending)
 
         def returned(_call: object) -> None:
@@ -155,16 +157,19 @@ class Jobs:
             watch.on_idle()
 
     def cancel(self, token: int) -> None:
-        """Cancel what runs under a lease. Returns at once; `when_idle` tells when it has ended."""
+        """Cancel the jobs under a lease.
+
+        It returns at once; `when_idle` reports when they have ended.
+        """
         for job in self._under(token):
             job.cancelled = True
             self._loop.call(functools.partial(self._stop, job))
 
     def when_idle(self, token: int, on_idle: Callable[[], None], on_stuck: Callable[[], None]) -> None:
-        """Tell when nothing works under a lease any more, at once if so already.
+        """Call `on_idle` once no job runs under a lease.
 
-        `on_stuck` is called first, once, if what is left can't be stopped: a blocking call, or a coroutine that does
-        not heed its cancellation. Both may be called on any thread.
+        If none runs now, it is called at once. If a job can't be stopped, because of a blocking call or of a coroutine
+        that ignores its cancellation, `on_stuck` is called once before it. Both may be called on any thread.
         """
         with self._lock:
             jobs = self._under(token)
@@ -187,9 +192,9 @@ class Jobs:
         watch.on_stuck()
 
     def overdue(self, seconds: float) -> list[int]:
-        """Give the leases under which a job has run for longer than so many seconds; each job is told once.
+        """Return the tokens of leases with a job that runs longer than `seconds`.
 
-        Of one that waits for a person the seconds begin again after that.
+        Each job is reported once. The time of a job that waits for a person starts again after the answer.
         """
         now = self._clock.elapsed()
         with self._lock:
@@ -203,7 +208,10 @@ class Jobs:
         return [job.token for job in late]
 
     def stack(self, token: int) -> str:
-        """Say where what works under a lease stands now: a blocking call's thread, else a coroutine; may be empty."""
+        """Return the stack of the work under a lease.
+
+        It is the stack of a blocking call's thread or, if there is none, of the coroutines. It may be empty.
+        """
         jobs = self._under(token)
         for job in jobs:
             for call, lane in tuple(job.calls.items()):
@@ -212,11 +220,14 @@ class Jobs:
         return "".join(_stack_of_task(job.task) for job in jobs if job.task is not None)
 
     def _under(self, token: int) -> set[_Job]:
-        """Copy the jobs of a lease; without the lock, since `dict.get` and `set.copy` are one step each."""
+        """Copy the jobs of a lease.
+
+        It needs no lock, since `dict.get` and `set.copy` are atomic.
+        """
         return self._running.get(token, _NO_JOBS).copy()
 
     def drain(self, timeout: float) -> bool:
-        """Wait until no job runs. Returns whether that was in time."""
+        """Wait until no job runs. Returns False on a timeout."""
         with self._idle:
             self._draining += 1
             try:
@@ -226,7 +237,7 @@ class Jobs:
 
 
 def _stack_of_task(task: asyncio.Task[None]) -> str:
-    """Say where a coroutine waits: down to the innermost one that it awaits."""
+    """Return a coroutine's stack, down to the innermost awaited one."""
     frames: list[tuple[FrameType, int]] = []
     awaited: Any = task.get_coro()
     while (frame := getattr(awaited, "cr_frame", None)) is not None:

@@ -1,4 +1,4 @@
-"""Lanes: our own daemon threads for calls that block, one per target."""
+"""Lanes: daemon threads for blocking calls, one per target."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ _IDLE_SECONDS = 5.0
 calls_of_job: ContextVar[dict[concurrent.futures.Future[Any], Lane] | None] = ContextVar(
     "callboard_calls", default=None
 )
-"""The lane calls that the running job has started, and where; the job ends only when they have returned."""
+"""The running job's blocking calls and their lanes; the job ends only when all of them have returned."""
 
 
 class Lane:
-    """Runs blocking calls one after the other. Its thread starts with the first call and leaves when idle.
+    """A thread that runs blocking calls one after the other.
 
-    `lock` guards all lanes of one `Lanes`, so that there are never two of one name.
+    The thread starts with the first call and ends after some idle seconds. `lock` is shared by all lanes of one
+    `Lanes`, so that there are never two lanes with the same name.
     """
 
     def __init__(self, name: str, lock: threading.Lock, left: Callable[[Lane], None], *, kept: bool = False) -> None:
@@ -47,13 +48,13 @@ class Lane:
 
     @property
     def busy(self) -> bool:
-        """Whether a call runs or waits."""
+        """True while a call runs or is queued."""
         return self._waiting > 0
 
     def put(self, call: _Call) -> None:
-        """Queue a call. The lock must be held."""
+        """Queue a call. The caller must hold the lock."""
         if self.thread.ident is None:
-            self.thread.start()  # first: a call whose thread can't be started must not wait for the next one's
+            self.thread.start()  # before queueing: if it can't be started, the call must not stay in the queue
         self._waiting += 1
         self._calls.put(call)
 
@@ -76,8 +77,11 @@ class Lane:
             call.settle()
 
     def close(self) -> None:
-        """Let the thread end after what it runs now; calls that wait are cancelled. The lock must be held."""
-        with contextlib.suppress(queue.Empty):  # its thread takes calls meanwhile
+        """End the thread after its current call and cancel queued calls.
+
+        The caller must hold the lock.
+        """
+        with contextlib.suppress(queue.Empty):  # the thread may take calls meanwhile
             while True:
                 call = self._calls.get_nowait()
                 if call is not None:
@@ -101,7 +105,7 @@ class _Call:
             failure = RuntimeError("a tool raised StopIteration")
             failure.__cause__ = error
             self._fail(failure)
-        except Exception as error:  # an edge: it belongs to whoever waits for the call
+        except Exception as error:  # an edge: the caller that awaits the call gets it
             self._fail(error)
         except BaseException as error:  # a tool's SystemExit must end neither the lane nor the loop
             failure = RuntimeError(f"a tool tried to leave the process: {error!r}")
@@ -131,11 +135,16 @@ class Lanes:
         self._kept: set[str] = set()
 
     def keep(self, name: str) -> None:
-        """Keep a lane's thread until the lanes are closed, for calls that are bound to the thread of the first one."""
+        """Keep a lane's thread alive until the lanes are closed.
+
+        For calls that must all run on the thread of the first one.
+        """
         self._kept.add(name)
 
     def submit(self, name: str, function: Callable[[], _T]) -> concurrent.futures.Future[_T]:
-        """Queue a blocking call on a lane, in a copy of the caller's context. Cancelling works only until it starts.
+        """Queue a blocking call on a lane, in the caller's context.
+
+        The context is copied. The call can be cancelled only until it starts.
 
         Raises:
             SupervisorStoppedError: If the lanes are closed; the call never runs.
@@ -150,34 +159,38 @@ class Lanes:
                 raise SupervisorStoppedError(msg)
             lane = self._lanes.get(name) or Lane(name, self._lock, self._forget, kept=name in self._kept)
             lane.put(call)
-            self._lanes[name] = lane  # one whose thread could not be started is none
+            self._lanes[name] = lane  # only now: a lane whose thread could not be started must not be kept
         return call.future, lane
 
     def _forget(self, lane: Lane) -> None:
-        """Drop a lane whose thread leaves; the lock is held."""
+        """Remove a lane whose thread ends. The caller must hold the lock."""
         if self._lanes.get(lane.name) is lane:
             del self._lanes[lane.name]
 
     def busy(self, name: str) -> bool:
-        """Whether a call runs or waits on a lane."""
-        lane = self._lanes.get(name)  # one step, as is the next: a lane that leaves between them is idle
+        """Report whether a call runs or is queued on a lane."""
+        lane = self._lanes.get(name)  # atomic, like the next line: a lane that ends between them is idle
         return lane is not None and lane.busy
 
     def stack(self, name: str) -> str:
-        """Give the stack of a lane's thread, innermost last; empty if there is no such lane, or its thread has left."""
+        """Return the stack of a lane's thread, innermost frame last.
+
+        It is empty if there is no such lane or its thread has ended.
+        """
         lane = self._lanes.get(name)
         return "" if lane is None else stack_of(lane.thread)
 
     async def run(self, name: str, function: Callable[[], _T | Awaitable[_T]]) -> _T:
-        """Run a blocking call on a lane and wait for it; without a lane, here and now.
+        """Run a call on a lane and wait for it.
 
-        What a coroutine function returns is awaited on the event loop.
+        Without a lane's name the function is called directly. An awaitable that it returns is awaited on the event
+        loop.
 
-        A cancel stops the waiting, not the call: what has started goes on until it returns, and the job that started
-        it does not count as ended before. An exception that would end the loop arrives wrapped in a RuntimeError.
+        A cancellation stops the wait, not the call: a started call runs until it returns, and its job does not count as
+        ended before that. An exception that would end the loop is wrapped in a RuntimeError.
 
-        On closed lanes it never runs, and nobody hears of it: to fail would be taken for what became of the work, which
-        the next process goes on with. The wait ends with the event loop.
+        On closed lanes the call never runs, and this coroutine waits until the event loop ends. It does not fail,
+        because the failure would be journaled as the result of work that the next process resumes.
         """
         if not name:
             return await _awaited(function())
@@ -191,7 +204,10 @@ class Lanes:
         return await _awaited(await asyncio.wrap_future(future))
 
     def close(self, timeout: float) -> tuple[str, ...]:
-        """End all lanes; none is started any more. Returns the names of those whose call did not return in time."""
+        """End all lanes and start no others.
+
+        Returns the names of the lanes whose call did not return in time.
+        """
         with self._lock:
             self._closed = True
             lanes = list(self._lanes.values())

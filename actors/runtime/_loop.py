@@ -1,4 +1,4 @@
-"""The one shared asyncio loop, on a thread of its own."""
+"""The shared asyncio event loop, on its own thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _T = TypeVar("_T")
 
 
 class EventLoop:
-    """An asyncio loop on a daemon thread. Everything here may be called from any thread; nothing may block on it."""
+    """An asyncio event loop on a daemon thread.
+
+    All methods may be called on any thread. Nothing that runs on the loop may block.
+    """
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -41,7 +44,7 @@ class EventLoop:
             while not self._stopped:
                 with contextlib.suppress(
                     SystemExit, KeyboardInterrupt
-                ):  # a task's; it has them too, and they end only it
+                ):  # raised by a task, which keeps the exception; only the task ends
                     self._loop.run_forever()
         finally:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
@@ -58,14 +61,14 @@ class EventLoop:
         return threading.get_ident() == self._ident
 
     def submit(self, work: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
-        """Run a coroutine on the loop; the future's `cancel` cancels it."""
+        """Run a coroutine on the loop; `cancel` of the future cancels it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def call(self, function: Callable[[], object]) -> None:
-        """Call a function on the loop soon; a loop that is closed ignores it.
+        """Schedule a function on the loop; a closed loop ignores it.
 
-        Calls are in the order in which they were made. Those that come while the loop is busy wake it only once: each
-        waking is a system call, and lets other threads in.
+        Functions are called in the order in which they were scheduled. A batch that is scheduled while the loop is busy
+        wakes the loop only once: each wake-up is a system call and a switch to other threads.
         """
         self._calls.append(function)
         if self._woken:
@@ -78,16 +81,22 @@ class EventLoop:
                 raise
 
     def _call_all(self) -> None:
-        """Make the calls that came so far; on the loop's thread. One that raises costs the others nothing."""
-        self._woken = False  # before looking: who comes now wakes the loop again
+        """Call the scheduled functions, on the loop's thread.
+
+        An exception in one does not affect the others.
+        """
+        self._woken = False  # before counting the calls: one that is added after the count wakes the loop again
         for _ in range(len(self._calls)):
             try:
                 self._calls.popleft()()
-            except BaseException as error:  # an edge: a SystemExit here would cost the other calls too
+            except BaseException as error:  # an edge: a SystemExit here would drop the other calls
                 self._loop.call_exception_handler({"message": "a call on the event loop failed", "exception": error})
 
     def stop(self, timeout: float) -> bool:
-        """Stop the loop once what runs has had its cancellation. Returns whether its thread ended in time."""
+        """Cancel all tasks, wait for them, and stop the loop.
+
+        Returns whether its thread ended in time.
+        """
         if not self._thread.is_alive():
             self._loop.close()
             return True
@@ -105,14 +114,17 @@ class EventLoop:
 
 
 class Awaited(Generic[_T]):
-    """A result that a coroutine waits for, and that any thread settles. To be made on the loop's thread."""
+    """A result that a coroutine awaits and any thread may set.
+
+    Create it on the loop's thread.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._future: asyncio.Future[_T] = self._loop.create_future()
 
     def settle(self, result: _T) -> None:
-        """Give the result; only the first counts. A loop that is closed ignores it."""
+        """Set the result; only the first counts. A closed loop ignores it."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._settle, result)
 
@@ -126,6 +138,9 @@ class Awaited(Generic[_T]):
 
 
 def _log_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log what a callback raised, as asyncio does; a logging handler of the host program that raises ends no loop."""
+    """Log an exception of a callback, as asyncio does.
+
+    A logging handler of the host program that raises must not end the loop.
+    """
     with contextlib.suppress(BaseException):
         loop.default_exception_handler(context)
