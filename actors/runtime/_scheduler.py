@@ -1,4 +1,7 @@
-"""The schedulers: one thread for many actors that never block. A hop between two of them wakes no thread."""
+"""Schedulers: one thread for many actors that never block.
+
+A message between two actors of one scheduler wakes no other thread.
+"""
 
 from __future__ import annotations
 
@@ -36,25 +39,26 @@ _PYKKAS = (
     pykka.messages.ProxyGetAttr,
     pykka.messages.ProxySetAttr,
 )
-"""Pykka's own messages, which its actor handles; all others are for `on_receive`."""
+"""Pykka's own messages, which the base class handles; all others go to `on_receive`."""
 
 
 class Scheduler:
-    """Runs scheduled actors on one thread: one message at a time, in the order in which they were sent.
+    """A shared mailbox and the actors that it serves on one thread.
 
-    A thread for each agent would cost two wake-ups a message, and the memory of its stack, to no end: agents only
-    decide, and what takes time is a job.
+    The actors handle one message at a time, in the order in which they were sent. A thread for each agent would cost
+    two wake-ups for each message and the memory of a stack, without a benefit: agents only decide, and slow work runs
+    in jobs.
     """
 
     def __init__(self, wake: Callable[[], None] | None = None) -> None:
-        """Make it; `wake` has the thread see that something was queued, where it does not wait for that."""
+        """Create it; `wake` notifies a thread that does not poll the queue."""
         self._wake = wake
         self._sent: queue.SimpleQueue[_Sent | None] = queue.SimpleQueue()
         self._actors: set[ScheduledActor] = set()
         self._over = False
 
     def put(self, actor: ScheduledActor, message: object, reply_to: pykka.Future[Any] | None = None) -> None:
-        """Queue a message for an actor; from any thread."""
+        """Queue a message for an actor; on any thread."""
         self._sent.put((actor, message, reply_to))
         if self._over:
             self._refuse_rest()
@@ -62,17 +66,17 @@ class Scheduler:
             self._wake()
 
     def add(self, actor: ScheduledActor) -> None:
-        """Know an actor until it has stopped."""
+        """Register an actor until it has stopped."""
         self._actors.add(actor)
 
     def drop(self, actor: ScheduledActor) -> None:
-        """Know it no more."""
+        """Unregister an actor."""
         self._actors.discard(actor)
 
     def _end(self) -> None:
-        """Handle nothing any more. Actors that live now are stopped: who asks or stops one is answered.
+        """Stop all actors and reject queued messages.
 
-        Otherwise a host program that stops all actors would wait for them for ever.
+        Their senders get an answer. Without one, a host program that stops all actors would wait forever.
         """
         self._over = True
         for actor in tuple(self._actors):
@@ -80,7 +84,7 @@ class Scheduler:
         self._refuse_rest()
 
     def _refuse_rest(self) -> None:
-        """Answer what came too late, on whatever thread sees it."""
+        """Reject the queued messages, on the thread that finds them."""
         with contextlib.suppress(queue.Empty):
             while True:
                 sent = self._sent.get_nowait()
@@ -90,7 +94,10 @@ class Scheduler:
 
 
 class ThreadScheduler(Scheduler):
-    """On a daemon thread of its own: what runs here goes on whatever blocks the event loop."""
+    """A scheduler on its own daemon thread.
+
+    Its actors keep running while the event loop is blocked.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -103,12 +110,15 @@ class ThreadScheduler(Scheduler):
 
     @property
     def busy(self) -> Seconds:
-        """For how long the message has been handled that is handled now; 0 between two messages."""
+        """The time spent on the current message; 0 between two messages."""
         since = self._since
         return time.monotonic() - since if since else 0.0
 
     def stop(self, timeout: Seconds) -> bool:
-        """End the thread after all that was sent before. Returns whether it ended in time."""
+        """End the thread after the messages queued so far.
+
+        Returns whether it ended in time.
+        """
         self._sent.put(None)
         if self.thread.is_alive():
             self.thread.join(timeout)
@@ -124,18 +134,21 @@ class ThreadScheduler(Scheduler):
 
 
 class LoopScheduler(Scheduler):
-    """On the event loop's thread, where the jobs run: no message between an agent and its job wakes another thread."""
+    """A scheduler on the event loop's thread, where the jobs run.
+
+    A message between an agent and its job wakes no other thread.
+    """
 
     def __init__(self, loop: EventLoop) -> None:
         super().__init__(partial(loop.call, self._handle_next))
 
     def _handle_next(self) -> None:
-        sent = self._sent.get_nowait()  # there are as many calls as messages, as long as it is not over
+        sent = self._sent.get_nowait()  # never empty: until the end there is one call for each message
         if sent is not None:
             _handle(sent)
 
     def stop(self) -> None:
-        """End it, after the loop has ended."""
+        """End the scheduler; call it after the loop has ended."""
         self._end()
 
 
@@ -143,30 +156,30 @@ class Schedulers(NamedTuple):
     """The schedulers of one supervisor."""
 
     root: ThreadScheduler
-    """The switchboard's: it answers, and voids leases, also while a model or a tool blocks the event loop."""
+    """The root's. The root answers, and voids leases, also while a model or a tool blocks the event loop."""
     agents: LoopScheduler
-    """The agents' and the blackboard's."""
+    """The scheduler of the agents and the blackboard."""
 
 
 def _handle(sent: _Sent) -> None:
-    """Let an actor handle what was sent to it."""
+    """Let an actor handle a message from the queue."""
     actor, message, reply_to = sent
     try:
         actor.handle(message, reply_to)
-    except BaseException:  # an edge: the actors behind it wait for this thread
-        _log.exception("a thread of actors caught what an actor raised")
+    except BaseException:  # an edge: the other actors need this thread
+        _log.exception("an actor raised an exception on a shared thread")
 
 
 def _guarded(function: Callable[[], None]) -> None:
-    """Call what must not end the thread of all actors, whatever it raises."""
+    """Call a function; log its exceptions, which must not end the thread."""
     try:
         function()
-    except BaseException:  # an edge: the actors behind it wait for this thread
-        _log.exception("a thread of actors caught what an actor raised")
+    except BaseException:  # an edge: the other actors need this thread
+        _log.exception("an actor raised an exception on a shared thread")
 
 
 def _refuse(message: object, reply_to: pykka.Future[Any], name: str) -> None:
-    """Answer what comes after an actor's end."""
+    """Reject a message that arrives after the actor's end."""
     if isinstance(message, pykka.messages._ActorStop):  # noqa: SLF001 - it is stopped already
         reply_to.set(None)
         return
@@ -175,29 +188,32 @@ def _refuse(message: object, reply_to: pykka.Future[Any], name: str) -> None:
 
 
 class _Inbox:
-    """What Pykka takes for the actor's queue: it puts the message into the scheduler's."""
+    """The actor's mailbox for Pykka: it forwards messages to the scheduler's queue."""
 
     actor: Callable[[], ScheduledActor | None]
-    """A weak reference: an actor that has stopped, and that only its refs know, is freed at once."""
+    """A weak reference: a stopped actor is freed at once, even while refs to it exist."""
 
     def put(self, envelope: Envelope[Any]) -> None:
         actor = self.actor()
         if actor is not None:
             actor.scheduler.put(actor, envelope.message, envelope.reply_to)
-        elif envelope.reply_to is not None:  # it stopped after Pykka had seen it alive
+        elif envelope.reply_to is not None:  # the actor stopped after Pykka had checked that it is alive
             _refuse(envelope.message, envelope.reply_to, "the actor")
 
 
 class _Ref(pykka.ActorRef["ScheduledActor"]):
-    """A ref that tells without Pykka's envelope, and without asking an event whether the actor has stopped."""
+    """A faster actor ref.
+
+    `tell` needs no envelope of Pykka's, and no `threading.Event` to check whether the actor has stopped.
+    """
 
     actor_inbox: _Inbox  # type: ignore[assignment]  # as `_create_actor_inbox` makes it
 
     def tell(self, message: object) -> None:
-        """Tell the actor.
+        """Send a message to the actor.
 
         Raises:
-            ActorDeadError: If it has stopped.
+            ActorDeadError: If the actor has stopped.
         """
         actor = self.actor_inbox.actor()
         if actor is None or actor.gone:
@@ -207,54 +223,60 @@ class _Ref(pykka.ActorRef["ScheduledActor"]):
 
 
 class ScheduledActor(pykka.Actor):
-    """An actor that runs on a scheduler's thread, with others. Its `on_receive` must never block.
+    """An actor that shares a scheduler's thread with others.
 
-    All else is as with any Pykka actor: refs, `tell` and `ask`, the registry, the hooks. But for one thing: a
-    SystemExit that escapes is a failure of this actor, and stops no other.
+    Its `on_receive` must never block. Refs, `tell` and `ask`, the registry and the hooks work as with any Pykka actor,
+    with one exception: a SystemExit that escapes is a failure of this actor, and stops no others.
 
-    This file alone uses private parts of Pykka: to make the inbox and the loop of an actor its own, and to stop it. The
-    versions for which that holds are those that pyproject.toml allows.
+    Only this file uses private parts of Pykka, to replace an actor's inbox and loop, and to stop it. `pyproject.toml`
+    allows only versions of Pykka that have these parts.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
-        """Make it; it runs from `start` on, on this scheduler."""
+        """Create it; after `start` it runs on this scheduler."""
         super().__init__()
         self.scheduler = scheduler
         self.gone = False
-        """Whether it has stopped: `actor_stopped`, without asking an event for each message."""
+        """Whether the actor has stopped. It mirrors the event `actor_stopped`, which is slower to check."""
         cast("_Inbox", self.actor_inbox).actor = weakref.ref(self)
         self._actor_ref = _Ref(self)
 
     @staticmethod
     def _create_actor_inbox() -> ActorInbox:
-        return cast("ActorInbox", _Inbox())  # who reads one is the loop, and that is the scheduler's
+        return cast("ActorInbox", _Inbox())  # only the actor loop reads it, and the scheduler replaces that
 
     @staticmethod
     def _create_future() -> pykka.Future[Any]:
         return pykka.ThreadingFuture()
 
     def _start_actor_loop(self) -> None:
-        """Let the scheduler know it; `on_start` is not called: initialise on the first message."""
+        """Register with the scheduler.
+
+        `on_start` is not called: initialise on the first message instead.
+        """
         self.scheduler.add(self)
 
     def send(self, message: object) -> None:
-        """Tell this actor, from any thread; what comes after its end is dropped. `ActorRef.tell` would say so."""
+        """Send a message to this actor, on any thread.
+
+        A message after the actor's end is dropped, while `ActorRef.tell` would raise `ActorDeadError`.
+        """
         self.scheduler.put(self, message)
 
     def abandon(self) -> None:
-        """Stop without what waits, because the scheduler has ended."""
+        """Stop at once and skip queued messages: the scheduler has ended."""
         if not self.actor_stopped.is_set():
             self._stop()
 
     def handle(self, message: object, reply_to: pykka.Future[Any] | None) -> None:
-        """Handle one message, as Pykka's own loop does; on the scheduler's thread."""
+        """Handle one message as Pykka's loop does, on the scheduler's thread."""
         if self.gone:
             if reply_to is not None:
                 _refuse(message, reply_to, str(self.actor_ref))
             return
         try:
             answer = self._handle_receive(message) if isinstance(message, _PYKKAS) else self.on_receive(message)
-        except BaseException:  # an edge: nothing may end the thread of all actors
+        except BaseException:  # an edge: no exception may end the shared thread
             self._failed(reply_to)
         else:
             if reply_to is not None:
@@ -270,7 +292,7 @@ class ScheduledActor(pykka.Actor):
         self._handle_failure(*failure)
         try:
             self.on_failure(*failure)
-        except BaseException:  # as in Pykka, a hook that fails is logged, no more; nor may it end the thread
+        except BaseException:  # as in Pykka, a failing hook is only logged; nor may it end the shared thread
             self._handle_failure(*sys.exc_info())
 
     def _handle_failure(
@@ -279,22 +301,28 @@ class ScheduledActor(pykka.Actor):
         exception_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Log it and stop, as Pykka does, also where a logging handler of the host program raises."""
+        """Log the failure and stop, as Pykka does.
+
+        A logging handler of the host program that raises does not prevent the stop.
+        """
         with contextlib.suppress(BaseException):
             super()._handle_failure(exception_type, exception_value, traceback)
         self._leave()
 
     def _stop(self) -> None:
-        """Stop at once, as Pykka does, but for its words on it: a handler that raises would keep `on_stop` from us."""
+        """Stop at once, as Pykka does, but without its log messages.
+
+        A logging handler that raises would prevent the call of `on_stop`.
+        """
         self._leave()
         try:
             self.on_stop()
-        except BaseException:  # as in Pykka, a hook that fails is logged, no more
+        except BaseException:  # as in Pykka, a failing hook is only logged
             self._handle_failure(*sys.exc_info())
 
     def _leave(self) -> None:
-        """Be found and told no more."""
-        with contextlib.suppress(BaseException):  # it is out before Pykka logs that
+        """Leave the registry and accept no more messages."""
+        with contextlib.suppress(BaseException):  # Pykka logs only after the actor is unregistered
             pykka.ActorRegistry.unregister(self.actor_ref)
         self.gone = True
         self.actor_stopped.set()

@@ -1,4 +1,4 @@
-"""Which threads are ours: a blocking call of the facade must not wait on one of them."""
+"""The library's own threads, on which blocking public calls would deadlock."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ _here = _Here()
 
 
 def mark_own_thread() -> None:
-    """Note that this thread does the system's work."""
+    """Mark the current thread as one of the library's."""
     _here.ours = True
 
 
 def refuse_own_thread(what: str) -> None:
-    """Refuse a blocking call on a thread whose work the answer may need.
+    """Refuse a blocking call on one of the library's threads.
+
+    The answer may depend on the work of that thread.
 
     Raises:
-        WouldDeadlockError: If this thread is one of ours.
+        WouldDeadlockError: If the current thread is one of the library's.
     """
     if _here.ours:
-        msg = f"{what} blocks, and was called from {threading.current_thread().name}, whose work its answer needs"
+        msg = f"{what} blocks, but was called on {threading.current_thread().name}, whose work its answer depends on"
         raise WouldDeadlockError(msg)

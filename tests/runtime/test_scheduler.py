@@ -142,7 +142,7 @@ def test_an_envelope_that_can_not_be_handled_does_not_end_the_thread(scheduler, 
 
     scheduler.put(Broken(), None)
     assert start().ask("well", timeout=PATIENCE) == "well"
-    assert "a thread of actors caught what an actor raised" in caplog.messages
+    assert "an actor raised an exception on a shared thread" in caplog.messages
 
 
 def test_a_stop_comes_after_what_was_sent_before_it(start, seen):

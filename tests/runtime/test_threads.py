@@ -24,7 +24,7 @@ def test_a_thread_of_ours_may_not_block_and_the_error_says_where():
 
     with (
         ThreadPoolExecutor(1, thread_name_prefix="ours") as pool,
-        pytest.raises(WouldDeadlockError, match="result blocks, and was called from ours"),
+        pytest.raises(WouldDeadlockError, match="result blocks, but was called on ours"),
     ):
         pool.submit(ours).result(PATIENCE)
 
