@@ -1,4 +1,4 @@
-"""The event stream: one order for everything that happens, kept for a while, fed to subscribers."""
+"""The event stream: numbered events, buffered and published to subscribers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 
 class Feed:
-    """One subscriber's bounded queue. When it is full the oldest event goes, and is counted."""
+    """One subscriber's bounded queue.
+
+    When it is full, the oldest event is dropped and counted as missed.
+    """
 
     def __init__(self, size: int, task_id: str | None, clock: Clock) -> None:
         self._events: collections.deque[Event | Fact] = collections.deque()
         self._read: collections.deque[Event] = collections.deque()
-        """The phases of a step, and its end, as far as nobody took them yet."""
+        """The remaining events of the step that is being read: its phases and its end. A step is queued as one event.
+        """
         self._size = size
         self.task_id = task_id
         self._clock = clock
@@ -32,7 +36,7 @@ class Feed:
         self._wake: Callable[[], None] | None = None
 
     def wants(self, event: Event | Fact) -> bool:
-        """Say whether an event belongs here."""
+        """Report whether the subscriber wants an event."""
         return self.task_id is None or event.task_id == self.task_id
 
     def put(self, event: Fact) -> None:
@@ -51,30 +55,41 @@ class Feed:
             wake()
 
     def replay(self, event: Event | Fact) -> None:
-        """Add an event of the past; these are as many as are kept, and need not fit the queue."""
+        """Add a past event, beyond the size of the queue.
+
+        Past events are as many as the stream and the journal keep.
+        """
         with self._changed:
             self._events.append(event)
             self._size += 1
 
     def skip(self, count: int, last: int) -> None:
-        """Count events that are no longer kept, the last of which had the number `last`; they have their place."""
-        self.replay(self._told_missed(count, last))
+        """Add an ``events.missed`` in place of events that are no longer kept.
+
+        Args:
+            count: The number of missed events.
+            last: The sequence number of the last one.
+        """
+        self.replay(self._missed_event(count, last))
 
     def take(self) -> Event | None:
-        """Take the next event without waiting; None when there is none. What was missed comes first."""
+        """Take the next event without waiting; None if there is none.
+
+        A count of missed events comes first.
+        """
         with self._changed:
             return self._take()
 
     def _take(self) -> Event | None:
         if self._missed and not self._read:
             count, self._missed = self._missed, 0
-            return self._told_missed(count, self._last_missed)
+            return self._missed_event(count, self._last_missed)
         if not self._read and self._events:
             event = self._events.popleft()
             self._read.extend(with_phases(event.event() if isinstance(event, Fact) else event))
         return self._read.popleft() if self._read else None
 
-    def _told_missed(self, count: int, last: int) -> Event:
+    def _missed_event(self, count: int, last: int) -> Event:
         return Event(
             seq=last,
             at=self._clock.now(),
@@ -87,7 +102,7 @@ class Feed:
         """Wait for the next event; None at the end of the stream.
 
         Raises:
-            TimeoutError: If nothing came in time.
+            TimeoutError: If there was no event in time.
         """
         with self._changed:
             if not self._changed.wait_for(lambda: self._read or self._events or self._missed or self._closed, timeout):
@@ -97,17 +112,20 @@ class Feed:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more will come."""
+        """True once no more events will be added."""
         return self._closed
 
     def on_change(self, wake: Callable[[], None]) -> None:
-        """Have a function called after each change, on the thread that makes it."""
+        """Set a callback for changes and call it once now.
+
+        It runs on the thread that makes the change.
+        """
         with self._changed:
             self._wake = wake
         wake()
 
     def close(self) -> None:
-        """End it; what is queued can still be taken."""
+        """Close the feed; queued events can still be taken."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -116,30 +134,33 @@ class Feed:
             wake()
 
     def __iter__(self) -> Iterator[Event]:
-        """Wait for the events one by one, to the end of the stream."""
+        """Iterate over the events, waiting for each, until the stream ends."""
         while (event := self.get()) is not None:
             yield event
 
 
 class Redaction(Protocol):
-    """Takes out of the data of a task's event what nobody may see."""
+    """The redaction of secrets in the data of events."""
 
     @property
     def known(self) -> bool:
-        """True while there is anything to take out."""
+        """True while there are secrets to redact."""
         ...
 
     def redact(self, task_id: str, message: dict[str, Any], /) -> dict[str, Any]:
-        """Take it out. Must be quick."""
+        """Return the data without secrets. Must be fast."""
         ...
 
 
 PAGE = 1000
-"""Events that are read from a journal at once."""
+"""The number of events that are read from a journal in one batch."""
 
 
 class EventStream:
-    """Numbers events, keeps the latest, and hands them on. Thread-safe; `emit` never waits for a subscriber."""
+    """The publisher of events: it numbers them and keeps the latest ones.
+
+    Thread-safe. `emit` never waits for a subscriber.
+    """
 
     def __init__(
         self,
@@ -152,23 +173,24 @@ class EventStream:
         past: Callable[[int, int], list[Event]] | None = None,
         redaction: Redaction | None = None,
     ) -> None:
-        """Make a stream.
+        """Create a stream.
 
         Args:
-            clock: Tells when things happen.
-            kept: How many of the latest events are kept here.
-            queue: How many events may wait for one subscriber.
-            tasks: Of how many tasks that are over all events are kept here, the latest ones; of those that are not over
-                they are, too, unless there are more than `kept`.
-            seq: The number of the last event of the process before this one.
-            past: Reads older events: those after a number, at most so many. May block.
-            redaction: Takes out of the data of events what nobody may see.
+            clock: The source of the events' times.
+            kept: The number of latest events that are kept in memory.
+            queue: The number of events that may wait for one subscriber.
+            tasks: The number of finished tasks, the latest ones, with all of their events kept in memory. So are the
+                events of active tasks, but at most `kept` of each task.
+            seq: The number of the previous process's last event.
+            past: Returns older events: those after a sequence number, at most as many as its second argument. May
+                block.
+            redaction: Redacts the data of events.
         """
         self._past = past
         self._redaction = redaction
         self._clock = clock
         self.steady: Callable[[], Timestamp] = clock.steady
-        """Gives the time that rows of the journal carry; events carry the wall time."""
+        """Returns the time for rows of the journal; events have the wall time."""
         self._queue = queue
         self._kept: collections.deque[Fact] = collections.deque(maxlen=kept)
         self._tasks = tasks
@@ -183,19 +205,24 @@ class EventStream:
 
     @property
     def seq(self) -> int:
-        """The number of the latest event."""
+        """The sequence number of the latest event."""
         return self._seq
 
     def add_sink(self, sink: Callable[[Fact], None]) -> None:
-        """Have each event given to a function that must not block: the log."""
+        """Call a function with each event, as the log needs it.
+
+        It must not block.
+        """
         self._sinks.append(sink)
 
     def add_queue(self, queue: collections.deque[Fact], filled: Callable[[], None]) -> None:
-        """Have each event put into a queue that another thread empties: the journal's.
+        """Append each event to a queue that another thread empties.
+
+        The journal's thread does so.
 
         Args:
             queue: The queue.
-            filled: Called after an event came into the empty queue; must not block.
+            filled: Called after an event was appended to the empty queue; must not block.
         """
         self._queues.append((queue, filled))
 
@@ -212,12 +239,14 @@ class EventStream:
         duration: Seconds | None = None,
         **data: Any,
     ) -> None:
-        """Record that something happened. What is no field of `Event` goes into its ``data``."""
+        """Publish an event. Other keyword arguments become its ``data``."""
         for key, value in data.items():
             if isinstance(value, str) and not value.isascii():
                 data[key] = encodable(value)
         if self._redaction is not None and self._redaction.known:
             data = _redacted(self._redaction, task_id, data)
+        # Numbering and publishing are one step under the lock: every feed, the journal and the log get the events in
+        # the order of their numbers. No receiver blocks: a feed drops, a queue grows, and a sink returns at once.
         with self._lock:
             self._seq += 1
             event = Fact(self._seq, self._clock.now(), name, task_id, run_id, agent, state, step, phase, duration, data)
@@ -228,7 +257,7 @@ class EventStream:
                 feed.put(event)
             for feed in self._feeds.get(task_id, ()):
                 feed.put(event)
-            for queue, filled in self._queues:  # inside the lock: rows and lines stand in the order of their numbers
+            for queue, filled in self._queues:
                 queue.append(event)
                 if len(queue) == 1:
                     filled()
@@ -236,7 +265,7 @@ class EventStream:
                 sink(event)
 
     def _keep(self, event: Fact) -> None:
-        """Keep it with those of its task."""
+        """Keep an event with the others of its task."""
         if event.name is EventName.TASK_SUBMITTED:
             self._of_task[event.task_id] = collections.deque(maxlen=self._kept.maxlen)
         elif event.name is EventName.TASK_ENDED:
@@ -248,14 +277,20 @@ class EventStream:
             self._of_task.pop(self._over.popleft(), None)
 
     def open(self, task_id: str | None = None, after: int | None = None, queue: int | None = None) -> Feed:
-        """Open a feed: from now on, or after a sequence number as far back as events are kept.
+        """Subscribe a new feed, from now on or after a sequence number.
 
-        As many events may wait in it as in any, if `queue` does not say how many.
-        What is no longer kept, and in no journal either, arrives as one ``events.missed``. May block if there is one.
+        Events that are no longer kept, also not in a journal, are replaced with one ``events.missed``. May block if
+        there is a journal.
+
+        Args:
+            task_id: The task whose events the feed gets; None for all events.
+            after: The sequence number after which past events are replayed; None for new events only.
+            queue: The size of the feed's queue; None for the stream's default.
         """
         feed = Feed(queue or self._queue, task_id, self._clock)
         if after is not None and self._past is not None:
             after = self._replay_past(feed, after, self._past)
+        # Under the lock no event is published between the replay of the kept ones and the subscription.
         with self._lock:
             if after is not None:
                 self._replay(feed, after)
@@ -266,7 +301,10 @@ class EventStream:
         return feed
 
     def _replay_past(self, feed: Feed, after: int, past: Callable[[int, int], list[Event]]) -> int:
-        """Replay what is older than the kept events. Returns the number of the last event that was looked at."""
+        """Replay the events that are older than the kept ones.
+
+        Returns the sequence number of the last event that was read.
+        """
         while after + 1 < (self._kept[0].seq if self._kept else self._seq + 1):
             events = past(after, PAGE)
             if not events:
@@ -308,7 +346,10 @@ class EventStream:
 
 
 def _redacted(redaction: Redaction, task_id: str, data: dict[str, Any]) -> dict[str, Any]:
-    """Redact the data of an event; of the phases of a step their errors alone, since their names are ours."""
+    """Redact the data of an event.
+
+    Of a step's phases only the errors are redacted, since their names are fixed.
+    """
     if "phases" not in data:
         return redaction.redact(task_id, data)
     rest = redaction.redact(task_id, {name: value for name, value in data.items() if name != "phases"})

@@ -1,4 +1,4 @@
-"""A subscriber: a function of the host program, on a thread of its own."""
+"""Subscribers: functions of the host program, each on its own thread."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _numbers = itertools.count(1)
 
 
 class Subscriber:
-    """Calls a function with the events of a feed, one by one; starts at once, ends with the feed.
+    """A thread that calls a function with each event of a feed.
 
-    An exception of the function is logged, and the next event follows.
+    It starts at once and ends with the feed. An exception of the function is logged, and the next event follows.
     """
 
     def __init__(self, feed: Feed, callback: Callable[[Event], None]) -> None:
@@ -39,11 +39,14 @@ class Subscriber:
         for event in self.feed:
             try:
                 self._callback(event)
-            except BaseException:  # an edge: the host program's code; a SystemExit ends no thread of ours
+            except BaseException:  # an edge: code of the host program; a SystemExit must not end this thread
                 _log.exception("a subscriber failed on event %s, %s", event.seq, event.name.value)
 
     def join(self, timeout: float) -> bool:
-        """Wait for the end of the feed. Returns whether it came in time; at once from the function itself."""
+        """Wait for the end of the feed.
+
+        Returns whether it ended in time; True at once on the subscriber's own thread.
+        """
         if self._thread is threading.current_thread():
             return True
         self._thread.join(timeout)
