@@ -1,4 +1,4 @@
-"""What a surface of your own is written with: one import for the whole contract of docs/surfaces.md."""
+"""The contract of docs/surfaces.md: everything needed to write a surface."""
 
 from callboard.actors.runtime import Call, committing, current_call, foresee, post_note
 from callboard.actors.servers import UNKNOWN, InDoubtError, Need, Server, Stage, ToolError, tool

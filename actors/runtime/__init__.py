@@ -1,4 +1,7 @@
-"""The machinery below the agents: scheduler, event loop, jobs, clock, lanes, leases, budgets, events, watchdog."""
+"""The machinery below the agents.
+
+Schedulers, event loop, jobs, clock, lanes, leases, budgets, event stream and watchdog.
+"""
 
 from callboard.actors.runtime._budget import BudgetNode, Budgets
 from callboard.actors.runtime._call import MOST_PICTURE_BYTES, MOST_PICTURES, PNG, Call, CallKeeper, current_call

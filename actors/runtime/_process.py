@@ -1,4 +1,4 @@
-"""A program that is really stopped: with all of its children, when its tool call is cancelled or takes too long."""
+"""Programs that end, with all of their children, when their call is cancelled."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GRACE_SECONDS = 0.3
-"""How long a program that is told to end may take before it is killed."""
+"""The time between the request to end and the kill."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """How a program ended."""
+    """The exit code and the output of a program that ended."""
 
     code: int
-    """Its exit code; negative for the signal that ended it."""
+    """The exit code; negative for the signal that ended the program."""
     out: bytes
     err: bytes
 
@@ -36,17 +36,17 @@ async def run_process(
     cwd: str | Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Finished:
-    """Run a program in a process group of its own, for asynchronous tools. No shell is involved.
+    """Run a program in its own process group; for asynchronous tools.
 
-    If the call is cancelled, because its task is, or because it takes too long, the whole group is told to end, and
-    killed after a moment: children that it started go with it. A child that leaves the group by itself (a daemon)
-    does not.
+    No shell is involved. If the call is cancelled, because its task is cancelled or it takes too long, the whole group
+    is terminated, and killed after 0.3 seconds, so the program's children end too. A child that left the group (a
+    daemon) does not.
 
     Args:
         program: The program and its arguments.
-        feed: What it reads from its standard input; by default that is empty.
+        feed: The bytes for its standard input, which is empty by default.
         cwd: The folder it starts in.
-        env: Its whole environment; by default this process's.
+        env: Its whole environment; by default the one of this process.
 
     Raises:
         OSError: If the program can't be started.
@@ -58,7 +58,7 @@ async def run_process(
         stderr=asyncio.subprocess.PIPE,
         cwd=cwd,
         env=dict(env) if env is not None else None,
-        start_new_session=True,  # a process group of its own; Windows ends trees by the parent's number
+        start_new_session=True,  # its own process group; Windows ends a tree by the parent's id
     )
     try:
         out, err = await process.communicate(feed)
@@ -69,15 +69,15 @@ async def run_process(
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a process and its group, whatever cancels this meanwhile."""
-    _tell(process, signal.SIGTERM)
+    """End a process and its group, even if this is cancelled meanwhile."""
+    _signal(process, signal.SIGTERM)
     with contextlib.suppress(TimeoutError, asyncio.CancelledError):
         await asyncio.wait_for(process.wait(), GRACE_SECONDS)
-    _tell(process, getattr(signal, "SIGKILL", signal.SIGTERM))  # also when it ended: its children may not have
+    _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))  # also if it has ended: its children may still run
     await process.wait()
 
 
-def _tell(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
     if sys.platform == "win32":
         subprocess.run(["taskkill", "/T", "/F", "/PID", str(process.pid)], check=False, capture_output=True)  # noqa: S607 - Windows' own way to end a tree
         return

@@ -1,4 +1,4 @@
-"""The watchdog: notices that a thread on which nothing may block is held up, and tells with its stack by what."""
+"""The watchdog: reports blocked threads with their stacks."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 _log = HostLog()
 
 STACK_FRAMES = 40
-"""The innermost frames of a stack that are told."""
+"""The number of innermost frames in a reported stack."""
 STACK_CHARACTERS = 8000
-"""The longest text of a stack; what is nearest to the innermost frame stays."""
+"""The maximum length of a reported stack; the part nearest to the innermost frame is kept."""
 
 
 def stack_of(thread: threading.Thread) -> str:
-    """Give a thread's stack as a traceback shows it, innermost last; empty if the thread does not run.
+    """Return a thread's stack, formatted like a traceback, innermost frame last.
 
-    It holds places and source lines, no values.
+    It is empty if the thread does not run. It contains file names, line numbers and source lines, but no values.
     """
     frame = sys._current_frames().get(thread.ident or 0) if thread.is_alive() else None  # noqa: SLF001 - documented, and the only way
     if frame is None:
@@ -37,24 +37,26 @@ def stack_of(thread: threading.Thread) -> str:
 
 
 class Watched(Protocol):
-    """What says itself for how long it has been busy with one thing."""
+    """An object whose thread may be checked for blockages."""
 
     @property
     def thread(self) -> threading.Thread | None:
-        """The thread that works; None where there is none, which is never busy."""
+        """The working thread; None if there is none, which is never busy."""
         ...
 
     @property
     def busy(self) -> Seconds:
-        """For how long it has worked on one thing; 0 if it waits for the next."""
+        """The time spent on the current piece of work; 0 while idle."""
         ...
 
 
 class Watchdog:
-    """Asks the event loop for a sign, again and again, from a daemon thread of its own, and looks at other threads.
+    """A daemon thread that requests heartbeats from the event loop.
 
-    All functions are called on that thread and must be short. Stop it before the loop: a loop that has ended gives
-    no sign either, and is told of, with an empty stack.
+    It also checks how long other threads have been busy.
+
+    All callbacks run on the watchdog's thread and must be short. Stop the watchdog before the loop: a loop that has
+    ended sends no heartbeat either, and would be reported as blocked, with an empty stack.
     """
 
     def __init__(
@@ -68,18 +70,18 @@ class Watchdog:
         watched: Sequence[Watched] = (),
         on_tick: Callable[[], None] = lambda: None,
     ) -> None:
-        """Make a watchdog.
+        """Create a watchdog.
 
         Args:
-            name: Its thread's name.
-            loop: What it watches.
-            hung_seconds: How long the loop may take for a sign, and the others for one thing, in real time; they are
-                looked at again after half of that.
-            on_blocked: Called once for each blockage, with the name of the thread, its stack, and the seconds for
-                which it has owed the sign, or been busy.
-            on_free: Called with its name when it goes on after that.
-            watched: What else to look at.
-            on_tick: Called each time, whether the loop answers or not: for whatever else hangs.
+            name: The name of its thread.
+            loop: The event loop to watch.
+            hung_seconds: The time that the loop may take for a heartbeat, and the others for one piece of work, in real
+                time. After a heartbeat the next check follows after half of it.
+            on_blocked: Called once for each blockage with the name of the thread, its stack, and the seconds since the
+                heartbeat was requested, or for which the thread has been busy.
+            on_free: Called with the name of the thread when the blockage ends.
+            watched: The other objects to check.
+            on_tick: Called at each check, also while the loop is blocked; for checks of other work.
         """
         self._loop = loop
         self._hung_seconds = hung_seconds
@@ -87,7 +89,7 @@ class Watchdog:
         self._on_free = on_free
         self._on_tick = on_tick
         self._watched = watched
-        self._blocked: set[int] = set()  # by place: those that were told of
+        self._blocked: set[int] = set()  # the indices in `watched` that were reported
         self._changed = threading.Condition()
         self._stopping = False
         self._answered = False
@@ -98,7 +100,10 @@ class Watchdog:
         self._thread.start()
 
     def stop(self, timeout: Seconds) -> bool:
-        """Stop the thread, also while the loop is blocked. Returns whether it ended in time."""
+        """Stop the thread, also while the loop is blocked.
+
+        Returns whether the thread ended in time.
+        """
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -136,7 +141,7 @@ class Watchdog:
                 self._tell(self._on_free, thread.name)
 
     def _sign(self) -> None:
-        """Answer; on the loop's thread."""
+        """Record the heartbeat, on the loop's thread."""
         with self._changed:
             self._answered = True
             self._changed.notify_all()
@@ -152,5 +157,5 @@ class Watchdog:
     def _tell(self, function: Callable[..., None], *facts: object) -> None:
         try:
             function(*facts)
-        except BaseException:  # an edge: a report that fails must not end the watch
+        except BaseException:  # an edge: a failing report must not end the watchdog
             _log.exception("a report of the watchdog failed")
