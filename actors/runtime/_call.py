@@ -106,7 +106,7 @@ class Call:
 
         Raises:
             ValueError: If the content is too large, the file does not exist, or bytes are given without an agent.
-            LeaseVoidError: If the call or its lease is void; nothing is written.
+            LeaseVoidError: If the call or its lease is void; no file is added.
             JournalError: If the file can't be written.
         """
         guard = self._guard
