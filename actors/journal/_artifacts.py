@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.actors.journal._failures import beside, told
+from callboard.actors.journal._failures import beside, journal_errors
 from callboard.actors.journal._pictures import sync_folder
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Artifacts:
         if len(content) > LARGEST:
             msg = f"an artifact has at most {LARGEST:,} bytes, this one has {len(content):,}"
             raise ValueError(msg)
-        with told(self._journal or Path(tempfile.gettempdir()), "written"):
+        with journal_errors(self._journal or Path(tempfile.gettempdir()), "written"):
             folder = self._root() / folder_of(task_id)
             new = [each for each in (folder.parent, folder) if not each.is_dir()]
             for each in new:

@@ -40,7 +40,7 @@ def located(path: Path) -> Path:
         raise JournalError(path, problem) from error
 
 
-class told:  # noqa: N801 - used as a function
+class journal_errors:  # noqa: N801 - used as a function
     """Turn the failures of SQLite and of the system into the journal's errors; ``doing`` is what can't be done.
 
     Raises:
@@ -58,10 +58,10 @@ class told:  # noqa: N801 - used as a function
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         """Tell what failed."""
         if error is not None:
-            raise_told(self._path, self._doing, error)
+            raise_journal_error(self._path, self._doing, error)
 
 
-def raise_told(path: Path, doing: str, error: BaseException) -> None:
+def raise_journal_error(path: Path, doing: str, error: BaseException) -> None:
     """Raise the journal's error for one of SQLite or of the system; do nothing for any other."""
     if isinstance(error, sqlite3.Error):
         raise _of_sqlite(path, doing, error) from error

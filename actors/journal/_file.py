@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from callboard.actors.journal._apart import Apart
 from callboard.actors.journal._artifacts import sweep
-from callboard.actors.journal._failures import beside, located, raise_told, told
+from callboard.actors.journal._failures import beside, journal_errors, located, raise_journal_error
 from callboard.actors.journal._lock import JournalLock
 from callboard.actors.journal._pictures import sync_folder
 from callboard.actors.journal._retention import Retention, eras_of
@@ -75,7 +75,7 @@ class JournalFile:
         self._apart = Apart(path, connection, durable=durable)
         self._failed = False
         self._closed = False
-        with told(path, "opened"):
+        with journal_errors(path, "opened"):
             found = [(str(each), each.stat()) for each in (path, beside(path, "-wal"))]
             self._places = [(place, (is_now.st_ino, is_now.st_dev)) for place, is_now in found]
             self._count()
@@ -98,7 +98,7 @@ class JournalFile:
         """
         durable = durability == "full"
         path = located(path)
-        with told(path, "opened"):
+        with journal_errors(path, "opened"):
             if not path.parent.is_dir():
                 path.parent.mkdir(mode=0o700, parents=True)
                 if durable:
@@ -106,7 +106,7 @@ class JournalFile:
         lock = JournalLock.acquire(path)
         try:
             check(path)
-            with told(path, "opened"):
+            with journal_errors(path, "opened"):
                 _make_private(path, durable=durable)
                 connection = _connected(path, durable=durable)
             try:
@@ -195,7 +195,7 @@ class JournalFile:
 
     def rollback(self) -> None:
         """Drop what was written since the last commit."""
-        with told(self.path, "written"):
+        with journal_errors(self.path, "written"):
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             self._failed = False
@@ -230,7 +230,7 @@ class JournalFile:
         """
         found: list[Event] = []
         group = 0
-        with told(self.path, "read"), contextlib.closing(self._connection.execute(_EVENTS, (after,))) as rows:
+        with journal_errors(self.path, "read"), contextlib.closing(self._connection.execute(_EVENTS, (after,))) as rows:
             for stored in rows:
                 _, _, _, _, job, kind, _ = stored
                 if len(found) >= limit and not (kind == EVENTS and job == group):
@@ -266,7 +266,7 @@ class JournalFile:
         now = self._began[0] + time.monotonic() - self._began[1]
         seconds = None if days is None else days * 86_400
         try:
-            with told(self.path, "pruned"):
+            with journal_errors(self.path, "pruned"):
                 self._connection.execute(_BEGIN)
                 self._connection.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", ("last_seq", self.last_seq))
                 eras = eras_of(self._connection, self._last, self._began[0], (seconds or 0.0) * UNUSED)
@@ -276,7 +276,7 @@ class JournalFile:
         except BaseException:
             self.rollback()
             raise
-        with told(self.path, "pruned"):
+        with journal_errors(self.path, "pruned"):
             self._apart.forget()  # first: the files that follow may fail to be deleted
             self._apart.pictures.sweep(retention.pictures())
             sweep(self.path, self._ids("SELECT id FROM tasks"))
@@ -293,7 +293,7 @@ class JournalFile:
             return
         self._closed = True
         try:
-            with told(self.path, "closed"), contextlib.closing(self._connection) as connection:
+            with journal_errors(self.path, "closed"), contextlib.closing(self._connection) as connection:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 if self._misplaced() is None:
@@ -331,7 +331,7 @@ class JournalFile:
             self._apart.forget()
             return
         self._failed = True
-        raise_told(self.path, "written", error)
+        raise_journal_error(self.path, "written", error)
 
     def _misplaced(self) -> str | None:
         """Name a file that is not the one that was opened or locked."""
@@ -348,11 +348,11 @@ class JournalFile:
         self.last_seq = self._connection.execute(_LAST_SEQ, ("last_seq",)).fetchone()[0]
 
     def _ids(self, query: str, *parameters: str | None) -> tuple[str, ...]:
-        with told(self.path, "read"):
+        with journal_errors(self.path, "read"):
             return tuple(task_id for (task_id,) in self._connection.execute(query, parameters).fetchall())
 
     def _messages(self, query: str, *parameters: str | int) -> list[Message]:
-        with told(self.path, "read"):
+        with journal_errors(self.path, "read"):
             found = self._connection.execute(query, parameters).fetchall()
         return [row_of(self.path, stored, self._apart).message for stored in found]
 

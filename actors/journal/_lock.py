@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
-from callboard.actors.journal._failures import beside, told
+from callboard.actors.journal._failures import beside, journal_errors
 from callboard.messages import JournalInUseError, Timestamp, Value
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class JournalLock:
         """
         path = beside(journal, ".lock")
         patient_until = time.monotonic() + PATIENCE_SECONDS
-        with told(journal, "locked"):
+        with journal_errors(journal, "locked"):
             while (descriptor := _taken(path)) is None:
                 if time.monotonic() > patient_until:
                     holder = _named(path)
@@ -149,7 +149,7 @@ if sys.platform != "win32":
 def holder_of(journal: Path) -> Holder | None:
     """Tell who has a journal open now; None: nobody. Nothing is created or changed."""
     path = beside(journal, ".lock")
-    with told(journal, "asked for its lock"):
+    with journal_errors(journal, "asked for its lock"):
         try:
             descriptor = os.open(path, _READING)
         except FileNotFoundError:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from callboard.actors.journal._apart import Apart
-from callboard.actors.journal._failures import beside, located, told
+from callboard.actors.journal._failures import beside, journal_errors, located
 from callboard.actors.journal._lock import holder_of
 from callboard.actors.journal._row import events_in, row_of, rows_of
 from callboard.actors.journal._schema import MIGRATIONS, check_open, connect_reading
@@ -81,7 +81,7 @@ class JournalReader:
             JournalError: If there is none, it is an older one that is not taken, or it can't be read.
         """
         path = located(path)
-        with told(path, "read"):
+        with journal_errors(path, "read"):
             if not path.exists() or not path.stat().st_size:
                 problem = "is not there" if not path.exists() else "is empty: nothing was written to it yet"
                 raise JournalError(path, problem)
@@ -98,13 +98,13 @@ class JournalReader:
     @property
     def version(self) -> int:
         """The version of its tables."""
-        with told(self.path, "read"):
+        with journal_errors(self.path, "read"):
             version: int = self._connection.execute("PRAGMA user_version").fetchone()[0]
         return version
 
     def tasks(self) -> tuple[TaskLine, ...]:
         """List all tasks, in the order in which they were submitted."""
-        with told(self.path, "read"):
+        with journal_errors(self.path, "read"):
             found = self._connection.execute(_TASKS).fetchall()
         return tuple(_line(*columns) for columns in found)
 
@@ -122,7 +122,7 @@ class JournalReader:
         Raises:
             JournalDamagedError: If a row can't be read; it is named.
         """
-        with told(self.path, "read"):
+        with journal_errors(self.path, "read"):
             found = self._connection.execute(_EVENTS, (task_id, after)).fetchall()
         for stored in found:
             for event in events_in(self.path, stored, after):
@@ -136,7 +136,7 @@ class JournalReader:
         Raises:
             JournalDamagedError: If a row can't be read; it is named.
         """
-        with told(self.path, "read"):
+        with journal_errors(self.path, "read"):
             lives = self._connection.execute(_LIVES, (task_id,)).fetchall()
             found = [self._connection.execute(_IN_FORCE, life).fetchone() for life in lives]
         rows = [row_of(self.path, stored, self._apart) if stored is not None else None for stored in found]

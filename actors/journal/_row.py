@@ -10,7 +10,7 @@ import msgspec
 from pydantic import TypeAdapter
 
 from callboard.actors.journal._apart import PARTS
-from callboard.actors.journal._failures import told
+from callboard.actors.journal._failures import journal_errors
 from callboard.actors.journal._parts import holders
 from callboard.actors.journal._words import AGAIN, told_again
 from callboard.messages import (
@@ -356,7 +356,7 @@ def rows_of(path: Path, connection: sqlite3.Connection, apart: Apart, task_id: s
     last = 0
     words: dict[tuple[str, int], Message] = {}
     while True:
-        with told(path, "read"), _unchanged(connection):
+        with journal_errors(path, "read"), _unchanged(connection):
             chunk = connection.execute(_READ if events else _READ_BUT_EVENTS, (task_id, last, _CHUNK)).fetchall()
             rows = [row for stored in chunk for row in rows_in(path, stored, apart, words)]
         yield from rows

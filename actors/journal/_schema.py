@@ -7,7 +7,7 @@ import functools
 import sqlite3
 from typing import TYPE_CHECKING
 
-from callboard.actors.journal._failures import beside, told
+from callboard.actors.journal._failures import beside, journal_errors
 from callboard.messages import JournalDamagedError, JournalError, JournalNewerError
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def check(path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
         JournalNewerError: If its tables are newer than the migrations.
         JournalError: If it can't be read.
     """
-    with told(path, "read"):
+    with journal_errors(path, "read"):
         log, shared, undo = (beside(path, suffix) for suffix in ("-wal", "-shm", "-journal"))
         if _size(path) and _size(undo):
             _take_back(path)
