@@ -1,4 +1,7 @@
-"""What survives a crash: rows in order, in memory or in one SQLite file with its lock, its pictures, its reader."""
+"""The journal: an ordered log of messages, in memory or in SQLite.
+
+A process that starts after a crash reads it to resume unfinished tasks.
+"""
 
 from callboard.actors.journal._artifacts import Artifacts
 from callboard.actors.journal._file import JournalFile

@@ -1,4 +1,7 @@
-"""What SQLite and the system say when something fails, as errors of the journal that tell what to do."""
+"""Translate errors of SQLite and the system into the journal's errors.
+
+Each message includes advice for the operator where there is some.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +26,15 @@ _ADVICE = {
 
 
 def beside(journal: Path, suffix: str) -> Path:
-    """Name a file that belongs to a journal and stands beside it."""
+    """Return the path of a companion file of a journal."""
     return journal.with_name(f"{journal.name}{suffix}")
 
 
 def located(path: Path) -> Path:
-    """Give the one absolute name of a file, whatever links lead to it.
+    """Resolve a path to its absolute form without symbolic links.
 
     Raises:
-        JournalError: If no file can have that name.
+        JournalError: If no file can have this path.
     """
     try:
         return Path(os.path.realpath(path))
@@ -41,11 +44,13 @@ def located(path: Path) -> Path:
 
 
 class journal_errors:  # noqa: N801 - used as a function
-    """Turn the failures of SQLite and of the system into the journal's errors; ``doing`` is what can't be done.
+    """Translate errors of SQLite and the operating system in a ``with`` block.
+
+    ``doing`` completes the message "can't be ...", such as ``read`` or ``written``.
 
     Raises:
-        JournalDamagedError: If SQLite says that the file is damaged, or none of its own.
-        JournalError: For whatever else they say.
+        JournalDamagedError: If SQLite reports that the file is damaged, or not a database.
+        JournalError: For any other error of SQLite or the operating system.
     """
 
     def __init__(self, path: Path, doing: str) -> None:
@@ -53,21 +58,24 @@ class journal_errors:  # noqa: N801 - used as a function
         self._doing = doing
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Do nothing on entry."""
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        """Tell what failed."""
+        """Raise the journal's error for an error in the block."""
         if error is not None:
             raise_journal_error(self._path, self._doing, error)
 
 
 def raise_journal_error(path: Path, doing: str, error: BaseException) -> None:
-    """Raise the journal's error for one of SQLite or of the system; do nothing for any other."""
+    """Raise the journal's error for one of SQLite or the system.
+
+    Any other error is ignored.
+    """
     if isinstance(error, sqlite3.Error):
         raise _of_sqlite(path, doing, error) from error
     if isinstance(error, OSError):
-        what = f" ({error.filename})" if error.filename and str(error.filename) != str(path) else ""
-        problem = f"can't be {doing}: {error.strerror or error}{what}"
+        other_file = f" ({error.filename})" if error.filename and str(error.filename) != str(path) else ""
+        problem = f"can't be {doing}: {error.strerror or error}{other_file}"
         raise JournalError(path, problem) from error
 
 

@@ -1,8 +1,7 @@
-"""The lock beside a journal: who has it open, and that nobody else may.
+"""The exclusive lock of a journal, with the holder's name.
 
-It is the operating system's lock on a small file that also says who holds it, so that none is left behind by a process
-that was killed. The library `filelock` is not used: it empties the file before it knows whether it gets the lock, and
-with it the holder's name.
+The lock is the operating system's, so a killed process leaves none behind. The library `filelock` is not used: it
+truncates the file before it has the lock, and so erases the holder's name.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 if sys.platform == "win32":
     import msvcrt
 
-    _READING = os.O_RDWR  # it locks no file that is open for reading alone
+    _READING = os.O_RDWR  # Windows locks no file that is open read-only
     _WRITING = os.O_RDWR | os.O_CREAT
-    _FAR = 1 << 30  # behind the text, since nobody may read what is locked
+    _FAR = 1 << 30  # beyond the text, because locked bytes can't be read
 
-    def _lock(descriptor: int, *, shared: bool = False) -> bool:  # noqa: ARG001 - there is but one kind
+    def _lock(descriptor: int, *, shared: bool = False) -> bool:  # noqa: ARG001 - Windows has one kind of lock
         os.lseek(descriptor, _FAR, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -53,7 +52,7 @@ else:
 
 
 PATIENCE_SECONDS = 0.25
-"""How long a held lock is tried again: somebody who only asks who holds it has it for a moment."""
+"""The time that `acquire` retries, because `holder_of` takes the lock for a moment, too."""
 
 _PAUSE_SECONDS = 0.01
 
@@ -62,15 +61,15 @@ class Holder(Value):
     """The process that has a journal open."""
 
     pid: int = Field(ge=0)
-    """Its number; 0 if it did not say."""
+    """Its process id; 0 if unknown."""
     host: str
-    """The machine on which it runs."""
+    """The name of its machine."""
     since: Timestamp = Field(ge=0, le=250_000_000_000)
     """When it opened the journal."""
 
 
 class JournalLock:
-    """One holder's exclusive lock on a journal, from `acquire` to `release`."""
+    """An exclusive lock on a journal, held from `acquire` to `release`."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
@@ -82,11 +81,11 @@ class JournalLock:
 
     @classmethod
     def acquire(cls, journal: Path) -> JournalLock:
-        """Take the lock, and write down who has it.
+        """Take the lock, and write the holder into its file.
 
         Raises:
-            JournalInUseError: If another process, or somebody else in this one, has it.
-            JournalError: If the file system can't make it, or must not.
+            JournalInUseError: If another process, or another supervisor of this one, holds it.
+            JournalError: If the lock file can't be created or locked.
         """
         path = beside(journal, ".lock")
         patient_until = time.monotonic() + PATIENCE_SECONDS
@@ -106,28 +105,31 @@ class JournalLock:
 
     @property
     def intact(self) -> bool:
-        """Whether the file is still the one that was locked: otherwise somebody else may have locked another."""
+        """True while the lock is held and its file is in place.
+
+        Otherwise another process may have locked a new file at the same path.
+        """
         if self._descriptor is None:
             return False
         try:
-            found = os.stat(self._place)  # noqa: PTH116 - at each commit: pathlib's is three calls
+            found = os.stat(self._place)  # noqa: PTH116 - runs at each commit, and pathlib makes three calls
         except FileNotFoundError:
             return False
         return (found.st_ino, found.st_dev) == self._identity
 
     def forked(self) -> None:
-        """Have no part in the lock of the process that this one was forked from; that one keeps it."""
+        """Close a forked process's copy of the lock; the parent keeps it."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
 
     def release(self) -> None:
-        """Give the lock back, and take its file away. A second call does nothing."""
+        """Release the lock, and delete its file. A second call does nothing."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return
         if _is_at(self._path, descriptor):
-            with contextlib.suppress(OSError):  # Windows keeps a file that is open; an empty one does no harm
+            with contextlib.suppress(OSError):  # Windows keeps a file that is open; it is empty by then
                 os.ftruncate(descriptor, 0)
                 self._path.unlink()
         os.close(descriptor)
@@ -137,7 +139,10 @@ _held: weakref.WeakSet[JournalLock] = weakref.WeakSet()
 
 
 def _forked() -> None:
-    """Let go of all locks in a child: else they are held for as long as it lives, after its parent was killed too."""
+    """Close the copies of all locks in a forked child.
+
+    Otherwise a child would hold them for as long as it lives, even after its parent was killed.
+    """
     for lock in tuple(_held):
         lock.forked()
 
@@ -147,9 +152,12 @@ if sys.platform != "win32":
 
 
 def holder_of(journal: Path) -> Holder | None:
-    """Tell who has a journal open now; None: nobody. Nothing is created or changed."""
+    """Return the process that has a journal open, or None.
+
+    No file is changed.
+    """
     path = beside(journal, ".lock")
-    with journal_errors(journal, "asked for its lock"):
+    with journal_errors(journal, "checked for a holder"):
         try:
             descriptor = os.open(path, _READING)
         except FileNotFoundError:
@@ -162,11 +170,11 @@ def holder_of(journal: Path) -> Holder | None:
 
 
 def _taken(path: Path) -> int | None:
-    """Lock the file at a path; None if somebody has it."""
+    """Lock a file, and return its descriptor; None if it is locked."""
     descriptor = os.open(path, _WRITING, 0o600)
     taken = False
     try:
-        taken = _lock(descriptor) and _is_at(path, descriptor)  # who had it before may just have taken it away
+        taken = _lock(descriptor) and _is_at(path, descriptor)  # the previous holder may just have deleted the file
     finally:
         if not taken:
             os.close(descriptor)

@@ -189,7 +189,7 @@ def test_a_journal_whose_lock_may_not_be_read_is_read_all_the_same(
     call("run", place)
 
     def refused(reader: JournalReader) -> None:
-        raise JournalError(reader.path, "can't be asked for its lock: Permission denied")
+        raise JournalError(reader.path, "can't be checked for a holder: Permission denied")
 
     monkeypatch.setattr(JournalReader, "holder", refused)
     journal = next(iter(tmp_path.rglob("journal.db")))
