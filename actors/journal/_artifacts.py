@@ -1,4 +1,7 @@
-"""Files that tools leave beside their answers: in a folder beside the journal, one folder for each task."""
+"""Files that tools return with their results.
+
+They are stored beside the journal, in one folder per task.
+"""
 
 from __future__ import annotations
 
@@ -18,32 +21,37 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LARGEST = 100_000_000
-"""The most bytes that one may have."""
+"""The maximum size of an artifact, in bytes."""
 _NAME = 60
-"""So many characters of a call's id stand in a file's name."""
+"""The number of characters of a call's id that a file name includes."""
 
 
 class Artifacts:
-    """A journal's artifacts. Thread-safe: each file has a name of its own."""
+    """A journal's artifacts. Thread-safe: each file gets a unique name."""
 
     def __init__(self, journal: Path | None = None, *, durable: bool = True) -> None:
-        """Make them; without a journal's file they last as long as this object."""
+        """Store artifacts beside a journal's file.
+
+        Without a file, they are stored in a temporary folder until `close`.
+        """
         self._journal = journal
         self._durable = durable
         self._folder: Path | None = None
 
     def keep(self, task_id: str, call_id: str, content: bytes, suffix: str) -> Path:
-        """Write a file, readable by its user alone, and give its path.
+        """Write an artifact, and return its path.
+
+        Only its user can read the file.
 
         Args:
-            task_id: The task; the file is deleted when the journal lets go of it.
-            call_id: The call, for the file's name.
-            content: What is in it.
-            suffix: The end of its name, such as ``.txt``.
+            task_id: The task; the file is deleted when the journal drops the task.
+            call_id: The id of the tool call; part of the file name.
+            content: The bytes to write.
+            suffix: The suffix of the file name, such as ``.txt``.
 
         Raises:
-            ValueError: If it has more than `LARGEST` bytes.
-            JournalError: If it can't be written.
+            ValueError: If the content has more than `LARGEST` bytes.
+            JournalError: If the file can't be written.
         """
         if len(content) > LARGEST:
             msg = f"an artifact has at most {LARGEST:,} bytes, this one has {len(content):,}"
@@ -71,7 +79,7 @@ class Artifacts:
                 shutil.rmtree(self._folder / folder_of(task_id), ignore_errors=True)
 
     def close(self) -> None:
-        """Delete what does not last."""
+        """Delete the artifacts of a journal without a file."""
         if self._folder is not None and self._journal is None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
@@ -84,17 +92,20 @@ class Artifacts:
 
 
 def artifacts_of(journal: Path) -> Path:
-    """Name the folder of a journal's artifacts."""
+    """Return the folder of a journal's artifacts."""
     return beside(journal, ".artifacts")
 
 
 def folder_of(task_id: str) -> str:
-    """Name a task's folder: an id may hold what no file's name can."""
+    """Return the name of a task's folder.
+
+    It is a hash, because a task id may contain characters that are invalid in a file name.
+    """
     return hashlib.sha256(task_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def sweep(journal: Path, task_ids: Iterable[str]) -> None:
-    """Delete the artifacts of all tasks but these."""
+    """Delete the artifacts of all tasks except these."""
     folder = artifacts_of(journal)
     if folder.is_dir():
         kept = {folder_of(task_id) for task_id in task_ids}
@@ -104,7 +115,7 @@ def sweep(journal: Path, task_ids: Iterable[str]) -> None:
 
 
 def _opened(folder: Path, name: str, suffix: str) -> tuple[Path, int]:
-    """Make a file that was not there, and open it."""
+    """Create and open a file under an unused name."""
     for number in itertools.count(1):
         path = folder / f"{name}-{number}{suffix}"
         try:

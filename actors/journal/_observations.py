@@ -1,10 +1,12 @@
-"""The observations of a journal: each is kept once, by what is in it, and most of them as what differs from another.
+"""Content-addressed, delta-encoded storage of a journal's observations.
 
-The rows of a step name the same observation several times, and what a surface shows differs little from step to step:
-a few of hundreds of controls. In a message's place for it stands a mark with its name.
+The rows of a step contain the same observation several times, and from step to step a surface changes little: a few
+of hundreds of controls. So each observation is stored once, most of them as a delta to a base. In a message, a
+placeholder with the observation's name replaces it.
 
-A name is a digest of what is written, the name of the base included. So a name always means the same base: the tasks
-that have the name also have its base (retention counts on that), and a base is never itself written as changes.
+A name is a digest of the stored text and the name of its base. So a name always implies the same base, and a task
+that refers to the name also refers to the base; retention relies on that. A base is always stored in full, never as a
+delta.
 """
 
 from __future__ import annotations
@@ -29,17 +31,17 @@ if TYPE_CHECKING:
     from callboard.actors.journal._pictures import Pictures
 
 MARK = "\x00observation "
-"""What stands before the name, in the fingerprint of an observation that is kept apart; no other one begins so."""
+"""The prefix of a placeholder's fingerprint; the name follows. No real fingerprint starts with it."""
 _LATEST = 16
-"""So many observations are known by their object, and so many runs by what they saw as a whole."""
+"""The number of cached observations, and of runs whose base is cached."""
 _LOADED = 64
-"""So many are kept once they are read, without their pictures, which can be large."""
+"""The number of cached observations after reading, without their pictures, which can be large."""
 _BYTES = 18
-"""So much of a hash is a name."""
+"""The number of bytes of the hash that form a name."""
 _SMALL = 1_000
-"""Smaller ones are not compared, in characters of JSON."""
+"""Below this size, in characters of JSON, an observation is always stored in full."""
 _LISTS = {"targets", "controls"}
-"""The parts of an observation in which most stays the same."""
+"""The fields of an observation that change little from step to step."""
 _ENCODE = Observation.__pydantic_serializer__.to_json
 _READ = "SELECT base, body FROM observations WHERE name = ?"
 _LITERALS: dict[str, TypeAdapter[Any]] = {
@@ -49,71 +51,73 @@ _LITERALS: dict[str, TypeAdapter[Any]] = {
 
 
 class Known(msgspec.Struct, eq=False):
-    """An observation that has a name."""
+    """An observation with its name and the record of its writes."""
 
     observation: Observation
-    """The object itself, so that no other one gets its id."""
+    """The object; the reference keeps its `id` from being reused."""
     mark: Observation
-    """It stands in the observation's place."""
+    """The placeholder that replaces it in messages."""
     names: tuple[str, ...]
-    """Its name, and that of its base."""
+    """Its name, and the name of its base if it has one."""
     pictures: tuple[tuple[str, int], ...]
-    """Its pictures, with their sizes."""
+    """The digests and sizes of its pictures."""
     unwritten: tuple[str, str | None, str] | tuple[()]
-    """Name, base and body, until they are written."""
+    """Its name, base and body; empty once they are written."""
     tasks: set[str] = msgspec.field(default_factory=set)
-    """The tasks of which it is noted that they have it."""
+    """The tasks that refer to it in the journal's tables."""
 
 
 class _Items:
-    """A list of targets or controls, as JSON."""
+    """A list of targets or controls, serialized item by item."""
 
     def __init__(self, source: tuple[Target, ...] | tuple[Control, ...]) -> None:
         self.source = source
-        """The list itself: a surface that shows the same one again costs nothing, however long it is."""
+        """The list itself: if a surface shows the same object again, it is not serialized again."""
         self.items = [item.model_dump_json() for item in source]
         self.text = ",".join(self.items)
 
     @functools.cached_property
     def places(self) -> dict[str, int]:
-        """Where which item stands."""
+        """The index of each item, by its JSON."""
         return {item: place for place, item in enumerate(self.items)}
 
     def changes(self, other: _Items) -> str:
-        """Write another list as what differs from this one."""
+        """Encode another list as a delta to this one."""
         if other is self:
             return f"[0,{len(self.items)}]" if self.items else ""
         return _runs(other.items, self.places)
 
 
 @dataclass
-class _Whole:
-    """An observation with which later ones are compared."""
+class _Base:
+    """An observation stored in full, the base of later deltas."""
 
     name: str
     left: int
-    """So much may still be written of what differs from it, in characters: as much as it has itself."""
+    """The characters of deltas that may still refer to it; at first, its own size."""
     rest: str
-    """What it has beside the lists, as JSON."""
+    """Its other fields, as JSON."""
     targets: _Items
     controls: _Items
 
 
 class Observations:
-    """A journal's observations. One thread's, as the journal is."""
+    """The observations of a journal. Not thread-safe."""
 
     def __init__(self, connection: sqlite3.Connection, pictures: Pictures) -> None:
         self._connection = connection
         self._pictures = pictures
         self._latest: dict[int, Known] = {}
-        self._wholes: dict[str, _Whole] = {}
+        self._bases: dict[str, _Base] = {}
         self._load = functools.lru_cache(_LOADED)(self._read)
 
     def known(self, seen: Observation, run_id: str) -> Known:
-        """Give what is known of a run's observation: of one that is the same object as one before, the same.
+        """Return the record of an observation.
+
+        The same object gets the same record, while it is cached.
 
         Raises:
-            ValueError: If it can't be written down.
+            ValueError: If the observation can't be serialized.
         """
         known = self._latest.get(id(seen))
         if known is None:
@@ -125,7 +129,7 @@ class Observations:
                 return digest
 
             bare = exchanged(seen, {bytes: put}) if seen.picture or seen.annotated else seen
-            name, base, body = self._compared(bare, run_id)
+            name, base, body = self._encoded(bare, run_id)
             known = Known(
                 observation=seen,
                 mark=Observation(fingerprint=f"{MARK}{name}"),
@@ -139,10 +143,12 @@ class Observations:
         return known
 
     def bring_back(self, seen: Observation) -> Observation:
-        """Give an observation that was read, or that a mark which was read stands for, with its pictures.
+        """Load the observation of a placeholder, and restore its pictures.
+
+        An observation that is not a placeholder, from an older version's row, gets its pictures only.
 
         Raises:
-            LookupError: If it is not there.
+            LookupError: If the observation is missing.
             ValueError: If it can't be read.
         """
         if seen.fingerprint.startswith(MARK):
@@ -151,68 +157,72 @@ class Observations:
         return found
 
     def forget(self) -> None:
-        """Know nothing of what was written: it was rolled back, or deleted."""
+        """Clear all caches, after a rollback or a deletion."""
         self._latest.clear()
-        self._wholes.clear()
+        self._bases.clear()
         self._load.cache_clear()
 
-    def _compared(self, bare: Observation, run_id: str) -> tuple[str, str | None, str]:
-        """Give what is written of an observation: itself, or what differs from the run's last one that is whole.
+    def _encoded(self, bare: Observation, run_id: str) -> tuple[str, str | None, str]:
+        """Encode an observation in full, or as a delta to a base.
 
-        It is the name of what is written, the name of what it is compared with, and the text; no text if it stands
-        there already.
+        A run without a base tries the latest base of any run: a run often begins where another ended.
 
-        A run that has none yet tries the latest of any run: often it begins where another has ended.
+        A delta is stored if it has less than half the size of the observation, and if the deltas to this base are not
+        yet as large as the base. Otherwise the observation is stored in full, and becomes the run's new base
+        if it has at least `_SMALL` characters.
+
+        Returns:
+            The name, the base's name or None, and the text; the text is empty if the observation equals the base.
         """
         rest = _ENCODE(bare, exclude=_LISTS).decode()
         if not (bare.targets or bare.controls):
             return _named(None, rest)
-        whole = self._wholes.get(run_id) or next(reversed(self._wholes.values()), None)
-        if whole is None:
+        base = self._bases.get(run_id) or next(reversed(self._bases.values()), None)
+        if base is None:
             targets, controls = _Items(bare.targets), _Items(bare.controls)
         else:
-            targets = whole.targets if whole.targets.source is bare.targets else _Items(bare.targets)
-            controls = whole.controls if whole.controls.source is bare.controls else _Items(bare.controls)
+            targets = base.targets if base.targets.source is bare.targets else _Items(bare.targets)
+            controls = base.controls if base.controls.source is bare.controls else _Items(bare.controls)
         size = len(rest) + len(targets.text) + len(controls.text)
-        if whole is not None and size >= _SMALL:
-            if (rest, targets.text, controls.text) == (whole.rest, whole.targets.text, whole.controls.text):
-                self._compare_with(whole, run_id)
-                return whole.name, None, ""
-            lists = f'"targets":[{whole.targets.changes(targets)}],"controls":[{whole.controls.changes(controls)}]'
+        if base is not None and size >= _SMALL:
+            if (rest, targets.text, controls.text) == (base.rest, base.targets.text, base.controls.text):
+                self._use_base(base, run_id)
+                return base.name, None, ""
+            lists = f'"targets":[{base.targets.changes(targets)}],"controls":[{base.controls.changes(controls)}]'
             changes = f'{{"rest":{rest},{lists}}}'
-            if len(changes) < min(size // 2, whole.left):
-                whole.left -= len(changes)
-                self._compare_with(whole, run_id)
-                return _named(whole.name, changes)
+            if len(changes) < min(size // 2, base.left):
+                base.left -= len(changes)
+                self._use_base(base, run_id)
+                return _named(base.name, changes)
         written = _named(None, f'{rest[:-1]},"targets":[{targets.text}],"controls":[{controls.text}]}}')
         if size >= _SMALL:
-            self._compare_with(_Whole(written[0], size, rest, targets, controls), run_id)
+            self._use_base(_Base(written[0], size, rest, targets, controls), run_id)
         return written
 
-    def _compare_with(self, whole: _Whole, run_id: str) -> None:
-        self._wholes.pop(run_id, None)  # the one that was used last stands last
-        self._wholes[run_id] = whole
-        if len(self._wholes) > _LATEST:
-            self._wholes.pop(next(iter(self._wholes)))
+    def _use_base(self, base: _Base, run_id: str) -> None:
+        self._bases.pop(run_id, None)  # ordered by last use: the first is evicted
+        self._bases[run_id] = base
+        if len(self._bases) > _LATEST:
+            self._bases.pop(next(iter(self._bases)))
 
     def _read(self, name: str) -> Observation:
         found = self._connection.execute(_READ, (name,)).fetchone()
         if found is None:
             msg = f"the observation {name} is not there"
             raise LookupError(msg)
-        base, body = found
-        if base is None:
+        base_name, body = found
+        if base_name is None:
             return Observation.model_validate_json(body)
-        changes, whole = json.loads(body), self._load(base)
-        lists = {part: _expanded(changes[part], getattr(whole, part), _LITERALS[part]) for part in _LISTS}
+        changes, base = json.loads(body), self._load(base_name)
+        lists = {part: _expanded(changes[part], getattr(base, part), _LITERALS[part]) for part in _LISTS}
         return Observation.model_validate_json(json.dumps(changes["rest"])).model_copy(update=lists)
 
 
 def _named(base: str | None, body: str) -> tuple[str, str | None, str]:
-    """Give a name to what is written.
+    """Name an encoded observation by its digest.
 
     Raises:
-        ValueError: If it is too deep to be read again.
+        ValueError: If the text is nested too deeply to be read again.
     """
     written = body.encode()
     if len(written) > SHALLOW:
@@ -222,7 +232,10 @@ def _named(base: str | None, body: str) -> tuple[str, str | None, str]:
 
 
 def _runs(items: Sequence[str], places: dict[str, int]) -> str:
-    """Write items as JSON: those that stand in a row in another list as its ``[first, count]``, others as they are."""
+    """Delta-encode a list of JSON items, without the brackets.
+
+    Consecutive items that are also consecutive in the base become ``[first, count]``; all others are written out.
+    """
     written: list[str] = []
     first, count = 0, 0
     for item in items:
@@ -239,7 +252,7 @@ def _runs(items: Sequence[str], places: dict[str, int]) -> str:
 
 
 def _expanded(runs: Iterable[Any], base: tuple[Any, ...], literals: TypeAdapter[Any]) -> tuple[Any, ...]:
-    """Read what `_runs` wrote."""
+    """Decode the output of `_runs`."""
     items: list[Any] = []
     for run in runs:
         items += base[run[0] : run[0] + run[1]] if isinstance(run, list) else literals.validate_json(json.dumps([run]))

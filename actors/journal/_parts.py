@@ -1,4 +1,4 @@
-"""Find and exchange the parts of messages."""
+"""Find and replace the parts of messages by their type."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 Exchanges = Mapping[type, Callable[[Any], object]]
-"""Functions by the types of the parts that they get; each gives what stands in a part's place."""
+"""Replacement functions, by the type of the part they replace."""
 
 
 def exchanged(value: Any, exchanges: Exchanges) -> Any:
-    """Give a message with each part of some types exchanged; the same object where there is none.
+    """Replace all parts of some types in a message.
 
-    Which fields can have one is read from the types, once a class. What stands in a part's place is not searched.
+    A message without such parts is returned as the same object.
+
+    The fields to search are derived from the types, once per class. Replacements are not searched.
 
     Args:
         value: The message, or a part of one.
-        exchanges: Functions by the types of the parts. Of a tuple's parts, those that become None are left out.
+        exchanges: The replacement functions. An item of a tuple is removed if its replacement is None.
     """
     exchange = exchanges.get(type(value))
     if exchange is not None:
@@ -51,7 +53,7 @@ def exchanged(value: Any, exchanges: Exchanges) -> Any:
 
 @functools.cache
 def holders(model: type[BaseModel], *kinds: type[Any]) -> tuple[str, ...]:
-    """Name the fields of a model that can have a part of some types in them, at whatever depth."""
+    """List a model's fields that can contain some types at any depth."""
     fields = model.model_fields.items()
     return tuple(name for name, field in fields if _can_hold(field.annotation, kinds, frozenset()))
 

@@ -1,6 +1,6 @@
-"""The pictures of a journal: files named by what is in them, in a folder beside it.
+"""Content-addressed storage of a journal's pictures, as files beside it.
 
-A row holds the digest where the message has a picture.
+In a row, the digest of a picture replaces it.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _M = TypeVar("_M", bound="Value")
 
 
 class Pictures:
-    """A journal's pictures. One thread's, as the journal is."""
+    """The pictures of a journal. Not thread-safe."""
 
     def __init__(self, journal: Path, *, durable: bool = True) -> None:
         self.folder = _folder(journal)
         self._durable = durable
         self.unsynced: set[Path] = set()
-        """Folders of which not all names are on the disk yet."""
+        """Folders with new entries that are not synced to the disk yet."""
 
     def write(self, picture: bytes) -> bytes:
-        """Write a picture to its file, and give its digest, which stands in its place."""
+        """Write a picture to its file, and return its digest."""
         digest = hashlib.sha256(picture).digest()
         self._write(digest.hex(), picture)
         return digest
@@ -45,13 +45,13 @@ class Pictures:
         return picture if hashlib.sha256(picture).digest() == digest else None
 
     def sync(self) -> None:
-        """Have the names of what was written on the disk, too; the pictures themselves are there already."""
+        """Sync the folders of new files; their contents are synced already."""
         for folder in self.unsynced:
             sync_folder(folder)
         self.unsynced.clear()
 
     def sweep(self, named: Collection[str]) -> None:
-        """Delete all files but the pictures that are named."""
+        """Delete all files except the named pictures."""
         if not self.folder.is_dir():
             return
         for path in self.folder.glob("*/*"):
@@ -86,12 +86,12 @@ class Pictures:
 
 
 def picture_path(journal: Path, picture: bytes) -> Path:
-    """Tell where a journal keeps a picture."""
+    """Return the path of a picture's file."""
     return _at(_folder(journal), hashlib.sha256(picture).hexdigest())
 
 
 def without_pictures(message: _M) -> _M:
-    """Give a message without its pictures."""
+    """Remove the pictures from a message."""
     bare: _M = exchanged(message, {bytes: lambda _: None})
     return bare
 
@@ -105,7 +105,7 @@ def _at(folder: Path, name: str) -> Path:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk; Windows does so by itself."""
+    """Sync a folder's entries to the disk; Windows does so by itself."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
