@@ -1,14 +1,14 @@
-"""Store pictures and observations apart from the rows: in files, and in a table."""
+"""Out-of-line storage of pictures and observations: in files, and in a table."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from callboard.actors.journal._forwarded import Forwarded
 from callboard.actors.journal._observations import Observations
 from callboard.actors.journal._parts import Exchanges, exchanged
 from callboard.actors.journal._pictures import Pictures
-from callboard.actors.journal._words import Words
 from callboard.messages import Observation
 
 if TYPE_CHECKING:
@@ -20,35 +20,37 @@ if TYPE_CHECKING:
 
 _M = TypeVar("_M", bound="Message")
 PARTS = (Observation, bytes)
-"""The types of what is kept apart."""
+"""The types of the parts that are stored out of line."""
 _OBSERVATION = "INSERT OR IGNORE INTO observations (name, base, body) VALUES (?, ?, ?)"
 _OBSERVED = "INSERT OR IGNORE INTO observed (name, task) VALUES (?, ?)"
 _PICTURE = "INSERT OR IGNORE INTO pictures (name, task, bytes) VALUES (?, ?, ?)"
 
 
 class Apart:
-    """The parts of one journal's messages that stand elsewhere. One thread's, as the journal is."""
+    """The out-of-line parts of one journal's messages. Not thread-safe."""
 
     def __init__(self, journal: Path, connection: sqlite3.Connection, *, durable: bool = True) -> None:
         self.pictures = Pictures(journal, durable=durable)
         self.observations = Observations(connection, self.pictures)
-        self.words = Words()
+        self.forwarded = Forwarded()
         self.later: dict[str, list[tuple[str | int | None, ...]]] = {_OBSERVATION: [], _OBSERVED: [], _PICTURE: []}
-        """By statement, what is bound to it: executed before the rows are written whose parts were put away."""
+        """The bound values of each statement. They are executed before the rows that refer to these parts."""
         self._back: Exchanges = {Observation: self.observations.bring_back, bytes: self.pictures.read}
 
     def forget(self) -> None:
-        """Know nothing of what was written: it was rolled back, or deleted."""
+        """Clear all caches, after a rollback or a deletion."""
         self.observations.forget()
-        self.words.forget()
+        self.forwarded.forget()
         for bound in self.later.values():
             bound.clear()
 
     def put_away(self, row: Row) -> Message:
-        """Give a row's message without what is kept apart; `later` gets what is to be written before the row.
+        """Replace the out-of-line parts of a row's message with references.
+
+        The statements that store the parts are added to `later`. The caller executes them before it writes the row.
 
         Raises:
-            ValueError: If a part can't be written down.
+            ValueError: If a part can't be serialized.
         """
         exchanges: Exchanges = {Observation: partial(self._observation, row), bytes: partial(self._picture, row)}
         message: Message = exchanged(row.message, exchanges)
@@ -73,11 +75,13 @@ class Apart:
         return digest
 
     def bring_back(self, message: _M) -> _M:
-        """Give a message that was read with its parts; without pictures whose file is lost or damaged.
+        """Restore the out-of-line parts of a message.
+
+        A picture whose file is lost or damaged is left out.
 
         Raises:
-            LookupError: If an observation is not there.
-            ValueError: If one can't be read.
+            LookupError: If an observation is missing.
+            ValueError: If an observation can't be read.
         """
         found: _M = exchanged(message, self._back)
         return found

@@ -1,4 +1,7 @@
-"""One row of a journal: a message, and what it belongs to."""
+"""Rows of a journal, their encoding and decoding.
+
+Several messages may share one row of the table, and large parts of them are stored out of line.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from pydantic import TypeAdapter
 
 from callboard.actors.journal._apart import PARTS
 from callboard.actors.journal._failures import journal_errors
+from callboard.actors.journal._forwarded import AGAIN, resolved
 from callboard.actors.journal._parts import holders
-from callboard.actors.journal._words import AGAIN, told_again
 from callboard.messages import (
     ENCODED,
     SHALLOW,
@@ -39,38 +42,42 @@ if TYPE_CHECKING:
 _HIGHEST = 2**63 - 1
 
 _SHORT = 2 * SHALLOW
-"""So many bytes of JSON can't be too deep to be read again."""
+"""JSON up to this size, in bytes, can't be nested too deeply to be read again."""
 
 _CHUNK = 256
-"""Rows that are read at once, so that no statement stays open between them."""
+"""The number of rows read at once; no statement stays open between two batches."""
 
 EVENTS = "events"
-"""The kind of the rows that have events."""
+"""The kind of a row of events."""
 
 TURN = "turn"
-"""The kind of the rows that have several messages of one run, each with its time, its job and its kind."""
+"""The kind of a row of several messages of one run, each with its time, job and kind."""
 
 REST = "step_rest"
-"""The kind of a `StepDone` in a turn that has what it was decided on, and all results: it has but what they do not."""
+"""The kind of a `StepDone` in a turn that already holds its decision and results, which it omits."""
 
 _REPEATED = {"record": {"observation", "decision", "results"}}
-"""What such a one leaves out."""
+"""The fields that a row of the kind `step_rest` omits."""
 
-_Said = tuple[float, int, str, msgspec.Raw]
+_Entry = tuple[float, int, str, msgspec.Raw]
+"""A message in a turn: its time, job, kind and JSON."""
 
 
 class _Turn(msgspec.Struct):
-    """What is written as one row."""
+    """Messages of one run that are written as one row."""
 
     first: Row
-    said: list[_Said]
+    entries: list[_Entry]
     decided: Decided | None = None
-    """The last one, unless it is so deep that it may not be readable within a `StepDone`."""
+    """The last `Decided`; None if it is nested so deeply that it may be unreadable within a `StepDone`."""
     results: list[CommandResult | None] = []
-    """Those since then; None for one that is as deep."""
+    """The results since then; None for one that is nested as deeply."""
 
     def repeated_by(self, done: StepDone) -> bool:
-        """Say whether the end of a step has in it what was said before: the same objects."""
+        """Return whether a step's end repeats the messages before it.
+
+        The objects are compared by identity.
+        """
         record, decided = done.record, self.decided
         return (
             decided is not None
@@ -82,14 +89,14 @@ class _Turn(msgspec.Struct):
 
 
 class _Decided(msgspec.Struct):
-    """What of a `Decided` the end of its step has, too."""
+    """The fields that a `Decided` shares with the end of its step."""
 
     observation: msgspec.Raw
     decision: msgspec.Raw
 
 
 _EVENTS = TypeAdapter(list[Event])
-_SAID = msgspec.json.Decoder(list[_Said])
+_ENTRIES = msgspec.json.Decoder(list[_Entry])
 _TOGETHER = msgspec.json.Encoder().encode
 _DECIDED = msgspec.json.Decoder(_Decided)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -97,10 +104,10 @@ _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 INSERT = "INSERT INTO rows (at, seq, task, run, job, kind, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 Bound = tuple[float, int | None, str, str, int, str, str]
-"""What is bound to it."""
+"""The values bound to `INSERT`."""
 
 Stored = tuple[int, float, str, str, int, str, str]
-"""What is read of a row: id, at, task, run, job, kind, body."""
+"""The columns read from a row: id, at, task, run, job, kind, body."""
 
 _READ = "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND id > ? ORDER BY id LIMIT ?"
 _READ_BUT_EVENTS = (
@@ -109,29 +116,31 @@ _READ_BUT_EVENTS = (
 
 
 class Row(NamedTuple):
-    """A message as it is kept."""
+    """A message in the journal."""
 
     at: Timestamp
-    """Wall time, but for jumps of it: rows of one process are as far apart as they were written."""
+    """The wall time at the start of the process plus the monotonic time since: jumps of the clock don't show."""
     task_id: str
-    """Empty for what belongs to no task."""
+    """The task of the message; empty if it belongs to none."""
     run_id: str
-    """The run that the message is applied to; empty for the whole task."""
+    """The run that the message is applied to; empty if it is applied to the task."""
     message: Message
     job: int = 0
-    """The number of the run's job that said it; 0 for what no job said."""
+    """The number of the run's job that returned it; 0 for a message of no job."""
 
 
 def values_of(rows: Sequence[Row], apart: Apart) -> list[Bound]:
-    """Give what is bound to `INSERT`; `apart` gets what of the messages is kept apart.
+    """Encode rows as the values bound to `INSERT`.
 
-    What the jobs of a run said one after the other is written as one: the model's answer, the decision, results, the
-    word with which the step ended, and what the agent decided on that. That word is written without what the row has
-    already. The rows of a task stay in their order.
+    Out-of-line parts are added to `apart`.
+
+    Consecutive messages of the jobs of one run are combined into one row of the table: the model's answer, the
+    decision, the results, the end of the step, and the assignment or ending that follows. The end of the step omits
+    the parts that the row holds already. The rows of a task keep their order.
 
     Raises:
-        ValueError: If a message has no tag, or can't be written so that it can be read again: JSON knows no half of
-            a surrogate pair, and our reader no more than 200 levels.
+        ValueError: If a message has no tag, or can't be encoded so that it can be read again: JSON has no lone
+            surrogates, and our reader accepts at most 200 levels.
     """
     turns: list[_Turn] = []
     latest: dict[str, _Turn] = {}
@@ -142,7 +151,7 @@ def values_of(rows: Sequence[Row], apart: Apart) -> list[Bound]:
             turn = latest[task_id] = _Turn(row, [])
             turns.append(turn)
         kind, body, deep = _written(row, apart, repeats=type(message) is StepDone and turn.repeated_by(message))
-        turn.said.append((at, job, kind, msgspec.Raw(body)))
+        turn.entries.append((at, job, kind, msgspec.Raw(body)))
         if type(message) is CommandResult:
             turn.results.append(None if deep else message)
         elif type(message) is Decided:
@@ -150,20 +159,24 @@ def values_of(rows: Sequence[Row], apart: Apart) -> list[Bound]:
     values: list[Bound] = []
     for turn in turns:
         at, task_id, run_id, _, job = turn.first
-        if len(turn.said) == 1:
-            _, _, kind, only = turn.said[0]
+        if len(turn.entries) == 1:
+            _, _, kind, only = turn.entries[0]
             body = bytes(only)
         else:
-            kind, body = TURN, _TOGETHER(turn.said)
+            kind, body = TURN, _TOGETHER(turn.entries)
         values.append((at, None, task_id, run_id, job, kind, body.decode()))
     return values
 
 
 def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes, bool]:
-    """Write a message: its kind, its JSON, and whether that may be deep; of one that repeats others, the rest."""
+    """Encode a message; with `repeats`, without the fields in `_REPEATED`.
+
+    Returns:
+        Its kind, its JSON, and whether the JSON may be too deep within a `StepDone`.
+    """
     message = row.message
     kind = _KINDS.get(type(message)) or _kind_of(type(message))
-    if kind.retold and (again := apart.words.name(row)):
+    if kind.forwarded and (again := apart.forwarded.reference(row)):
         return AGAIN, again, False
     try:
         if repeats:
@@ -185,15 +198,16 @@ def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes, bool
 
 
 def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None]) -> list[Bound]:
-    """Give what is bound to `INSERT` for events that are written together: one row for those of each task.
+    """Encode a group of events as one row per task.
 
-    The rows are of the kind `events`. As their number they have that of their last event, and as their job that of the
-    first event of all rows: events of one group stand between two others, and so can be read in the order of their
-    numbers.
+    The rows have the kind `events`. Their sequence number is that of their last event. Their job number marks the
+    group: it is the number of the group's first event. No number of another group lies between those of a group, so
+    a reader that takes complete groups can sort the events by number.
 
     Args:
         facts: The events, in order.
-        refused: Is told of each that can't be written so that it can be read again; the others are written.
+        refused: Called with the error of each event that can't be encoded so that it can be read again; the others
+            are encoded.
     """
     tasks: dict[str, tuple[Fact, list[bytes]]] = {}
     last: dict[str, int] = {}
@@ -202,7 +216,7 @@ def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None
         try:
             body = ENCODED(fact)
             if len(body) > _SHORT and body.count(b"[") + body.count(b"{") >= SHALLOW:
-                check_depth(b"[%b]" % body)  # as it stands in the row
+                check_depth(b"[%b]" % body)  # its depth within the row
             if fact.seq > _HIGHEST:
                 body = _carefully(fact)
         except (TypeError, ValueError):
@@ -222,10 +236,10 @@ def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None
 
 
 def _carefully(fact: Fact) -> bytes:
-    """Write an event that is odd.
+    """Encode an event that the fast path refused.
 
     Raises:
-        ValueError: If it can't be written so that it can be read again.
+        ValueError: If it can't be encoded so that it can be read again.
     """
     if fact.seq > _HIGHEST:
         problem = f"an event of number {fact.seq} can't be written down: SQLite counts to {_HIGHEST}"
@@ -241,15 +255,15 @@ def _carefully(fact: Fact) -> bytes:
 
 
 class _Kind(NamedTuple):
-    """A class of messages, and what is to be done to write one."""
+    """A class of messages, with the parts of its encoding."""
 
     tag: str
     encode: Callable[..., bytes]
-    """What `model_dump_json` calls."""
+    """The serializer that `model_dump_json` calls."""
     holders: tuple[str, ...]
-    """The fields that can have parts that are kept apart."""
-    retold: bool
-    """Whether one may be told again."""
+    """The fields that can contain out-of-line parts."""
+    forwarded: bool
+    """Whether a message may be forwarded, and so recorded twice."""
 
 
 _KINDS: dict[type[Message], _Kind] = {}
@@ -264,16 +278,18 @@ def _kind_of(message: type[Message]) -> _Kind:
         tag=field.default,
         encode=message.__pydantic_serializer__.to_json,
         holders=holders(message, *PARTS),
-        retold=issubclass(message, Assign | SubtaskEnded),
+        forwarded=issubclass(message, Assign | SubtaskEnded),
     )
     return _KINDS.setdefault(message, kind)
 
 
 def events_in(path: Path, stored: Stored, after: int = 0) -> list[Event]:
-    """Read the events of a row that follow a number; older versions wrote a row for each event.
+    """Decode the events of a row after a number.
+
+    Older versions wrote one row per event.
 
     Raises:
-        JournalDamagedError: If they are not valid.
+        JournalDamagedError: If an event is invalid.
     """
     *_, kind, body = stored
     try:
@@ -283,17 +299,17 @@ def events_in(path: Path, stored: Stored, after: int = 0) -> list[Event]:
     return [event for event in events if event.seq > after]
 
 
-def rows_in(path: Path, stored: Stored, apart: Apart, words: dict[tuple[str, int], Message]) -> Iterator[Row]:
-    """Make the rows of what was read: of what was written as one, one for each message.
+def rows_in(path: Path, stored: Stored, apart: Apart, sent: dict[tuple[str, int], Message]) -> Iterator[Row]:
+    """Decode a row of the table into one `Row` per message.
 
     Args:
         path: The journal.
-        stored: What was read.
-        apart: Brings back what is kept apart.
-        words: What jobs of the task said before that may be told again, by run and job; it gets what these rows add.
+        stored: The columns of the row.
+        apart: Restores the out-of-line parts.
+        sent: The task's earlier messages that may be referred to, by run and job; those of this row are added.
 
     Raises:
-        JournalDamagedError: If the kind is unknown, or a message is not valid.
+        JournalDamagedError: If a kind is unknown, or a message is invalid.
     """
     number, at, task_id, run_id, job, kind, body = stored
     if kind == EVENTS:
@@ -301,44 +317,44 @@ def rows_in(path: Path, stored: Stored, apart: Apart, words: dict[tuple[str, int
             yield Row(event.at, event.task_id, event.run_id, event)
         return
     try:
-        said = _SAID.decode(body) if kind == TURN else [(at, job, kind, body)]
+        entries = _ENTRIES.decode(body) if kind == TURN else [(at, job, kind, body)]
         decided: str | msgspec.Raw = ""
         results: list[str | msgspec.Raw] = []
-        for each_at, each_job, each, message in said:
+        for each_at, each_job, each, message in entries:
             text = bytes(message).decode() if isinstance(message, msgspec.Raw) else message
             if each == AGAIN:
-                yield Row(each_at, task_id, run_id, told_again(text, words), each_job)
+                yield Row(each_at, task_id, run_id, resolved(text, sent), each_job)
                 continue
             if each == "decided":
                 decided, results = message, []
             elif each == "command_result":
                 results.append(message)
-            tag, text = ("step_done", _whole(text, decided, results)) if each == REST else (each, text)
+            tag, text = ("step_done", _restored(text, decided, results)) if each == REST else (each, text)
             row = row_of(path, (number, each_at, task_id, run_id, each_job, tag, text), apart)
             if each_job and isinstance(row.message, Assign | SubtaskEnded):
-                words[run_id, each_job] = row.message
+                sent[run_id, each_job] = row.message
             yield row
     except (LookupError, ValueError, msgspec.DecodeError) as error:
         raise _unreadable(path, stored, str(error)) from error
 
 
-def _whole(rest: str, decided: str | msgspec.Raw, results: Sequence[str | msgspec.Raw]) -> str:
-    """Give the end of a step with what it was decided on and with its results.
+def _restored(rest: str, decided: str | msgspec.Raw, results: Sequence[str | msgspec.Raw]) -> str:
+    """Complete a `step_rest` to the JSON of a `StepDone`.
 
     Raises:
-        ValueError: If one of them can't be read.
+        ValueError: If a part can't be decoded.
     """
     members, shared = _MEMBERS.decode(rest), _DECIDED.decode(decided)
     record = _MEMBERS.decode(members["record"])
-    whole = {**record, "observation": shared.observation, "decision": shared.decision, "results": results}
-    return _TOGETHER({**members, "record": whole}).decode()
+    complete = {**record, "observation": shared.observation, "decision": shared.decision, "results": results}
+    return _TOGETHER({**members, "record": complete}).decode()
 
 
 def row_of(path: Path, stored: Stored, apart: Apart) -> Row:
-    """Make a row of what was read.
+    """Decode a row of the table that holds one message.
 
     Raises:
-        JournalDamagedError: If the kind is unknown, or the message is not valid.
+        JournalDamagedError: If the kind is unknown, or the message is invalid.
     """
     _, at, task_id, run_id, job, kind, body = stored
     found = Message.registry.get(kind)
@@ -352,13 +368,13 @@ def row_of(path: Path, stored: Stored, apart: Apart) -> Row:
 
 
 def rows_of(path: Path, connection: sqlite3.Connection, apart: Apart, task_id: str, *, events: bool) -> Iterator[Row]:
-    """Read the rows of a task in order."""
+    """Read the rows of a task, in order."""
     last = 0
-    words: dict[tuple[str, int], Message] = {}
+    sent: dict[tuple[str, int], Message] = {}
     while True:
         with journal_errors(path, "read"), _unchanged(connection):
             chunk = connection.execute(_READ if events else _READ_BUT_EVENTS, (task_id, last, _CHUNK)).fetchall()
-            rows = [row for stored in chunk for row in rows_in(path, stored, apart, words)]
+            rows = [row for stored in chunk for row in rows_in(path, stored, apart, sent)]
         yield from rows
         if len(chunk) < _CHUNK:
             return
@@ -367,8 +383,11 @@ def rows_of(path: Path, connection: sqlite3.Connection, apart: Apart, task_id: s
 
 @contextlib.contextmanager
 def _unchanged(connection: sqlite3.Connection) -> Iterator[None]:
-    """See one state of the journal: another process may drop a task, and what its rows name, while it is read."""
-    if connection.in_transaction:  # ours, which writes
+    """Read one snapshot of the journal.
+
+    Otherwise another process could delete a task and its out-of-line parts between two statements.
+    """
+    if connection.in_transaction:  # our own write transaction
         yield
         return
     connection.execute("BEGIN")
@@ -378,7 +397,7 @@ def _unchanged(connection: sqlite3.Connection) -> Iterator[None]:
         connection.execute("ROLLBACK")
 
 
-def _unreadable(path: Path, stored: Stored, why: str) -> JournalDamagedError:
+def _unreadable(path: Path, stored: Stored, reason: str) -> JournalDamagedError:
     number, _, task_id, _, _, kind, _ = stored
     whose = f"of task {task_id!r}" if task_id else "of no task"
-    return JournalDamagedError(path, f"is damaged: row {number} ({kind}) {whose} can't be read: {why}")
+    return JournalDamagedError(path, f"is damaged: row {number} ({kind}) {whose} can't be read: {reason}")
