@@ -1,4 +1,4 @@
-"""The journal's file: the only writer of it."""
+"""The journal's SQLite file, opened for writing by one process."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 
 _NOTED = {Task, TaskResult}
-"""Messages of which the table of tasks knows."""
+"""The types of messages that update the `tasks` table."""
 
 _BEGIN = "BEGIN IMMEDIATE"
 
 BUSY_SECONDS = 5.0
-"""How long a reader may hold the file while its mode changes."""
+"""The maximum wait for a reader to release the file while its journal mode changes."""
 
 UNUSED = 0.25
-"""How much of the time that ended tasks are kept can go by while no process has the journal open."""
+"""The fraction of the retention time that may pass while no process has the journal open."""
 
 _TASK = "INSERT INTO tasks (id, key, session, request, submitted) VALUES (?, ?, ?, ?, ?)"
 _ENDED = "UPDATE tasks SET ended = ?, outcome = ? WHERE id = ? AND ended IS NULL"
@@ -58,18 +58,20 @@ _LAST_SEQ = (
 
 
 class JournalFile:
-    """Rows in one SQLite file, which nobody else writes. Any thread may use it, but only one at a time.
+    """Rows in one SQLite file, under an exclusive lock.
 
-    Rows are written into a transaction, and kept when it is committed. After a `JournalError` from `write` or `commit`
-    nothing is written any more until `rollback`, which drops what was written since the last commit.
+    Any thread may use it, but only one at a time.
+
+    `write` and `write_events` add rows to an open transaction; `commit` makes them durable. After a `JournalError`
+    from any of these, all further writes fail until `rollback`, which discards the rows since the last commit.
     """
 
     def __init__(self, path: Path, lock: JournalLock, connection: sqlite3.Connection, *, durable: bool) -> None:
         self.path = path
         self.durable = durable
-        """Whether what is kept survives a loss of power."""
+        """Whether committed rows survive a loss of power."""
         self.last_seq = 0
-        """The highest number that an event ever had here; 0 if there was none."""
+        """The highest event number that this journal has ever held; 0 if it never held an event."""
         self._lock = lock
         self._connection = connection
         self._apart = Apart(path, connection, durable=durable)
@@ -77,24 +79,26 @@ class JournalFile:
         self._closed = False
         with journal_errors(path, "opened"):
             found = [(str(each), each.stat()) for each in (path, beside(path, "-wal"))]
-            self._places = [(place, (is_now.st_ino, is_now.st_dev)) for place, is_now in found]
+            self._places = [(place, (status.st_ino, status.st_dev)) for place, status in found]
             self._count()
             self._last = self._connection.execute("SELECT coalesce(max(id), 0) FROM rows").fetchone()[0]
         self._began = time.time(), time.monotonic()
 
     @classmethod
     def open(cls, path: Path, *, durability: Literal["full", "process"] = "full") -> Self:
-        """Open a journal, or make a new one, with a folder for it if that is missing; readable by its user alone.
+        """Open or create a journal that only its user can read.
+
+        A missing folder is created too.
 
         Args:
-            path: Where it is.
-            durability: What a commit survives: `full`, a loss of power; `process`, a killed process.
+            path: The file of the journal.
+            durability: The failure that a commit survives: a loss of power (`full`) or a killed process (`process`).
 
         Raises:
-            JournalInUseError: If somebody else has it open.
-            JournalDamagedError: If it is no journal, or not a whole one; the file is as it was.
-            JournalNewerError: If a newer version wrote it; the file is as it was.
-            JournalError: If it can't be locked, read or written.
+            JournalInUseError: If another process, or another supervisor of this one, has it open.
+            JournalDamagedError: If the file is not a journal, or is incomplete; it is left unchanged.
+            JournalNewerError: If a newer version wrote it; it is left unchanged.
+            JournalError: If the file can't be locked, read or written.
         """
         durable = durability == "full"
         path = located(path)
@@ -119,14 +123,16 @@ class JournalFile:
             raise
 
     def write_events(self, facts: Sequence[Fact], refused: Callable[[ValueError], None]) -> None:
-        """Write events in order, into the open transaction; their numbers follow on those of all that were written.
+        """Write events, in order, into the open transaction.
+
+        Their numbers must be higher than those of all events written before.
 
         Args:
-            facts: The events.
-            refused: Is told of each that can't be written down; the others are written.
+            facts: The events; at least one.
+            refused: Called with the error of each event that can't be serialized; the others are written.
 
         Raises:
-            JournalError: If the file can't take them.
+            JournalError: If the file can't be written.
         """
         if self._failed:
             raise self._refusal()
@@ -141,12 +147,12 @@ class JournalFile:
         self.last_seq = max(self.last_seq, facts[-1].seq)
 
     def write(self, rows: Sequence[Row]) -> None:
-        """Write rows in order, into the open transaction.
+        """Write rows, in order, into the open transaction.
 
         Raises:
-            ValueError: If a message can't be written down, or a task's id or key was used before; nothing of these
-                rows is then written, and what was written before stays as it is.
-            JournalError: If the file can't take them.
+            ValueError: If a message can't be serialized, or a task's id or key was used before. None of these rows is
+                then written; earlier writes of the transaction remain.
+            JournalError: If the file can't be written.
         """
         if self._failed:
             raise self._refusal()
@@ -156,7 +162,7 @@ class JournalFile:
             for row in rows:
                 if type(row.message) is Task:
                     self._refuse_used(row.message, new)
-            values = values_of(rows, self._apart)  # all of them, before the first is written
+            values = values_of(rows, self._apart)  # before the first write: a `ValueError` here leaves no row
             if not connection.in_transaction:
                 connection.execute(_BEGIN)
             for statement, bound in self._apart.later.items():
@@ -172,10 +178,12 @@ class JournalFile:
             raise
 
     def commit(self) -> None:
-        """Keep what was written. It is then as safe as the durability says.
+        """Commit the open transaction, with the guarantee that `durability` names.
+
+        The names of new picture files are synced first, so that no committed row refers to a picture that is lost.
 
         Raises:
-            JournalError: If the file was deleted or replaced, or can't take it.
+            JournalError: If the file was deleted or replaced, or can't be written.
         """
         if not self._connection.in_transaction and not self._failed:
             return
@@ -185,7 +193,7 @@ class JournalFile:
             lost = self._misplaced()
             if lost is not None:
                 problem = f"was deleted or replaced while it was in use ({lost}): put it back, and start again"
-                raise JournalError(self.path, problem)  # noqa: TRY301 - as a disk that fails
+                raise JournalError(self.path, problem)  # noqa: TRY301 - handled below like a disk error
             if self._apart.pictures.unsynced:
                 self._apart.pictures.sync()
             self._connection.execute("COMMIT")
@@ -194,7 +202,7 @@ class JournalFile:
             raise
 
     def rollback(self) -> None:
-        """Drop what was written since the last commit."""
+        """Discard the rows since the last commit, and allow writing again."""
         with journal_errors(self.path, "written"):
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -203,30 +211,39 @@ class JournalFile:
             self._count()
 
     def unfinished(self) -> tuple[str, ...]:
-        """Name the tasks that have no result, in the order in which they were submitted."""
+        """Return the ids of tasks without a result, oldest first."""
         return self._ids(_UNFINISHED)
 
     def session_tasks(self, session: str) -> tuple[str, ...]:
-        """Name the tasks of a conversation, its first one included, in order."""
+        """Return the ids of a conversation's tasks, oldest first."""
         return self._ids(_SESSION, session, session)
 
     def find(self, task_id: str, key: str | None = None) -> str | None:
-        """Name the task of this id, or else of this idempotency key; one that was pruned is forgotten."""
+        """Find a task by its id, or else by its idempotency key.
+
+        Pruned tasks are not found.
+        """
         return next(iter(self._ids(_FIND, task_id, key)), None)
 
     def rows(self, task_id: str, *, events: bool = False) -> Iterator[Row]:
-        """Read the rows of a task in order. What is written meanwhile may be among them.
+        """Read the rows of a task, in order.
+
+        Rows written during the iteration may be included.
 
         Raises:
-            JournalDamagedError: If a row can't be read; it is named.
+            JournalDamagedError: If a row can't be read; the message names it.
         """
         return rows_of(self.path, self._connection, self._apart, task_id, events=events)
 
     def events(self, after: int, limit: int) -> list[Event]:
-        """Read the events that follow a number, in order: so many, and those that were written together with the last.
+        """Read the events after a number, in order.
+
+        The result may exceed `limit`: a group of events that were written together is always returned complete. A
+        group has one row per task, all with the same job number; their event numbers interleave, so the result is
+        sorted at the end.
 
         Raises:
-            JournalDamagedError: If a row can't be read; it is named.
+            JournalDamagedError: If a row can't be read; the message names it.
         """
         found: list[Event] = []
         group = 0
@@ -240,24 +257,27 @@ class JournalFile:
         return sorted(found, key=lambda event: event.seq)
 
     def result(self, task_id: str) -> TaskResult | None:
-        """Read how a task ended; None if it did not.
+        """Read the result of a task; None before its end.
 
         Raises:
-            JournalDamagedError: If the row can't be read; it is named.
+            JournalDamagedError: If the row can't be read; the message names it.
         """
         messages = self._messages(_RESULT, task_id)
         return next((message for message in messages if isinstance(message, TaskResult)), None)
 
     def prune(self, *, days: float | None, max_bytes: int | None) -> int:
-        """Drop whole tasks that ended, the oldest end first, with their rows and pictures. Commits what was written.
+        """Delete ended tasks with all their data, the earliest end first.
+
+        The open transaction is committed first.
 
         Args:
-            days: How long ago a task may have ended. Between two processes a quarter of it counts at most: a wall
-                clock can have jumped there.
-            max_bytes: How large the journal may be, pictures included; it may stay larger, with what is not over.
+            days: The retention time of an ended task, in days. The time between two processes counts as at most a
+                quarter of it, because the wall clock may have jumped in between.
+            max_bytes: The maximum size of the journal, with its pictures. Tasks that have not ended are kept even if
+                the journal stays larger.
 
         Returns:
-            How many tasks were dropped.
+            The number of deleted tasks.
 
         Raises:
             JournalError: If the file can't be written.
@@ -277,17 +297,19 @@ class JournalFile:
             self.rollback()
             raise
         with journal_errors(self.path, "pruned"):
-            self._apart.forget()  # first: the files that follow may fail to be deleted
+            self._apart.forget()  # first, because deleting the files may fail
             self._apart.pictures.sweep(retention.pictures())
             sweep(self.path, self._ids("SELECT id FROM tasks"))
             retention.give_back()
         return dropped
 
     def close(self) -> None:
-        """Drop what was not committed, leave one whole file, and give the lock back. A second call does nothing.
+        """Roll back, merge the log into the file, and unlock it.
+
+        A second call does nothing.
 
         Raises:
-            JournalError: If the file can't be written; it is closed all the same, and whole when it is opened again.
+            JournalError: If the file can't be written. It is closed anyway, and the next `open` recovers it.
         """
         if self._closed:
             return
@@ -297,15 +319,18 @@ class JournalFile:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 if self._misplaced() is None:
-                    connection.execute("PRAGMA busy_timeout = 0")  # readers are not waited for: the log then stays
+                    connection.execute("PRAGMA busy_timeout = 0")  # don't wait for readers: the log then stays
                     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-                    with contextlib.suppress(sqlite3.OperationalError):  # all is in the file already
+                    with contextlib.suppress(sqlite3.OperationalError):  # the checkpoint has merged the log already
                         connection.execute("PRAGMA journal_mode = DELETE").fetchall()
         finally:
             self._lock.release()
 
     def _refuse_used(self, task: Task, new: set[str]) -> None:
-        """Refuse an id or a key that the journal has, or one that is new with other rows."""
+        """Refuse a task whose id or key was used before.
+
+        `new` holds those of earlier rows of the same write.
+        """
         names = {f"id {task.id}", f"key {task.key}"} if task.key is not None else {f"id {task.id}"}
         if self.find(task.id, task.key) or not new.isdisjoint(names):
             problem = f"task {task.id!r} can't be written down: its id or its key was used before"
@@ -313,7 +338,7 @@ class JournalFile:
         new |= names
 
     def _note(self, row: Row) -> None:
-        """Keep the table of tasks in step with the rows."""
+        """Update the `tasks` table for a row."""
         match row.message:
             case Task() as task:
                 request = task.request or " · ".join(step.request for step in task.plan)
@@ -322,22 +347,28 @@ class JournalFile:
                 self._connection.execute(_ENDED, (row.at, str(result.outcome), result.task_id))
 
     def _refusal(self) -> JournalError:
-        """Give what is raised for writing after a failure, which may have undone what was written before it."""
+        """Return the error for a write after a failed one.
+
+        The failure may have rolled back the transaction, so later writes would be incomplete.
+        """
         return JournalError(self.path, "can't be written: the last write failed, and was not rolled back")
 
     def _note_failure(self, error: BaseException) -> None:
-        """Note that writing failed, and raise the journal's error for those of SQLite and of the system."""
-        if isinstance(error, ValueError):  # a message that can't be written; nothing was, nothing is compared with it
+        """Refuse writes until `rollback`, and raise the journal's error.
+
+        A `ValueError` leaves the transaction as it is, and is left to the caller to raise.
+        """
+        if isinstance(error, ValueError):  # no row was written, so the caches may name parts that were not stored
             self._apart.forget()
             return
         self._failed = True
         raise_journal_error(self.path, "written", error)
 
     def _misplaced(self) -> str | None:
-        """Name a file that is not the one that was opened or locked."""
+        """Return the path of a deleted or replaced file, or None."""
         for place, before in self._places:
             try:
-                now = os.stat(place)  # noqa: PTH116 - at each commit: without three calls of pathlib's
+                now = os.stat(place)  # noqa: PTH116 - runs at each commit, and pathlib makes three calls
             except FileNotFoundError:
                 return place
             if (now.st_ino, now.st_dev) != before:
@@ -358,7 +389,10 @@ class JournalFile:
 
 
 def _make_private(path: Path, *, durable: bool) -> None:
-    """Make a missing file, and take a file from all but its user: what SQLite puts beside it gets the same rights."""
+    """Create a missing file, and restrict the file to its user.
+
+    SQLite gives the files beside it the same permissions.
+    """
     if not path.exists():
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         if durable:
@@ -368,7 +402,7 @@ def _make_private(path: Path, *, durable: bool) -> None:
 
 
 def _connected(path: Path, *, durable: bool) -> sqlite3.Connection:
-    """Connect to a file, bring its tables up to date, and have rows appended to a log from here on."""
+    """Connect, migrate the tables, and switch to write-ahead logging."""
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
@@ -386,5 +420,5 @@ def _keep_log(path: Path, connection: sqlite3.Connection) -> None:
     if mode != "wal":
         problem = f"can't be opened: SQLite can keep no log beside it (mode {mode!r}): use a local file system"
         raise JournalError(path, problem)
-    connection.execute("PRAGMA journal_size_limit = 16000000")  # after a reader kept the log from being emptied
-    connection.execute("SELECT count(*) FROM marks").fetchone()  # the log is made with the first look
+    connection.execute("PRAGMA journal_size_limit = 16000000")  # a reader may keep the log from being reset
+    connection.execute("SELECT count(*) FROM marks").fetchone()  # the first read creates the log file

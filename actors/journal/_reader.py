@@ -1,4 +1,4 @@
-"""Looking into a journal, also one in use by another process."""
+"""Read-only access to a journal, even while another process writes it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from callboard.messages import Timestamp
 
 COPIED_BYTES = 500_000_000
-"""How large what a killed process left may be, for a look at it to need a copy."""
+"""The maximum size of the files of a killed process that are copied for reading, in bytes."""
 
 _LEFT = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-"""What SQLite says of a file that it would have to mend before it can read it, and may not."""
+"""SQLite's error codes for a file that needs recovery before reading, which a reader must not do."""
 
 _LIVES = "SELECT id FROM rows WHERE task = ? AND kind IN ('task', 'recovered') ORDER BY id"
 _IN_FORCE = (
@@ -41,27 +41,29 @@ _TASKS = "SELECT id, request, session, submitted, ended, outcome FROM tasks ORDE
 
 @dataclass(frozen=True, slots=True)
 class TaskLine:
-    """What there is to say of a task in one line."""
+    """A summary of a task, for a list."""
 
     id: str
     request: str
     session: str | None
-    """The first task of its conversation; None if it is that itself."""
+    """The id of its conversation's first task; None if it is the first."""
     submitted: Timestamp
     ended: Timestamp | None
-    """None while it is not over."""
+    """None until it has ended."""
     outcome: Outcome | None
 
 
 class JournalReader:
-    """A look at a journal that never creates or changes it. Any thread may use it, but only one at a time.
+    """A reader that never creates or changes the journal.
 
-    What a killed process left may have to be mended before it can be read, and a look must not, or may not. Then it
-    looks at a copy, in a temporary folder that goes with it.
+    Any thread may use it, but only one at a time.
+
+    The files of a killed process may need recovery before SQLite can read them. A reader must not recover them, so it
+    reads a copy in a temporary folder, which `close` deletes.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, leave: ExitStack) -> None:
-        """Look through a connection; `leave` closes it."""
+        """Read through a connection; `leave` closes it."""
         self.path = path
         self._connection = connection
         self._leave = leave
@@ -69,16 +71,16 @@ class JournalReader:
 
     @classmethod
     def open(cls, path: Path, *, older: bool = False) -> Self:
-        """Open a journal to read it.
+        """Open a journal for reading.
 
         Args:
-            path: Where it is.
-            older: Take one that an older version wrote, too; of that, nothing but the version may be asked.
+            path: The file of the journal.
+            older: Accept journals of older versions, too. Of such a journal, only `version` may be used.
 
         Raises:
-            JournalDamagedError: If it is no journal, or not a whole one.
+            JournalDamagedError: If the file is not a journal, or is incomplete.
             JournalNewerError: If a newer version wrote it.
-            JournalError: If there is none, it is an older one that is not taken, or it can't be read.
+            JournalError: If the file is missing, empty, unreadable, or of an older version and `older` is not set.
         """
         path = located(path)
         with journal_errors(path, "read"):
@@ -97,30 +99,32 @@ class JournalReader:
 
     @property
     def version(self) -> int:
-        """The version of its tables."""
+        """The version of the journal's tables."""
         with journal_errors(self.path, "read"):
             version: int = self._connection.execute("PRAGMA user_version").fetchone()[0]
         return version
 
     def tasks(self) -> tuple[TaskLine, ...]:
-        """List all tasks, in the order in which they were submitted."""
+        """List all tasks, in the order of their submission."""
         with journal_errors(self.path, "read"):
             found = self._connection.execute(_TASKS).fetchall()
         return tuple(_line(*columns) for columns in found)
 
     def rows(self, task_id: str, *, events: bool = True) -> Iterator[Row]:
-        """Read the rows of a task in order.
+        """Read the rows of a task, in order.
 
         Raises:
-            JournalDamagedError: If a row can't be read; it is named.
+            JournalDamagedError: If a row can't be read; the message names it.
         """
         return rows_of(self.path, self._connection, self._apart, task_id, events=events)
 
     def events(self, task_id: str, after: int = 0) -> Iterator[Event]:
-        """Read the events of a task that follow a number, in order.
+        """Read the events of a task after a number, in order.
+
+        Events of ended phases are not stored; they are derived from the event that ends their step.
 
         Raises:
-            JournalDamagedError: If a row can't be read; it is named.
+            JournalDamagedError: If a row can't be read; the message names it.
         """
         with journal_errors(self.path, "read"):
             found = self._connection.execute(_EVENTS, (task_id, after)).fetchall()
@@ -129,12 +133,12 @@ class JournalReader:
                 yield from with_phases(event)
 
     def in_force(self, task_id: str) -> tuple[InForce | None, ...]:
-        """Give the settings in force when a process took up a task: the first, and each that went on with it.
+        """Return the settings of each process that worked on a task.
 
-        None for one of which nothing is kept: an older version ran it.
+        An item is None if its process did not record the settings: an older version ran it.
 
         Raises:
-            JournalDamagedError: If a row can't be read; it is named.
+            JournalDamagedError: If a row can't be read; the message names it.
         """
         with journal_errors(self.path, "read"):
             lives = self._connection.execute(_LIVES, (task_id,)).fetchall()
@@ -143,16 +147,19 @@ class JournalReader:
         return tuple(row.message if row is not None and isinstance(row.message, InForce) else None for row in rows)
 
     def holder(self) -> Holder | None:
-        """Tell which process has the journal open now; None: nobody."""
+        """Return the process that has the journal open for writing, or None."""
         return holder_of(self.path)
 
     def close(self) -> None:
-        """Let go of the file. A second call does nothing."""
+        """Close the file. A second call does nothing."""
         self._leave.close()
 
 
 def _connected(path: Path, leave: ExitStack, oldest: int) -> sqlite3.Connection:
-    """Connect to a journal, or to a copy of it; `leave` gets what is to be done in the end."""
+    """Connect to a journal, or to a copy of it.
+
+    Cleanup callbacks are added to `leave`.
+    """
     connection = connect_reading(path)
     leave.callback(connection.close)
     try:
@@ -170,25 +177,25 @@ def _connected(path: Path, leave: ExitStack, oldest: int) -> sqlite3.Connection:
 
 
 def _copied(path: Path, logs: list[Path], folder: Path) -> Path:
-    """Copy what a killed process left.
+    """Copy the files of a killed process.
 
     Raises:
-        JournalError: If it is too large for that, or somebody took it up meanwhile.
+        JournalError: If they exceed `COPIED_BYTES`, or changed while they were copied.
     """
     files = [path, *logs]
     before = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     size = sum(size for size, _ in before)
-    left = f"was left by a process that died, with {' and '.join(log.name for log in logs)} to be worked in"
+    left = f"was left by a process that died, and needs recovery from {' and '.join(log.name for log in logs)}"
     if size > COPIED_BYTES:
         problem = (
-            f"{left}, and is too large to do that in a copy ({size} bytes): start a supervisor on it, or copy these "
+            f"{left}, but is too large to recover in a copy ({size} bytes): start a supervisor on it, or copy these "
             "files to where this user may write, and open the copy with `sqlite3` once"
         )
         raise JournalError(path, problem)
     for file in files:
         shutil.copyfile(file, folder / file.name)
     if [(file.stat().st_size, file.stat().st_mtime_ns) for file in files] != before:
-        problem = f"{left}, and changed while it was copied: look again"
+        problem = f"{left}, but changed while it was copied: try again"
         raise JournalError(path, problem)
     return folder / path.name
 

@@ -1,4 +1,4 @@
-"""What a journal lets go of: whole tasks that ended, the oldest end first."""
+"""Retention: delete whole tasks that ended, the earliest end first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENDED = """
         SELECT 1 FROM tasks AS running
         WHERE running.ended IS NULL AND coalesce(running.session, running.id) = coalesce(over.session, over.id)
     )
-"""  # a conversation is kept whole while one of its tasks is not over
+"""  # no task of a conversation is deleted while one of its tasks is unfinished
 _ALL_PICTURES = "SELECT coalesce(sum(bytes), 0) FROM (SELECT DISTINCT name, bytes FROM pictures)"
 _OWN_PICTURES = """
     SELECT coalesce(sum(bytes), 0) FROM pictures AS own WHERE task = ?
@@ -42,8 +42,8 @@ _OF_NO_TASK = """
             (SELECT min(id) FROM rows WHERE task <> ''), (SELECT max(id) + 1 FROM rows)
         ) ORDER BY id DESC LIMIT 1
     ))
-"""  # the settings under which tasks ran that are kept, those under which the oldest began included
-_FIRST = "SELECT coalesce(min(submitted), 1e99) FROM tasks"  # when the oldest task that is kept began
+"""  # keeps the settings under which the remaining tasks ran, including those at the start of the oldest task
+_FIRST = "SELECT coalesce(min(submitted), 1e99) FROM tasks"  # the submission of the oldest remaining task
 _BEGINNINGS = "SELECT id, at FROM rows WHERE task = '' AND kind = 'in_force' AND id <= ? ORDER BY id"
 _BEFORE = "SELECT at FROM rows WHERE id < ? ORDER BY id DESC LIMIT 1"
 _NO_ID = 2**63 - 1
@@ -51,25 +51,25 @@ _NO_ID = 2**63 - 1
 
 @dataclass(frozen=True)
 class Era:
-    """What one process wrote: its rows have one clock, which did not jump."""
+    """The rows of one process, whose clock did not jump."""
 
     first: int
-    """Its first row."""
+    """The id of its first row."""
     ahead: float
-    """How far its clock is ahead of the time that was worked, in seconds; only differences mean something."""
+    """The offset of its clock to the accumulated working time, in seconds; only differences are meaningful."""
 
 
 def eras_of(connection: sqlite3.Connection, last: int, now: float, longest: float) -> tuple[Era, ...]:
-    """Find the eras of a journal, the one that begins now included.
+    """Find the eras of a journal, including the current one.
 
-    Between two processes a wall clock can have jumped, and nobody can tell that from a time in which nobody worked:
-    such a time counts so many seconds at most, and none if the clock went back.
+    Between two processes the wall clock may have jumped, which can't be told from idle time. So such a gap counts as
+    at most `longest` seconds, and as none if the clock went back.
 
     Args:
-        connection: To the journal.
-        last: Its last row, as it was when it was opened.
-        now: What the clock said then.
-        longest: How many seconds may count between two processes.
+        connection: The connection to the journal.
+        last: The id of the last row when the journal was opened.
+        now: The wall time when the journal was opened.
+        longest: The maximum that a gap between two processes counts, in seconds.
     """
     found, ahead = [Era(0, 0.0)], 0.0
     for first, at in (*connection.execute(_BEGINNINGS, (last,)).fetchall(), (last + 1, now)):
@@ -82,17 +82,22 @@ def eras_of(connection: sqlite3.Connection, last: int, now: float, longest: floa
 
 
 class Retention:
-    """One pruning of a journal. The caller opens and commits the transaction around `drop`."""
+    """One pruning of a journal.
+
+    The caller opens and commits the transaction for `drop`.
+    """
 
     def __init__(self, connection: sqlite3.Connection, eras: Sequence[Era] = (Era(0, 0.0),)) -> None:
-        """Make it; the last era is the one that runs."""
+        """Prune a journal; the last era is the current one."""
         self._connection = connection
         self._eras = eras
 
     def drop(self, *, oldest: float | None, max_bytes: int | None) -> int:
-        """Drop tasks that ended before a time, and then more while all takes too many bytes. Returns how many.
+        """Delete tasks that ended before a time or exceed the size.
 
-        The time is one of the clock that runs now; those of earlier processes are compared by what was worked since.
+        Returns the number of deleted tasks. They are deleted in the order of their ends.
+
+        The time is one of the current clock. The times of earlier processes are converted to it.
         """
         dropped = 0
         pictures = self._number(_ALL_PICTURES)
@@ -117,17 +122,17 @@ class Retention:
         return dropped
 
     def _now(self, at: float, row: int) -> float:
-        """Tell a row's time as the clock that runs now would."""
+        """Convert a row's time to the current clock."""
         era = self._eras[bisect.bisect_right(self._eras, row, key=lambda era: era.first) - 1]
         return at - era.ahead + self._eras[-1].ahead
 
     def pictures(self) -> frozenset[str]:
-        """Name the pictures that are still needed."""
+        """Return the digests of the pictures that are still referred to."""
         return frozenset(name for (name,) in self._connection.execute("SELECT DISTINCT name FROM pictures"))
 
     def give_back(self) -> None:
-        """Give the space of what was dropped back to the file system."""
-        self._connection.executescript("PRAGMA incremental_vacuum")  # `execute` would give back one page
+        """Return the freed space to the file system."""
+        self._connection.executescript("PRAGMA incremental_vacuum")  # `execute` would free one page
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def _used(self) -> int:

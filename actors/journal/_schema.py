@@ -1,4 +1,4 @@
-"""The tables of a journal, how they came to be, and which files are refused before anything is changed."""
+"""The tables of a journal, their migrations, and their checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 APPLICATION_ID = 0x43616C62
-"""What marks a SQLite file as one of ours: "Calb"."""
+"""The application id that marks a SQLite file as a journal: "Calb"."""
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -55,8 +55,9 @@ MIGRATIONS: tuple[str, ...] = (
     PRAGMA application_id = 0x43616C62;
     PRAGMA user_version = 1;
     """,
-    # Each action has the id of its call. Results were in the order of a list's actions, and what a step held was the
-    # end of it: so a step that went on with held actions had the results of those before that end.
+    # Each action gets the id of its call. In version 1 only results had such ids. They were in the order of the
+    # actions, and the held actions were the last of the list. So a step's results belong to the actions right before
+    # the held ones.
     """
     UPDATE rows SET body = json_set(body, '$.record.decision.actions', json((
         SELECT json_group_array(json(
@@ -84,7 +85,7 @@ MIGRATIONS: tuple[str, ...] = (
             - json_array_length(rows.body, '$.decision.actions') + json_array_length(rows.body, '$.actions')
     )))
     WHERE kind = 'decided';
-    -- What was changed was not told. Files were, and at most so many actions changed something as were run.
+    -- Version 1 recorded only changed files. The number of commands is an upper bound for the changing actions.
     UPDATE rows SET body = json_set(
         body, '$.changed', json_extract(body, '$.artifacts'), '$.actions', json_extract(body, '$.usage.commands')
     )
@@ -97,10 +98,10 @@ MIGRATIONS: tuple[str, ...] = (
     WHERE kind IN ('subtask_finished', 'subtask_failed', 'subtask_errored');
     PRAGMA user_version = 2;
     """,
-    # Answers, actions and commands say whether a program decided on them. Of older ones nobody can tell: they have no
-    # such member, and get a secret only where it is granted to models.
+    # Answers, actions and commands record whether a program decided on them. Older ones lack this member; they are
+    # treated as a model's, and get a secret only if it is granted to models.
     "PRAGMA user_version = 3;",
-    # Observations are kept apart: rows name them. Those of older rows stay in them.
+    # Observations get a table of their own, and rows refer to them. Older rows keep theirs inline.
     """
     CREATE TABLE observations (
         name TEXT NOT NULL PRIMARY KEY,
@@ -115,37 +116,45 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX observed_task ON observed (task);
     PRAGMA user_version = 4;
     """,
-    # Events of ended phases are not kept any more: readers make them from the event that ends their step, and they
-    # have no number of their own. Events that are committed together are one row a task, of the kind `events`.
-    # Messages that the jobs of a run gave one after the other are one row of the kind `turn`; the end of a step has
-    # not what stands before it there, and is of the kind `step_rest`. An assignment or an ending that is sent on is a
-    # row of the kind `again`, which names the first. The lists of an observation stand last in it, and not at all
-    # beside what differs from another. Older rows stay as they are; an older version can't read the new ones.
+    # Changed row formats, without a change of the tables. Older rows stay as they are; older versions can't read the
+    # new ones.
+    # - Events of ended phases are no longer stored. Readers derive them from the event that ends their step; they have
+    #   no number of their own.
+    # - Events that are committed together form one row per task, of the kind `events`.
+    # - Consecutive messages of the jobs of one run form one row of the kind `turn`. The end of a step omits the parts
+    #   that precede it in that row, and has the kind `step_rest`.
+    # - An assignment or ending that is forwarded becomes a row of the kind `again`, which refers to the first row.
+    # - The lists of an observation come last in its JSON, and are omitted beside a delta.
     "PRAGMA user_version = 5;",
 )
-"""The scripts that make the tables, a version each; the last line of each is its version."""
+"""The migration scripts, one per version; the last line of each sets the version."""
 
 
 _LOG_HEADER = 32
-"""The bytes of a log before its first row."""
+"""The size of the write-ahead log's header, in bytes."""
 
 
 def connect_reading(path: Path, *, alone: bool = False) -> sqlite3.Connection:
-    """Connect to a journal without changing it, also while another process writes it.
+    """Connect to a journal without changing it, even during writes.
 
-    A journal that was closed is read as any SQLite file is. One that is in use, or was when its process was killed,
-    has its last rows in a log beside it, which is read too. The last case is a copy of one in use, without its log.
-    A log without rows, of a process that was killed when it had just begun it, SQLite can't read without an index.
+    The mode depends on the files beside it:
+
+    - A closed journal has no log, and is read like any SQLite file.
+    - A journal in use, or of a killed process, has its last rows in a write-ahead log, which is read too.
+    - A journal in log mode without its log is a copy of one in use. It is read as immutable, because SQLite would
+      create the log.
+    - A log without rows is left by a process that was killed right after it began the log. SQLite can't read it
+      without an index, so an exclusive reader ignores it.
 
     Args:
         path: The journal.
-        alone: Whether nobody else of this process may connect meanwhile: then not even the log's index is changed,
-            which SQLite shares between connections.
+        alone: Whether no other connection of this process can exist meanwhile. Then not even the log's index, which
+            SQLite shares between connections, is changed.
     """
     log, shared = (beside(path, suffix).exists() for suffix in ("-wal", "-shm"))
     if log and not (alone and _size(beside(path, "-wal")) <= _LOG_HEADER):
         return _connected(path, "mode=ro&readonly_shm=1" if shared and alone else "mode=ro")
-    with path.open("rb") as file:  # nobody writes it now: closing it again takes no lock from a connection of ours
+    with path.open("rb") as file:  # safe without a writer: closing a file drops this process's POSIX locks on it
         logged = file.read(20)[18:19] == b"\2"
     return _connected(path, "mode=ro&immutable=1" if logged else "mode=ro")
 
@@ -155,19 +164,20 @@ def _connected(path: Path, how: str) -> sqlite3.Connection:
 
 
 def check(path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
-    """Refuse a file that is no journal, not a whole one, or a newer one. Changes nothing; call it under the lock.
+    """Refuse a damaged or newer file, or one of another program.
 
-    A file that is missing or empty is a new journal, unless rows are left beside it.
+    The caller holds the journal's lock. The only change is SQLite's rollback of an interrupted migration. A missing or
+    empty file is accepted as a new journal, unless its log still holds rows.
 
     Raises:
-        JournalDamagedError: If it is no journal, another program's, or damaged.
+        JournalDamagedError: If it is not a journal, another program's SQLite file, or damaged.
         JournalNewerError: If its tables are newer than the migrations.
         JournalError: If it can't be read.
     """
     with journal_errors(path, "read"):
         log, shared, undo = (beside(path, suffix) for suffix in ("-wal", "-shm", "-journal"))
         if _size(path) and _size(undo):
-            _take_back(path)
+            _roll_back(path)
         if not _size(path):
             if _size(log):
                 problem = f"is gone or empty, but rows of it are left in {log}: put it back, or take those away too"
@@ -188,11 +198,11 @@ def check(path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
 def check_open(
     path: Path, connection: sqlite3.Connection, migrations: tuple[str, ...] = MIGRATIONS, *, oldest: int = 0
 ) -> None:
-    """Refuse what is open if it is another program's, too new or too old, or lacks a table.
+    """Refuse a connection to a wrong version or wrong tables.
 
     Raises:
-        JournalError: If its version is below the oldest that will do.
-        JournalDamagedError: If it is another program's, or its tables are not ours.
+        JournalError: If its version is below `oldest`.
+        JournalDamagedError: If it is another program's, or its tables differ from those of its version.
         JournalNewerError: If its tables are newer than the migrations.
     """
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
@@ -208,9 +218,10 @@ def check_open(
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[str, ...] = MIGRATIONS) -> None:
-    """Bring the tables up to date: each version is made whole or not at all.
+    """Migrate the tables to the latest version, with one transaction per version.
 
-    A new file becomes a journal in one transaction: on its own, even the pragma would write a file that is nobody's.
+    A new file becomes a journal in one transaction, including the first pragma: on its own, the pragma would write a
+    file without our application id.
     """
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     for number, script in enumerate(migrations[version:], version):
@@ -224,7 +235,7 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[str, ...] = MIGRAT
 
 
 def tables_in(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
-    """Give the name and the text of each table and index, and of all that does not belong there."""
+    """Return the names and normalized SQL of all database objects."""
     found = connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_master")
     return frozenset((name, " ".join(sql.split())) for name, sql in found)
 
@@ -236,8 +247,11 @@ def _tables_of(migrations: tuple[str, ...]) -> frozenset[tuple[str, str]]:
         return tables_in(connection)
 
 
-def _take_back(path: Path) -> None:
-    """Let SQLite undo a change of the tables that was broken off: nobody can read the file before."""
+def _roll_back(path: Path) -> None:
+    """Let SQLite roll back an interrupted migration.
+
+    The file can't be read before that.
+    """
     with path.open("rb") as file:
         head = file.read(100)
     if head.startswith(b"SQLite format 3") and int.from_bytes(head[68:72], "big") != APPLICATION_ID:

@@ -268,7 +268,7 @@ def test_what_is_too_large_to_be_copied_says_what_to_do(left, monkeypatch, every
     path = left(left_half_undone)
     before = everything(path.parent)
     monkeypatch.setattr("callboard.actors.journal._reader.COPIED_BYTES", 1000)
-    with pytest.raises(JournalError, match=r"was left by a process that died, with journal\.db-journal to be"):
+    with pytest.raises(JournalError, match=r"was left by a process that died, and needs recovery"):
         JournalReader.open(path)
     assert everything(path.parent) == before
 
@@ -282,7 +282,7 @@ def test_what_somebody_takes_up_while_it_is_copied_is_not_trusted(left, monkeypa
         os.utime(path, ns=(1, 1))
 
     monkeypatch.setattr(shutil, "copyfile", slowly)
-    with pytest.raises(JournalError, match="changed while it was copied: look again"):
+    with pytest.raises(JournalError, match="changed while it was copied: try again"):
         JournalReader.open(path)
 
 
