@@ -1,4 +1,4 @@
-"""The journal, as agents and the switchboard use it: rows are kept in order, and what depends on them comes after."""
+"""The interface of journals for the root and the agents."""
 
 from __future__ import annotations
 
@@ -19,32 +19,37 @@ _T = TypeVar("_T")
 
 
 class Journal(ABC):
-    """Keeps rows. Thread-safe; nothing here blocks but `keep_now`.
+    """An ordered, write-ahead log of rows. Thread-safe.
 
-    It is the one ordered way out: what is told to an agent is told by `then`, after its row is safe, so that every
-    agent hears things in the order in which they stand here.
+    Only `keep_now`, `find`, `ended`, `conversation` and `close` may block.
+
+    Messages to agents are published by `then`, after their row is durable (write-ahead). `then` is called in the order
+    of the rows, so every agent receives its messages in the order of the journal.
     """
 
     artifacts: Artifacts
-    """The files that tools leave beside their answers."""
+    """The files that tools return with their results."""
 
     @property
     @abstractmethod
     def survives(self) -> bool:
-        """Whether what is kept outlives the process."""
+        """True if the rows outlive the process."""
 
     @property
     def thread(self) -> threading.Thread | None:
-        """The thread that waits for the disk, if there is one."""
+        """The thread that waits for the disk, or None."""
         return None
 
     def picture_path(self, picture: bytes) -> str:
-        """Return the path of a picture's file; empty if this journal keeps no pictures."""
+        """Return the path of a picture's file.
+
+        Empty if this journal stores no pictures.
+        """
         return ""
 
     @property
     def busy(self) -> Seconds:
-        """For how long it has been with one message; 0 if it waits for the next."""
+        """The time spent on the current message; 0 while idle."""
         return 0.0
 
     @abstractmethod
@@ -56,61 +61,72 @@ class Journal(ABC):
         *,
         lazy: bool = False,
     ) -> None:
-        """Keep rows, all or none.
+        """Append rows atomically.
 
         Args:
             rows: The rows, in order.
-            then: Called once they are safe, on any thread, in the order of the calls; must be short.
-            failed: Called instead of `then`, if they can't be kept.
-            lazy: Whether they may wait for the next rows that are needed.
+            then: Called once the rows are durable, on any thread, in the order of the calls to `append`. Must be short.
+            failed: Called instead of `then` with the error, if the rows can't be stored.
+            lazy: Whether the rows may wait for the next rows that are not lazy.
         """
 
     @abstractmethod
     def read(
         self, task_id: str, then: Callable[[Sequence[Row] | Exception], None], *, conversation: bool = False
     ) -> None:
-        """Read the rows of a task, or of its whole conversation, without events; what was appended before is there."""
+        """Read the rows of a task or of its conversation, without events.
+
+        The result includes all rows appended before. `then` gets the rows or the error.
+        """
 
     @abstractmethod
     def find(self, task: Task) -> str | None:
-        """Name the kept task that has this id or idempotency key. May block."""
+        """Find a task by its id or idempotency key. May block."""
 
     @abstractmethod
     def ended(self, task_id: str) -> tuple[Task, TaskResult] | None:
-        """Give a kept task that is over. May block."""
+        """Return an ended task and its result. May block.
+
+        None if the task is unknown or has not ended.
+        """
 
     @abstractmethod
     def conversation(self, session: str) -> tuple[str, ...]:
-        """Name the kept tasks of a conversation, in order; none if its HostAgent can't be made of them. May block."""
+        """Return the ids of a conversation's stored tasks, in order. May block.
+
+        Empty if the conversation's HostAgent can't be rebuilt from them.
+        """
 
     @abstractmethod
     def feed(self, reader: Callable[[Sequence[Row]], None], task_ids: Iterable[str] = ()) -> None:
-        """Give a reader the rows of some tasks, and from then on all rows that are kept; it takes the last one's place.
+        """Subscribe a reader to durable rows.
 
-        It is called in the order of the rows, on any thread, and must be short.
+        It gets the rows of some tasks at once, and then every row that becomes durable.
+
+        It replaces the previous reader. It is called in the order of the rows, on any thread, and must be short.
         """
 
     @abstractmethod
     def forget(self, task_ids: Iterable[str]) -> None:
-        """Note that nobody goes on with some tasks in this process."""
+        """Note that this process will not resume some tasks."""
 
     @abstractmethod
     def close(self, timeout: float) -> bool:
-        """Keep what was appended, and end. Returns whether that was in time."""
+        """Store the appended rows, and stop. Returns False on a timeout."""
 
     async def keep(self, *rows: Row) -> None:
-        """Keep rows, and wait until they are safe; for coroutines.
+        """Append rows, and wait until they are durable; for coroutines.
 
         Raises:
-            JournalError: If they can't be kept.
+            JournalError: If the rows can't be stored.
         """
         await asyncio.wrap_future(self._kept(rows))
 
     def keep_now(self, *rows: Row) -> None:
-        """Keep rows, and block until they are safe; for threads that may block.
+        """Append rows, and block until they are durable; for threads.
 
         Raises:
-            JournalError: If they can't be kept.
+            JournalError: If the rows can't be stored.
         """
         self._kept(rows).result()
 

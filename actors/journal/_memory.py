@@ -1,4 +1,7 @@
-"""A journal in memory: enough to start a crashed agent anew, and gone with the process."""
+"""A journal in memory, lost with the process.
+
+It is enough to restart a crashed agent.
+"""
 
 from __future__ import annotations
 
@@ -17,25 +20,26 @@ if TYPE_CHECKING:
 
 
 class MemoryJournal(Journal):
-    """Keeps the rows of tasks that somebody may go on with, as they are.
+    """Stores the rows of tasks that may still be resumed. Thread-safe.
 
-    A task is known beyond its end, with its result: asked for again by its id or key, it is the same one.
+    Ended tasks and their results are stored longer: a repeated request with the same id or idempotency key finds the
+    first task.
     """
 
     def __init__(self, kept_tasks: int = 1_000) -> None:
-        """Keep the results of the latest `kept_tasks` ended tasks, about 20 kB each."""
+        """Retain the last `kept_tasks` results, about 20 kB each."""
         self.artifacts = Artifacts()
         self._kept_tasks = kept_tasks
-        self._feed: Callable[[Sequence[Row]], None] = _nobody
+        self._feed: Callable[[Sequence[Row]], None] = _ignore
         self._rows: dict[str, list[Row]] = {}
         self._tasks: dict[str, Task] = {}
         self._keys: dict[str, str] = {}
-        self._over: dict[str, TaskResult] = {}  # in the order of their ends
-        self._lock = threading.RLock()  # what is told under it may append more
+        self._over: dict[str, TaskResult] = {}  # ordered by the time of their end
+        self._lock = threading.RLock()  # reentrant: callbacks that run under it may append more
 
     @property
     def survives(self) -> bool:
-        """It does not."""
+        """False: the rows are lost with the process."""
         return False
 
     def append(
@@ -46,9 +50,11 @@ class MemoryJournal(Journal):
         *,
         lazy: bool = False,
     ) -> None:
-        """Keep rows; `then` is called at once, under the lock, so that what is told has the order of the rows.
+        """Append rows, and call `then` at once.
 
-        They can't be kept if one is a task whose id or key another one had.
+        `then` runs under the lock, so that callbacks run in row order.
+
+        `failed` gets a `ValueError` if a row is a task whose id or key was used before.
         """
         with self._lock:
             again = [row.task_id for row in rows if type(row.message) is Task and self.find(row.message)]
@@ -66,7 +72,7 @@ class MemoryJournal(Journal):
     def read(
         self, task_id: str, then: Callable[[Sequence[Row] | Exception], None], *, conversation: bool = False
     ) -> None:
-        """Give the rows of a task, or of its conversation."""
+        """Pass the rows of a task or conversation to `then`."""
         with self._lock:
             if not conversation:
                 then(tuple(self._rows.get(task_id, ())))
@@ -75,42 +81,42 @@ class MemoryJournal(Journal):
             then(tuple(row for rows in self._rows.values() if _session(rows) == session for row in rows))
 
     def find(self, task: Task) -> str | None:
-        """Name the task of this process that has this id or key."""
+        """Find a task of this process by its id or key."""
         with self._lock:
             if task.id in self._tasks:
                 return task.id
             return self._keys.get(task.key) if task.key is not None else None
 
     def ended(self, task_id: str) -> tuple[Task, TaskResult] | None:
-        """Give a task that is over."""
+        """Return an ended task and its result."""
         with self._lock:
             result = self._over.get(task_id)
             return (self._tasks[task_id], result) if result is not None else None
 
     def conversation(self, session: str) -> tuple[str, ...]:
-        """Know nothing: what the switchboard does not keep is forgotten."""
+        """Return no task: the root's own copy is the only one."""
         return ()
 
     def feed(self, reader: Callable[[Sequence[Row]], None], task_ids: Iterable[str] = ()) -> None:
-        """Give a reader all that is and will be kept."""
+        """Subscribe a reader, and pass it the tasks' rows at once."""
         with self._lock:
             self._feed = reader
             for task_id in task_ids:
                 reader(tuple(self._rows.get(task_id, ())))
 
     def forget(self, task_ids: Iterable[str]) -> None:
-        """Drop the rows of tasks."""
+        """Delete the rows of tasks."""
         with self._lock:
             for task_id in task_ids:
                 self._rows.pop(task_id, None)
 
     def close(self, timeout: float) -> bool:
-        """Delete the artifacts; nothing else is to be ended."""
+        """Delete the artifacts."""
         self.artifacts.close()
         return True
 
     def _note(self, message: Message) -> None:
-        """Keep what is known of tasks in step with the rows."""
+        """Update the tasks, keys and results for a message."""
         match message:
             case Task() as task:
                 self._tasks[task.id] = task
@@ -129,12 +135,15 @@ class MemoryJournal(Journal):
             del self._keys[task.key]
 
 
-def _nobody(rows: Sequence[Row]) -> None:
-    """Read nothing."""
+def _ignore(rows: Sequence[Row]) -> None:
+    """Ignore rows, while no reader is subscribed."""
 
 
 def _session(rows: Sequence[Row]) -> str:
-    """Name the conversation of a task; its first row is the task itself."""
+    """Return a conversation's id, from the rows of a task.
+
+    The first row is the task itself.
+    """
     if not rows or not isinstance(rows[0].message, Task):
         return ""
     return rows[0].message.session or rows[0].message.id

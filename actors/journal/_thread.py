@@ -1,4 +1,4 @@
-"""The journal's thread: the only one that writes the file. What waits together is committed together."""
+"""The journal's thread, which writes the file in group commits."""
 
 from __future__ import annotations
 
@@ -21,39 +21,44 @@ if TYPE_CHECKING:
 
 _log = HostLog()
 
-_FOLLOWED = "what followed a row of the journal failed"
+_FOLLOWED = "a callback of the journal failed"
 
 
 class Append(NamedTuple):
+    """Write rows, all or none; then call `then` or `failed`."""
+
     rows: Sequence[Row]
     then: Callable[[], None] | None = None
     failed: Callable[[Exception], None] | None = None
     before: Sequence[Row] = ()
-    """Lazy rows that stand before them; they are not one piece with them."""
+    """Lazy rows to write before `rows`; they are not part of the atomic batch."""
 
 
 class Look(NamedTuple):
-    """Do something with the file, after all that was appended before."""
+    """Call a function with the file, after all earlier appends."""
 
     at: Callable[[JournalFile], Any]
     then: Callable[[Any], None]
 
 
 class Feed(NamedTuple):
-    """Let a reader have the rows of some tasks, and all that are kept from then on."""
+    """Subscribe a reader to some tasks' rows and all later rows."""
 
     reader: Callable[[Sequence[Row]], None]
     task_ids: tuple[str, ...]
 
 
 class Writer:
-    """Owns the file. Runs on its own thread, which alone may wait for the disk.
+    """The owner of the file, on a thread of its own.
 
-    It handles all that waits in its queue, commits that once, and then tells whoever waits for it.
+    No other thread waits for the disk.
+
+    Group commit: the thread takes all queued messages, writes their rows, and commits once. Only then are the rows
+    published: first to the subscribed reader, then by the `then` of each append, in row order.
 
     Args:
-        file: The open file; it is closed at the end.
-        broken: Called once, if the file can't be written any more.
+        file: The open file; the thread closes it when it stops.
+        broken: Called once, when the file can't be written. The thread then writes no more rows.
     """
 
     def __init__(self, file: JournalFile, broken: Callable[[Exception], None]) -> None:
@@ -61,30 +66,30 @@ class Writer:
         self._feed: Callable[[Sequence[Row]], None] | None = None
         self._broken = broken
         self._appended: list[Append] = []
-        """What is written, and not committed yet."""
+        """The appends that are written but not committed."""
         self.events: collections.deque[Fact] = collections.deque()
-        """What was told, and is not written yet: it goes with what is put next. Any thread may add to it."""
-        self._told = False
-        """Whether events are written, and not committed yet."""
+        """Events to write with the next message of the queue. Any thread may add to it."""
+        self._events_written = False
+        """Whether events are written but not committed."""
         self._failure: Exception | None = None
         self.queue: queue.SimpleQueue[Append | Look | Feed | None] = queue.SimpleQueue()
         self.closed = False
         self.lock = threading.Lock()
-        """Held by whoever looks whether it is closed, and then puts something into the queue; `put` does both."""
+        """Held while checking `closed` and adding to the queue, which `put` does together."""
         self.since = 0.0
-        """When it began with what it does now; 0 while nothing waits."""
+        """The monotonic time when the current message was begun; 0 while the thread is idle."""
         self.thread = threading.Thread(target=self._main, name="callboard-journal", daemon=True)
         self.thread.start()
 
     def put(self, message: Append | Look | Feed) -> bool:
-        """Queue a message; False after `close`: it is not handled then."""
+        """Queue a message. Returns False after `close`; the message is then dropped."""
         with self.lock:
             if not self.closed:
                 self.queue.put(message)
             return not self.closed
 
     def close(self, timeout: float) -> bool:
-        """Handle what waits, and close the file. Returns whether that was done in time."""
+        """Handle the queue, and close the file. Returns False on a timeout."""
         with self.lock:
             if not self.closed:
                 self.closed = True
@@ -94,8 +99,10 @@ class Writer:
         return not self.thread.is_alive()
 
     def _main(self) -> None:
-        going_on = True
-        while going_on:
+        running = True
+        while running:
+            # Group commit: take the first message and all that are queued by now. Messages that arrive during the
+            # commit form the next group, so the groups grow with the load.
             waiting = [self.queue.get()]
             many = self.queue.qsize()
             while len(waiting) <= many:
@@ -111,7 +118,7 @@ class Writer:
                 self._append(appends)
                 appends = []
                 if message is None:
-                    going_on = False
+                    running = False
                 else:
                     self._handle(message)
             self._append(appends)
@@ -119,11 +126,14 @@ class Writer:
             self.since = 0.0
         try:
             self._file.close()
-        except BaseException:  # an edge: nothing may keep those who wait from their answers
+        except BaseException:  # an edge: callers that join the thread must not hang
             _log.exception("the journal could not be closed")
 
     def _handle(self, message: Look | Feed) -> None:
-        """Handle one message. An edge: whatever fails here fails what was to be kept, and nothing else."""
+        """Handle one message.
+
+        An edge: an error here breaks the journal, but does not end the thread.
+        """
         try:
             match message:
                 case Look():
@@ -134,20 +144,24 @@ class Writer:
             self._break(_as_exception(error))
 
     def _write_events(self) -> None:
-        """Write the events that wait: those of a task in one row."""
+        """Write the waiting events, one row per task."""
         facts: list[Fact] = []
-        while self.events:  # nobody else takes any
+        while self.events:  # no other thread removes any
             facts.append(self.events.popleft())
         if self._failure is not None:
             return
-        self.since, self._told = time.monotonic(), True
+        self.since, self._events_written = time.monotonic(), True
         try:
             self._file.write_events(facts, lambda error: _log.error("an event was left out of the journal: %s", error))
         except BaseException as error:  # an edge: the disk, or SQLite
             self._break(_as_exception(error))
 
     def _append(self, appends: list[Append]) -> None:
-        """Write rows. An edge, but for what cannot fail: whatever fails here fails what was to be kept."""
+        """Write the rows of several appends at once.
+
+        An edge: an error of the disk breaks the journal. If a row can't be serialized, the appends are retried one by
+        one, and only those that fail are refused.
+        """
         rows: list[Row] = []
         for append in appends:
             rows += append.before
@@ -155,21 +169,24 @@ class Writer:
         if self._failure is None and rows:
             try:
                 self._file.write(rows)
-            except ValueError as error:  # one of them can't be written down
+            except ValueError as error:  # a row can't be serialized
                 if len(appends) > 1 or appends[0].before:
-                    self._append_apart(appends)
+                    self._append_each(appends)
                 else:
-                    self._tell_failed(error, *appends)
+                    self._report_failed(error, *appends)
                 return
             except BaseException as error:  # an edge: the disk, or SQLite
                 self._break(_as_exception(error))
         if self._failure is not None:
-            self._tell_failed(self._failure, *appends)
+            self._report_failed(self._failure, *appends)
             return
         self._appended += appends
 
-    def _append_apart(self, appends: list[Append]) -> None:
-        """Write what can be written of rows that are not one piece."""
+    def _append_each(self, appends: list[Append]) -> None:
+        """Write appends one by one, so that only invalid ones fail.
+
+        Lazy rows are written row by row.
+        """
         for append in appends:
             if len(appends) > 1:
                 self._append([append])
@@ -179,15 +196,20 @@ class Writer:
             self._append([append._replace(before=())])
 
     def _commit(self) -> None:
+        """Commit, and then publish the committed rows.
+
+        Publishing order: the subscribed reader gets all rows first, then each `then` runs in the order of the appends.
+        So an agent is never ahead of the reader, and no row is published before it is committed.
+        """
         appended, self._appended = self._appended, []
-        if self._failure is None and (appended or self._told):
-            self._told = False
+        if self._failure is None and (appended or self._events_written):
+            self._events_written = False
             try:
                 self._file.commit()
             except BaseException as error:  # an edge: the disk, or SQLite
                 self._break(_as_exception(error))
         if self._failure is not None:
-            self._tell_failed(self._failure, *appended)
+            self._report_failed(self._failure, *appended)
             return
         if self._feed is not None:
             kept: list[Row] = []
@@ -196,24 +218,24 @@ class Writer:
                 kept += append.rows
             try:
                 self._feed(kept)
-            except BaseException:  # an edge, as `call`
+            except BaseException:  # an edge, like `call`
                 _log.exception(_FOLLOWED)
         for append in appended:
             if append.then is not None:
                 try:
                     append.then()
-                except BaseException:  # an edge, as `call`, which would be one more for each that waits
+                except BaseException:  # an edge, like `call`; inlined to save a call per append
                     _log.exception(_FOLLOWED)
 
     def _look(self, look: Look) -> None:
         try:
             found = look.at(self._file)
-        except BaseException as error:  # an edge: it belongs to whoever looks
+        except BaseException as error:  # an edge: the error is passed to the caller
             found = _as_exception(error)
         call(look.then, found)
 
     def _change_feed(self, feed: Feed) -> None:
-        self._commit()  # so that nothing is both read here and fed later
+        self._commit()  # otherwise the reader would get these rows twice
         self._feed = feed.reader
         for task_id in feed.task_ids:
             self._look(Look(functools.partial(rows_of, task_id=task_id, conversation=False), self._feed_old))
@@ -225,7 +247,10 @@ class Writer:
             self._feed(found)
 
     def _break(self, error: Exception) -> None:
-        """Give up for good: what can't be kept must not be told, nor anything after it."""
+        """Fail for good, and roll back.
+
+        A row that can't be stored must not be published, nor any row after it.
+        """
         if self._failure is not None:
             return
         self._failure = error
@@ -235,32 +260,32 @@ class Writer:
             _log.exception("the journal could not be rolled back")
         call(self._broken, error)
 
-    def _tell_failed(self, error: Exception, *appended: Append) -> None:
+    def _report_failed(self, error: Exception, *appended: Append) -> None:
         for append in appended:
             if append.failed is not None:
                 call(append.failed, error)
             elif isinstance(error, ValueError):
-                _log.error("a row of the journal was left out: %s", error)
+                _log.error("a row was left out of the journal: %s", error)
 
 
 def _as_exception(error: BaseException) -> Exception:
     if isinstance(error, Exception):
         return error
-    wrapped = RuntimeError(f"the journal's thread was told to leave: {error!r}")
+    wrapped = RuntimeError(f"the journal's thread was asked to exit: {error!r}")
     wrapped.__cause__ = error
     return wrapped
 
 
 def call(function: Callable[..., None], *arguments: object) -> None:
-    """Call what waits for a row; if it fails, that is logged."""
+    """Call a callback, and log its failure."""
     try:
         function(*arguments)
-    except BaseException:  # an edge: who waits for a row must not cost the others theirs
+    except BaseException:  # an edge: a failing callback must not stop the other callbacks
         _log.exception(_FOLLOWED)
 
 
 def rows_of(file: JournalFile, task_id: str, *, conversation: bool) -> tuple[Row, ...]:
-    """Read the rows of a task, or of its whole conversation, without events."""
+    """Read the rows of a task or of its conversation, without events."""
     task_ids = [task_id]
     if conversation:
         first = next(file.rows(task_id), None)

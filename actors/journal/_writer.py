@@ -1,4 +1,7 @@
-"""The journal in a file, as others have it: rows go to the writer's thread, and answers come back."""
+"""The client side of a journal in a file.
+
+Requests are queued for the journal's thread, and answered by callbacks.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +28,17 @@ if TYPE_CHECKING:
 _log = HostLog()
 
 LAZY_SECONDS = 0.05
-"""The longest that rows wait which nothing depends on."""
+"""The maximum delay of lazy rows and of events."""
 
 RETAIN_SECONDS = 3600.0
-"""How often a journal is looked through for what is past its time."""
+"""The interval between two prunings."""
 
 ANSWER_SECONDS = 30.0
-"""How long a reading waits for the writer; past that the disk is broken, or something else is."""
+"""The timeout of a request to the journal's thread; it runs out only if the disk or the thread hangs."""
 
 
 class FileJournal(Journal):
-    """A journal in a file."""
+    """A journal in a file, which a thread of its own writes."""
 
     def __init__(
         self,
@@ -48,37 +51,40 @@ class FileJournal(Journal):
 
         Args:
             file: The open file; it is closed with the journal.
-            broken: Called once, if the file can't be written any more.
-            later: Calls a function after so many seconds: a clock's `after`.
+            broken: Called once, when the file can't be written. The journal then stores no more rows.
+            later: Schedules a call after a delay in seconds: a clock's `after`.
         """
         self._path = file.path
         self.artifacts = Artifacts(file.path, durable=file.durable)
         self._writer = Writer(file, broken)
         self._later = later
         self._waiting: dict[str, list[Row]] = {}
-        """Lazy rows by task: they are written with the next row of their task that is needed."""
+        """Lazy rows by task; they are written before the next row of their task that is not lazy."""
         self.facts = self._writer.events
-        """Events that wait to be kept; nothing depends on them. Who adds the first one calls `keep_soon`."""
+        """Events to be written; no row depends on them. The thread that adds the first calls `keep_soon`."""
         self._timed = False
         self._lock = self._writer.lock
 
     @property
     def survives(self) -> bool:
-        """It does."""
+        """True: the rows are in a file."""
         return True
 
     @property
     def thread(self) -> threading.Thread | None:
-        """The writer's."""
+        """The journal's thread."""
         return self._writer.thread
 
     def picture_path(self, picture: bytes) -> str:
-        """Return the path of a picture's file; it exists once the message with the picture is kept."""
+        """Return the path of a picture's file.
+
+        The file exists once the picture's message is stored.
+        """
         return str(picture_path(self._path, picture))
 
     @property
     def busy(self) -> Seconds:
-        """For how long the writer has been with one message."""
+        """The time that the journal's thread has spent on the current message."""
         since = self._writer.since
         return time.monotonic() - since if since else 0.0
 
@@ -90,7 +96,11 @@ class FileJournal(Journal):
         *,
         lazy: bool = False,
     ) -> None:
-        """Hand rows to the writer; lazy ones wait here, and go with the next of their task that are needed."""
+        """Queue rows for the journal's thread.
+
+        Lazy rows wait here for the next rows of their task that are not lazy, or for `LAZY_SECONDS`. An append without
+        rows flushes all lazy rows.
+        """
         lazy = lazy and then is None and failed is None
         with self._lock:
             if lazy:
@@ -119,12 +129,12 @@ class FileJournal(Journal):
         self._flush()
 
     def _flush(self) -> None:
-        """Have all that was appended kept."""
+        """Queue the waiting lazy rows and events."""
         if self._waiting or self.facts:
             self.append(())
 
     def retain(self, days: float | None, max_bytes: int | None) -> None:
-        """Drop tasks that ended too long ago, or are too many, from now on and again and again."""
+        """Prune every `RETAIN_SECONDS`, by age and by size."""
 
         def prune() -> None:
             if self._writer.put(Look(lambda file: file.prune(days=days, max_bytes=max_bytes), _pruned)):
@@ -133,50 +143,50 @@ class FileJournal(Journal):
         self._later(RETAIN_SECONDS, prune)
 
     def keep_soon(self) -> None:
-        """Have what waits kept before long, if no row that is needed takes it along. Any thread may call it."""
+        """Flush lazy rows and events within `LAZY_SECONDS`. Any thread may call it."""
         with self._lock:
             first, self._timed = not self._timed, True
         if first:
             self._later(LAZY_SECONDS, self._flush_late)
 
     def events(self, after: int, limit: int) -> list[Event]:
-        """Read the events that follow a number, at most so many. Blocks."""
+        """Read about `limit` events after a number; see `JournalFile.events`. Blocks."""
         found: list[Event] = self._ask(lambda file: file.events(after, limit))
         return found
 
     def read(
         self, task_id: str, then: Callable[[Sequence[Row] | Exception], None], *, conversation: bool = False
     ) -> None:
-        """Have the writer read a task, or its conversation."""
+        """Read a task or its conversation on the journal's thread."""
         self._flush()
         if not self._writer.put(Look(lambda file: rows_of(file, task_id, conversation=conversation), then)):
             then(SupervisorStoppedError("the journal is closed"))
 
     def find(self, task: Task) -> str | None:
-        """Ask the writer."""
+        """Find a task on the journal's thread."""
         found: str | None = self._ask(lambda file: file.find(task.id, task.key))
         return found
 
     def ended(self, task_id: str) -> tuple[Task, TaskResult] | None:
-        """Ask the writer."""
+        """Read an ended task on the journal's thread."""
         found: tuple[Task, TaskResult] | None = self._ask(lambda file: _ended(file, task_id))
         return found
 
     def conversation(self, session: str) -> tuple[str, ...]:
-        """Ask the writer."""
+        """List a conversation's tasks on the journal's thread."""
         found: tuple[str, ...] = self._ask(lambda file: _conversation(file, session))
         return found
 
     def feed(self, reader: Callable[[Sequence[Row]], None], task_ids: Iterable[str] = ()) -> None:
-        """Have the writer change its reader."""
+        """Subscribe a reader, on the journal's thread."""
         self._flush()
         self._writer.put(Feed(reader, tuple(task_ids)))
 
     def forget(self, task_ids: Iterable[str]) -> None:
-        """Keep them: another process may want them."""
+        """Do nothing: another process may resume the tasks."""
 
     def close(self, timeout: float) -> bool:
-        """Stop the writer, after all that was appended."""
+        """Stop the journal's thread, after all appended rows are stored."""
         self._flush()
         return self._writer.close(timeout)
 
@@ -196,7 +206,7 @@ class FileJournal(Journal):
         try:
             return answer.result(ANSWER_SECONDS)
         except TimeoutError:
-            if answer.done():  # it is what the reading raised
+            if answer.done():  # raised by the request itself
                 raise
         msg = f"the journal did not answer within {ANSWER_SECONDS:g} s"
         raise SupervisorStoppedError(msg)
@@ -210,7 +220,7 @@ def _pruned(found: int | Exception) -> None:
 def _conversation(file: JournalFile, session: str) -> tuple[str, ...]:
     first = next(file.rows(session), None)
     if first is not None and isinstance(first.message, Task) and first.message.target is not None:
-        return ()  # it had no HostAgent
+        return ()  # the first task went to a target directly, without a HostAgent
     return file.session_tasks(session)
 
 

@@ -169,7 +169,7 @@ def test_what_follows_and_fails_costs_the_others_nothing(office, say, caplog):
     office.keep(say("two"))
     office.settled()
     assert ids(office.told) == ["two"]
-    assert "what followed a row of the journal failed" in caplog.messages
+    assert "a callback of the journal failed" in caplog.messages
 
 
 # Lazy rows
@@ -233,7 +233,7 @@ def test_only_the_lazy_row_that_can_not_be_written_down_is_left_out(office, say,
     office.keep(say("needed"))
     office.settled()
     assert [ids(commit) for commit in office.file.commits] == [["one", "three", "needed"]]
-    assert "a row of the journal was left out: bad" in caplog.messages
+    assert "a row was left out of the journal: bad" in caplog.messages
 
 
 # Failures
@@ -292,7 +292,7 @@ def test_a_systemexit_breaks_the_journal_but_ends_no_thread(office, say, where):
     office.keep(say("later"))
     office.settled()
     assert ids(message for message, _ in office.failures) == ["lost", "later"]
-    assert [str(error) for error in office.broken] == ["the journal's thread was told to leave: SystemExit(3)"]
+    assert [str(error) for error in office.broken] == ["the journal's thread was asked to exit: SystemExit(3)"]
     assert office.journal.thread.is_alive()
 
 
@@ -301,8 +301,8 @@ def test_what_follows_and_would_leave_the_process_costs_the_others_nothing(offic
     found = looked(lambda then: office.journal._writer.put(Look(lambda _file: sys.exit(4), then)))
     office.keep(say("two"))
     office.settled()
-    assert (ids(office.told), str(found)) == (["two"], "the journal's thread was told to leave: SystemExit(4)")
-    assert "what followed a row of the journal failed" in caplog.messages
+    assert (ids(office.told), str(found)) == (["two"], "the journal's thread was asked to exit: SystemExit(4)")
+    assert "a callback of the journal failed" in caplog.messages
 
 
 async def test_waiting_coroutines_and_threads_hear_that_rows_can_not_be_kept(office, say, tmp_path):
@@ -503,7 +503,7 @@ def test_a_reader_that_fails_does_not_stop_what_follows(journal, say, a_task, ca
     journal.feed(fail)
     journal.append([a_task("t"), say("one")], done.set)
     assert done.wait(PATIENCE)
-    assert "what followed a row of the journal failed" in caplog.messages
+    assert "a callback of the journal failed" in caplog.messages
 
 
 def test_a_reading_that_fails_is_told_to_who_reads_and_the_writer_goes_on(office, say):
