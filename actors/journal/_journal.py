@@ -101,9 +101,8 @@ class Journal(ABC):
     def feed(self, reader: Callable[[Sequence[Row]], None], task_ids: Iterable[str] = ()) -> None:
         """Subscribe a reader to durable rows.
 
-        It gets the rows of some tasks at once, and then every row that becomes durable.
-
-        It replaces the previous reader. It is called in the order of the rows, on any thread, and must be short.
+        The reader first gets the rows of some tasks, and then every row that becomes durable. It replaces the previous
+        reader. It is called in the order of the rows, on any thread, and must be short.
         """
 
     @abstractmethod
