@@ -12,7 +12,6 @@ from pydantic import BaseModel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pydantic.fields import FieldInfo
 
 _P = ParamSpec("_P")
 _M = TypeVar("_M", bound=BaseModel)
@@ -37,12 +36,20 @@ def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
         msg = f"{model!r} is no model class"
         raise TypeError(msg)
     fields = model.model_fields
-    unfit = sorted(name for name, field in fields.items() if _needs_validator(field))
+    unfit = sorted(
+        name
+        for name, field in fields.items()
+        if field.alias is not None or field.validation_alias is not None or field.default_factory_takes_validated_data
+    )
     if unfit:
         msg = f"{model.__name__}: what its validator alone can fill: {', '.join(unfit)}"
         raise TypeError(msg)
     required = frozenset(name for name, field in fields.items() if field.is_required())
-    factories = {name: _factory(field) for name, field in fields.items() if name not in required and _varies(field)}
+    factories = {  # of defaults that each value needs its own of: they come from a function, or may change
+        name: cast("Callable[[], Any]", field.default_factory or partial(deepcopy, field.default))
+        for name, field in fields.items()
+        if name not in required and (field.default_factory or not isinstance(field.default, Hashable))
+    }
     template = {name: None if name in {*required, *factories} else field.default for name, field in fields.items()}
     prepares = model.__pydantic_post_init__ is not None  # private attributes, or a hook of its own
     new = cast("Callable[[type[BaseModel]], _M]", model.__new__)
@@ -66,22 +73,3 @@ def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
         return value
 
     return make
-
-
-def _needs_validator(field: FieldInfo) -> bool:
-    return (
-        field.alias is not None
-        or field.validation_alias is not None
-        or bool(field.default_factory_takes_validated_data)
-    )
-
-
-def _varies(field: FieldInfo) -> bool:
-    """Tell a default that each value needs its own of: it comes from a function, or may change."""
-    return field.default_factory is not None or not isinstance(field.default, Hashable)
-
-
-def _factory(field: FieldInfo) -> Callable[[], Any]:
-    if field.default_factory is None:
-        return partial(deepcopy, field.default)
-    return cast("Callable[[], Any]", field.default_factory)

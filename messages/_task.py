@@ -70,14 +70,10 @@ class PlanStep(Value):
     @field_validator("request")
     @classmethod
     def _not_blank(cls, value: str) -> str:
-        return _not_blank(value)
-
-
-def _not_blank(value: str) -> str:
-    if not value.strip():
-        msg = "is empty: say in words what is to be done"
-        raise ValueError(msg)
-    return value
+        if not value.strip():
+            msg = "is empty: say in words what is to be done"
+            raise ValueError(msg)
+        return value
 
 
 def _as_plan_step(value: object) -> object:
