@@ -53,7 +53,8 @@ def fitting_options(
     taken = {
         name: each for name, each in parameters.items() if each.kind in {each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD}
     }
-    unknown = [] if _takes_any(parameters.values()) else [name for name in options if name not in taken]
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    unknown = [] if takes_any else [name for name in options if name not in taken]
     lines = [f"{where}.options.{name}: unknown option; {_hint(name, taken)}" for name in unknown]
     given = {name: revealed(value) for name, value in options.items() if name not in unknown}
     try:
@@ -94,10 +95,6 @@ def _validated(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, 
     except PydanticUserError:  # it has a type that can't be found at run time: the plug-in itself checks then
         made = valid(lambda _: Any)
     return {name: getattr(made, names[name]) if name in names else value for name, value in given.items()}
-
-
-def _takes_any(parameters: Iterable[inspect.Parameter]) -> bool:
-    return any(each.kind is each.VAR_KEYWORD for each in parameters)
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
