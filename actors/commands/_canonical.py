@@ -120,12 +120,12 @@ def _of_branches(
     if not fitting:
         return canonical(value), False
     typed = schema[name] if isinstance(value, str) and name != "allOf" else fitting
-    exact = all(_value(branch, value, root, left - 1)[1] for branch in typed if not _is_null(branch))
+    exact = all(
+        _value(branch, value, root, left - 1)[1]
+        for branch in typed
+        if not (isinstance(branch, dict) and branch.get("type") == "null")
+    )
     return _value(fitting[0], value, root, left - 1)[0], exact
-
-
-def _is_null(schema: Any) -> bool:
-    return isinstance(schema, dict) and schema.get("type") == "null"
 
 
 def _pointed_at(reference: str, root: Mapping[str, Any]) -> Any:

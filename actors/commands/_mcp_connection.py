@@ -89,7 +89,9 @@ class McpConnection:
         except asyncio.CancelledError:
             await self.close()
             raise
-        error = _error_of(self._ready) if done else TimeoutError(f"no answer within {seconds:g} s")
+        error: BaseException | None = TimeoutError(f"no answer within {seconds:g} s")
+        if done:
+            error = ConnectionError("it was closed meanwhile") if self._ready.cancelled() else self._ready.exception()
         if error is not None:
             await self.close()
             raise ConnectionError(self._why(error)) from error
@@ -216,10 +218,6 @@ class McpConnection:
     def _said(self, text: str, dropped: int) -> None:
         """Tell what a server's program wrote to its standard error."""
         self._tell(EventName.SERVER_SAID, server=self._name, text=text, **({"dropped": dropped} if dropped else {}))
-
-
-def _error_of(ready: asyncio.Future[None]) -> BaseException | None:
-    return ConnectionError("it was closed meanwhile") if ready.cancelled() else ready.exception()
 
 
 @asynccontextmanager

@@ -70,7 +70,11 @@ def _words(block: ContentBlock, pictures: list[bytes]) -> str:
             kind = _short(block.mime_type or "unknown type")
             return f"[link to the resource {_short(block.uri)}, {_short(block.name)!r}, {kind}, {size}; not read]"
         case EmbeddedResource():
-            return _resource(block)
+            resource: Any = block.resource
+            kind = _short(resource.mime_type or "unknown type")
+            if hasattr(resource, "text"):
+                return f"[resource {_short(resource.uri)}, {kind}, {len(resource.text)} characters]\n{resource.text}"
+            return f"[resource {_short(resource.uri)}, {kind}, {_size(resource.blob)}; not kept]"
 
 
 def _picture(block: ImageContent, pictures: list[bytes]) -> str:
@@ -91,14 +95,6 @@ def _picture(block: ImageContent, pictures: list[bytes]) -> str:
         return f"[picture, {about}; not kept: the answer has {MOST_PICTURES} before it]"
     pictures.append(data)
     return f"[picture {len(pictures)}, {about}]"
-
-
-def _resource(block: EmbeddedResource) -> str:
-    resource: Any = block.resource
-    kind = _short(resource.mime_type or "unknown type")
-    if hasattr(resource, "text"):
-        return f"[resource {_short(resource.uri)}, {kind}, {len(resource.text)} characters]\n{resource.text}"
-    return f"[resource {_short(resource.uri)}, {kind}, {_size(resource.blob)}; not kept]"
 
 
 def _size(data: str) -> str:

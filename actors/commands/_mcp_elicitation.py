@@ -135,15 +135,11 @@ def _fields(schema: Mapping[str, Any]) -> list[_Field]:
         raise DeclinedError(msg) from error
     for field in fields:
         words = (field.name, str(field.schema.get("title", "")))
-        if field.schema.get("format") == "password" or any(map(_like_a_secret, words)):
+        folded = ["_".join(word.replace("-", " ").split()) for word in words]
+        if field.schema.get("format") == "password" or any(map(like_a_key, folded)):
             msg = f"it asks for what looks like a secret: {_short(field.name)!r}"
             raise DeclinedError(msg)
     return fields
-
-
-def _like_a_secret(words: str) -> bool:
-    folded = "_".join(words.replace("-", " ").split())
-    return like_a_key(folded)
 
 
 def _short(text: str) -> str:

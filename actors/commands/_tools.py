@@ -118,7 +118,8 @@ class LocalTool(BoundTool):
         self._asks = knows_any and tool.effect is not Effect.READ
         self._asks_effect = target is not None and getattr(server.effect, "__func__", None) is not Server.effect
         self._tool = tool.tool
-        self._texts_alone = _takes_texts_alone(tool.tool.fn_metadata)
+        fields = tool.tool.fn_metadata.arg_model.model_fields.values()
+        self._texts_alone = all(field.annotation is str and field.alias is None for field in fields)
         self._lane = server.lane(target)
         self._lanes = lanes
         self.type = tool.type
@@ -245,11 +246,6 @@ class LocalTool(BoundTool):
             return self._tool.fn(**given)
         finally:
             guard.returned()
-
-
-def _takes_texts_alone(metadata: FuncMetadata) -> bool:
-    fields = metadata.arg_model.model_fields.values()
-    return all(field.annotation is str and field.alias is None for field in fields)
 
 
 def _plain_answer(metadata: FuncMetadata) -> type | None:
