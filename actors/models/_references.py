@@ -130,13 +130,12 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _left(record: StepRecord) -> dict[str, Any]:
     """Give a step's results; what its only action returned can be called its output too, as of a subtask."""
-    results = [_returned(result) for result in record.results]
+    results: list[dict[str, JsonValue]] = [
+        {"value": result.value} if result.status is ResultStatus.SUCCESS and result.value is not None else {}
+        for result in record.results
+    ]
     alone = results[0] if len(results) == 1 else {}
     return {"results": results, **({"output": alone["value"]} if "value" in alone else {})}
-
-
-def _returned(result: Any) -> dict[str, JsonValue]:
-    return {"value": result.value} if result.status is ResultStatus.SUCCESS and result.value is not None else {}
 
 
 def _parts(name: str, value: JsonValue, depth: int) -> Iterator[tuple[str, JsonValue]]:

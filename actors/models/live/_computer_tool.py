@@ -15,7 +15,7 @@ from callboard.actors.models.prompt import MOST_ACTIONS
 from callboard.messages import AgentStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from pydantic_ai.messages import ModelResponse
 
@@ -75,17 +75,15 @@ class ComputerTool:
     def settings(self, request: ModelRequest, answer: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         """Give pydantic-ai's settings of a call; the tools in its body replace those that it would write there."""
         form = {"name": answer, "description": "Say what comes next.", "input_schema": schema}
-        own = self._toolset({tool.name for tool in request.tools}) if self.version == _TOOLSET else self._tool(request)
+        if self.version == _TOOLSET:
+            tools = {tool.name for tool in request.tools}
+            lost = [*_LOST, *(member for member, tool in _TOOLS.items() if tool not in tools)]
+            own: dict[str, Any] = {"type": self.version, "configs": {member: {"enabled": False} for member in lost}}
+        else:
+            width, height = request.observation.picture_size or (1, 1)
+            own = {"type": self.version, "name": NAME, "display_width_px": width, "display_height_px": height}
         beta = _BETAS.get(self.version)
         return {"extra_body": {"tools": [own, form]}} | ({"anthropic_betas": [beta]} if beta else {})
-
-    def _tool(self, request: ModelRequest) -> dict[str, Any]:
-        width, height = request.observation.picture_size or (1, 1)
-        return {"type": self.version, "name": NAME, "display_width_px": width, "display_height_px": height}
-
-    def _toolset(self, tools: Collection[str]) -> dict[str, Any]:
-        lost = [*_LOST, *(member for member, tool in _TOOLS.items() if tool not in tools)]
-        return {"type": self.version, "configs": {member: {"enabled": False} for member in lost}}
 
     def content(self, response: ModelResponse, answer: str) -> dict[str, Any] | None:
         """Write a response as an operator's answer; None for one without a call of the tool."""
@@ -104,7 +102,10 @@ def _actions(name: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     member = str(given.get("action")) if name == NAME else name
     if member not in _TOOLS:
         return [{"action": member}]
-    action = {"action": _TOOLS[member], **_arguments(member, given), **_modifiers(member, given)}
+    action = {"action": _TOOLS[member], **_arguments(member, given)}
+    held = given.get("text") if member not in {"type", "key", "wait"} else None
+    if isinstance(held, str) and held:  # an action that takes no keys is refused with them, and not done without
+        action["modifiers"] = held.split("+")
     often = given.get("repeat") if member == "key" else 1
     return [action] * min(max(1, often if isinstance(often, int) else 1), MOST_ACTIONS + 1)  # too many are refused
 
@@ -129,12 +130,6 @@ def _arguments(member: str, given: Mapping[str, Any]) -> dict[str, Any]:
             button, count = _CLICKS.get(member, ("left", 1))
             more = {"button": button} if button != "left" else {}
             return {**_point(point, "x", "y"), **more, **({"count": count} if count > 1 else {})}
-
-
-def _modifiers(member: str, given: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Give the keys that are held meanwhile; an action that takes none is refused with them, and not done without."""
-    keys = given.get("text") if member not in {"type", "key", "wait"} else None
-    return {"modifiers": keys.split("+")} if isinstance(keys, str) and keys else {}
 
 
 def _point(value: object, x: str, y: str) -> dict[str, Any]:

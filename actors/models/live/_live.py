@@ -160,7 +160,10 @@ class LiveModel(Model):
         ]
         parts += [] if own is None else [own.told(_ANSWER)]
         content = "\n\n".join(texts) if len(texts) == len(parts) else parts  # some servers take no list of texts
-        told = f"{prompt.system}\n\n{_in_words(schema)}" if self._output == "prompted" else prompt.system
+        told = prompt.system
+        if self._output == "prompted":  # the names in a schema come from documents and screens
+            asked = "Answer with one JSON object of this schema, and nothing around it:"
+            told = f"{told}\n\n{asked}\n\n{tamed(written(schema))}"
         return [ModelRequest(parts=[UserPromptPart(content=content)], instructions=told)]
 
     def _parameters(self, schema: dict[str, Any], mode: _Mode) -> ModelRequestParameters:
@@ -175,7 +178,7 @@ class LiveModel(Model):
         return ModelRequestParameters(
             output_mode=mode,
             output_object=definition,
-            prompted_output_template=False,  # it would write names as they are: see `_in_words`
+            prompted_output_template=False,  # it would write names as they are: see `_messages`
             allow_text_output=True,
         )
 
@@ -323,11 +326,6 @@ def _refuses_schema(error: Exception) -> bool:
 
     said = f"{error} {getattr(error, 'body', '')}".casefold()
     return isinstance(error, ModelRequestRejectedError) and ("schema" in said or "grammar" in said)
-
-
-def _in_words(schema: dict[str, Any]) -> str:
-    """Write a schema for the prompt; the names in it come from documents and screens."""
-    return f"Answer with one JSON object of this schema, and nothing around it:\n\n{tamed(written(schema))}"
 
 
 def _takes_temperature(model: ProvidersModel) -> bool:

@@ -47,14 +47,11 @@ class Providers:
         first = self._provider(name)
         names = (name, *(each for each in first.fallbacks if each != name))
         whole = self._settings.limits.model_seconds
-        shares = [self._share(each, whole / len(names)) for each in names]
+        shares = [self._provider(each).seconds or whole / len(names) for each in names]
         models = [self._one(each, seconds) for each, seconds in zip(names, shares, strict=True)]
         if len(models) == 1 and first.seconds is None:
             return models[0]
         return FallbackModel(models, shares)
-
-    def _share(self, name: str, seconds: Seconds) -> Seconds:
-        return self._provider(name).seconds or seconds
 
     def _provider(self, name: str) -> Provider:
         """Give the settings of a model's provider."""

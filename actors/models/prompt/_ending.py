@@ -70,18 +70,12 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     elif done and AgentStatus.FINISH in legal_statuses(request) and not (meant is not None and meant.failed):
         if meant is None or request.is_host:
             yield f"If nothing of {what} is missing any more: FINISH."
-        else:
-            yield _finish(what, meant.made)
+        else:  # in words that may be taken over: small models do that
+            were = "were" if meant.made[1:] else "was"
+            called = f"{' and '.join(meant.made)} {were} called, and succeeded: that is done. " if meant.made else ""
+            yield f"{called}If {what} asks for nothing else, it is done, and nothing is missing: FINISH."
             yield from _handed_over(request)
     yield from meant.later() if meant is not None else ()
-
-
-def _finish(what: str, made: Sequence[str]) -> str:
-    """Say when to finish, in words that may be taken over: small models do that."""
-    called = (
-        f"{' and '.join(made)} {'were' if made[1:] else 'was'} called, and succeeded: that is done. " if made else ""
-    )
-    return f"{called}If {what} asks for nothing else, it is done, and nothing is missing: FINISH."
 
 
 def _handed_over(request: ModelRequest) -> Iterator[str]:

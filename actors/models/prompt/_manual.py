@@ -60,27 +60,21 @@ def either(words: Sequence[str]) -> str:
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _what(tool: ToolInfo) -> str:
-    return cut(" ".join(tool.description.split()), _LONGEST)
-
-
 def _lines(tool: ToolInfo) -> Iterator[str]:
     control = ""
     if takes_control(tool):
         kinds = f" ({' or '.join(tool.controls)})" if tool.controls else ""
         control = f" {'Needs' if needs_control(tool) else 'May act on'} a control{kinds}."
-    yield f"- {tool.name}: {_what(tool)}{control}"
+    yield f"- {tool.name}: {cut(' '.join(tool.description.split()), _LONGEST)}{control}"
     required = tool.schema.get("required", ())
     for name, part in own_parameters(tool).items():
         about = cut(" ".join(str(part.get("description", "")).split()), _LONGEST) if isinstance(part, dict) else ""
         kind = _type(part, tool.schema, 0)
-        left_out = "" if name in required or kind.endswith("| null") else _by_default(part)
+        left_out = ""
+        if name not in required and not kind.endswith("| null"):
+            default = part.get("default") if isinstance(part, dict) else None
+            left_out = ", or null" if default is None else f", or null for {cut(written(default), 60)}"
         yield f"    {name}: {kind}{left_out}{f'. {about}' if about else ''}"
-
-
-def _by_default(part: Any) -> str:
-    default = part.get("default") if isinstance(part, dict) else None
-    return ", or null" if default is None else f", or null for {cut(written(default), 60)}"
 
 
 def _type(part: Any, whole: dict[str, Any], depth: int) -> str:  # noqa: PLR0911 - any JSON Schema; a case a keyword

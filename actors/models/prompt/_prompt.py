@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.models._model import ModelRequest, ToolInfo
     from callboard.actors.models.prompt._history import History
-    from callboard.messages import Control, StepRecord, Target
+    from callboard.messages import Control, Target
 
 
 CHARACTERS = 4
@@ -204,12 +204,9 @@ def _target(label: str, target: Target, started: Mapping[str, str]) -> str:
         TargetKind.WINDOW: f"open in {written(started.get(root, root))}",
         TargetKind.APPLICATION: "to make something new",
     }
-    how = ", by its picture alone: for what can't be done otherwise" if _for_operator(target) else ""
+    by_picture = agent_kind(target.address) == AgentKind.OPERATOR
+    how = ", by its picture alone: for what can't be done otherwise" if by_picture else ""
     return f"- {written(label)}: {what.get(target.kind, target.kind)}{how}{_taken(target)}{at}"
-
-
-def _for_operator(target: Target) -> bool:
-    return agent_kind(target.address) == AgentKind.OPERATOR
 
 
 def _taken(target: Target) -> str:
@@ -249,19 +246,16 @@ _ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf", "dependentRequired"})
 
 def shortened_request(request: ModelRequest) -> ModelRequest:
     """Leave out what tools do not need, what others were asked, and what the agent thought and planned before."""
+    said = {"observation": "", "thought": "", "comment": "", "plan": ()}
     return dataclasses.replace(
         request,
         task_request="",
         plan=(),
-        memory=tuple(map(_results_only, request.memory)),
+        memory=tuple(
+            record.model_copy(update={"decision": record.decision.model_copy(update=said)}) for record in request.memory
+        ),
         tools=tuple(map(_needed, request.tools)),
     )
-
-
-def _results_only(record: StepRecord) -> StepRecord:
-    """Keep what was done and what came of it."""
-    said = {"observation": "", "thought": "", "comment": "", "plan": ()}
-    return record.model_copy(update={"decision": record.decision.model_copy(update=said)})
 
 
 def _needed(tool: ToolInfo) -> ToolInfo:

@@ -108,12 +108,6 @@ def own_subtasks(request: ModelRequest) -> tuple[SubtaskResult, ...]:
     return tuple(done for done in request.subtasks if done.run_id.rpartition("/")[0] == request.task_id)
 
 
-def decision_forms(schema: Mapping[str, Any]) -> dict[str, Schema]:
-    """Give the forms of a decision by their status."""
-    decision = schema["properties"]["Decision"]
-    return {form["properties"]["Status"]["enum"][0]: form for form in decision.get("anyOf", [decision])}
-
-
 def parts_of(request: ModelRequest) -> dict[str, tuple[str, ...]]:
     """Give what belongs to a decision beside its status, for each status of the state that the agent is in."""
     parts = {status: _BELONGS.get(status, ()) for status in request.statuses}
@@ -128,26 +122,19 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
     can't FINISH if it could have read first: it has seen the names of the controls, and not what is in them. Where
     nobody answers questions, none can be asked.
     """
-    guesses = set() if request.attended and not _unheard(request) else {AgentStatus.PENDING}
+    seen = (request.observation, *(record.observation for record in request.memory))
+    unheard = any(NOBODY in observation.notes for observation in seen)
+    guesses = set() if request.attended and not unheard else {AgentStatus.PENDING}
     if request.is_host:
         own = own_subtasks(request)
         guesses |= set() if request.observation.targets else {AgentStatus.ASSIGN}
         guesses |= {AgentStatus.FINISH} if own and own[-1].outcome is not Outcome.FINISHED else set()
-    if request.kind == AgentKind.APP and not _acted(request):
+    results = [result for record in own_steps(request) for result in record.results]
+    if request.kind == AgentKind.APP and all(result.status is ResultStatus.SKIPPED for result in results):
         reads = any(tool.effect is Effect.READ for tool in offered_tools(request))
         guesses |= {AgentStatus.SCREENSHOT, AgentStatus.FINISH} if reads else {AgentStatus.SCREENSHOT}
     guesses |= set() if request.observation.controls and not request.is_operator else {AgentStatus.SCREENSHOT}
     return tuple(status for status in request.statuses if status not in guesses) or request.statuses
-
-
-def _unheard(request: ModelRequest) -> bool:
-    seen = (request.observation, *(record.observation for record in request.memory))
-    return any(NOBODY in observation.notes for observation in seen)
-
-
-def _acted(request: ModelRequest) -> bool:
-    results = (result for record in own_steps(request) for result in record.results)
-    return any(result.status is not ResultStatus.SKIPPED for result in results)
 
 
 def offered_tools(request: ModelRequest) -> tuple[ToolInfo, ...]:

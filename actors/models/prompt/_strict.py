@@ -83,7 +83,10 @@ def _enumerated(part: Schema) -> Schema:
             named[kind].append(value)
     if not named:
         raise LooseError
-    options = [_choice(kind, values) for kind, values in named.items()]
+    options: list[Schema] = [
+        {"type": kind, "enum": values} if kind != "null" and few(map(str, values)) else {"type": kind}
+        for kind, values in named.items()
+    ]
     return options[0] if len(options) == 1 else {"anyOf": options}
 
 
@@ -107,10 +110,6 @@ def _kind(value: object, kinds: list[str]) -> str | None:
         case _:
             raise LooseError
     return next((kind for kind in found if kind in kinds), None)
-
-
-def _choice(kind: str, values: list[Any]) -> Schema:
-    return {"type": kind, "enum": values} if kind != "null" and few(map(str, values)) else {"type": kind}
 
 
 def few(names: Iterable[str]) -> bool:

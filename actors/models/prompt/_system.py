@@ -74,7 +74,9 @@ def system_of(request: ModelRequest) -> str:
     What can be said and called at this step stands in the user's message: providers and servers keep what a prompt
     begins with, as long as nothing in it changes, and don't read it again.
     """
-    return "\n\n".join((request.instructions.strip(), _DATA, *_tools(request), _statuses(request), *_answer(request)))
+    statuses = "\n".join(_status(request, status) for status in request.statuses)
+    words = f"## Status\n\nStatus is one of these words:\n\n{statuses}"
+    return "\n\n".join((request.instructions.strip(), _DATA, *_tools(request), words, *_answer(request)))
 
 
 def _tools(request: ModelRequest) -> Iterator[str]:
@@ -88,11 +90,6 @@ def _tools(request: ModelRequest) -> Iterator[str]:
             "## Secrets\n\nThese arguments, and no others, may hold a secret's name in this form; the tool gets the "
             "value:\n\n" + "\n".join(lines)
         )
-
-
-def _statuses(request: ModelRequest) -> str:
-    lines = "\n".join(_status(request, status) for status in request.statuses)
-    return f"## Status\n\nStatus is one of these words:\n\n{lines}"
 
 
 def _status(request: ModelRequest, status: str) -> str:

@@ -110,7 +110,12 @@ class RecordedModel(Model):
             if fits:
                 self._played.add(id(fits[0]))
                 return fits[0]
-        msg = f"{who}: the request is another one than {self._source} has:\n{_difference((new or lines)[0], sight)}"
+        before, now = (new or lines)[0].request, sight.digest()
+        found = difflib.unified_diff(before, now, "recorded", "asked now", n=1, lineterm="")
+        changed = list(itertools.islice(found, _MOST_LINES + 1))
+        shown = [*changed[:_MOST_LINES], "…"] if len(changed) > _MOST_LINES else changed
+        difference = "\n".join(shown) or "what differs is not shown: it is the same at its beginning"
+        msg = f"{who}: the request is another one than {self._source} has:\n{difference}"
         raise ScriptError(msg)
 
     def _has(self, address: str) -> str:
@@ -129,14 +134,6 @@ def _read(text: str, where: str) -> Recorded:
         at = ".".join(map(str, problem["loc"]))
         msg = f"{where}: is no recorded call: {at + ': ' if at else ''}{problem['msg']}"
         raise ScriptError(msg) from error
-
-
-def _difference(line: Recorded, sight: Sight) -> str:
-    """Show what changed since it was recorded, as a unified diff."""
-    found = difflib.unified_diff(line.request, sight.digest(), "recorded", "asked now", n=1, lineterm="")
-    lines = list(itertools.islice(found, _MOST_LINES + 1))
-    more = ["…"] if len(lines) > _MOST_LINES else []
-    return "\n".join([*lines[:_MOST_LINES], *more]) or "what differs is not shown: it is the same at its beginning"
 
 
 def recorded_model(settings: Settings, rest: str) -> RecordedModel:

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from callboard.messages import Observation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pydantic.fields import FieldInfo
@@ -123,17 +123,15 @@ def _plain(value: Any, place: Place) -> Any:
 
 
 def _fields(value: Any, place: Place) -> Iterator[tuple[str, Any]]:
-    for name, default in _defaults(value).items():
+    if isinstance(value, BaseModel):
+        fields: dict[str, FieldInfo] = type(value).model_fields
+        defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    else:
+        defaults = {field.name: field.default for field in dataclasses.fields(value)}
+    for name, default in defaults.items():
         found = getattr(value, name)
         if name not in _UNSEEN and found != default:
             yield name, _plain(found, place)
-
-
-def _defaults(value: Any) -> Mapping[str, Any]:
-    if isinstance(value, BaseModel):
-        fields: dict[str, FieldInfo] = type(value).model_fields
-        return {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
-    return {field.name: field.default for field in dataclasses.fields(value)}
 
 
 def _hash(value: Any) -> str:

@@ -14,7 +14,6 @@ from callboard.actors.models.prompt._schema import (
     IN_DECISION,
     KEYS,
     answer_schema,
-    decision_forms,
     legal_statuses,
     offered_tools,
     parts_of,
@@ -46,6 +45,12 @@ WRITE = tool(
 def asked(asks, kind=AgentKind.APP, status="CONTINUE", **more):
     fields = {"kind": kind, "status": status, "statuses": MACHINES[kind].offered(status), "tools": (WRITE,), **more}
     return asks(**fields)
+
+
+def decision_forms(schema):
+    """Give the forms of a decision by their status."""
+    decision = schema["properties"]["Decision"]
+    return {form["properties"]["Status"]["enum"][0]: form for form in decision.get("anyOf", [decision])}
 
 
 def form_of(schema, status="CONTINUE"):
