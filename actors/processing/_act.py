@@ -103,13 +103,14 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
     if not all(action.call_id for action in held):  # held by a version that gave no ids
         held = _named(run, held)
         decision = decision.model_copy(update={"actions": (*decision.actions[: -len(held)], *held)})
+    approved = "" if run.answer is None else run.answer.reason if run.answer.unattended else "approved"
     actions = ActionList(
         context,
         run,
         record.observation,
         decision,
         held,
-        approved=_approval(run),
+        approved=approved,
         resumed=True,
         seen=observation.fingerprint,
     )
@@ -137,10 +138,3 @@ def _other(context: Context, run: Run, observation: Observation) -> str:
         return f"{SOMEBODY} while the task was paused; nothing was done" if other else ""
     other = shown is not None and observation.fingerprint != shown.fingerprint
     return f"{SOMEBODY} since a person was asked; nothing was done" if other else ""
-
-
-def _approval(run: Run) -> str:
-    """Say why held actions may run: a person approved them, or why none had to."""
-    if run.answer is None:
-        return ""
-    return run.answer.reason if run.answer.unattended else "approved"

@@ -189,7 +189,10 @@ def _action(context: Context, run: Run, tools: Tools, labels: Labels, action: Ac
         complete = {name: value for name, value in complete.items() if value is not None or name in required}
     problem = tool.check(complete)
     if problem and "control_id" in required and complete.get("control_id") is None:
-        problem = f"{tool.info.name} acts on a control: name it as ControlText; there are: {_fit(tool, labels)}"
+        kinds = tool.info.controls
+        fit = [label for label, control in labels.items() if not kinds or control.kind in kinds]
+        listed = ", ".join(map(repr, fit[:_MOST])) or "none"
+        problem = f"{tool.info.name} acts on a control: name it as ControlText; there are: {listed}"
     if problem:
         raise InvalidAnswerError(problem)
     return _checked_action(tool=tool.info.name, arguments=complete, control=control, program=program)
@@ -231,13 +234,6 @@ def _control(tool: BoundTool, labels: Labels, said: ControlRef) -> ControlRef | 
     wanted = f"{said.id!r} with the name {said.name!r}" if said.id and said.name else repr(said.id or said.name)
     msg = f"there is no control {wanted}; there are: {known}"
     raise InvalidAnswerError(msg)
-
-
-def _fit(tool: BoundTool, labels: Labels) -> str:
-    """Name the controls that a tool acts on, as they are listed."""
-    kinds = tool.info.controls
-    fit = [label for label, control in labels.items() if not kinds or control.kind in kinds]
-    return ", ".join(map(repr, fit[:_MOST])) or "none"
 
 
 def _of_control(tool: BoundTool, action: Action, control: ControlRef) -> dict[str, JsonValue]:

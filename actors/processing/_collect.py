@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
-    from callboard.messages import Control, Target
+    from callboard.messages import Target
 
 _T = TypeVar("_T")
 _FIRST_PAUSE = 0.02
@@ -34,18 +34,23 @@ async def collect_controls(context: Context, run: Run) -> Observation:
     target = target_of(run)
     server = context.services.toolbox.server(target)
     lane = server.lane(target)
-    if lane and context.services.lanes.busy(lane) and _failed_last(run):
+    last = run.records[-1].results if run.records else ()
+    failed = any(result.status is ResultStatus.FAILURE for result in last)
+    touched = any(result.status is not ResultStatus.SKIPPED for result in last)  # a failed action may have moved it too
+    if lane and context.services.lanes.busy(lane) and failed:
         note = f"{target.id} is still busy with a call that took too long; nothing can be seen of it now"
         return Observation(notes=(note, *run.notes))
     try:
-        if server.settles and _acted_last(run):
+        if server.settles and touched:
             seen = await settled(context, run)
         else:
             purpose = purpose_of(context, run) if server.pictures else SHOWN
             seen = await _look(context, run, server, target, purpose)
     except ToolError as error:
-        if not (_may_be_gone(run) and await _is_gone(context, run)):
+        if not _may_be_gone(run):
             raise
+        if target.id in {known.id for known in await on_lane(context, server, None, server.targets)}:
+            raise  # one that only can't be read at the moment is still offered
         return see(gone(error), run.notes)
     return see(seen, run.notes)
 
@@ -67,9 +72,10 @@ async def _look(context: Context, run: Run, server: Server, target: Target, purp
         msg = f"{server.name} observed a {type(seen).__name__}, not an Observation"
         raise TypeError(msg)
     if not seen.fingerprint:
-        mark = digest(
-            _placeless(seen.controls), seen.text, sorted(seen.window.items()), None
-        )  # pictures stood there in earlier versions
+        # one that only moved is the same
+        controls = tuple(each.model_copy(update={"box": None}) if each.box else each for each in seen.controls)
+        pictures = None  # they stood there in earlier versions
+        mark = digest(controls, seen.text, sorted(seen.window.items()), pictures)
         seen = seen.model_copy(update={"fingerprint": mark})
     return await presentable(context, run, purpose, encodable(seen))
 
@@ -104,11 +110,6 @@ async def _fingerprint(context: Context, run: Run) -> str:
     return context.services.secrets.redactor(run.assign.task_id).text(encodable(found))
 
 
-def _placeless(controls: tuple[Control, ...]) -> tuple[Control, ...]:
-    """Leave out where controls are: one that only moved is the same."""
-    return tuple(control.model_copy(update={"box": None}) if control.box else control for control in controls)
-
-
 def digest(*what: object) -> str:
     """Give a hash of some values' texts."""
     return hashlib.sha256(repr(what).encode()).hexdigest()
@@ -125,22 +126,6 @@ def _may_be_gone(run: Run) -> bool:
         return True
     last = run.records[-1] if run.records else None
     return last is not None and (bool(last.results) or not last.observation.fingerprint)
-
-
-async def _is_gone(context: Context, run: Run) -> bool:
-    """Say whether a run's target is not offered any more; one that only can't be read at the moment still is."""
-    target = target_of(run)
-    server = context.services.toolbox.server(target)
-    return target.id not in {known.id for known in await on_lane(context, server, None, server.targets)}
-
-
-def _failed_last(run: Run) -> bool:
-    return bool(run.records) and any(result.status is ResultStatus.FAILURE for result in run.records[-1].results)
-
-
-def _acted_last(run: Run) -> bool:
-    """Whether the last step touched the surface; a failed action may have moved it too."""
-    return bool(run.records) and any(result.status is not ResultStatus.SKIPPED for result in run.records[-1].results)
 
 
 async def settled(context: Context, run: Run) -> Observation:

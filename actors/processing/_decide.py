@@ -64,7 +64,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         request = _request(context, run, observation, tools, reasons)
         start, is_known = time.perf_counter(), len(reasons) < len(known)
         if is_known:
-            answer = _again(known[len(reasons)])
+            answer = ModelAnswer.model_validate(known[len(reasons)].model_dump(include=set(ModelAnswer.model_fields)))
             usage = answer.usage
         else:
             answer, usage, start = await _ask(context, run, model, request)
@@ -204,10 +204,6 @@ def book(context: Context, known: Iterable[Answered]) -> None:
             context.budget.settle_again(answer.call, **answer.used)
         if answer.cost is None:
             _unpriced(context)
-
-
-def _again(known: Answered) -> ModelAnswer:
-    return ModelAnswer.model_validate(known.model_dump(include=set(ModelAnswer.model_fields)))
 
 
 def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answered:
