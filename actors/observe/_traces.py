@@ -17,7 +17,7 @@ from callboard.config import output_redactor
 from callboard.messages import Event, EventName, Outcome, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from opentelemetry.trace import Span, SpanContext, TracerProvider
 
@@ -338,15 +338,13 @@ class Traces:
             self._add(where, event, _REMARKS[event.name])
 
     def _crash(self, event: Event) -> None:
-        for run in self._runs_at(event.agent):
+        runs = (run for task in self._tasks.values() for run in task.runs.values() if run.agent == event.agent)
+        for run in runs:
             self._fail(run.inmost.span, "agent_crashed", _first(event.data.get("causes")))
             self._add(run.open, event, ("restart",))
             self._close_step(run, event.at)
         if event.agent == "supervisor":
             self._tell_all(event)
-
-    def _runs_at(self, agent: str) -> Iterator[_Run]:
-        return (run for task in self._tasks.values() for run in task.runs.values() if run.agent == agent)
 
     def _tell_all(self, event: Event) -> None:
         """Tell all tasks what concerns them all; where the supervisor is down, their traces end with it."""
