@@ -189,7 +189,10 @@ def _label(canvas: ImageDraw, boxes: Mapping[str, Box], size: tuple[int, int]) -
     for label, box in boxes.items():
         colour, _ = colours[label]
         canvas.rectangle(_corners(box), outline=colour, width=line)
-        canvas.line((_middle(tags[label]), _nearest(box, tags[label])), fill=colour, width=line)
+        tag = tags[label]
+        x, y = tag.x + tag.width // 2, tag.y + tag.height // 2
+        nearest = min(max(x, box.x), box.x + box.width - 1), min(max(y, box.y), box.y + box.height - 1)
+        canvas.line(((x, y), nearest), fill=colour, width=line)
     for label, tag in tags.items():  # last: nothing may cross a label
         colour, ink = colours[label]
         canvas.rectangle(_corners(tag), fill=colour)
@@ -222,13 +225,3 @@ def _within(box: Box, size: tuple[int, int]) -> Box | None:
 def _corners(box: Box) -> tuple[int, int, int, int]:
     """Give the first and the last pixel of a box, as Pillow draws them."""
     return box.x, box.y, box.x + box.width - 1, box.y + box.height - 1
-
-
-def _middle(box: Box) -> tuple[int, int]:
-    return box.x + box.width // 2, box.y + box.height // 2
-
-
-def _nearest(box: Box, tag: Box) -> tuple[int, int]:
-    """Give the point of a box that is nearest to the middle of its label."""
-    x, y = _middle(tag)
-    return min(max(x, box.x), box.x + box.width - 1), min(max(y, box.y), box.y + box.height - 1)
