@@ -129,9 +129,6 @@ def _print(console: Console, done: Replay) -> None:
             console.print(Text(plain(line)))
         return
     ended = "it was not over" if done.outcome is None else f"it ended as {done.outcome.value.replace('_', ' ')}"
-    console.print(Text("the same as recorded", style=GOOD), Text(f"{_counted(done)}; {ended}"), sep=": ")
-
-
-def _counted(done: Replay) -> str:
-    counted = f"{done.jobs} jobs, {len(done.transitions)} transitions"
-    return f"{counted}, {done.taken} failed steps taken as recorded" if done.taken else counted
+    taken = f", {done.taken} failed steps taken as recorded" if done.taken else ""
+    counted = f"{done.jobs} jobs, {len(done.transitions)} transitions{taken}"
+    console.print(Text("the same as recorded", style=GOOD), Text(f"{counted}; {ended}"), sep=": ")

@@ -39,18 +39,15 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
     file = settings_at(path)
     settings = Settings.load(file, **changes)
     journal = journal_of(settings, file)
-    found = _unfinished(journal) if not journal.is_file() or journal.stat().st_size else ()  # an empty file has none
+    found: list[History] = []
+    if not journal.is_file() or journal.stat().st_size:  # an empty file has none
+        with JournalReader.open(journal) as reader:
+            _check_free(reader)
+            left = [task.id for task in reader.tasks() if task.ended is None]
+            found = [history for task_id in left if (history := history_of(reader.rows(task_id))) is not None]
     for history in found:
         _check_can_go_on(history, settings, who)
-    return settings, found
-
-
-def _unfinished(journal: Path) -> tuple[History, ...]:
-    with JournalReader.open(journal) as reader:
-        _check_free(reader)
-        left = [task.id for task in reader.tasks() if task.ended is None]
-        found = [history_of(reader.rows(task_id)) for task_id in left]
-    return tuple(history for history in found if history is not None)
+    return settings, tuple(found)
 
 
 def _check_can_go_on(history: History, settings: Settings, who: Attendance) -> None:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from callboard.actors.commands import RemoteTool
     from callboard.actors.servers import NamedSurface, ServerTool
     from callboard.config import Settings
 
@@ -155,20 +154,19 @@ def _session(session: McpSession, error: BaseException | None, settings: Setting
     if error is not None:
         raise error
     limit = settings.limits.command_seconds
-    tools = tuple(_of_session(tool, session, limit) for tool in session.tools())
-    return ServerTold(name=session.name, tools=tools, optional=session.optional)
-
-
-def _of_session(tool: RemoteTool, session: McpSession, limit: float) -> ToolTold:
-    return ToolTold(
-        name=tool.info.name,
-        description=tool.info.description,
-        arguments=arguments_of(tool.info.schema),
-        effect=tool.info.effect.value,
-        hazards=tuple(sorted(tool.hazards)),
-        agents=tuple(session.agents),
-        seconds=tool.seconds or limit,
+    tools = tuple(
+        ToolTold(
+            name=tool.info.name,
+            description=tool.info.description,
+            arguments=arguments_of(tool.info.schema),
+            effect=tool.info.effect.value,
+            hazards=tuple(sorted(tool.hazards)),
+            agents=tuple(session.agents),
+            seconds=tool.seconds or limit,
+        )
+        for tool in session.tools()
     )
+    return ServerTold(name=session.name, tools=tools, optional=session.optional)
 
 
 def arguments_of(schema: Mapping[str, Any]) -> tuple[ArgumentTold, ...]:
@@ -222,7 +220,10 @@ def list_tools(console: Console, settings: Settings, name: str | None, *, as_jso
     Returns:
         Whether all servers that were asked for could be asked, but for optional ones.
     """
-    told = offers(settings, _server_of(settings, name or ""))
+    named, wanted = (*SHIPPED, *settings.surfaces, *settings.mcp_servers), name or ""
+    # the one server that has to be asked for it; empty if each may have it
+    asked = next((each for each in named if wanted == each or wanted.startswith(f"{each}.")), "")
+    told = offers(settings, asked)
     shown = told if name is None else _chosen(told, name)
     if as_json:
         print_json([dataclasses.asdict(server) for server in shown])
@@ -233,12 +234,6 @@ def list_tools(console: Console, settings: Settings, name: str | None, *, as_jso
             console.print("the settings name no surface and no MCP server")
     warn(server.failed for server in shown if server.failed)
     return all(server.optional or not server.failed for server in shown)
-
-
-def _server_of(settings: Settings, name: str) -> str:
-    """Name the one server that has to be asked for what is wanted; empty if each may have it."""
-    named = (*SHIPPED, *settings.surfaces, *settings.mcp_servers)
-    return next((server for server in named if name == server or name.startswith(f"{server}.")), "")
 
 
 def _chosen(told: Sequence[ServerTold], name: str) -> list[ServerTold]:
