@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import inspect
 import threading
 from abc import ABC, abstractmethod
@@ -205,11 +206,16 @@ class FunctionModel(Model):
     calls: int = field(default=0, init=False)
     """How often it was asked."""
 
+    @functools.cached_property
+    def _awaits(self) -> bool:
+        """True if it is a coroutine function, or an object whose call is one."""
+        call = getattr(self.function, "__call__", None)  # noqa: B004 - what it is, not whether it is there
+        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
+
     async def answer(self, request: ModelRequest) -> ModelAnswer:
         """Call the function."""
         self.calls += 1
-        call = getattr(self.function, "__call__", None)  # noqa: B004 - what it is, not whether it is there
-        if inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call):
+        if self._awaits:
             said = await self.function(request)
         else:
             said = await on_thread(lambda: self.function(request), f"callboard-model-{request.address}")

@@ -115,6 +115,12 @@ def _meant(response: type[BaseModel], keys: tuple[str, ...]) -> dict[str, str]:
     return {key: other for key, other in meant.items() if other != key and often[other] == 1}
 
 
+@functools.lru_cache(maxsize=1024)
+def _decisions(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Give those of an object's keys that stand for its decision."""
+    return tuple(key for key in keys if _folded(key) == _DECISION)
+
+
 class ActionResponse(_Response):
     """One tool call in an answer."""
 
@@ -282,7 +288,7 @@ def read_response(schema: type[AgentResponse], content: object) -> AgentResponse
     if not isinstance(content, dict):
         msg = f"the answer must be one JSON object, not a {type(content).__name__}"
         raise InvalidAnswerError(msg)
-    inside = [key for key in content if _folded(key) == _DECISION]
+    inside = _decisions(tuple(content))
     try:
         return schema.model_validate(_flat(content, inside[0]) if len(inside) == 1 else content)
     except ValidationError as error:
