@@ -92,9 +92,9 @@ class ActionList:
                 seen=self.seen,
             )
             self.context.note(self.run, decided, lazy=True)
-        return await self.go_on()
+        return await self.run_rest()
 
-    async def go_on(self) -> Acted:
+    async def run_rest(self) -> Acted:
         """Run those that have no result yet."""
         for action in self.actions[len(self.results) :]:
             if self.context.lease.paused:

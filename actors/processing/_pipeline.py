@@ -12,7 +12,7 @@ from callboard.actors.processing._decide import book
 from callboard.actors.processing._middleware import ALL_PHASES, PhaseCall
 from callboard.actors.processing._phases import Meter
 from callboard.actors.processing._picture import picture_before
-from callboard.actors.processing._recover import Doubt, acted_on, go_on
+from callboard.actors.processing._recover import Doubt, acted_on, resume_step
 from callboard.actors.processing._shared import with_shared
 from callboard.actors.servers import ToolError
 from callboard.actors.states import GO_ON, STOP, evolve
@@ -184,7 +184,7 @@ class Pipeline:
 
     async def _what_is_left(self, context: Context, run: Run) -> StepDone | Question:
         seen = context.meter.seen = await self._collect(context, run)
-        acted = await self._phase(Phase.ACTION_EXECUTION, context, run, go_on, seen)
+        acted = await self._phase(Phase.ACTION_EXECUTION, context, run, resume_step, seen)
         if isinstance(acted, Doubt):
             shown = await self._shown(run, seen)
             return self._question(run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id, **shown})

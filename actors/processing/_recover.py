@@ -39,7 +39,7 @@ class Doubt:
     question: AskedQuestion
 
 
-async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
+async def resume_step(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
     """Settle what is in doubt, then run the actions that have no result yet.
 
     Raises:
@@ -76,7 +76,7 @@ async def go_on(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
     gone = not seen.fingerprint and decided.after(left.results)
     if gone or (not as_left and await _is_other(context, run, seen, left)):
         return actions.cut(_why(context, run, seen, left))
-    return in_window(context, await actions.go_on())
+    return in_window(context, await actions.run_rest())
 
 
 async def _is_other(context: Context, run: Run, seen: Observation, left: Unfinished) -> bool:

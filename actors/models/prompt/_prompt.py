@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.models._references import References
-from callboard.actors.models.prompt._ending import ending
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
 from callboard.actors.models.prompt._history import steps, subtasks
 from callboard.actors.models.prompt._labels import labelled
-from callboard.actors.models.prompt._manual import not_now
+from callboard.actors.models.prompt._prompt_tail import prompt_tail
 from callboard.actors.models.prompt._schema import CONTROL, offered_tools, own_parameters, own_steps
 from callboard.actors.models.prompt._system import system_of
+from callboard.actors.models.prompt._tool_docs import not_now
 from callboard.messages import ESSENTIAL, AgentKind, Board, TargetKind, agent_kind
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def prompt_of(
     picture = (None if request.is_operator else seen.annotated) or seen.picture if pictures else None
     shown: tuple[str | bytes, ...] = () if picture is None else (_pictured(request), picture)
     shown += tuple(_answered(request)) if pictures else ()
-    after = "\n\n".join(ending(request, short=short))
+    after = "\n\n".join(prompt_tail(request, short=short))
     if actions is not None:
         after += f" Put at most {actions} action{'' if actions == 1 else 's'} into it."
     summarised, dropped = left.summarised + history.summarised, left.dropped + history.dropped

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.models._computer_use import SCREENSHOT
 from callboard.actors.models.prompt._fence import CLOSE, OPEN, written
-from callboard.actors.models.prompt._manual import manual
 from callboard.actors.models.prompt._schema import IN_DECISION, KEYS, parts_of, without_control
+from callboard.actors.models.prompt._tool_docs import tool_docs
 from callboard.messages import AgentStatus
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _tools(request: ModelRequest) -> Iterator[str]:
     if request.tools:
         tools = tuple(map(without_control, request.tools)) if request.is_operator else request.tools
         look = f"\n- {SCREENSHOT}: Look again, and do nothing." if request.is_operator else ""
-        yield f"## Tools\n\nThere are these, and no others:\n\n{manual(tools)}{look}"
+        yield f"## Tools\n\nThere are these, and no others:\n\n{tool_docs(tools)}{look}"
     if request.granted:
         lines = (f"- ${{secret:{name}}}: {'; '.join(places)}" for name, places in request.granted)
         yield (

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from callboard.actors.models._model import Model, ModelAnswer, ModelRequest
 from callboard.actors.models.recording._recording import Recorded
-from callboard.actors.models.recording._sight import Place, Sight
+from callboard.actors.models.recording._request_digest import Place, RequestDigest
 from callboard.messages import ModelError, ModelTimeoutError, ScriptError, SettingsError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class RecordedModel(Model):
                 difference.
             ModelError: If the model gave no answer when it was recorded.
         """
-        sight = Sight(request, self._base)
+        sight = RequestDigest(request, self._base)
         line = self._next(sight, f"{request.address}, step {request.step}, call {request.call}")
         if line.answer is None:
             failure = ModelTimeoutError if line.timeout else ModelError
@@ -96,7 +96,7 @@ class RecordedModel(Model):
         # whoever gave it then: a file may have been changed, and is no program of the host's
         return line.answer.model_copy(update={"content": self._place.show(line.answer.content), "program": False})
 
-    def _next(self, sight: Sight, who: str) -> Recorded:
+    def _next(self, sight: RequestDigest, who: str) -> Recorded:
         lines = self._lines.get((sight.address, sight.call), [])
         if not lines:
             msg = f"{who}: {self._source} has no such call; {self._has(sight.address)}"

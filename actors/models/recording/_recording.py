@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
 from callboard.actors.models._model import Expected, Model, ModelAnswer, ModelRequest, on_thread
-from callboard.actors.models.recording._sight import Place, Sight
+from callboard.actors.models.recording._request_digest import Place, RequestDigest
 from callboard.config import make_private, open_private
 from callboard.messages import ModelError, ModelTimeoutError, SettingsError, Usage, Value
 
@@ -138,7 +138,7 @@ class RecordingModel(Model):
         why = "" if error is None else str(error) or type(error).__name__
 
         def write() -> None:
-            sight = Sight(request, recording.base)
+            sight = RequestDigest(request, recording.base)
             line = Recorded(
                 recording=1,
                 address=sight.address,

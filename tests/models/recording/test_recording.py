@@ -18,7 +18,7 @@ from callboard.__main__ import USAGE
 from callboard.actors.models import RecordedModel, ToolInfo, record
 from callboard.actors.models.recording._recorded import By, recorded_model
 from callboard.actors.models.recording._recording import Recorded, Recording, RecordingModel
-from callboard.actors.models.recording._sight import Sight
+from callboard.actors.models.recording._request_digest import RequestDigest
 from callboard.messages import (
     AgentKind,
     CommandResult,
@@ -212,7 +212,7 @@ def test_a_changed_tool_makes_another_request_and_is_shown(asks, file, tmp_path)
 
 def test_a_difference_that_is_too_long_to_be_shown_is_noticed(asks, tmp_path):
     long = "x\n" * 10_000
-    one, other = (Sight(asks(instructions=f"{long}{end}"), tmp_path) for end in "ab")
+    one, other = (RequestDigest(asks(instructions=f"{long}{end}"), tmp_path) for end in "ab")
     assert one.fingerprint != other.fingerprint
     assert one.digest() != other.digest()
     assert sum(map(len, one.digest())) < 20_000
@@ -220,13 +220,13 @@ def test_a_difference_that_is_too_long_to_be_shown_is_noticed(asks, tmp_path):
 
 @pytest.mark.parametrize("change", [{"task_id": "u"}, {"run_id": "u/2"}], ids=["task", "run"])
 def test_the_names_of_task_and_run_make_no_other_request(asks, tmp_path, change):
-    assert Sight(asks(**change), tmp_path).fingerprint == Sight(asks(), tmp_path).fingerprint
+    assert RequestDigest(asks(**change), tmp_path).fingerprint == RequestDigest(asks(), tmp_path).fingerprint
 
 
 def test_every_host_agent_is_the_same_agent(asks, tmp_path):
     one, other = (asks(kind=AgentKind.HOST, address=f"host/{task}", task_id=task) for task in "tu")
-    assert Sight(one, tmp_path).address == Sight(other, tmp_path).address == "host"
-    assert Sight(one, tmp_path).fingerprint == Sight(other, tmp_path).fingerprint
+    assert RequestDigest(one, tmp_path).address == RequestDigest(other, tmp_path).address == "host"
+    assert RequestDigest(one, tmp_path).fingerprint == RequestDigest(other, tmp_path).fingerprint
 
 
 def remembering(**fields):
@@ -242,12 +242,12 @@ def remembering(**fields):
 @pytest.mark.parametrize("change", [{"seconds": 3.0}, {"call_id": "u/7.1.0"}], ids=["seconds", "call"])
 def test_how_long_a_call_took_and_its_number_make_no_other_request(asks, tmp_path, change):
     slow = asks(memory=remembering(**change))
-    assert Sight(slow, tmp_path).fingerprint == Sight(asks(memory=remembering()), tmp_path).fingerprint
+    assert RequestDigest(slow, tmp_path).fingerprint == RequestDigest(asks(memory=remembering()), tmp_path).fingerprint
 
 
 def test_what_a_call_answered_makes_another_request(asks, tmp_path):
     other = asks(memory=remembering(value=5))
-    assert Sight(other, tmp_path).fingerprint != Sight(asks(memory=remembering()), tmp_path).fingerprint
+    assert RequestDigest(other, tmp_path).fingerprint != RequestDigest(asks(memory=remembering()), tmp_path).fingerprint
 
 
 def test_when_a_document_was_written_makes_no_other_request(asks, tmp_path):
@@ -255,7 +255,7 @@ def test_when_a_document_was_written_makes_no_other_request(asks, tmp_path):
         asks(observation=Observation(window={"title": "Report", "modified": when, "size": size}, fingerprint=when))
         for when, size in (("2024", 1), ("2025", 2))
     )
-    assert Sight(one, tmp_path).fingerprint == Sight(other, tmp_path).fingerprint
+    assert RequestDigest(one, tmp_path).fingerprint == RequestDigest(other, tmp_path).fingerprint
 
 
 def test_the_folder_of_the_run_changes_no_request_and_is_not_in_the_file(asks, file, tmp_path):

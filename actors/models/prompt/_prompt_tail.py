@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
 from callboard.actors.models.prompt._labels import labelled
-from callboard.actors.models.prompt._manual import MAKING, either, makes, needed, singular
 from callboard.actors.models.prompt._schema import legal_statuses, offered_tools, own_steps, own_subtasks
+from callboard.actors.models.prompt._tool_docs import MAKING, either, makes, needed, singular
 from callboard.messages import AgentKind, AgentStatus, Effect, ResultStatus
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _SEVERAL = re.compile(r"\b(?:all|both|each|every|several|two|three|four|five|six
 _JSON = "Answer with one JSON object."
 
 
-def ending(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
+def prompt_tail(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
     """Write what stands last in a prompt; in a `short` one, what seems to come next is said, and not just hinted at."""
     if request.observation.notes:
         notes = "\n".join(f"- {cut(note, 1000)}" for note in request.observation.notes)

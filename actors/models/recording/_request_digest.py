@@ -37,7 +37,7 @@ _LONG_TEXT, _LONG_LINE, _MANY = 8000, 400, 200
 _DIGITS = 16
 
 
-class Sight:
+class RequestDigest:
     """What one request shows to the model, without its pictures.
 
     ``base`` is the folder of this run: where a text names it, `BASE` stands in its place.

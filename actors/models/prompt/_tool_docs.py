@@ -21,7 +21,7 @@ MAKING = frozenset({"add", "create", "draw", "insert", "make", "new"})
 """Verbs of what is made anew, in the names of tools and in what is asked."""
 
 
-def manual(tools: Iterable[ToolInfo]) -> str:
+def tool_docs(tools: Iterable[ToolInfo]) -> str:
     """Tell tools with their parameters, in the order of their names."""
     return "\n".join(line for tool in sorted(tools, key=lambda tool: tool.name) for line in _lines(tool))
 
