@@ -1,4 +1,4 @@
-"""The root actor: the switchboard, one `match` over small parts without a thread."""
+"""The root actor: one `match` over small parts without a thread."""
 
 from callboard.actors.root._actor import Root
 from callboard.actors.root._opening import Opened, open_journal

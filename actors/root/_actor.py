@@ -1,4 +1,4 @@
-"""The root actor: the switchboard through which every message passes."""
+"""The root actor: every message between agents passes through it."""
 
 from __future__ import annotations
 
@@ -79,15 +79,19 @@ if TYPE_CHECKING:
 
 
 class Root(ScheduledActor):
-    """The switchboard: one `match` over small parts that have no thread of their own.
+    """Route every message: one `match` over small parts without threads.
 
-    Runs on a thread of its own and never blocks. Agents post to it, the facade asks it, nobody else does.
+    Runs on a thread of its own and never blocks. Agents post messages to it. The supervisor and the task handles ask
+    it and wait for its answers.
     """
 
     def __init__(
         self, services: Services, life: ServerLife, jobs: Jobs, schedulers: Schedulers, first_token: int = 0
     ) -> None:
-        """Make the switchboard; leases count up from the one after `first_token`, the last that the journal knows."""
+        """Create the root and its parts.
+
+        Fencing tokens continue after `first_token`, the highest one in the journal.
+        """
         super().__init__(schedulers.root)
         limits, clock, journal = services.settings.limits, services.clock, services.journal
         leases = Leases(first_token)
@@ -142,18 +146,21 @@ class Root(ScheduledActor):
         self._orderly = False
 
     def on_receive(self, message: object) -> Any:
-        """Handle one message. An edge: what Pykka would answer by stopping every actor must not escape."""
+        """Handle one message; the journal writes its results as one transaction.
+
+        Only an `Exception` may escape: Pykka answers any other `BaseException` by stopping every actor of the process.
+        """
         try:
             return self._receive(message)
         except Exception:
             raise
         except BaseException as error:
-            msg = f"the switchboard was told to leave: {error!r}"
+            msg = f"the root was interrupted: {error!r}"
             raise SupervisorStoppedError(msg) from error
         finally:
             self._context.outbox.flush()
 
-    def _receive(self, message: object) -> Any:  # noqa: C901, PLR0911, PLR0912 - one match, the switchboard
+    def _receive(self, message: object) -> Any:  # noqa: C901, PLR0911, PLR0912 - one match, a case a message
         match message:
             case Submit():
                 return self._submit(message.task, message.target, message.earlier)
@@ -209,8 +216,8 @@ class Root(ScheduledActor):
             case RestartDue():
                 return self._crashes.due(message)
             case BlackboardCrashed():
-                shown = self._services.settings.blackboard.tasks
-                return self._context.recorder.rebuild(self._context.tasks.conversations(shown))
+                ended = self._services.settings.blackboard.tasks
+                return self._context.recorder.rebuild(self._context.tasks.conversations(ended))
             case JournalBroken():
                 return self._give_up(message.error)
             case GetStatus():
@@ -222,11 +229,11 @@ class Root(ScheduledActor):
             case StopAgents():
                 return self._stop_agents()
             case _:
-                msg = f"the switchboard does not know {type(message).__name__}"
+                msg = f"the root does not handle {type(message).__name__}"
                 raise TypeError(msg)
 
     def _post(self, message: object) -> None:
-        """Put a message into this actor's inbox, from any thread; after its end it concerns nobody."""
+        """Send this actor a message, from any thread; dropped after its end."""
         self.send(message)
 
     def _answer(self, value: object) -> concurrent.futures.Future[Any]:
@@ -237,7 +244,12 @@ class Root(ScheduledActor):
     def _submit(
         self, task: Task, target: Target | None, earlier: tuple[str, ...]
     ) -> tuple[Task, concurrent.futures.Future[TaskResult], concurrent.futures.Future[None]]:
-        """Take a task, or the same one once more. Answers with it, its result to come, and when it is safe."""
+        """Take a task, unless its id or idempotency key is known.
+
+        Returns:
+            The task (the earlier one, if there is one), the future of its result, and a future that is done once the
+            task is safe in the journal.
+        """
         tasks = self._context.tasks
         same = tasks.find(task)
         if same is not None and (same.task == task or same.task.id != task.id):
@@ -247,16 +259,16 @@ class Root(ScheduledActor):
         if not self._accepting:
             msg = "the supervisor is stopping and takes no more tasks"
             raise SupervisorStoppedError(msg)
-        anew = task.session is not None and not self._context.sessions.has(task.session)
-        if anew and not earlier:
+        from_journal = task.session is not None and not self._context.sessions.has(task.session)
+        if from_journal and not earlier:
             msg = (
-                f"the conversation {task.session!r} can't be gone on with: there is none, or it is not kept any more; "
-                "limits.sessions says how many are, and a journal keeps the others"
+                f"the conversation {task.session!r} can't be continued: it does not exist, or it is no longer kept; "
+                "limits.sessions sets how many are, and a journal keeps the others"
             )
             raise TaskRefusedError(msg)
         record = tasks.open(task, target, self._context.clock.elapsed())
         self._services.secrets.keep(task)
-        if anew:
+        if from_journal:
             tasks.learn(record.session, earlier)
             self._context.recorder.fill(earlier)
         self._context.outbox.keep(task.id, "", task, failed=lambda error: self._post(NotKept(task.id, error)))
@@ -284,13 +296,13 @@ class Root(ScheduledActor):
 
     def _keep_note(self, note: Note) -> concurrent.futures.Future[Any]:
         if self._context.tasks.get(note.task_id) is None:
-            msg = f"there is no task {note.task_id!r} that runs or waits: only such a task can be told something"
+            msg = f"there is no task {note.task_id!r} that runs or waits: only such a task takes notes"
             raise TaskRefusedError(msg)
         self._context.outbox.keep(note.task_id, "", note)
         return self._answer(None)
 
     def _not_kept(self, refused: NotKept) -> None:
-        """Take back a task that could not be written down; nobody was told of it."""
+        """Roll back a task that can't be journaled; no agent knows it."""
         record = self._context.tasks.get(refused.task_id)
         if record is None:
             return
@@ -352,7 +364,7 @@ class Root(ScheduledActor):
         self._closing.rest(record.session)
 
     def _tell_ended(self, record: TaskRecord, result: TaskResult) -> None:
-        """Tell how a task ended, once that is safe; on whatever thread that is seen."""
+        """Publish a task's result, once it is safe. Runs on any thread."""
         self._context.recorder.emit(
             EventName.TASK_ENDED,
             task_id=record.task.id,
@@ -371,7 +383,7 @@ class Root(ScheduledActor):
             self._context.recorder.stale(assign.task_id, "Assign")
             return
         if record.knows(assign.run_id):
-            return  # its HostAgent crashed, and says again what it had said
+            return  # its HostAgent crashed, and repeats its last message after the restart
         record.runs[assign.run_id] = assign
         self._hands.place(record, assign, known=True)
 
@@ -393,17 +405,18 @@ class Root(ScheduledActor):
             context.outbox.keep(ended.task_id, f"{ended.task_id}/0", ended, context.children.sender(record.host, ended))
         self._end_if_over(record)
 
-    def _running(self, task_id: str, run_id: str, token: int, what: str) -> TaskRecord | None:
+    def _running(self, task_id: str, run_id: str, token: int, message: str) -> TaskRecord | None:
         record = self._context.tasks.get(task_id)
+        # Fencing: the run is over, or its agent crashed, and another one has the run under a new token.
         if record is None or run_id not in record.runs or record.runs[run_id].token != token:
-            self._context.recorder.stale(task_id, what)
+            self._context.recorder.stale(task_id, message)
             return None
         return record
 
-    # Beginning and ending
+    # Start and stop
 
     def _restore(self, recovered_tasks: tuple[RecoveredTask, ...]) -> None:
-        """Go on with what another process began, before anything else is done."""
+        """Resume the tasks of an earlier process, before any other message."""
         if self._broken is not None:
             raise self._broken
         for recovered in recovered_tasks:
@@ -412,17 +425,17 @@ class Root(ScheduledActor):
             self._context.tasks.learn(recovered.record.session, recovered.conversation)
         self._context.recorder.fill(
             unique(each for recovered in recovered_tasks for each in recovered.conversation)
-        )  # before agents read it
+        )  # before the agents read the blackboard
         place(recovered_tasks, self._context, self._hands, self._stops)
         for recovered in recovered_tasks:
-            for word in recovered.said.values():
-                self._receive(word)
+            for ending in recovered.said.values():
+                self._receive(ending)
             if not recovered.said:
                 self._end_if_over(recovered.record)
         self._closing.restored()
 
     def _give_up(self, error: Exception) -> None:
-        """Close the intake and stop all agents: what can't be kept must not happen."""
+        """Stop everything: no side effect may begin that can't be journaled."""
         self._accepting, self._broken = False, error
         self._context.recorder.emit(EventName.JOURNAL_FAILED, error=str(error))
         for record in self._context.tasks.records:
@@ -446,13 +459,16 @@ class Root(ScheduledActor):
         return [*self._context.children.stop_all(), self._context.recorder.stop()]
 
     def on_stop(self) -> None:
-        """Nothing is done any more, and whoever waits gets an error: also when the host program stops all actors."""
+        """Stop all tasks, and fail the futures of their results.
+
+        Pykka calls it after every stop, also when the host program stops all actors.
+        """
         for record in self._context.tasks.records:
             msg = f"the supervisor stopped before the task {record.task.id} ended"
             self._stops.give_up(record, SupervisorStoppedError(msg))
         self._context.children.stop_all()
         self._context.recorder.stop()
-        if not self._orderly:  # otherwise the facade closes it, after its own last event
+        if not self._orderly:  # otherwise the supervisor closes the stream, after its own last event
             self._context.recorder.close()
 
     def on_failure(
@@ -461,7 +477,7 @@ class Root(ScheduledActor):
         exception_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Nothing can go on without the switchboard: whoever waits gets an error."""
+        """Record the crash, and fail the futures of all results."""
         causes = [cause.reason for cause in Cause.chain(exception_value)] if exception_value is not None else []
         self._context.recorder.emit(EventName.AGENT_CRASHED, agent="supervisor", causes=causes)
         self.on_stop()

@@ -1,4 +1,4 @@
-"""The context of the root: its parts, as they know each other."""
+"""The context of the root: its services and parts."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RootContext:
-    """The services and parts of one root, shared by all of its parts. Only the root's thread uses it."""
+    """The services and parts of one root, shared by the parts.
+
+    Only the root's thread uses it.
+    """
 
     post: Callable[[object], None]
-    """Tell the switchboard, from any thread."""
+    """Send a message to the root, from any thread."""
     limits: Limits
     clock: Clock
     journal: Journal
@@ -41,4 +44,4 @@ class RootContext:
     idle: Idle
     sessions: Sessions
     agents: Mapping[str, AgentSpec]
-    """The kinds of agents that there are, by name."""
+    """The kinds of agents, by name."""
