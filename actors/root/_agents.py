@@ -1,4 +1,4 @@
-"""Agents: which lives where, which are kept while idle, and what is closed after a conversation."""
+"""The agents of the root: start, stop, limits on idle ones, clean-up."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Children:
-    """The agents of one supervisor. Part of the switchboard; runs on its thread.
+    """The agents of one supervisor, by address. Runs on the root's thread.
 
-    An agent that is to go on with what another one had begun is `expected` while the history of that is read; what
-    comes for it meanwhile waits.
+    An agent that resumes a run of a dead one is `expected` while the journal reads the run's history. Its messages wait
+    until then.
     """
 
     def __init__(self, context: AgentContext, post: Callable[[Deliver], None]) -> None:
@@ -35,51 +35,54 @@ class Children:
         self._refs: dict[str, pykka.ActorRef[Agent]] = {}
         self._expected: dict[str, list[Inbox]] = {}
         self._known: dict[str, set[str]] = {}
-        """What each agent has memory of: tasks, or conversations."""
+        """The tasks or conversations that each agent remembers, by its address."""
         self._holders: dict[str, set[str]] = {}
-        """The same the other way round: the addresses by what is remembered there."""
+        """The inverse: the addresses of the agents that remember a task or conversation."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where agents live now."""
+        """The addresses of the running agents."""
         return tuple(self._refs)
 
     def lives(self, address: str) -> bool:
-        """Say whether an agent lives at an address."""
+        """Return whether an agent runs at an address."""
         return address in self._refs
 
     def learn(self, address: str, memory: str) -> None:
-        """Note that an address gets work, and so has memory of a task or conversation, as long as its agent lives."""
+        """Note that the agent of an address remembers a task or conversation.
+
+        It does from its first work on, until it stops or dies.
+        """
         self._known.setdefault(address, set()).add(memory)
         self._holders.setdefault(memory, set()).add(address)
 
     def knows(self, address: str, memory: str) -> bool:
-        """Say whether the agent of an address has memory of a task or conversation."""
+        """Return whether the agent of an address remembers a task or conversation."""
         return address in self._refs and memory in self._known.get(address, ())
 
     def forget(self, memory: str) -> None:
-        """Have all agents drop their memory of a task or conversation that is over."""
+        """Make all agents forget a task or conversation that is over."""
         for address in self._holders.pop(memory, ()):
             self._known[address].discard(memory)
             self.tell_if_alive(address, TaskForgotten(task_id=memory))
 
     def is_there(self, address: str, urn: str) -> bool:
-        """Say whether a certain actor is the agent of an address."""
+        """Return whether an address has the actor with this URN."""
         ref = self._refs.get(address)
         return ref is not None and ref.actor_urn == urn
 
     def start(self, address: str) -> None:
-        """Start the agent of an address, unless it lives.
+        """Start the agent of an address, unless it runs.
 
         Raises:
-            ValueError: If there is no such kind of agent.
+            ValueError: If the address names an unknown kind of agent.
         """
         if address not in self._refs:
             self._refs[address] = self._class_of(agent_kind(address)).start(address, self._context)
             self._context.stream.emit(EventName.AGENT_STARTED, agent=address)
 
     def _class_of(self, kind: str) -> type[Agent]:
-        """Give the class of a kind's agents: that of its machine, or the plain one."""
+        """Return the class registered with the kind's state machine, or `Agent`."""
         if kind not in self._context.agents:
             msg = f"there is no kind of agent {kind!r}"
             raise ValueError(msg)
@@ -90,19 +93,23 @@ class Children:
         return registered
 
     def expect(self, address: str) -> None:
-        """Keep what comes for an address until its agent has a history."""
+        """Hold messages for an address until its agent has its history."""
         self._expected.setdefault(address, [])
 
     def start_with(self, address: str, first: Continue) -> None:
-        """Give the agent that was expected its history, and what came meanwhile; it is started unless it lives."""
+        """Give an expected agent its history, then the messages held for it.
+
+        The agent is started, unless it runs.
+        """
         self.start(address)
         for message in (first, *_unread(first, self._expected.pop(address, ()))):
             tell_if_alive(self._refs[address], message)
 
     def sender(self, address: str, message: Inbox) -> Callable[[], None]:
-        """Give a function that tells an address, from any thread. Where nobody is nothing is told.
+        """Return a function that sends an address a message, from any thread.
 
-        Who is started there later learns it from the journal.
+        Without an agent at the address it does nothing: an agent that starts there later reads the message in the
+        journal.
         """
         ref = self._refs.get(address)
         if address in self._expected:
@@ -112,14 +119,14 @@ class Children:
         return lambda: None
 
     def deliver(self, deliver: Deliver) -> None:
-        """Tell an agent that was expected when the message was sent."""
+        """Deliver a message that was sent while its agent was expected."""
         if deliver.address in self._expected:
             self._expected[deliver.address].append(deliver.message)
         elif deliver.address in self._refs:
             tell_if_alive(self._refs[deliver.address], deliver.message)
 
     def tell_if_alive(self, address: str, message: Inbox) -> None:
-        """Send a message to an address where there is an agent; for what no journal has to keep."""
+        """Send a message that no journal keeps, if the agent runs."""
         ref = self._refs.get(address)
         if ref is not None:
             tell_if_alive(ref, message)
@@ -131,7 +138,7 @@ class Children:
         self._lose_memory(address)
 
     def stop(self, address: str) -> None:
-        """Stop an agent; it handles what is in its inbox first."""
+        """Stop an agent, once it has handled the messages in its mailbox."""
         ref = self._refs.pop(address, None)
         self._lose_memory(address)
         if ref is not None:
@@ -145,16 +152,16 @@ class Children:
                 del self._holders[memory]
 
     def stop_all(self) -> list[pykka.Future[Any]]:
-        """Stop all agents. Returns what to wait for."""
+        """Stop all agents, and return a future for the end of each."""
         refs, self._refs = self._refs, {}
         return [ref.stop(block=False) for ref in refs.values()]
 
 
 def _unread(first: Continue, came: Iterable[Inbox]) -> Iterator[Inbox]:
-    """Give what came while a history was read and does not stand in it: nothing is heard twice."""
-    begun = [isinstance(said.message, Assign) and said.message.token == first.assign.token for said in first.history]
+    """Yield the held messages that are not in the history yet."""
+    begun = [isinstance(row.message, Assign) and row.message.token == first.assign.token for row in first.history]
     since = first.history[begun.index(True) :] if True in begun else ()
-    read = [said.message for said in since if not said.job]
+    read = [row.message for row in since if not row.job]
     for message in came:
         if message in read:
             read.remove(message)
@@ -163,29 +170,39 @@ def _unread(first: Continue, came: Iterable[Inbox]) -> Iterator[Inbox]:
 
 
 class Sessions:
-    """Keeps the HostAgents of the latest conversations, and what other agents remember of them.
+    """The latest conversations, whose HostAgents are kept for follow-ups.
 
-    Part of the switchboard; runs on its thread.
+    Their other agents keep their memory, too. Runs on the root's thread.
     """
 
     def __init__(
         self, tasks: TaskBook, children: Children, limit: int, forget: Callable[[Iterable[str]], None]
     ) -> None:
-        """Make it; `forget` gets the tasks that nobody can go on with any more."""
+        """Create it.
+
+        Args:
+            tasks: All tasks.
+            children: All agents.
+            limit: The number of idle conversations that are kept.
+            forget: Takes the ids of tasks whose conversation is dropped.
+        """
         self._tasks = tasks
         self._children = children
         self._limit = limit
         self._forget = forget
         self._kept: dict[str, None] = {}  # the oldest first
-        self._ended: dict[str, list[str]] = {}  # the tasks of a conversation
+        self._ended: dict[str, list[str]] = {}  # the ids of ended tasks, by conversation
 
     def has(self, session: str) -> bool:
-        """Say whether a conversation can be gone on with."""
+        """Return whether a conversation can be continued without the journal."""
         running = (record.session for record in self._tasks.records if record.target is None)
         return session in self._kept or session in running
 
     def keep(self, record: TaskRecord) -> None:
-        """Keep the HostAgent of a task that ended, if it lives; past the limit the one idle for longest is stopped."""
+        """Keep the HostAgent of a task that ended, if it runs.
+
+        Above the limit, the HostAgents idle for longest are stopped, and their conversations are forgotten.
+        """
         self._ended.setdefault(record.session, []).append(record.task.id)
         if not self._children.lives(record.host):
             if not self.has(record.session):
@@ -201,26 +218,32 @@ class Sessions:
             self._drop(session)
 
     def _drop(self, session: str) -> None:
-        """Forget a conversation that nobody can go on with any more, except from a journal's file."""
+        """Forget a conversation; only a journal file can continue it afterwards."""
         self._children.forget(session)
         self._forget(self._ended.pop(session, ()))
 
 
 class Idle:
-    """Keeps the agents of targets that were used lately. Part of the switchboard; runs on its thread."""
+    """The idle agents of recently used targets, up to a limit.
+
+    Runs on the root's thread.
+    """
 
     def __init__(self, tasks: TaskBook, children: Children, limit: int) -> None:
         self._tasks = tasks
         self._children = children
         self._limit = limit
-        self._idle: dict[str, None] = {}  # the one idle for longest first
+        self._idle: dict[str, None] = {}  # in the order in which they became idle
 
     def work(self, address: str) -> None:
-        """Note that an agent has work."""
+        """Note that an agent works."""
         self._idle.pop(address, None)
 
     def rest(self, address: str) -> None:
-        """Note that its task is over. Past the limit the one idle for longest is stopped; none of a running task."""
+        """Note that an agent's task is over.
+
+        Above the limit, the agents idle for longest are stopped, but no agent of a running task.
+        """
         self._idle.pop(address, None)
         self._idle[address] = None
         if len(self._idle) <= self._limit:
@@ -233,7 +256,10 @@ class Idle:
 
 
 class Closing:
-    """Has servers close what they have opened. Part of the switchboard; runs on its thread."""
+    """Clean-up after conversations: servers close the targets they opened.
+
+    Runs on the root's thread.
+    """
 
     def __init__(self, life: ServerLife, tasks: TaskBook, clock: Clock, post: Callable[[object], None]) -> None:
         self._life = life
@@ -242,12 +268,15 @@ class Closing:
         self._post = post
 
     def restored(self) -> None:
-        """Look what an earlier process has left open; the tasks that go on are on the books by now."""
+        """Ask the servers for targets that an earlier process left open.
+
+        It runs after the restore, so that conversations with a resumed task keep theirs.
+        """
         for server in self._life.closing:
             self._life.tell_owners(server, lambda session: self._post(ConversationRests(session)))
 
     def rest(self, session: str) -> None:
-        """Have what a conversation has opened closed later, if none of its tasks runs."""
+        """Schedule the clean-up of a conversation, if none of its tasks runs."""
         if self._tasks.talks(session):
             return
         for server in self._life.closing:
@@ -255,6 +284,6 @@ class Closing:
             self._clock.after(server.closes_after, functools.partial(self._post, CloseOpened(server, session)))
 
     def due(self, close: CloseOpened) -> None:
-        """Close it now, unless a follow-up has begun."""
+        """Clean up after a conversation, unless a follow-up has begun."""
         if not self._tasks.talks(close.session):
             self._life.close_for(close.server, close.session)

@@ -1,4 +1,4 @@
-"""Approvals and questions: the first answer wins, and clocks stand still while one is open."""
+"""Approvals and questions: the first answer wins, and clocks stop meanwhile."""
 
 from __future__ import annotations
 
@@ -38,11 +38,14 @@ class _Open:
     ask: Ask
     alarm: Alarm | None
     reply: Reply | None
-    """Takes the answer to a running call's question; its agent is told nothing, and the journal keeps nothing."""
+    """Takes the answer to a running call's question, which goes neither to the agent nor into the journal."""
 
 
 class Desk:
-    """What waits for a person. Part of the switchboard; runs on its thread, which decides all races."""
+    """The open approvals and questions.
+
+    Runs on the root's thread, so that the order of its messages decides all races.
+    """
 
     def __init__(
         self,
@@ -60,17 +63,17 @@ class Desk:
         self._open: dict[str, _Open] = {}
 
     def ask(self, ask: Ask, reply: Reply | None = None) -> None:
-        """Put something on the desk, with an alarm for its deadline, and tell of it."""
+        """Open a request with a deadline alarm, and emit its event."""
         self.put(ask, reply)
         name = EventName.QUESTION_ASKED if isinstance(ask, Question) else EventName.APPROVAL_REQUESTED
         hidden = {"observation", "token", "picture", "before"}
         content = ask.model_dump(mode="json", exclude=hidden, exclude_defaults=True)
         picture = ask.picture if isinstance(ask, Question) else ask.observation.annotated or ask.observation.picture
-        told = {} if picture is None else {"picture": self._recorder.picture_path(picture)}
-        self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, request=content, **told)
+        path = {} if picture is None else {"picture": self._recorder.picture_path(picture)}
+        self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, request=content, **path)
 
     def put(self, ask: Ask, reply: Reply | None = None) -> None:
-        """Put something on the desk, with an alarm for its deadline."""
+        """Open a request with an alarm for its deadline."""
         alarm = None
         if ask.deadline is not None:
             then = ask.at_deadline if isinstance(ask, ApprovalRequest) else AtDeadline.FAIL
@@ -79,46 +82,53 @@ class Desk:
         self._open[ask.id] = _Open(ask, alarm, reply)
 
     def has(self, request_id: str) -> bool:
-        """Say whether something waits for a person."""
+        """Return whether a request is open."""
         return request_id in self._open
 
     def asked(self, answer: Answer | ApprovalAnswer) -> Ask:
-        """Give what an answer is for.
+        """Return the open request that an answer is for.
 
         Raises:
-            NotWaitingError: If it is not open (any more).
-            AnswerRefusedError: If the answer does not fit; it stays open.
+            NotWaitingError: If no such request is open.
+            AnswerRefusedError: If the answer does not fit the request, which stays open.
         """
         entry = self._open.get(answer.id)
         if entry is None or entry.ask.task_id != answer.task_id:
-            msg = f"{answer.id!r} is not open: it was answered, reached its deadline, was cancelled, or never was"
+            msg = f"{answer.id!r} is not open: it was answered, reached its deadline, was cancelled, or never existed"
             raise NotWaitingError(msg)
         _check(entry.ask, answer)
         return entry.ask
 
     def answer(self, answer: Answer | ApprovalAnswer) -> Ask:
-        """Close what an answer is for, tell the agent, and return what was asked.
+        """Close a request, and send its answer to the agent.
+
+        Returns:
+            The request.
 
         Raises:
-            NotWaitingError: If it is not open (any more).
-            AnswerRefusedError: If the answer does not fit; it stays open.
+            NotWaitingError: If no such request is open.
+            AnswerRefusedError: If the answer does not fit the request, which stays open.
         """
         self.asked(answer)
         return self._settle(answer, answer.model_dump(mode="json", exclude_defaults=True))
 
     def expire(self, expired: RequestExpired) -> Ask | None:
-        """Close what reached its deadline, tell the agent, and return it; None if it was answered just before."""
+        """Close a request that reached its deadline, and notify the agent.
+
+        Returns:
+            The request; None if it was answered just before.
+        """
         if expired.id not in self._open:
             return None
         return self._settle(expired, {"id": expired.id, "expired": True, "then": expired.at_deadline.value})
 
     def withdraw(self, task_id: str, run_id: str = "*") -> tuple[Ask, ...]:
-        """Take away all of a task, or of one run of it, and return what was asked."""
+        """Withdraw and return the requests of a task, or of one run."""
         asks = [entry.ask for entry in self._open.values() if entry.ask.task_id == task_id]
         return tuple(self._withdraw(ask.id) for ask in asks if run_id in {"*", ask.run_id})
 
     def withdraw_calls(self, task_id: str, request_id: str = "*") -> tuple[Ask, ...]:
-        """Take away what running calls of a task ask, or one such question, and return what was asked."""
+        """Withdraw and return the questions of running calls, or one question."""
         open_ = [entry.ask for entry in self._open.values() if entry.reply is not None and entry.ask.task_id == task_id]
         return tuple(self._withdraw(ask.id) for ask in open_ if request_id in {"*", ask.id})
 
@@ -152,19 +162,19 @@ class Desk:
 
     @property
     def approvals(self) -> tuple[ApprovalRequest, ...]:
-        """Approvals that wait."""
+        """The open approvals."""
         return tuple(entry.ask for entry in self._open.values() if isinstance(entry.ask, ApprovalRequest))
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """Questions that wait."""
+        """The open questions."""
         return tuple(entry.ask for entry in self._open.values() if isinstance(entry.ask, Question))
 
 
 def _check(ask: Ask, answer: Answer | ApprovalAnswer) -> None:
     if isinstance(ask, Question) is not isinstance(answer, Answer):
-        what = "a question: answer it" if isinstance(ask, Question) else "an approval: approve or reject it"
-        msg = f"{ask.id!r} is {what}"
+        kind = "a question: answer it" if isinstance(ask, Question) else "an approval: approve or reject it"
+        msg = f"{ask.id!r} is {kind}"
         raise AnswerRefusedError(msg)
     if not isinstance(ask, Question) or not isinstance(answer, Answer):
         return
@@ -173,14 +183,14 @@ def _check(ask: Ask, answer: Answer | ApprovalAnswer) -> None:
         raise AnswerRefusedError(msg)
     for question, text in zip(ask.questions, answer.texts, strict=True):
         if question.choices and text not in question.choices:
-            msg = f"{text!r} is no answer to {question.text!r}; choose one of: {', '.join(question.choices)}"
+            msg = f"{text!r} is not an answer to {question.text!r}; choose one of: {', '.join(question.choices)}"
             raise AnswerRefusedError(msg)
 
 
 class People:
-    """The desk, the clocks that stand still while somebody is asked, and what was approved for good.
+    """The desk, the clocks that it stops, and the remembered approvals.
 
-    Part of the switchboard; runs on its thread.
+    Runs on the root's thread.
     """
 
     def __init__(self, desk: Desk, clocks: Stopwatches, approved: Approved) -> None:
@@ -189,32 +199,35 @@ class People:
         self._approved = approved
 
     def ask(self, ask: Ask, reply: Reply | None = None) -> None:
-        """Ask a person; the clocks of the task and of the run stand still. `reply` is a running call's."""
+        """Ask a person, and stop the clocks of the task and run.
+
+        `reply` takes the answer to a question that a running call asks.
+        """
         self._desk.ask(ask, reply)
-        self._stand_still(ask)
+        self._stop_clocks(ask)
 
     def restore(self, ask: Ask) -> None:
-        """Go on asking what another process had asked; nothing new is told."""
+        """Reopen a request of an earlier process, without an event."""
         self._desk.put(ask)
-        self._stand_still(ask)
+        self._stop_clocks(ask)
 
-    def _stand_still(self, ask: Ask) -> None:
+    def _stop_clocks(self, ask: Ask) -> None:
         for key in (ask.task_id, ask.run_id):
             self._clocks.stop(key, ask.id)
 
     def answer(self, answer: Answer | ApprovalAnswer) -> None:
-        """Settle what a person said: the first word wins, and the clocks go on.
+        """Take a person's answer, and resume the clocks.
 
         Raises:
-            NotWaitingError: If it is not open (any more).
-            AnswerRefusedError: If the answer does not fit; it stays open.
+            NotWaitingError: If no such request is open: the first answer wins.
+            AnswerRefusedError: If the answer does not fit the request, which stays open.
         """
         ask = self._desk.asked(answer)
-        wants = isinstance(answer, ApprovalAnswer) and answer.remember and answer.approved
-        if wants and isinstance(ask, ApprovalRequest):
+        remembers = isinstance(answer, ApprovalAnswer) and answer.remember and answer.approved
+        if remembers and isinstance(ask, ApprovalRequest):
             self.remember(ask)
         self._desk.answer(answer)
-        self._go_on(ask)
+        self._resume_clocks(ask)
 
     def remember(self, ask: ApprovalRequest) -> None:
         """Approve the same actions for the rest of the task."""
@@ -222,21 +235,21 @@ class People:
             self._approved.remember(ask.task_id, ask.address, ask.target, action, ask.observation)
 
     def expire(self, expired: RequestExpired) -> None:
-        """Settle what reached its deadline, unless it was answered just before."""
+        """Close a request that reached its deadline, unless it was just answered."""
         ask = self._desk.expire(expired)
         if ask is not None:
-            self._go_on(ask)
+            self._resume_clocks(ask)
 
     def withdraw(self, task_id: str, run_id: str = "*") -> None:
-        """Take away what a run that is stopped or over asked; the task's clock goes on."""
+        """Withdraw the requests of an ended run, and resume the task's clock."""
         for ask in self._desk.withdraw(task_id, run_id):
-            self._go_on(ask)
+            self._resume_clocks(ask)
 
     def withdraw_calls(self, task_id: str, request_id: str = "*") -> None:
-        """Take away what running calls ask: they are over, or the supervisor stops."""
+        """Withdraw the questions of calls that are over or must stop."""
         for ask in self._desk.withdraw_calls(task_id, request_id):
-            self._go_on(ask)
+            self._resume_clocks(ask)
 
-    def _go_on(self, ask: Ask) -> None:
+    def _resume_clocks(self, ask: Ask) -> None:
         for key in (ask.task_id, ask.run_id):
             self._clocks.go_on(key, ask.id)

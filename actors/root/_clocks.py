@@ -1,4 +1,4 @@
-"""Clocks: how long a task and its subtasks may still work. They stand still while a person is asked."""
+"""Time limits of tasks and subtasks, stopped while a person is asked."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class _Watch:
 
 
 class Stopwatches:
-    """Deadlines in seconds used, not in wall time. Part of the switchboard; runs on its thread.
+    """Deadlines in seconds of work, not of wall time.
 
-    A watch has a key: a task's id, or a run's. Several reasons may stop it; it goes on when the last is gone.
+    A watch has a key: the id of a task or of a run. Several reasons may stop it; it resumes when the last one is gone.
+    Runs on the root's thread.
     """
 
     def __init__(self, clock: Clock, post: Callable[[Cancel], None]) -> None:
@@ -34,13 +35,18 @@ class Stopwatches:
         self._watches: dict[str, _Watch] = {}
 
     def has(self, key: str) -> bool:
-        """Say whether there is a watch."""
+        """Return whether a key has a watch."""
         return key in self._watches
 
     def start(self, key: str, seconds: float | None, task_id: str, run_id: str = "*", *, spent: float = 0.0) -> None:
-        """Start a watch that cancels a task, or one run of it, after so many seconds of work; None: no deadline.
+        """Start a watch that cancels a task, or one of its runs.
 
-        `spent` is what was worked before, in another process.
+        Args:
+            key: The watch's key.
+            seconds: Seconds of work until the cancel; None sets no deadline.
+            task_id: The task.
+            run_id: The run, or ``*`` for the whole task.
+            spent: Seconds of work in earlier processes, which count too.
         """
         if seconds is None:
             return
@@ -52,7 +58,7 @@ class Stopwatches:
         watch.alarm = self._clock.after(left, lambda: self._post(late))
 
     def stop(self, key: str, reason: str) -> None:
-        """Let a watch stand still, for a reason."""
+        """Stop a watch, for a reason."""
         watch = self._watches.get(key)
         if watch is None:
             return
@@ -62,7 +68,7 @@ class Stopwatches:
         watch.stops.add(reason)
 
     def go_on(self, key: str, reason: str) -> None:
-        """Take a reason away; with the last one the watch goes on."""
+        """Remove a reason; without any the watch resumes."""
         watch = self._watches.get(key)
         if watch is None or reason not in watch.stops:
             return
