@@ -1,4 +1,4 @@
-"""Hand-overs: who gets which work with which lease, and when a target is free again."""
+"""Hand-overs: assignments go to agents under leases, which are returned afterwards."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class HandOver:
-    """Part of the switchboard; runs on its thread."""
+    """Hand work over to agents, under leases. Runs on the root's thread."""
 
     def __init__(self, context: RootContext) -> None:
         self._context = context
 
     def place(self, record: TaskRecord, assign: Assign, *, known: bool = False, first: bool = False) -> None:
-        """Give work to its agent if the target is free, else queue it.
+        """Hand work over if its target is free, else queue it.
 
         Args:
             record: The task.
             assign: The work.
-            known: Whether the journal knows of it already: its HostAgent's word, or another process's.
-            first: Whether it goes before all others that wait: the next round of what has its turn.
+            known: Whether the journal has the assignment already, from its HostAgent or an earlier process.
+            first: Whether it goes to the front of the queue, as the next round of a running task does.
         """
         context = self._context
         granted, ahead = context.leases.request(assign, first=first)
@@ -43,16 +43,16 @@ class HandOver:
         context.clocks.stop(assign.task_id, f"queue {assign.run_id}")
 
     def hand_over(self, record: TaskRecord, assign: Assign) -> None:
-        """Let an agent begin, or go on, under a lease. One that is not there is started.
+        """Make an agent begin or resume a run under a lease.
 
-        One that has no memory of the task, where there was some, gets it from the journal: it is another one than had
-        it, though it may have worked for other tasks.
+        The agent is started, unless it runs. If an earlier agent of the address had memory of the task, and this one
+        has not, it gets the task's history from the journal first.
         """
         context = self._context
         record.runs[assign.run_id] = assign
         record.begun.add(assign.run_id)
         memory = memory_key(assign)
-        anew = record.remembers(assign) and not context.children.knows(assign.address, memory)
+        needs_history = record.remembers(assign) and not context.children.knows(assign.address, memory)
         record.agents.add(assign.address)
         context.children.learn(assign.address, memory)
         context.idle.work(assign.address)
@@ -67,14 +67,14 @@ class HandOver:
             context.leases.void(assign.token)
         kept = assign.lean()
         try:
-            if anew:
+            if needs_history:
                 context.children.expect(assign.address)
                 context.outbox.keep(assign.task_id, assign.run_id, kept, lambda: self._read(assign))
             else:
                 context.children.start(assign.address)
                 sender = context.children.sender(assign.address, assign)
                 context.outbox.keep(assign.task_id, assign.run_id, kept, sender)
-        except Exception as error:  # an edge: an actor that can't be started ends its work, not ours
+        except Exception as error:  # an edge: an actor that can't be started must fail its run, not the root
             context.post(AgentCrashed(assign.address, error))
             return
         if record.paused:
@@ -90,15 +90,20 @@ class HandOver:
             clocks.stop(assign.run_id, "pause")
 
     def _read(self, assign: Assign) -> None:
-        """Ask the journal for what was heard at an address; on whatever thread the assignment became safe."""
-        context, whole = self._context, not assign.number or assign.session is not None
-        context.journal.read(assign.task_id, lambda found: context.post(History(assign, found)), conversation=whole)
+        """Read the history of an address from the journal.
+
+        Runs on any thread, once the assignment is safe.
+        """
+        context, conversation = self._context, not assign.number or assign.session is not None
+        context.journal.read(
+            assign.task_id, lambda found: context.post(History(assign, found)), conversation=conversation
+        )
 
     def start_with(self, record: TaskRecord | None, history: History) -> None:
-        """Start an agent anew with its history, if its work still waits for it."""
+        """Resume a run from its history, if it is still wanted."""
         assign, found = history.assign, history.found
         if record is None or assign.run_id not in record.runs or record.runs[assign.run_id].token != assign.token:
-            return  # it was stopped, or crashed again
+            return  # the run was stopped, or its agent crashed again
         if isinstance(found, Exception):
             self._context.post(AgentCrashed(assign.address, found))
             return
@@ -108,7 +113,7 @@ class HandOver:
             self._context.post(AgentCrashed(assign.address, error))
 
     def leave(self, record: TaskRecord, run_id: str, token: int) -> None:
-        """End a run; its target is free once nothing works under the lease any more."""
+        """End a run; its target is freed once its jobs have ended."""
         del record.runs[run_id]
         self._context.people.withdraw(record.task.id, run_id)
         self._context.clocks.drop(run_id)
@@ -116,12 +121,12 @@ class HandOver:
             self.when_idle(token)
 
     def when_idle(self, token: int) -> None:
-        """Have a lease given back once nothing works under it any more."""
+        """Return a lease once no job runs under it."""
         post = self._context.post
         self._context.jobs.when_idle(token, lambda: post(LeaseIdle(token)), lambda: post(LeaseStuck(token)))
 
     def stuck(self, token: int) -> None:
-        """Note that a target can't be used, because a call on it can't be stopped."""
+        """Mark a target as abandoned to a call that can't be stopped."""
         address = self._context.leases.abandon(token)
         if address is not None:
             self._context.recorder.emit(
@@ -129,7 +134,7 @@ class HandOver:
             )
 
     def free(self, token: int) -> None:
-        """Give a target to whoever is next."""
+        """Free a target, and hand the next run in its queue over."""
         context = self._context
         was_abandoned, granted = context.leases.free(token)
         if was_abandoned is not None:
@@ -143,7 +148,10 @@ class HandOver:
 
 
 def heard_at(address: str, rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Pick what was heard at an address: by its runs, and by all runs of their tasks."""
+    """Select the rows of the runs of an address.
+
+    Pauses, resumes and cancels of a whole task belong to each of its runs.
+    """
     begun = [row.message for row in rows if isinstance(row.message, Assign) and row.message.token]
     runs = {assign.run_id for assign in begun if assign.address == address}
     tasks = {assign.task_id for assign in begun if assign.address == address}

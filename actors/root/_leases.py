@@ -1,4 +1,4 @@
-"""Leases: which run may use which group of targets now, and which runs wait for it."""
+"""Leases on groups of targets, and the queues for them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 @dataclass
 class _Slot:
     token: int = 0
-    """The lease in force, 0 when the group is free."""
+    """The fencing token of the lease in force, 0 when the group is free."""
     address: str = ""
-    """The agent that holds it."""
+    """The address of the agent that holds the lease."""
     abandoned: bool = False
     queue: collections.deque[Assign] = field(default_factory=collections.deque)
 
 
 class LeaseBook:
-    """One queue for each group of targets, first in first out. Part of the switchboard; runs on its thread.
+    """One first-in, first-out queue for each group of targets.
 
-    A group is what must not be used by two agents at once, such as all windows of one desktop, which share its keyboard
-    and focus. A target that names no group is one of its own.
+    Two agents must not use targets of one group at once: all windows of a desktop, for example, share its keyboard and
+    focus. A target that names no group is a group of its own. Runs on the root's thread.
     """
 
     def __init__(self, leases: Leases) -> None:
@@ -34,10 +34,10 @@ class LeaseBook:
         self._keys: dict[int, str] = {}
 
     def request(self, assign: Assign, *, first: bool = False) -> tuple[Assign | None, int]:
-        """Ask for a target; `first` goes before all others that wait.
+        """Request a target; `first` goes to the front of the queue.
 
         Returns:
-            The assignment with its token if the target was free, and how many are ahead of it otherwise.
+            The assignment with its fencing token if the target was free, else None; and the number of runs ahead of it.
         """
         key = _key(assign)
         slot = self._slots.setdefault(key, _Slot())
@@ -45,7 +45,7 @@ class LeaseBook:
             slot.queue.appendleft(assign)
         else:
             slot.queue.append(assign)
-        ahead = 1 if first else len(slot.queue)  # with whoever has the target now
+        ahead = 1 if first else len(slot.queue)  # the run that holds the target included
         return self._next(key), ahead
 
     def _next(self, key: str) -> Assign | None:
@@ -59,29 +59,36 @@ class LeaseBook:
         return assign.model_copy(update={"token": lease.token})
 
     def first(self, assign: Assign) -> None:
-        """Put an assignment in front of its target's queue: it goes on with what it had begun."""
+        """Queue an assignment in front of all others, to resume its run."""
         self._slots.setdefault(_key(assign), _Slot()).queue.appendleft(assign)
 
     def pause(self, token: int, *, paused: bool) -> None:
-        """Let whoever acts under a lease stop before the next action, or go on."""
+        """Make a lease's run stop before its next action, or resume."""
         self._leases.get(token).paused = paused
 
     def suspend(self, token: int) -> None:
-        """Let whoever acts under a lease stop before the next action, and leave the rest to the next process."""
+        """Make the run of a lease stop; the next process resumes it."""
         lease = self._leases.get(token)
         lease.paused = lease.suspended = True
 
     def acting(self, token: int) -> bool:
-        """Say whether a tool call runs under a lease."""
+        """Return whether a tool call runs under a lease."""
         spent = self._leases.get(token).spent
         return spent is not None and spent.running is not None
 
     def void(self, token: int) -> None:
-        """Take away the right to act; the target stays taken until `free`."""
+        """Void a lease: it allows no more side effects.
+
+        The target stays taken until `free`.
+        """
         self._leases.get(token).void()
 
     def abandon(self, token: int) -> str | None:
-        """Note that a call under a lease can't be stopped. Returns its agent's address if it is still in force."""
+        """Note that a lease's call can't be stopped.
+
+        Returns:
+            The address of the lease's agent; None if the lease is not in force.
+        """
         key = self._keys.get(token)
         if key is None:
             return None
@@ -90,10 +97,11 @@ class LeaseBook:
         return slot.address
 
     def free(self, token: int) -> tuple[str | None, Assign | None]:
-        """Give a target back.
+        """Return a target, and lease it to the next queued run.
 
         Returns:
-            The address of the agent that had it if it was abandoned, and the next assignment, with its token.
+            The address of the agent that had abandoned the target, if any; and the next assignment, with its fencing
+            token.
         """
         self._leases.drop(token)
         key = self._keys.pop(token, None)
@@ -108,16 +116,16 @@ class LeaseBook:
         return abandoned, granted
 
     def withdraw(self, assign: Assign) -> None:
-        """Take an assignment out of its queue."""
+        """Remove an assignment from its queue."""
         slot = self._slots.setdefault(_key(assign), _Slot())
         slot.queue = collections.deque(waiting for waiting in slot.queue if waiting.run_id != assign.run_id)
 
     @property
     def abandoned(self) -> tuple[str, ...]:
-        """The agents whose targets stay leased until a call returns."""
+        """The addresses of agents whose targets stay leased to a call."""
         return tuple(slot.address for slot in self._slots.values() if slot.abandoned)
 
 
 def _key(assign: Assign) -> str:
-    """Name what an assignment leases: its target's group, or the address of an agent without a target."""
+    """Name the leased group: the target's, or an agent's without a target."""
     return assign.address if assign.target is None else assign.target.lease_key

@@ -1,4 +1,4 @@
-"""The ends of work: it is stopped, its agent crashes, or its agent can't tell its end any more."""
+"""Stops of tasks, crashes of agents, endings of runs without agents."""
 
 from __future__ import annotations
 
@@ -44,17 +44,21 @@ Ending = SubtaskEnded | RoundEnded
 
 
 class Endings:
-    """Part of the switchboard; runs on its thread."""
+    """Endings of runs that have no agent, built from the journal.
 
-    def __init__(self, context: RootContext, say: Callable[[Ending], None]) -> None:
-        """Make it; `say` takes an ending as if the run's agent had said it."""
+    Runs on the root's thread.
+    """
+
+    def __init__(self, context: RootContext, send: Callable[[Ending], None]) -> None:
+        """Create it; `send` takes an ending as if from the agent."""
         self._context = context
-        self._say = say
+        self._send = send
 
     def begin(self, record: TaskRecord, run: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> None:
-        """End a run that an agent had begun, once the journal was read; until then it is on the books, with its target.
+        """Read the journal, then end a run that was begun.
 
-        Where the process dies before that, the next one goes on with the run, or ends it as it was to end here.
+        Until then the run keeps its target. If the process dies before, the next one resumes the run, or ends it in the
+        same way.
         """
         context = self._context
         record.runs[run.run_id] = run
@@ -72,29 +76,29 @@ class Endings:
         context.outbox.tell(read)
 
     def end(self, left: Left) -> None:
-        """Say how it ended, unless its agent had said so before it died, and was only heard now."""
+        """Send a run's ending, unless its dead agent's own came first."""
         run = left.run
         record = self._context.tasks.get(run.task_id)
         if record is None or run.run_id not in record.ending:
             return
         record.ending.discard(run.run_id)
         if run.run_id in record.runs:
-            self._say(self._ending(left))
+            self._send(self._ending(left))
 
     def _ending(self, left: Left) -> Ending:
         run, found = left.run, left.found
         if isinstance(found, Exception):
-            _log.error("what %s had done could not be read: %s", run.run_id, found)
+            _log.error("the journal rows of %s could not be read: %s", run.run_id, found)
             return unknown_end(run, left.outcome, left.causes)
         try:
             spec = self._context.agents.get(agent_kind(run.address))
-            if spec is None:  # of another process's own, without which nothing of it can be read
+            if spec is None:  # a kind that only an earlier process had: no machine here can fold its rows
                 return unknown_end(run, left.outcome, left.causes)
             return ending_of(
                 run, found, self._context.limits, spec.machine, left.outcome, left.causes, self._tell_failure
             )
-        except Exception:  # an edge: what ends a run's agent again and again may lie in its history
-            _log.exception("what %s had done could not be folded", run.run_id)
+        except Exception:  # an edge: its history may be the reason why the run's agent crashed
+            _log.exception("the journal rows of %s could not be folded", run.run_id)
             return unknown_end(run, left.outcome, left.causes)
 
     def _tell_failure(self, run: Run) -> None:
@@ -102,7 +106,7 @@ class Endings:
         tell_failure(self._context.recorder.emit, self._context.journal, run, state)
 
 
-def ending_of(  # noqa: PLR0917 - what is known of the run, and how it ends
+def ending_of(  # noqa: PLR0917 - the facts about the run, and its ending
     run: Assign,
     rows: Sequence[Row],
     limits: Limits,
@@ -111,10 +115,10 @@ def ending_of(  # noqa: PLR0917 - what is known of the run, and how it ends
     causes: tuple[Cause, ...],
     failed: Callable[[Run], None],
 ) -> Ending:
-    """Make the ending of a run from the rows of its task, or of its conversation.
+    """Build a run's ending from the rows of its task or conversation.
 
-    What its agent had said stands. So does an outcome that was decided before, but for a success that nobody could
-    report. `failed` hears of a run whose end is made here.
+    An ending that the agent had sent stands. So does an outcome that the run had before, except a success that the
+    agent could not report before it crashed. `failed` is called with a run that is ended here without success.
     """
     heard = heard_at(run.address, rows)
     known = fold(heard, limits, machine)
@@ -122,9 +126,9 @@ def ending_of(  # noqa: PLR0917 - what is known of the run, and how it ends
         return unknown_end(run, outcome, causes)
     known = evolve(known, assign=run, subtasks=run.subtasks if run.number else known.subtasks)
     if known.over:
-        said = last_word(heard)
-        if isinstance(said, Ending) and said.run_id == run.run_id:
-            return said.model_copy(update={"token": run.token})
+        sent = last_word(heard)
+        if isinstance(sent, Ending) and sent.run_id == run.run_id:
+            return sent.model_copy(update={"token": run.token})
     ended = _ended(known, outcome, causes)
     if ended.outcome is not Outcome.FINISHED:
         failed(ended)
@@ -133,7 +137,7 @@ def ending_of(  # noqa: PLR0917 - what is known of the run, and how it ends
 
 
 def _ended(run: Run, outcome: Outcome, causes: tuple[Cause, ...]) -> Run:
-    """Give a run its end, with what its last step had done when it was broken off."""
+    """End a run; the usage and results of an interrupted step count."""
     left = run.unfinished
     if left is not None:
         run = evolve(run.with_lost(left.usage, left.done), unfinished=None)
@@ -142,14 +146,14 @@ def _ended(run: Run, outcome: Outcome, causes: tuple[Cause, ...]) -> Run:
 
 
 def unknown_end(run: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> Ending:
-    """Make the ending of a run of which nothing is known."""
+    """Build the ending of a run without any known results."""
     if run.number:
         return subtask_ended(run.task_id, run.token, never_ran(run, outcome, causes))
     return RoundEnded(task_id=run.task_id, run_id=run.run_id, token=run.token, outcome=outcome, causes=causes)
 
 
 class Stops:
-    """Part of the switchboard; runs on its thread."""
+    """Cancel, pause, resume and suspend tasks. Runs on the root's thread."""
 
     def __init__(self, context: RootContext, endings: Endings, end_if_over: Callable[[TaskRecord], None]) -> None:
         self._context = context
@@ -157,7 +161,11 @@ class Stops:
         self._end_if_over = end_if_over
 
     def cancel(self, cancel: Cancel) -> bool:
-        """Stop a task. Returns whether this was what stopped it; the first stop wins, and an ended task stays."""
+        """Stop a task, or one of its runs.
+
+        Returns:
+            Whether this cancel stopped it. The first one wins; a task that is over stays as it is.
+        """
         context, record = self._context, self._context.tasks.get(cancel.task_id)
         if record is None or record.stopping is not None:
             return False
@@ -177,7 +185,7 @@ class Stops:
         return True
 
     def cancel_run(self, record: TaskRecord, cancel: Cancel) -> bool:
-        """Stop one run of a task. Returns whether there is one."""
+        """Stop one run of a task, and return whether it exists."""
         run = record.runs.get(cancel.run_id)
         if run is None:
             return False
@@ -186,13 +194,13 @@ class Stops:
         context.people.withdraw(record.task.id, run.run_id)
         context.outbox.keep(record.task.id, run.run_id, cancel)
         self._stop_run(record, run, cancel)
-        if run.run_id not in record.runs and run.number and record.target is None:  # no agent will tell its HostAgent
+        if run.run_id not in record.runs and run.number and record.target is None:  # no agent will send its ending
             ended = subtask_ended(run.task_id, run.token, record.subtasks[-1])
             context.outbox.keep(run.task_id, f"{run.task_id}/0", ended, context.children.sender(record.host, ended))
         return True
 
     def _stop_run(self, record: TaskRecord, run: Assign, cancel: Cancel) -> None:
-        """Stop what an agent does; that it was told is in the journal with the cancel itself."""
+        """Stop a run; the cancel's row covers the agent's message."""
         context = self._context
         if run.token:
             context.leases.void(run.token)
@@ -201,7 +209,7 @@ class Stops:
             self.stop_queued(record, run, cancel)
 
     def stop_queued(self, record: TaskRecord, run: Assign, cancel: Cancel) -> None:
-        """Stop what no agent does now: it waits for its target, or for an agent that crashed."""
+        """Stop a run that waits for its target or agent."""
         context, cause = self._context, Cause(reason=cancel.reason, where="supervisor")
         context.leases.withdraw(run)
         context.clocks.go_on(run.task_id, f"queue {run.run_id}")
@@ -214,15 +222,15 @@ class Stops:
             record.end_subtask(never_ran(run, cancel.outcome, (cause,)))
 
     def pause(self, wish: Pause | Resume) -> bool:
-        """Pause or resume a task. Returns whether this changed anything."""
+        """Pause or resume a task, and return whether that changed anything."""
         context, record = self._context, self._context.tasks.get(wish.task_id)
         paused = isinstance(wish, Pause)
         if record is None or record.stopping is not None:
             return False
-        if record.paused is paused and not (paused and record.lacks):  # a person's pause outlasts what it lacks
+        if record.paused is paused and not (paused and record.lacks):  # a person's pause replaces one for a lack
             return False
         if not paused and any(agent_kind(run.address) not in context.agents for run in record.runs.values()):
-            return False  # nobody could go on with that
+            return False  # no kind of agent here can resume that run
         record.paused, record.lacks = paused, ""
         context.recorder.emit(EventName.TASK_PAUSED if paused else EventName.TASK_RESUMED, task_id=wish.task_id)
         context.outbox.keep(wish.task_id, "", wish)
@@ -236,7 +244,10 @@ class Stops:
         return True
 
     def suspend(self, record: TaskRecord) -> None:
-        """Leave a task to whoever opens the journal next: no action begins any more, and what runs may end."""
+        """Leave a task to the next supervisor on the journal.
+
+        No further action begins. A running tool call may end; other jobs are cancelled.
+        """
         record.suspended = True
         self._context.people.withdraw_calls(record.task.id)
         for run in record.runs.values():
@@ -244,17 +255,20 @@ class Stops:
                 self._context.leases.suspend(run.token)
                 if not self._context.leases.acting(run.token):
                     self._context.jobs.cancel(run.token)
-        msg = f"the supervisor stopped; the task {record.task.id} is kept in the journal, and goes on with the next one"
+        msg = f"the supervisor stopped; the task {record.task.id} is kept in the journal, and the next one resumes it"
         record.tell(SupervisorStoppedError(msg))
 
     def void(self, record: TaskRecord) -> None:
-        """Refuse whatever a task's agents still do."""
+        """Void a task's leases, so that no more side effects commit."""
         for run in record.runs.values():
             if run.token:
                 self._context.leases.void(run.token)
 
     def give_up(self, record: TaskRecord, error: Exception) -> None:
-        """Stop a task at once without another word to its agents: nothing can be kept, or told, any more."""
+        """Stop a task at once, without messages to its agents.
+
+        It is used when nothing can be journaled, and so published, any longer.
+        """
         self.void(record)
         for run in record.runs.values():
             if run.token:
@@ -264,7 +278,10 @@ class Stops:
 
 
 class Crashes:
-    """Part of the switchboard; runs on its thread."""
+    """Restart the runs of crashed agents, or end them.
+
+    Runs on the root's thread.
+    """
 
     def __init__(
         self,
@@ -279,13 +296,14 @@ class Crashes:
         self._restarts = Restarts(context.clock, settings)
 
     def crashed(self, crash: AgentCrashed) -> None:
-        """Let the work of an agent that died go on from the journal, or end it with the chain of causes.
+        """Restart a dead agent's run, or end it with its causes.
 
-        An agent that had no work is only forgotten; the next work at its address starts another one.
+        A restart resumes the run from the journal after a backoff. An agent without work is only removed: the next
+        assignment to its address starts another one.
         """
         context, address = self._context, crash.address
         if crash.urn and not context.children.is_there(address, crash.urn):
-            return  # another one lives there by now
+            return  # another actor has replaced it
         error = crash.error
         if isinstance(error, AgentCrashedError) and error.__cause__ is not None:
             error = error.__cause__
@@ -294,7 +312,7 @@ class Crashes:
             (record, run) for record in context.tasks.records for run in record.runs.values() if run.address == address
         ]
         runs = [(record, run) for record, run in found if run.token and run.run_id not in record.ending]
-        for _, run in runs:  # before the crash is told: who hears of it may count on its effects being refused
+        for _, run in runs:  # before the event: its subscribers may rely on the refusal of late side effects
             context.leases.void(run.token)
             context.jobs.cancel(run.token)
         delay = self._restarts.crashed(address, error) if runs else None
@@ -314,7 +332,7 @@ class Crashes:
                 self._wait(record, run, delay)
 
     def hung(self, hung: LeaseHung) -> None:
-        """Take a hung job for a crash of its agent: its word and its effects are refused from now on."""
+        """Treat a hung job as a crash, whose late results are refused."""
         for record in self._context.tasks.records:
             for run in record.runs.values():
                 if run.token == hung.token and run.run_id not in record.ending:
@@ -323,11 +341,11 @@ class Crashes:
                     return
 
     def due(self, due: RestartDue) -> None:
-        """Let a crashed run go on once nothing works under its old lease any more; it is the first in the queue."""
+        """Requeue a crashed run in front, once its old lease is idle."""
         run = due.run
         record = self._context.tasks.get(run.task_id)
         if record is None or record.crashed.get(run.run_id) != run.token:
-            return  # it was stopped meanwhile
+            return  # the run was stopped meanwhile
         del record.crashed[run.run_id]
         self._context.leases.first(record.runs[run.run_id])
         self._hands.when_idle(run.token)
@@ -339,7 +357,7 @@ class Crashes:
         self._context.clock.after(delay, lambda: post(RestartDue(run)))
 
     def _all_causes(self, address: str) -> tuple[Cause, ...]:
-        """Chain the crashes, the last one first."""
+        """Return the causes of an address' crashes, the latest first."""
         errors = reversed(self._restarts.causes(address))
         self._restarts.forget(address)
         return tuple(cause for error in errors for cause in Cause.chain(error, where=address))
