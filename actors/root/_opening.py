@@ -1,4 +1,4 @@
-"""Opening the journal: what the process before this one left, read before anything is started."""
+"""Opening the journal: earlier tasks are read before anything starts."""
 
 from __future__ import annotations
 
@@ -26,27 +26,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Opened:
-    """A journal, and what it knows."""
+    """An open journal, and its state at the start."""
 
     journal: Journal
     recovered_tasks: tuple[RecoveredTask, ...] = ()
     """The tasks that are not over."""
     token: int = 0
-    """The highest lease."""
+    """The highest fencing token."""
     seq: int = 0
     """The number of the last event."""
     queue: tuple[deque[Fact], Callable[[], None]] | None = None
-    """Takes events, where they are kept: what `EventStream.add_queue` gets."""
+    """Takes events, if the journal keeps them: the arguments of `EventStream.add_queue`."""
     events: Callable[[int, int], list[Event]] | None = None
-    """Reads older events, where they are kept."""
+    """Reads older events, if the journal keeps them."""
 
 
 def open_journal(
     settings: Settings, clock: Clock, broken: Callable[[Exception], None], hosts: type[AgentStateManager]
 ) -> Opened:
-    """Open the journal that the settings name, or make one in memory; what is past its time is dropped.
+    """Open the journal that the settings name, or create one in memory.
 
-    `hosts` is the machine of the HostAgents.
+    Tasks past their retention are dropped.
+
+    Args:
+        settings: The settings.
+        clock: The clock.
+        broken: Called with the error once the journal can't be written any longer.
+        hosts: The state machine of the HostAgents.
 
     Raises:
         JournalError: If it is in use, damaged, newer, or can't be read or written; nothing was changed.
@@ -65,7 +71,7 @@ def open_journal(
     journal = FileJournal(file, broken=broken, later=clock.after)
     journal.retain(where.days, where.max_bytes)
     in_use = InForce(sections=in_force(settings))
-    journal.append((Row(time.time(), "", "", in_use),), lazy=True)  # goes before the first that is needed
+    journal.append((Row(time.time(), "", "", in_use),), lazy=True)  # written with the first rows that are not lazy
     return Opened(journal, recovered_tasks, token, seq, (journal.facts, journal.keep_soon), journal.events)
 
 
@@ -87,7 +93,10 @@ def _recovered_tasks(
 
 
 def _host(address: str, rows: Sequence[Row], limits: Limits, machine: type[AgentStateManager]) -> Run | None:
-    """Fold the HostAgent of a conversation; None if its machine has changed, which it will find itself."""
+    """Fold the run of a conversation's HostAgent.
+
+    It is None if the rows make an illegal move: the state machine has changed, and the agent itself fails on it later.
+    """
     with contextlib.suppress(IllegalMoveError):
         return fold(heard_at(address, rows), limits, machine)
     return None

@@ -1,4 +1,4 @@
-"""The outbox: what handling one message makes. It is kept in one piece, and told once it is safe."""
+"""The outbox: the rows and callbacks of one message, as one transaction."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ _T = TypeVar("_T")
 
 
 class Outbox:
-    """Collects rows and what follows them. Part of the switchboard; runs on its thread.
+    """Rows of one message, and the callbacks that publish their effects.
 
-    One message of the switchboard is one transaction: a crash finds either all that it made, or nothing.
+    One message of the root is one transaction: after a crash the journal has all of its rows, or none of them. The
+    rows are written ahead: an agent gets a message, and a caller an answer, only once a crash can't take it back.
+    Callbacks run in the order in which they were queued, also across messages, so that each agent reads its messages
+    in the order of the journal. Runs on the root's thread.
     """
 
     def __init__(self, journal: Journal, clock: Clock, secrets: Secrets | None = None) -> None:
-        """Make it; `secrets` are put out of sight in what is kept."""
+        """Create it; `secrets` are redacted in all rows."""
         self._secrets = secrets or Secrets({})
         self._journal = journal
         self._clock = clock
@@ -42,10 +45,14 @@ class Outbox:
         *then: Callable[[], None],
         failed: Callable[[Exception], None] | None = None,
     ) -> None:
-        """Keep a message of a run (empty: of the whole task), and do what follows once it is safe.
+        """Queue a row, and the callbacks to run once it is safe.
 
-        What follows runs on any thread, must be short, and is not done at all if the message can't be kept; then
-        `failed` is called, in the same way.
+        Args:
+            task_id: The task.
+            run_id: The run; empty for the whole task.
+            message: The row's message.
+            then: Callbacks, which run on any thread and must be short. They do not run if the row can't be written.
+            failed: Called instead in that case, under the same conditions.
         """
         if self._secrets.known:
             message = self._secrets.redact(task_id, message)
@@ -55,18 +62,21 @@ class Outbox:
             self._failed.append(failed)
 
     def tell(self, then: Callable[[], None]) -> None:
-        """Do something once all of this is safe."""
+        """Queue a callback to run once this message's rows are safe."""
         self._then.append(then)
 
     def answer(self, value: _T) -> concurrent.futures.Future[_T]:
-        """Give a future of an answer that holds only once all of this is safe."""
+        """Return a future that is set once this message's rows are safe.
+
+        It fails if they can't be written.
+        """
         future: concurrent.futures.Future[_T] = concurrent.futures.Future()
         self._then.append(lambda: settle(future, value))
         self._failed.append(lambda error: settle(future, value, error))
         return future
 
     def flush(self) -> None:
-        """Hand everything to the journal."""
+        """Hand the rows and callbacks to the journal, as one transaction."""
         if not (self._rows or self._then):
             return
         rows, self._rows = self._rows, []

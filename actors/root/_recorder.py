@@ -1,4 +1,4 @@
-"""The recorder: what the switchboard writes down as events, and the blackboard, which is read off the journal."""
+"""The recorder: the root's events, and the blackboard fed from the journal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """Events and the blackboard. Part of the switchboard; runs on its thread."""
+    """Events and the blackboard. Runs on the root's thread."""
 
     def __init__(
         self,
@@ -40,18 +40,18 @@ class Recorder:
         self._shared.ask = lambda query, answer: _tell(self._blackboard, ReadShared(query, answer))
 
     def _start(self, task_ids: Sequence[str]) -> dict[str, tuple[Shared, ...]]:
-        """Start a blackboard, and give where it writes what agents are shown."""
+        """Start a blackboard, and return the entries that it publishes to agents."""
         pages: dict[str, tuple[Shared, ...]] = {}
         self._blackboard = Blackboard.start(self._settings, self._crashed, self._scheduler, pages)
         self.fill(task_ids)
         return pages
 
     def _crashed(self, error: BaseException) -> None:
-        self._shared.pages = None  # who reads now waits for the next one
+        self._shared.pages = None  # steps that read now wait for the next blackboard
         self._post(BlackboardCrashed(error))
 
     def rebuild(self, task_ids: Sequence[str]) -> None:
-        """Make a blackboard that died anew, from what the journal has of some tasks."""
+        """Replace a dead blackboard by one filled from the journal."""
         pages, blackboard = self._start(task_ids), self._blackboard
 
         def rebuilt() -> None:
@@ -64,38 +64,38 @@ class Recorder:
         self._shared.pages = pages
 
     def picture_path(self, picture: bytes) -> str:
-        """Tell in which file the journal keeps a picture; empty where it keeps none."""
+        """Return the path of a picture in the journal; empty without one."""
         return self._journal.picture_path(picture)
 
     def fill(self, task_ids: Sequence[str]) -> None:
-        """Let the blackboard read what the journal has of some tasks."""
+        """Feed the blackboard the journal rows of some tasks."""
         self._journal.feed(partial(_feed, self._blackboard), task_ids)
 
     def emit(self, name: EventName, **fields: Any) -> None:
-        """Record that something happened."""
+        """Emit an event."""
         self._stream.emit(name, **fields)
 
     def emit_of(self, name: EventName, assign: Assign, **data: Any) -> None:
-        """Record that something happened to an assignment."""
+        """Emit an event of an assignment."""
         self._stream.emit(name, task_id=assign.task_id, run_id=assign.run_id, agent=assign.address, **data)
 
-    def stale(self, task_id: str, what: str) -> None:
-        """Record that a message came too late."""
-        self._stream.emit(EventName.MESSAGE_STALE, task_id=task_id, agent="supervisor", message=what)
+    def stale(self, task_id: str, message: str) -> None:
+        """Emit an event for a message that came too late."""
+        self._stream.emit(EventName.MESSAGE_STALE, task_id=task_id, agent="supervisor", message=message)
 
     def read(self, query: BlackboardQuery) -> concurrent.futures.Future[BlackboardView]:
-        """Ask the blackboard for the page of a task's conversation; its answer comes into the future."""
+        """Ask the blackboard for the page of a task's conversation."""
         future: concurrent.futures.Future[BlackboardView] = concurrent.futures.Future()
         if not _tell(self._blackboard, Read(query, future.set_result)):
-            future.set_result(BlackboardView(task_id=query.task_id))  # it is being made anew
+            future.set_result(BlackboardView(task_id=query.task_id))  # it crashed, and is being rebuilt
         return future
 
     def stop(self) -> pykka.Future[Any]:
-        """Stop the blackboard. Returns what to wait for."""
+        """Stop the blackboard, and return a future for its end."""
         return self._blackboard.stop(block=False)
 
     def close(self) -> None:
-        """End the event stream: subscribers come to their end."""
+        """Close the event stream, which ends all subscriptions."""
         self._stream.close()
 
 
@@ -109,5 +109,5 @@ def _tell(blackboard: pykka.ActorRef[Blackboard], message: Kept | Filled | Read 
     try:
         blackboard.tell(message)
     except pykka.ActorDeadError:
-        return False  # it is made anew, from the journal
+        return False  # it crashed, and is rebuilt from the journal
     return True
