@@ -1,4 +1,4 @@
-"""Recovery: what the journal says of tasks that are not over, and how they go on."""
+"""Recovery: unfinished tasks are rebuilt from the journal, and resumed."""
 
 from __future__ import annotations
 
@@ -46,37 +46,37 @@ Ask = Question | ApprovalRequest
 
 @dataclass
 class RecoveredTask:
-    """What one task that is not over had come to."""
+    """The state of an unfinished task, rebuilt from its journal rows."""
 
     record: TaskRecord
     begun: list[str] = field(default_factory=list)
-    """Runs that agents had begun and not ended, in the order in which they got their targets."""
+    """Runs that agents had begun and not ended, in the order in which they first got their targets."""
     said: dict[str, SubtaskEnded | RoundEnded] = field(default_factory=dict)
-    """Endings that agents had said, and the switchboard had not acted on."""
+    """Endings that agents had sent, and the root had not handled, by run."""
     asks: dict[str, Ask] = field(default_factory=dict)
-    """What waited for a person."""
+    """Open approvals and questions, by id."""
     approved: list[ApprovalRequest] = field(default_factory=list)
-    """What a person approved for the rest of the task."""
+    """Approvals that a person gave for the rest of the task."""
     used: dict[str, Usage] = field(default_factory=dict)
-    """What each run used."""
+    """The usage of each run."""
     answers: dict[str, dict[int, Answered]] = field(default_factory=dict)
-    """The models' answers of steps that were broken off, by run and by the number of the call."""
+    """The models' answers of interrupted steps, by run and by the number of the call."""
     worked: dict[str, float] = field(default_factory=dict)
-    """Seconds of work of the task and of its runs: not in waiting for a person, in pauses, between processes."""
+    """Seconds of work of the task and of its runs, without waits for people, pauses, and the time between processes."""
     token: int = 0
-    """The highest lease."""
+    """The highest fencing token."""
     conversation: tuple[str, ...] = ()
-    """The tasks of its conversation that are kept, in order, itself included."""
+    """The kept tasks of its conversation, in order, itself included."""
     host: Run | None = None
-    """What its HostAgent came to, where a subtask waits for an end: it has what the subtask's rows leave out."""
+    """Its HostAgent's run, if a subtask of it is unfinished: it has the results that the subtask's rows leave out."""
 
 
 def recover_task(rows: Sequence[Row], now: float) -> RecoveredTask | None:
-    """Make the past of a task from its rows; None if they do not begin with the task.
+    """Rebuild a task from its rows; None without a first `Task`.
 
     Args:
-        rows: All of its rows but events, in order.
-        now: The reading of the clock that never jumps, for what begins to count now.
+        rows: All of its rows except events, in order.
+        now: The reading of the monotonic clock, from which the resumed task counts.
     """
     first = rows[0].message if rows else None
     if not isinstance(first, Task):
@@ -92,7 +92,10 @@ def recover_task(rows: Sequence[Row], now: float) -> RecoveredTask | None:
 
 
 def _count(recovered: RecoveredTask, row: Row, seconds: float) -> None:
-    """Count the time before a row for who worked in it; the task itself does not while it waits for a target."""
+    """Add the time before a row to the runs that worked.
+
+    It counts for the task, too, unless one of its runs waited for a target.
+    """
     record = recovered.record
     if isinstance(row.message, Recovered) or record.paused or recovered.asks:
         return
@@ -107,7 +110,7 @@ def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901 - one matc
         case Assign():
             _assigned(recovered, message)
         case SubtaskEnded() | RoundEnded() if row.job and message.run_id not in record.runs:
-            pass  # the switchboard had ended it already: its agent had crashed
+            pass  # the root had ended the run already, after its agent's crash
         case SubtaskEnded() | RoundEnded() if row.job:
             recovered.said[message.run_id] = message
             recovered.begun = [run for run in recovered.begun if run != message.run_id]
@@ -136,13 +139,13 @@ def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901 - one matc
 
 
 def _spent(recovered: RecoveredTask, row: Row) -> None:
-    """Count what steps used: with their end, or with each answer of one that was broken off."""
+    """Add up usage, of interrupted steps by model answer."""
     message = row.message
     if isinstance(message, Answered):
         recovered.answers.setdefault(row.run_id, {})[message.call] = message
     elif isinstance(message, StepDone | StepFailed | Question):
         recovered.used[row.run_id] = recovered.used.get(row.run_id, Usage()) + message.usage
-        if not isinstance(message, Question) or message.usage.model_calls:  # else it came in the middle of its step
+        if not isinstance(message, Question) or message.usage.model_calls:  # else it was asked within its step
             recovered.answers.pop(row.run_id, None)
 
 
@@ -171,7 +174,7 @@ def _left(recovered: RecoveredTask, run_id: str) -> None:
 
 
 def used_by(recovered: RecoveredTask) -> Iterable[tuple[str, dict[str, float]]]:
-    """Give what each run used of its budgets, by kind, the rounds of a HostAgent included."""
+    """Yield each run's usage by kind of budget, HostAgents' rounds included."""
     host = f"{recovered.record.task.id}/0"
     for run_id, usage in recovered.used.items():
         rounds = recovered.record.round if run_id == host else 0
@@ -188,7 +191,10 @@ def used_by(recovered: RecoveredTask) -> Iterable[tuple[str, dict[str, float]]]:
 
 
 def book_usage(recovered: RecoveredTask, budgets: Budgets) -> None:
-    """Book what a task used before; a step that was broken off and goes on finds its calls booked."""
+    """Charge a task's earlier usage to its budgets.
+
+    An interrupted step that is resumed finds its model calls charged already.
+    """
     task_id = recovered.record.task.id
     for run_id, used in used_by(recovered):
         budgets.run(task_id, run_id).settle(**used)
@@ -201,9 +207,10 @@ LOST_SECRETS = "its secrets were lost with their process"
 
 
 def restore(recovered: RecoveredTask, context: RootContext, services: Services) -> None:
-    """Open a task's books again.
+    """Restore a task's record, clocks, budgets and approvals.
 
-    What agents had said last, and nobody acted on, is left to the caller: it has the lease under which it was said.
+    The caller handles the endings that agents had sent last. Their runs get the fencing tokens under which they were
+    sent, so that they are not refused as stale.
     """
     record, task_id = recovered.record, recovered.record.task.id
     context.tasks.restore(record)
@@ -217,12 +224,12 @@ def restore(recovered: RecoveredTask, context: RootContext, services: Services) 
     book_usage(recovered, services.budgets)
     for approved in recovered.approved:
         context.people.remember(approved)
-    for word in recovered.said.values():
-        record.runs[word.run_id] = record.runs[word.run_id].model_copy(update={"token": word.token})
+    for ending in recovered.said.values():
+        record.runs[ending.run_id] = record.runs[ending.run_id].model_copy(update={"token": ending.token})
 
 
 def place(recovered_tasks: Sequence[RecoveredTask], context: RootContext, hands: HandOver, stops: Stops) -> None:
-    """Place the work of restored tasks: first what agents had begun, of all tasks, then what was queued."""
+    """Place the runs of restored tasks: begun ones first, then queued ones."""
     for begun in (True, False):
         for recovered in recovered_tasks:
             record = recovered.record
@@ -235,13 +242,13 @@ def place(recovered_tasks: Sequence[RecoveredTask], context: RootContext, hands:
                 if record.stopping is not None and not begun:
                     stops.stop_queued(record, run, record.stopping)
                 else:
-                    hands.place(record, _whole(run, recovered), known=True)
+                    hands.place(record, _with_subtasks(run, recovered), known=True)
     for ask in (ask for recovered in recovered_tasks for ask in recovered.asks.values()):
         context.people.restore(ask)
 
 
-def _whole(assign: Assign, recovered: RecoveredTask) -> Assign:
-    """Put back what the journal had left out of an assignment."""
+def _with_subtasks(assign: Assign, recovered: RecoveredTask) -> Assign:
+    """Put back the subtasks that the journal leaves out of an assignment."""
     host = recovered.host if assign.host is not None else None
     if host is not None:
         return assign.model_copy(update={"subtasks": host.subtasks, "made": host.made})
@@ -249,7 +256,10 @@ def _whole(assign: Assign, recovered: RecoveredTask) -> Assign:
 
 
 def _pause(record: TaskRecord, lacking: str, context: RootContext) -> None:
-    """Pause a task until a process has what it lacks, or somebody says that it goes without; or let it go on."""
+    """Pause a task that lacks something here, or resume it.
+
+    The pause ends when a process has everything that the task needs, or when a person resumes it.
+    """
     task_id, before = record.task.id, record.paused
     record.lacks, record.paused = lacking, bool(lacking)
     if lacking:
@@ -262,15 +272,18 @@ def _pause(record: TaskRecord, lacking: str, context: RootContext) -> None:
 
 
 def lacks(record: TaskRecord, services: Services, said: Collection[str] = ()) -> str:
-    """Say what is not there that a task of another process can't go on without; empty if all is.
+    """Name the things that a recovered task lacks in this process.
 
-    Its own secrets: what shows them could not be hidden. The models of its agents, and the servers of their targets: it
-    would only fail.
+    A task needs its own secrets, or they could not be redacted. It needs the models of its agents and the servers of
+    their targets, or it could only fail.
 
     Args:
         record: The task.
-        services: What there is.
-        said: Runs whose agents have ended; they need nothing more, unless another round follows.
+        services: The services of this process.
+        said: Runs whose agents have sent their endings; they need nothing more, unless another round follows.
+
+    Returns:
+        The reasons, separated by semicolons; empty if the task lacks nothing.
     """
     known = services.secrets.names(record.task.id)
     found = [LOST_SECRETS] if any(name not in known for name in record.task.secrets) else []
@@ -289,7 +302,7 @@ def lacks(record: TaskRecord, services: Services, said: Collection[str] = ()) ->
 
 
 def _follows(record: TaskRecord) -> bool:
-    """Whether a HostAgent's model is not asked any more: all that is left of the plan names its targets."""
+    """Return whether a HostAgent needs no model: all remaining steps name targets."""
     left = record.task.plan[max(0, record.round - 1) :]
     return bool(left) and all(step.target is not None for step in left)
 

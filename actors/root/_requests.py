@@ -1,4 +1,4 @@
-"""What the facade and the machinery say to the switchboard; agents say messages to it."""
+"""Messages to the root from the supervisor, the runtime and itself."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Submit:
-    """Ask: take a task. Answered with the future of its result."""
+    """A request to take a task.
+
+    It is answered with the task, the future of its result, and a future that is done once the task is safe.
+    """
 
     task: Task
     target: Target | None
     earlier: tuple[str, ...] = ()
-    """Of a follow-up: the tasks of its conversation that the journal has."""
+    """The tasks of a follow-up's conversation that the journal has."""
 
 
 @dataclass(frozen=True)
 class NotKept:
-    """A task could not be written down: it never was."""
+    """A task could not be written, and so is not taken."""
 
     task_id: str
     error: Exception
@@ -35,16 +38,16 @@ class NotKept:
 
 @dataclass(frozen=True)
 class Restore:
-    """Ask: go on with tasks that another process began."""
+    """A request to resume the tasks of an earlier process."""
 
     recovered_tasks: tuple[RecoveredTask, ...]
 
 
 @dataclass(frozen=True)
 class GiveSecrets:
-    """Ask: take the secrets of a task that is not over; it goes on if it was paused for lack of them, and nothing else.
+    """A request to take the secrets of an unfinished task.
 
-    Answered with a future, once that is safe.
+    The task is resumed if it was paused only for lack of them. The answer is a future that is done once that is safe.
     """
 
     task: Task
@@ -52,25 +55,28 @@ class GiveSecrets:
 
 @dataclass(frozen=True)
 class GetTasks:
-    """Ask: which tasks are not over? Answered with each and the future of its result."""
+    """A query for all unfinished tasks and the futures of their results."""
 
 
 @dataclass(frozen=True)
 class GetStatus:
-    """Ask: what runs? Answered with a `SupervisorStatus`."""
+    """A query for the `SupervisorStatus`."""
 
 
 @dataclass(frozen=True)
 class CloseIntake:
-    """Ask: take no more tasks; suspend those that run, where the journal survives, else cancel them.
+    """A request to take no more tasks, and to stop all.
 
-    Answered with the futures of their results.
+    They are suspended if the journal survives the process, else cancelled. The answer is the futures of their results.
     """
 
 
 @dataclass(frozen=True)
 class StopAgents:
-    """Ask: stop all agents and the blackboard. Answered with what to wait for."""
+    """A request to stop all agents and the blackboard.
+
+    It is answered with a future for the end of each.
+    """
 
 
 @dataclass(frozen=True)
@@ -80,19 +86,19 @@ class AgentCrashed:
     address: str
     error: BaseException
     urn: str = ""
-    """Which actor it was; empty for whoever lives there now."""
+    """The URN of the actor; empty for the current one at the address."""
 
 
 @dataclass(frozen=True)
 class LeaseIdle:
-    """Nothing works under a lease any more."""
+    """No job runs under a lease."""
 
     token: int
 
 
 @dataclass(frozen=True)
 class LeaseStuck:
-    """Only a blocking call is left under a lease; it can't be stopped."""
+    """Only a job that can't be stopped still runs under a lease."""
 
     token: int
 
@@ -107,7 +113,7 @@ class LeaseHung:
 
 @dataclass(frozen=True)
 class Deliver:
-    """An agent that is being started anew gets a message."""
+    """A message for an agent that is being restarted."""
 
     address: str
     message: Inbox
@@ -115,7 +121,7 @@ class Deliver:
 
 @dataclass(frozen=True)
 class History:
-    """What the journal has of a run whose agent is started anew."""
+    """The journal rows of a run whose agent is restarted."""
 
     assign: Assign
     found: Sequence[Row] | Exception
@@ -123,14 +129,14 @@ class History:
 
 @dataclass(frozen=True)
 class ConversationRests:
-    """A conversation for which something is open may have no task any more."""
+    """A conversation with open targets may have no unfinished task."""
 
     session: str
 
 
 @dataclass(frozen=True)
 class CloseOpened:
-    """What was opened for a conversation is due to be closed, unless it was gone on with."""
+    """The targets opened for a conversation are due to be closed."""
 
     server: Server
     session: str
@@ -138,7 +144,7 @@ class CloseOpened:
 
 @dataclass(frozen=True)
 class Left:
-    """What the journal has of a run that nobody goes on with, and how it ends."""
+    """The journal rows and the outcome of a run without agent."""
 
     run: Assign
     outcome: Outcome
@@ -148,15 +154,15 @@ class Left:
 
 @dataclass(frozen=True)
 class RestartDue:
-    """A crashed agent's work may go on, once nothing works under its lease any more."""
+    """The backoff of a crashed agent's run is over."""
 
     run: Assign
-    """With the lease under which it crashed."""
+    """The run, with the fencing token under which it crashed."""
 
 
 @dataclass(frozen=True)
 class JournalBroken:
-    """The journal can't be written any more."""
+    """The journal can no longer be written."""
 
     error: Exception
 

@@ -1,4 +1,4 @@
-"""Tasks: what was asked for, how far it is, and how it ended."""
+"""The tasks of the root: their requests, progress and results."""
 
 from __future__ import annotations
 
@@ -32,74 +32,77 @@ if TYPE_CHECKING:
 
 @dataclass
 class TaskRecord:
-    """One task that is not over. Belongs to the switchboard's thread."""
+    """An unfinished task. Belongs to the root's thread."""
 
     task: Task
     target: Target | None
     started: float
-    """On the clock that never jumps."""
+    """The time of its submission, on the monotonic clock."""
     done: concurrent.futures.Future[TaskResult] = field(default_factory=concurrent.futures.Future)
     safe: concurrent.futures.Future[None] | None = None
-    """Whether it is kept; None for another process's, which is."""
+    """Done once the task is safe in the journal; None for a recovered task, which is."""
     round: int = 0
-    """The round that runs, from 1."""
+    """The number of the current round, from 1."""
     rounds: int = 0
-    """Rounds that took a step; one that its budget refused is none."""
+    """The number of rounds that took a step; a round refused by its budget took none."""
     runs: dict[str, Assign] = field(default_factory=dict)
-    """What agents work on or wait for, by run id; token 0 while it waits for its target."""
+    """The unfinished runs by id; a run that waits for its target has the token 0."""
     subtasks: list[SubtaskResult] = field(default_factory=list)
     stopping: Cancel | None = None
-    """The stop that was asked for first; its outcome stays."""
+    """The first cancel of the task, which determines the outcome."""
     ended: RoundEnded | SubtaskResult | None = None
-    """What ended the last round, or the lone subtask."""
+    """The ending of the last round, or of the only subtask of a task with a target."""
     ended_rounds: list[RoundEnded] = field(default_factory=list)
     paused: bool = False
     lacks: str = ""
-    """What it is paused for, if nobody asked for that: what it can't go on without in this process."""
+    """The things that the task lacks in this process, if it is paused for that and not by a person."""
     suspended: bool = False
-    """Whether it is left to the next process: no action begins any more."""
+    """Whether the task is left to the next process: no further action begins."""
     agents: set[str] = field(default_factory=set)
-    """Where it has had work done, and so may have memory."""
+    """The addresses of agents that have worked on the task, and so may remember it."""
     begun: set[str] = field(default_factory=set)
-    """Runs that agents have worked on."""
+    """The runs that agents have begun."""
     ending: set[str] = field(default_factory=set)
-    """Runs that nobody goes on with, and whose end is being made from the journal."""
+    """The runs without an agent, whose endings are being built from the journal."""
     crashed: dict[str, int] = field(default_factory=dict)
-    """Runs whose agent crashed, and that wait to go on; with the leases under which they were."""
+    """The runs that wait for their crashed agents' restart, with the fencing tokens of their old leases."""
     worked: dict[str, float] = field(default_factory=dict)
-    """Seconds that runs had worked in another process."""
+    """Seconds of work of runs in earlier processes."""
     session: str = field(init=False)
-    """The conversation that it belongs to: its own, unless it is a follow-up."""
+    """The id of its conversation: the task's own id, unless it is a follow-up."""
     host: str = field(init=False)
-    """Where its HostAgent lives."""
+    """The address of its HostAgent."""
 
     def __post_init__(self) -> None:
         self.session = self.task.session or self.task.id
         self.host = f"host/{self.session}"
 
     def tell(self, end: TaskResult | Exception) -> None:
-        """Tell whoever waits how it ended, or why nobody will; from any thread. The first word holds."""
-        with contextlib.suppress(concurrent.futures.InvalidStateError):  # it ended while it was being suspended
+        """Settle the result's future, from any thread; the first call wins."""
+        with contextlib.suppress(concurrent.futures.InvalidStateError):  # the task ended while it was being suspended
             if isinstance(end, TaskResult):
                 self.done.set_result(end)
             else:
                 self.done.set_exception(end)
 
     def knows(self, run_id: str) -> bool:
-        """Say whether a run is under way, or over."""
+        """Return whether a run is unfinished or over."""
         return run_id in self.runs or any(done.run_id == run_id for done in self.subtasks)
 
     def remembers(self, assign: Assign) -> bool:
-        """Say whether the journal may have something of the memory that an assignment goes on with."""
+        """Return whether the journal may have memory that an assignment needs."""
         return assign.address in self.agents or self.task.session is not None
 
     @property
     def has_next_round(self) -> bool:
-        """Whether the plan has another step."""
+        """True if the plan has another step."""
         return self.round < len(self.task.plan)
 
     def next_assign(self) -> Assign:
-        """Make the next assignment that does not come from a HostAgent: a round, or the lone subtask."""
+        """Create the assignment of the next round, or of the only subtask.
+
+        All other assignments come from HostAgents.
+        """
         self.round += 1
         task = self.task
         step = task.plan[self.round - 1] if task.plan else None
@@ -121,20 +124,20 @@ class TaskRecord:
         return assign
 
     def end_round(self, ended: RoundEnded) -> None:
-        """Keep what a round left."""
+        """Add the results of a round."""
         self.ended = ended
         self.rounds += ended.usage.steps > 0
         self.ended_rounds.append(ended)
 
     def end_subtask(self, result: SubtaskResult) -> None:
-        """Keep what a subtask left; without a HostAgent it is the whole task's end."""
+        """Add a subtask's result; without a HostAgent it ends the task."""
         self.subtasks.append(result)
         if self.target is not None:
             self.rounds += result.usage.steps > 0
             self.ended = result
 
     def result(self, now: float) -> TaskResult:
-        """Say how it ended."""
+        """Build the result; a cancel's outcome replaces the last round's."""
         ended = self.ended
         context: tuple[SubtaskResult | RoundEnded, ...] = (*self.subtasks, *self.ended_rounds)
         outcome = ended.outcome if ended is not None else Outcome.ERROR
@@ -158,7 +161,7 @@ class TaskRecord:
         )
 
     def status(self) -> TaskStatus:
-        """Say how far it is."""
+        """Return the progress, for the supervisor's status."""
         runs = tuple(
             RunStatus(run_id=run.run_id, address=run.address, request=run.request, leased=run.token != 0)
             for run in self.runs.values()
@@ -176,23 +179,26 @@ class TaskRecord:
 
 
 REMEMBERED = 10_000
-"""How many ended tasks' ids are remembered, to refuse a second use."""
+"""The number of ended tasks whose ids are remembered, to refuse a second use."""
 
 
 class TaskBook:
-    """All tasks that are not over. Part of the switchboard; runs on its thread."""
+    """The unfinished tasks, and the ids of the latest ended ones.
+
+    Runs on the root's thread.
+    """
 
     def __init__(self) -> None:
         self._open: dict[str, TaskRecord] = {}
-        self._ended: dict[str, str] = {}  # the latest and their conversations, in the order of their ends
-        self._talks: Counter[str] = Counter()  # of conversations, how many of their tasks are not over
+        self._ended: dict[str, str] = {}  # the latest ended tasks and their conversations, in the order of their ends
+        self._talks: Counter[str] = Counter()  # the number of unfinished tasks by conversation
         self._count = 0
 
     def open(self, task: Task, target: Target | None, now: float) -> TaskRecord:
         """Take a task.
 
         Raises:
-            TaskRefusedError: If its id is in use, or one of the latest tasks had it.
+            TaskRefusedError: If an unfinished task, or one of the latest ended ones, has the same id.
         """
         if task.id in self._open or task.id in self._ended:
             msg = f"the task id {task.id!r} was used before: give each task its own, or none"
@@ -202,23 +208,23 @@ class TaskBook:
         return record
 
     def restore(self, record: TaskRecord) -> None:
-        """Take a task that another process began."""
+        """Take a task of an earlier process."""
         self._open[record.task.id] = record
         self._talks[record.session] += 1
 
     def find(self, task: Task) -> TaskRecord | None:
-        """Give the task that is not over and has this one's id, or else its idempotency key."""
+        """Find an unfinished task by its id, or its idempotency key."""
         same = self._open.get(task.id)
         if same is None and task.key is not None:
             same = next((record for record in self._open.values() if record.task.key == task.key), None)
         return same
 
     def get(self, task_id: str) -> TaskRecord | None:
-        """Give a task that is not over."""
+        """Return an unfinished task."""
         return self._open.get(task_id)
 
     def close(self, record: TaskRecord) -> None:
-        """Take a task off the books."""
+        """Remove a task that is over."""
         del self._open[record.task.id]
         self._talks[record.session] -= 1
         if not self._talks[record.session]:
@@ -227,7 +233,7 @@ class TaskBook:
         self._remember(record.task.id, record.session)
 
     def learn(self, session: str, task_ids: Iterable[str]) -> None:
-        """Note which tasks of a conversation the journal has; those that are not over are on the books."""
+        """Note the ended tasks of a conversation, which the journal has."""
         for task_id in task_ids:
             if task_id not in self._open and task_id not in self._ended:
                 self._remember(task_id, session)
@@ -238,7 +244,14 @@ class TaskBook:
             del self._ended[next(iter(self._ended))]
 
     def conversations(self, ended: int) -> tuple[str, ...]:
-        """Name the tasks of all conversations that run, one after the other, and then of as many that ended last."""
+        """List the tasks of all running and of the latest ended conversations.
+
+        Args:
+            ended: The highest number of ended conversations.
+
+        Returns:
+            The ids of the tasks, grouped by conversation, the running ones first.
+        """
         tasks: dict[str, list[str]] = {}
         known = (*self._ended.items(), *((record.task.id, record.session) for record in self._open.values()))
         for task_id, session in known:
@@ -249,31 +262,31 @@ class TaskBook:
 
     @property
     def talking(self) -> AbstractSet[str]:
-        """The conversations that have a task which is not over."""
+        """The conversations that have an unfinished task."""
         return self._talks.keys()
 
     def talks(self, session: str) -> bool:
-        """Say whether a task of a conversation is not over."""
+        """Return whether a conversation has an unfinished task."""
         return session in self._talks
 
     def session(self, task_id: str) -> str:
-        """Give the conversation that a task belongs or belonged to; itself for one that is not known."""
+        """Return a task's conversation; the task itself if it is unknown."""
         record = self._open.get(task_id)
         return record.session if record is not None else self._ended.get(task_id, task_id)
 
     @property
     def records(self) -> tuple[TaskRecord, ...]:
-        """All tasks that are not over, the oldest first."""
+        """The unfinished tasks, the oldest first."""
         return tuple(self._open.values())
 
     @property
     def ended(self) -> int:
-        """How many are over."""
+        """The number of ended tasks since the start."""
         return self._count
 
 
 def never_ran(assign: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> SubtaskResult:
-    """Make the result of a subtask that no agent began, or of which nothing is known."""
+    """Build the result of a subtask without any known results."""
     return SubtaskResult(
         run_id=assign.run_id,
         number=assign.number,
