@@ -1,1 +1,1 @@
-"""The agents as actors, the switchboard above them, and the layers below."""
+"""The agents and the root as actors, and the layers below them."""

@@ -1,4 +1,4 @@
-"""What all agents share: an inbox, a run, and one method that moves it."""
+"""The base of all agents: a mailbox, a run, and its moves."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AgentContext:
-    """What an agent works with; shared by all agents of one supervisor."""
+    """The services of agents, shared by all agents of one supervisor."""
 
     post: Callable[[Message], None]
-    """Tell the switchboard."""
+    """Send the root a message."""
     crashed: Callable[[str, BaseException, str], None]
-    """Tell the switchboard that the agent at an address is dead, and which actor it was."""
+    """Report a dead agent to the root: its address, the error, and the actor's URN."""
     scheduler: Scheduler
     jobs: Jobs
     leases: Leases
@@ -77,9 +77,9 @@ class AgentContext:
     limits: Limits
     pipelines: Mapping[str, Pipeline]
     agents: Mapping[str, AgentSpec] = field(default_factory=lambda: AGENTS)
-    """The kinds of agents that there are, by name."""
+    """The kinds of agents, by name."""
     secrets: Secrets = field(default_factory=lambda: Secrets({}))
-    """They are put out of sight in what jobs come back with."""
+    """Secrets, which are redacted in the results of jobs."""
 
 
 _step = maker(Step)
@@ -87,17 +87,20 @@ _step = maker(Step)
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """The way on from a step, worked out when its word is kept; it holds for the run that the job began with."""
+    """The moves after a step, worked out when its result is journaled.
+
+    They hold only for the run that the job began with.
+    """
 
     applied: Run
     moves: Sequence[tuple[Run, Move, Run]]
-    """Each move, between the run that it is made from and the one that it makes."""
+    """Each move, between the run before and the run after it."""
     after: Run
 
 
 @dataclass(frozen=True, slots=True)
 class JobReturned:
-    """What a job of this agent came back with."""
+    """The result of one of this agent's jobs."""
 
     task_id: str
     token: int
@@ -106,21 +109,21 @@ class JobReturned:
     begun: Run
     """The run that the job began with."""
     phases: Sequence[dict[str, Any]] = ()
-    """Of a step: the phases that ran, for the event of its end."""
+    """The phases that ran, for the event of a step's end."""
     ahead: Ahead | None = None
-    """Where it leads, unless the run changes before it is heard."""
+    """The moves after it, unless the run changes before the agent handles it."""
     then: JobReturned | None = None
-    """What the state decides that this leads to, if it only decides: both were kept together."""
+    """The result of the state that it leads to, if that state only decides: both are journaled together."""
 
 
 @dataclass(frozen=True)
 class Continue:
-    """Go on where a crash broke off, or where an earlier assignment left the memory."""
+    """A request to resume a run, or begin one with earlier memory."""
 
     assign: Assign
-    """The work, under its new lease."""
+    """The assignment, under its new lease."""
     history: tuple[Said, ...]
-    """All that was heard at this address before, the assignment included."""
+    """All earlier rows of this address, the assignment included."""
 
 
 Inbox = (
@@ -140,15 +143,15 @@ Inbox = (
 
 
 class Agent(ScheduledActor):
-    """One address, one run at a time.
+    """An agent with one address and one run at a time.
 
-    It shares a thread with all others and only decides, and nothing here may block: the states' work runs in jobs on
-    the event loop and comes back as `JobReturned`. The queue for its target is the switchboard's. All its words leave
-    through `post`.
+    All agents share the event loop's thread. They only decide, and nothing here may block: the work of states runs in
+    jobs on the event loop, whose results come back as `JobReturned`. The root has the queue for the agent's target. All
+    messages leave through `post`.
     """
 
     kind: ClassVar[str] = ""
-    """The kind that ships with this class; the address tells the kind of the agent itself."""
+    """The shipped kind of agent with this class; an agent has its own kind from its address."""
 
     def __init__(self, address: str, context: AgentContext) -> None:
         super().__init__(context.scheduler)
@@ -159,11 +162,14 @@ class Agent(ScheduledActor):
         """The agent's state machine."""
         self._run: Run | None = None
         self._under: tuple[Lease, Pipeline] | None = None
-        """The pipeline under the latest lease."""
-        self._past: dict[str, Run] = {}  # by task: memory that its next assignment goes on with
+        """The latest lease, and the pipeline under it."""
+        self._past: dict[str, Run] = {}  # ended runs by memory key: the next assignment begins with their memory
 
     def on_receive(self, message: Inbox) -> None:
-        """Handle one message. An edge: Pykka answers a SystemExit by stopping every actor of the process."""
+        """Handle one message; every error becomes an `AgentCrashedError`.
+
+        Otherwise Pykka would answer a `SystemExit` by stopping every actor of the process.
+        """
         try:
             self.receive(message)
         except BaseException as error:
@@ -175,11 +181,11 @@ class Agent(ScheduledActor):
         exception_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Tell the switchboard; the actor is dead."""
+        """Report the crash to the root; the actor is dead."""
         self._context.crashed(self.address, exception_value or AgentCrashedError(self.address), self.actor_urn)
 
     def receive(self, message: Inbox) -> None:
-        """Apply a message to the run, if it still concerns it."""
+        """Handle one message; one that is stale only emits an event."""
         match message:
             case Assign():
                 self._begin(message)
@@ -192,7 +198,7 @@ class Agent(ScheduledActor):
             case JobReturned():
                 self._take_back(message)
             case _:
-                self._hear(message)
+                self._apply(message)
 
     def _begin(self, assign: Assign) -> None:
         before = self._past.get(memory_key(assign))
@@ -203,15 +209,15 @@ class Agent(ScheduledActor):
     def _continue(self, message: Continue) -> None:
         run = fold(message.history, self._context.limits, self.machine)
         if run is not None and run.assign.run_id == message.assign.run_id and run.assign.number:
-            run = evolve(run, assign=message.assign, subtasks=message.assign.subtasks)  # the journal keeps them lean
+            run = evolve(run, assign=message.assign, subtasks=message.assign.subtasks)  # rows leave the subtasks out
         self._run = run
         if run is not None:
             self._tell(
                 EventName.RUN_RECOVERED, step=run.steps + 1, steps=run.steps, broken_off=run.unfinished is not None
             )
-            word = last_word(message.history)
-            if word is not None and (run.over or run.waiting):
-                self._context.post(renewed(word, run))
+            last = last_word(message.history)
+            if last is not None and (run.over or run.waiting):
+                self._context.post(renewed(last, run))
         self._go()
 
     def _forget(self, task_id: str) -> None:
@@ -219,7 +225,9 @@ class Agent(ScheduledActor):
         if self._run is not None and self._run.over and memory_key(self._run.assign) == task_id:
             self._run = None
 
-    def _hear(self, message: SubtaskEnded | Answer | ApprovalAnswer | RequestExpired | Cancel | Pause | Resume) -> None:
+    def _apply(
+        self, message: SubtaskEnded | Answer | ApprovalAnswer | RequestExpired | Cancel | Pause | Resume
+    ) -> None:
         run = self._run
         if run is None or run.over or run.assign.task_id != message.task_id or not run.expects(message):
             self._context.stream.emit(
@@ -232,11 +240,11 @@ class Agent(ScheduledActor):
         self._go()
 
     def _stop_job(self, run: Run) -> Run:
-        """Cancel what runs, without losing what it has used and done so far."""
+        """Cancel the running job, and keep its usage and results so far."""
         self._context.jobs.cancel(run.assign.token)
         lease = self._context.leases.get(run.assign.token)
         spent, left = lease.spent if run.busy else None, run.unfinished
-        if spent is not None:  # with what was known of a step that a crash broke off
+        if spent is not None:  # it includes the results of the step that a crash had interrupted
             run = evolve(run, last_seen=spent.seen or run.last_seen)
             return run.with_lost(spent.usage, spent.done(lease.guard))
         return run if left is None else run.with_lost(left.usage, left.done)
@@ -244,11 +252,11 @@ class Agent(ScheduledActor):
     def _start_job(self, step: Step) -> None:
         run, context = self._run, self._context
         if run is None or run.over or run.busy or run.paused or (step.token, step.job) != (run.assign.token, run.job):
-            return  # cancelled or answered meanwhile: its own next step is on the way
+            return  # a cancel or an answer came first, which takes a step of its own
         lease = context.leases.get(run.assign.token)
         lease.spent = None
         if lease.suspended or (lease.paused and lease.valid):
-            return  # the supervisor stops; or the word of the pause is on the way, and of the resume after it
+            return  # the supervisor stops; or a pause is on its way, and the step is taken after the resume
         run = self._run = evolve(run, busy=True, job=run.job + 1)
         state = self.machine.get_state(run.status)
         processing = self._pipeline(lease)
@@ -260,26 +268,30 @@ class Agent(ScheduledActor):
         else:
             context.jobs.start(lease, partial(state.handle, processing, run), done)
 
-    def _return(self, run: Run, lease: Lease, valid: bool, said: Message | BaseException) -> None:  # noqa: FBT001 - bound
-        """Take a job's word: it is kept first, then told. Runs on the event loop's thread.
+    def _return(self, run: Run, lease: Lease, valid: bool, result: Message | BaseException) -> None:  # noqa: FBT001 - bound
+        """Journal the result of a job, then send it to this agent.
 
-        A word that comes after its lease was voided is late (`valid`: it was not when the job began); it is told, to be
-        logged, and not kept: the word of the cancel is on its way. An ending stands, whatever stops the task it belongs
-        to. Of a supervisor that stops, no failure is kept: it may come from the stop, which cancels jobs and closes
-        what they use. The next process takes the step up again, from what the journal has of it.
+        A result is late if its lease was valid when the job began (`valid`) and has been voided since. The agent gets
+        it, to log it, but the journal does not: a cancel is on its way. An ending is never late, whatever stops its
+        task. While the supervisor stops, failures are not journaled: the stop may have caused them, because it cancels
+        jobs and closes the services that they use. The next process resumes the step from its rows in the journal.
+
+        Runs on the event loop's thread.
         """
         assign, spent, context = run.assign, lease.spent, self._context
-        if isinstance(said, BaseException):
-            said = StepFailed(phase=None, causes=Cause.chain(said, where=self.address))
+        if isinstance(result, BaseException):
+            result = StepFailed(phase=None, causes=Cause.chain(result, where=self.address))
         if context.secrets.known:
-            said = context.secrets.redact(assign.task_id, said)
+            result = context.secrets.redact(assign.task_id, result)
         phases = spent.phases if spent is not None else ()
-        ahead = self._ahead(run, said)
+        ahead = self._ahead(run, result)
         then = self._decided_next(ahead, lease)
-        returned = JobReturned(assign.task_id, assign.token, run.job, said, run, phases, ahead, then)
-        with lease.order:  # whoever voids it keeps its own word after these, or they are late
-            late = valid and not lease.valid and not isinstance(said, RoundEnded | SubtaskEnded)
-            if not late and not (lease.suspended and _failed(said)):
+        returned = JobReturned(assign.task_id, assign.token, run.job, result, run, phases, ahead, then)
+        # Fencing: `Lease.void` takes the same lock, and a cancel is journaled after the void. So these rows come before
+        # the cancel's row in the journal, or the lease is void here and they are late.
+        with lease.order:
+            late = valid and not lease.valid and not isinstance(result, RoundEnded | SubtaskEnded)
+            if not late and not (lease.suspended and _failed(result)):
                 again = partial(self._return, run, lease, valid)
                 if then is None:
                     self._keep(run, returned, again)
@@ -291,37 +303,37 @@ class Agent(ScheduledActor):
                         lambda _: self._keep(run, replace(returned, then=None), again),
                     )
                 return
-        self.send(replace(returned, job=0, then=None))  # no job has that number: it is logged, and no more
+        self.send(replace(returned, job=0, then=None))  # no job has the number 0: the agent only logs it
 
     def _keep(self, run: Run, returned: JobReturned, again: Callable[[Exception], None]) -> None:
-        """Keep a word alone; `again` takes the error of one that can't be written down, in its place."""
+        """Journal one result; `again` takes the error if it can't be written."""
 
         def refused(error: Exception) -> None:
-            if isinstance(error, ValueError):  # this word alone can't be written down
+            if isinstance(error, ValueError):  # only this row can't be written, not the journal
                 again(error)
 
         self._context.journal.append((self._row(run, returned),), partial(self.send, returned), refused)
 
-    def _row(self, run: Run, word: JobReturned) -> Row:
-        kept = word.said.lean() if isinstance(word.said, Assign) else word.said
-        return Row(self._context.stream.steady(), word.task_id, run.assign.run_id, kept, word.job)
+    def _row(self, run: Run, returned: JobReturned) -> Row:
+        kept = returned.said.lean() if isinstance(returned.said, Assign) else returned.said
+        return Row(self._context.stream.steady(), returned.task_id, run.assign.run_id, kept, returned.job)
 
-    def _ahead(self, run: Run, said: Message) -> Ahead | None:
-        """Work out where a step that ran leads."""
-        if not isinstance(said, StepDone):
+    def _ahead(self, run: Run, result: Message) -> Ahead | None:
+        """Work out the moves after a step that has ended."""
+        if not isinstance(result, StepDone):
             return None
         try:
-            applied = run.apply(said)
+            applied = run.apply(result)
             made = tuple(moves(self.machine, applied))
-        except Exception:  # it is worked out again when the word is heard, and fails there
+        except Exception:  # the agent works it out again when it handles the result, and fails there
             return None
         return Ahead(applied, made, made[-1][2] if made else applied)
 
     def _decided_next(self, ahead: Ahead | None, lease: Lease) -> JobReturned | None:
-        """Say what the state decides that the word of a job leads to, if that state only decides.
+        """Return the result of the next state, if that only decides.
 
-        It is kept with the word itself, so that an ending or an assignment waits for no commit of its own. Whatever the
-        agent hears before it hears of the word is later in the journal, too, and finds both said.
+        Both results are journaled together, so that an ending or an assignment waits for no commit of its own. Their
+        rows are adjacent, and the agent handles both in one turn: no message comes between them, here or in a fold.
         """
         if ahead is None or lease.paused or lease.suspended or not lease.valid:
             return None
@@ -330,12 +342,12 @@ class Agent(ScheduledActor):
         if not state.only_decides or run.waiting or run.over:
             return None
         run = evolve(run, busy=True, job=run.job + 1)
-        word = _decided(state, self._pipeline(lease), run)
-        if isinstance(word, BaseException):
+        result = _decided(state, self._pipeline(lease), run)
+        if isinstance(result, BaseException):
             return None
         if self._context.secrets.known:
-            word = self._context.secrets.redact(run.assign.task_id, word)
-        return JobReturned(run.assign.task_id, run.assign.token, run.job, word, run)
+            result = self._context.secrets.redact(run.assign.task_id, result)
+        return JobReturned(run.assign.task_id, run.assign.token, run.job, result, run)
 
     def _pipeline(self, lease: Lease) -> Pipeline:
         if self._under is None or self._under[0] is not lease:
@@ -346,21 +358,21 @@ class Agent(ScheduledActor):
         run = self._run
         if run is None or run.over or not run.busy or (returned.token, returned.job) != (run.assign.token, run.job):
             late = type(returned.said).__name__
-            tell_phases(self._context.stream.emit, returned.begun, returned.phases)  # no end of a step tells them
+            tell_phases(self._context.stream.emit, returned.begun, returned.phases)  # no event of a step's end has them
             self._context.stream.emit(
                 EventName.MESSAGE_STALE, task_id=returned.task_id, agent=self.address, message=late
             )
             return
-        said = returned.said
-        if isinstance(said, RoundEnded | SubtaskEnded):
-            self._end(run, said)
+        result = returned.said
+        if isinstance(result, RoundEnded | SubtaskEnded):
+            self._end(run, result)
             return
         ahead = returned.ahead if returned.begun is run else None
-        applied = run.apply(said) if ahead is None else ahead.applied  # type: ignore[arg-type]  # it can be applied
+        applied = run.apply(result) if ahead is None else ahead.applied  # type: ignore[arg-type]  # it can be applied
         self._report(run, returned, applied)
         self._run = applied
-        if isinstance(said, Assign | Question | ApprovalRequest):
-            self._context.post(said)
+        if isinstance(result, Assign | Question | ApprovalRequest):
+            self._context.post(result)
         self._move_on(ahead)
         if returned.then is None:
             self._take_step()
@@ -376,15 +388,16 @@ class Agent(ScheduledActor):
         self._context.post(ending)
 
     def _go(self) -> None:
-        """Move as far as the states decide, then take the next step, or wait."""
+        """Make the moves that states decide, then take a step or wait."""
         self._move_on()
         self._take_step()
 
     def _take_step(self) -> None:
         """Take the next step, unless the run waits.
 
-        What waits in the inbox can't be about it: whoever cancels or pauses voids or holds the lease first. So it is
-        heard at once, but for one under a void lease: the word of the cancel comes before it.
+        The step is handled at once, before the messages in the mailbox. They can't concern it: the root voids a lease
+        before it sends a cancel, and pauses the lease before it sends a pause. Under a void lease the step is queued
+        behind the cancel.
         """
         now = self._run
         if now is not None and not (now.busy or now.waiting or now.paused or now.over):
@@ -396,14 +409,14 @@ class Agent(ScheduledActor):
                 self.send(step)
 
     def _move_on(self, ahead: Ahead | None = None) -> None:
-        """Move as far as the states decide; `ahead` has the moves, where they were worked out."""
+        """Make the moves that states decide, or those worked out in `ahead`."""
         for run, move, after in self._moves() if ahead is None else ahead.moves:
             self._move(run, move, after)
             if run.status in {AgentStatus.FAIL, AgentStatus.ERROR}:
                 tell_failure(self._context.stream.emit, self._context.journal, run, run.status)
 
     def _moves(self) -> Iterator[tuple[Run, Move, None]]:
-        """Give the moves on which the states decide, one after the other is made."""
+        """Yield the moves that states decide; each is made before the next."""
         while (run := self._run) is not None:
             move = self.machine.get_state(run.status).decide(run)
             if move is None:
@@ -411,7 +424,11 @@ class Agent(ScheduledActor):
             yield run, move, None
 
     def _move(self, run: Run, move: Move, after: Run | None = None) -> None:
-        """Write the status; the only place that does. Refuses what the table does not have."""
+        """Make one move; nothing else writes the status.
+
+        Raises:
+            IllegalMoveError: If the transition table lacks the move; the run stays as it is.
+        """
         try:
             self._run = after or moved(self.machine, run, move)
         except IllegalMoveError:
@@ -420,26 +437,26 @@ class Agent(ScheduledActor):
         self._tell(EventName.STATE_CHANGED, source=run.status, target=move.target, by=str(move.by))
 
     def _report(self, run: Run, returned: JobReturned, applied: Run) -> None:
-        said, phases = returned.said, list(returned.phases)
-        match said:
+        result, phases = returned.said, list(returned.phases)
+        match result:
             case StepDone(record=record):
                 self._tell(
                     EventName.STEP_ENDED,
                     step=record.step,
-                    duration=said.usage.seconds,
+                    duration=result.usage.seconds,
                     status=record.decision.status,
                     thought=record.decision.thought,
                     comment=record.decision.comment,
                     actions=[call.tool for call in (record.results if record.resumed else record.decision.actions)],
-                    results=[str(result.status) for result in record.results],
+                    results=[str(call.status) for call in record.results],
                     phases=phases,
                 )
                 count = applied.repeats
                 if count >= run.limits.repeats:
                     self._tell(EventName.LOOP_NOTICED, step=record.step, count=count)
             case StepFailed():
-                phase = said.phase.value if said.phase is not None else ""
-                causes = [cause.reason for cause in said.causes]
+                phase = result.phase.value if result.phase is not None else ""
+                causes = [cause.reason for cause in result.causes]
                 self._tell(EventName.STEP_FAILED, step=run.steps + 1, phase=phase, causes=causes, phases=phases)
             case _:
                 pass
@@ -457,12 +474,12 @@ class Agent(ScheduledActor):
             )
 
 
-Word = Assign | Question | ApprovalRequest | RoundEnded | SubtaskEnded
-"""What an agent tells the switchboard, and then waits or is done."""
+ToRoot = Assign | Question | ApprovalRequest | RoundEnded | SubtaskEnded
+"""The messages of an agent to the root; after one the agent waits or is done."""
 
 
 def tell_failure(emit: Callable[..., None], journal: Journal, run: Run, state: str) -> None:
-    """Emit `run.failed` for a run that ended by FAIL or ERROR."""
+    """Emit `run.failed` for a run that ended in FAIL or ERROR."""
     seen, outcome = last_look(run), run.outcome
     picture = seen.picture if seen is not None else None
     emit(
@@ -480,38 +497,42 @@ def tell_failure(emit: Callable[..., None], journal: Journal, run: Run, state: s
 
 
 def _decided(state: AgentState, processing: Pipeline, run: Run) -> Message | BaseException:
-    """Run a state's work that awaits nothing; what it raises is given, as a job's is."""
+    """Run work that awaits nothing; return its message or exception."""
     try:
         handling = state.handle(processing, run)
         handling.send(None)
     except StopIteration as ended:
         return cast("Message", ended.value)
-    except BaseException as error:  # an edge: states may be a program's own
+    except BaseException as error:  # an edge: states may be the host program's
         return error
     handling.close()
-    return RuntimeError("a state that says that it only decides has awaited something")
+    return RuntimeError("a state with `only_decides` must not await anything")
 
 
-def _failed(said: Message) -> bool:
+def _failed(result: Message) -> bool:
     """Return whether a job failed or could not observe its target."""
-    return isinstance(said, StepFailed) or (isinstance(said, Captured) and said.observation is None)
+    return isinstance(result, StepFailed) or (isinstance(result, Captured) and result.observation is None)
 
 
-def last_word(history: Sequence[Said]) -> Word | None:
-    """Give the last word that was for the switchboard; a crash may have come before it was told."""
-    said = (known.message for known in reversed(history) if known.job)
-    return next((message for message in said if isinstance(message, Word)), None)
+def last_word(history: Sequence[Said]) -> ToRoot | None:
+    """Return the last message to the root, which may be unsent."""
+    results = (row.message for row in reversed(history) if row.job)
+    return next((message for message in results if isinstance(message, ToRoot)), None)
 
 
-def renewed(word: Word, run: Run) -> Message:
-    """Say it again: a subtask with what the journal leaves out of it, anything else under the new lease."""
-    if isinstance(word, Assign):
-        return word.model_copy(update={"subtasks": run.subtasks, "made": run.made})
-    return word.model_copy(update={"token": run.assign.token})
+def renewed(message: ToRoot, run: Run) -> Message:
+    """Complete a message from the journal, to send it again.
+
+    An assignment gets the results that the journal leaves out; any other message gets the fencing token of the new
+    lease.
+    """
+    if isinstance(message, Assign):
+        return message.model_copy(update={"subtasks": run.subtasks, "made": run.made})
+    return message.model_copy(update={"token": run.assign.token})
 
 
 def tell_if_alive(ref: pykka.ActorRef[Agent], message: Inbox) -> None:
-    """Tell an agent; one that is dead hears nothing, and the word of its crash is on the way."""
+    """Send an agent a message; a dead one drops it."""
     try:
         ref.tell(message)
     except pykka.ActorDeadError:

@@ -9,6 +9,9 @@ from callboard.messages import AgentKind
 
 @AppAgentStateManager.register_agent
 class AppAgent(Agent):
-    """Works in one application window. Kept and reused for every subtask on it, at ``app/<root>/<process>``."""
+    """Work in one application window.
+
+    The agent is reused for every subtask on the window, at ``app/<root>/<process>``.
+    """
 
     kind = AgentKind.APP

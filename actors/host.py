@@ -9,6 +9,9 @@ from callboard.messages import AgentKind
 
 @HostAgentStateManager.register_agent
 class HostAgent(Agent):
-    """Plans a task, assigns its subtasks and says how it ended. One for each task, at ``host/<task>``."""
+    """Plan tasks, assign their subtasks and report their outcomes.
+
+    There is one for each conversation, at ``host/<its first task>``.
+    """
 
     kind = AgentKind.HOST

@@ -9,6 +9,6 @@ from callboard.messages import AgentKind
 
 @LinuxAgentStateManager.register_agent
 class LinuxAgent(Agent):
-    """Works in one shell. Kept and reused, at ``linux/<host>``."""
+    """Work in one shell, at ``linux/<host>``; reused for every subtask."""
 
     kind = AgentKind.LINUX

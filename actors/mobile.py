@@ -9,6 +9,6 @@ from callboard.messages import AgentKind
 
 @MobileAgentStateManager.register_agent
 class MobileAgent(Agent):
-    """Works on one Android device. Kept and reused, at ``mobile/<serial>``."""
+    """Work on one Android device, at ``mobile/<serial>``; reused for every subtask."""
 
     kind = AgentKind.MOBILE

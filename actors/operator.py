@@ -1,4 +1,4 @@
-"""The operator: does the subtasks of one target, and sees nothing of it but its picture."""
+"""The operator: does the subtasks of one target from its picture."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from callboard.messages import AgentKind
 
 @OperatorAgentStateManager.register_agent
 class OperatorAgent(Agent):
-    """Points, clicks and types. Kept and reused for every subtask on its target, at ``operator/<root>/<process>``."""
+    """Point, click and type on one target.
+
+    The agent is reused for every subtask on the target, at ``operator/<root>/<process>``.
+    """
 
     kind = AgentKind.OPERATOR

@@ -220,4 +220,4 @@ def test_a_state_that_awaits_though_it_only_decides_is_an_error(start, monkeypat
     assign = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "do it"}
     result = start(host=[assign]).submit(Task(request="do it")).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
-    assert "only decides has awaited something" in str(result.causes)
+    assert "must not await anything" in str(result.causes)
