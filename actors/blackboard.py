@@ -1,4 +1,4 @@
-"""The blackboard: what agents leave for each other and for the host program. It is read off the journal's rows."""
+"""The blackboard: shared entries of agents and people, derived from journal rows."""
 
 from __future__ import annotations
 
@@ -59,38 +59,38 @@ SHOWN = frozenset(
         TaskResult,
     }
 )
-"""The classes of messages that say something here."""
+"""The classes of messages that the blackboard reads."""
 
 
 @dataclass
 class _Page:
     rows: collections.deque[tuple[Board, str, Row]] = field(default_factory=collections.deque)
-    """Which board, who wrote it, and the row; what it says is made when it is read."""
+    """The board, author and row of each entry; its content is built when it is read."""
     dropped: int = 0
     open: set[str] = field(default_factory=set)
-    """The tasks of the conversation that are not over."""
+    """The unfinished tasks of the conversation."""
     tasks: set[str] = field(default_factory=set)
-    """All its tasks."""
+    """All tasks of the conversation."""
     authors: dict[str, str] = field(default_factory=dict)
-    """Who works on a run."""
+    """The addresses of agents, by run."""
     seen: set[tuple[str, int | str]] = field(default_factory=set)
-    """Requests, results of subtasks and notes that stand here already: after a crash they are told again."""
+    """The keys of requests, subtask results and notes that have an entry: after a crash they are sent again."""
     asked: dict[str, Question | ApprovalRequest] = field(default_factory=dict)
-    """What persons were asked, and have not answered."""
+    """The open questions and approvals."""
     shared: collections.deque[Shared] = field(default_factory=collections.deque)
-    """What agents are shown."""
+    """The entries that agents are shown."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Rows that the journal has kept."""
+    """Rows that are safe in the journal."""
 
     rows: Sequence[Row]
 
 
 @dataclass(frozen=True)
 class Read:
-    """A query for a page, and where its answer goes."""
+    """A query for a page, and the callback for its answer."""
 
     query: BlackboardQuery
     answer: Callable[[BlackboardView], None]
@@ -98,7 +98,7 @@ class Read:
 
 @dataclass(frozen=True)
 class ReadShared:
-    """A query for what agents are shown, and where its answer goes."""
+    """A query for the shared entries, and the callback for its answer."""
 
     query: SharedQuery
     answer: Callable[[tuple[Shared, ...]], None]
@@ -106,15 +106,16 @@ class ReadShared:
 
 @dataclass(frozen=True)
 class Filled:
-    """All rows were sent of which it is made anew; and what follows once they are written down."""
+    """The end of the rows for a rebuilt blackboard, and a callback."""
 
     then: Callable[[], None]
 
 
 class Blackboard(ScheduledActor):
-    """One page a conversation, bounded: the oldest rows go first, and the longest ended conversations' pages.
+    """One bounded page for each conversation.
 
-    Runs on the event loop's thread; everything here is quick. It can be made anew from the journal at any time.
+    The oldest entries of a page are dropped first, and the pages of the conversations that ended first. The blackboard
+    can be rebuilt from the journal at any time. Runs on the event loop's thread, and never blocks.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class Blackboard(ScheduledActor):
         scheduler: Scheduler,
         shared: dict[str, tuple[Shared, ...]],
     ) -> None:
-        """Make it; `shared` gets what agents are shown, by conversation."""
+        """Create it; `shared` takes the entries shown to agents, by conversation."""
         super().__init__(scheduler)
         self._published = shared
         self._settings = settings
@@ -134,7 +135,10 @@ class Blackboard(ScheduledActor):
         self._sessions: dict[str, str] = {}
 
     def on_receive(self, message: Kept | Filled | Read | ReadShared) -> None:
-        """Handle one message. An edge: Pykka answers a SystemExit by stopping every actor of the process."""
+        """Handle one message; every error becomes an `AgentCrashedError`.
+
+        Otherwise Pykka would answer a `SystemExit` by stopping every actor of the process.
+        """
         try:
             self.receive(message)
         except BaseException as error:
@@ -142,7 +146,7 @@ class Blackboard(ScheduledActor):
             raise AgentCrashedError(where) from error
 
     def receive(self, message: Kept | Filled | Read | ReadShared) -> None:
-        """Write rows down, or read a page."""
+        """Add rows, or read a page."""
         match message:
             case Kept():
                 self._take(message.rows)
@@ -160,11 +164,14 @@ class Blackboard(ScheduledActor):
         exception_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Tell the switchboard, which makes another one."""
+        """Report the crash to the root, which rebuilds the blackboard."""
         self._crashed(exception_value or AgentCrashedError("blackboard"))
 
     def _take(self, rows: Sequence[Row]) -> None:
-        """Write rows down, but for those of a task that is known from its first row on: they are told again."""
+        """Add rows, but none of a task that is fed again.
+
+        Such rows begin with a `Task` that is known.
+        """
         again: set[str] = set()
         for row in rows:
             if type(row.message) is Task and row.task_id in self._sessions:
@@ -186,12 +193,12 @@ class Blackboard(ScheduledActor):
                 self._end(row.task_id)
             case Assign(token=token) if token:
                 page.authors[message.run_id] = message.address
-                if message.host is None and not self._stands(page, (message.run_id, message.round)):
+                if message.host is None and not self._has_entry(page, (message.run_id, message.round)):
                     self._add(page, Board.REQUESTS, "user", row)
                     self._share(row, Board.REQUESTS, "the user", message.request)
             case StepDone():
                 self._add(page, Board.TRAJECTORIES, page.authors.get(row.run_id, ""), row)
-            case SubtaskEnded(result=result) if not self._stands(page, (result.run_id, 0)):
+            case SubtaskEnded(result=result) if not self._has_entry(page, (result.run_id, 0)):
                 self._add(page, Board.SUBTASKS, result.address, row)
             case Question() | ApprovalRequest():
                 page.asked[message.id] = message
@@ -199,13 +206,13 @@ class Blackboard(ScheduledActor):
             case Answer() | ApprovalAnswer() if not _unasked(message):
                 self._add(page, Board.QUESTIONS, message.by or "supervisor", row)
                 self._share(
-                    row, Board.QUESTIONS, message.by or "a person", _said(page.asked.pop(message.id, None), message)
+                    row, Board.QUESTIONS, message.by or "a person", _answer(page.asked.pop(message.id, None), message)
                 )
             case RequestExpired():
                 self._add(page, Board.QUESTIONS, "supervisor", row)
                 page.asked.pop(message.id, None)
             case Note(call_id=call_id, author=author, text=text):
-                if not (call_id and self._stands(page, (call_id, text))):
+                if not (call_id and self._has_entry(page, (call_id, text))):
                     self._add(page, Board.NOTES, author, row)
                     self._share(row, Board.NOTES, author, text)
 
@@ -213,17 +220,17 @@ class Blackboard(ScheduledActor):
         session = self._sessions.get(task_id, task_id)
         if session not in self._pages:
             self._pages[session] = _Page()
-            self._ended[session] = None  # until a task of it is seen: what comes late opens no page for good
+            self._ended[session] = None  # until its task comes: a late row must not keep a page for good
         return self._pages[session]
 
-    def _stands(self, page: _Page, key: tuple[str, int | str]) -> bool:
-        """Say whether something stands here already, and note that it does from now on."""
+    def _has_entry(self, page: _Page, key: tuple[str, int | str]) -> bool:
+        """Return whether a key has an entry, and note it."""
         known = key in page.seen
         page.seen.add(key)
         return known
 
     def _share(self, row: Row, board: Board, author: str, text: str) -> None:
-        """Show something to all agents of the conversation, from their next step on."""
+        """Show the conversation's agents a text, from their next step on."""
         if not (text and self._settings.shown):
             return
         session = self._sessions.get(row.task_id, row.task_id)
@@ -251,7 +258,7 @@ class Blackboard(ScheduledActor):
         page.open.discard(task_id)
         self._ended.pop(session, None)
         if not page.open:
-            page.asked.clear()  # what was withdrawn
+            page.asked.clear()  # the withdrawn requests
             self._ended[session] = None
         while len(self._ended) > self._settings.tasks:
             key = next(iter(self._ended))
@@ -262,12 +269,15 @@ class Blackboard(ScheduledActor):
 
 
 def _unasked(answer: Answer | ApprovalAnswer) -> bool:
-    """Whether no person was asked at all."""
+    """Return whether no person was asked."""
     return answer.nobody if isinstance(answer, Answer) else answer.unattended
 
 
-def _said(asked: Question | ApprovalRequest | None, reply: Answer | ApprovalAnswer) -> str:
-    """Describe a person's answer; empty for questions about a doubt or a limit, which concern one agent only."""
+def _answer(asked: Question | ApprovalRequest | None, reply: Answer | ApprovalAnswer) -> str:
+    """Describe a person's answer to all agents.
+
+    It is empty for questions about an action in doubt or about a limit, which concern one agent only.
+    """
     match asked, reply:
         case Question(in_doubt="", limit=None, questions=questions), Answer(texts=texts):
             return "; ".join(f"to {each.text!r}: {text!r}" for each, text in zip(questions, texts, strict=False))
