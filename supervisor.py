@@ -1,4 +1,4 @@
-"""The supervisor: what a host program holds. The whole life of the system is here, start in order, stop in reverse."""
+"""The supervisor: starts the system in order, and stops it in reverse."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 10.0
 BLOCKED_SECONDS = 1.0
-"""How long a stop waits for calls that block; nobody awaits them any more."""
+"""The time limit of a stop for blocking calls, whose results are no longer awaited."""
 
 
 class Supervisor:
-    """Runs the multi-agent system inside a host program. Everything here may be called from any thread.
+    """Run the multi-agent system inside a host program.
 
-    Make one with `Supervisor.start`, best in a ``with`` block; leaving it suspends what a journal keeps, and cancels
-    all else.
+    Create one with `Supervisor.start`, preferably in a ``with`` block. Leaving the block suspends tasks that a journal
+    keeps, and cancels all others. All methods may be called from any thread.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Supervisor:
         agents: Sequence[AgentSpec],
         clock: Clock | None,
     ) -> None:
-        """Build everything, and start it: `start` says of what."""
+        """Build all parts and start them; `start` has the arguments."""
         self.settings = settings
         self._subscribers: list[Subscriber] = []
         self._left: tuple[str, ...] | None = None
@@ -146,13 +146,13 @@ class Supervisor:
             self._subscribers.append(Subscriber(self._stream.open(queue=settings.events.kept), self._traces))
         self._stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.recovered_tasks))
         self.warnings = (*self._tell_left_out(left_out), *self._check_tools(), *self._check_rules())
-        """Optional MCP servers that could not be started, settings of tools that no MCP server has, and rules of the
-        policy that can match nothing, each with its reason; also events `server.left_out`, `tool.unmatched` and
-        `policy.unmatched`."""
+        """Warnings of the start, each with its reason: optional MCP servers that could not be started, settings of
+        tools that no MCP server has, and policy rules that can match nothing. Each is also an event:
+        `server.left_out`, `tool.unmatched` or `policy.unmatched`."""
         self._restore(opened)
 
     def _open_servers(self, servers: Sequence[Server], undo: ExitStack) -> None:
-        """Collect the servers that have targets, and open them."""
+        """Open the servers that have targets."""
         settings = self.settings
         self._toolbox = Toolbox(servers, self._sessions, self._lanes, kinds=self._agents)
         file = None if settings.journal.path is None else settings.path(settings.journal.path)
@@ -168,31 +168,34 @@ class Supervisor:
         return McpSession(name, self.settings.mcp_servers[name], self.settings, self._stream.emit)
 
     def _tell_left_out(self, left_out: Mapping[str, str]) -> Iterator[str]:
-        """Tell of optional MCP servers that could not be started."""
+        """Emit an event for each optional MCP server that could not start."""
         for server, reason in left_out.items():
             self._stream.emit(EventName.SERVER_LEFT_OUT, server=server, reason=reason)
             yield self._secrets.redactor("").text(reason)
 
     def _check_tools(self) -> Iterator[str]:
-        """Tell of settings of tools that their MCP server does not have."""
+        """Emit an event for settings of tools that MCP servers lack."""
         for session in self._sessions:
             for reason in session.unknown_tools():
                 self._stream.emit(EventName.TOOL_UNMATCHED, server=session.name, reason=reason)
                 yield self._secrets.redactor("").text(reason)
 
     def _opened(self) -> Opened:
-        """Open the journal, and read what the process before this one left."""
+        """Open the journal, and read the tasks of earlier processes."""
         machine = self._agents[AgentKind.HOST].machine
         return open_journal(self.settings, self._clock, self._broken.set_result, machine)
 
     def _check_rules(self) -> Iterator[str]:
-        """Tell of rules that can match nothing."""
+        """Emit an event for each policy rule that can match nothing."""
         for number, reason in self._toolbox.unmatched(self.settings.policy.rules, self._lookup.listed):
             self._stream.emit(EventName.POLICY_UNMATCHED, rule=number, reason=reason)
             yield f"rule {number} of the policy: {reason}"
 
     def _restore(self, opened: Opened) -> None:
-        """Go on with what another process began; a journal that broke before anybody could hear of it refuses that."""
+        """Resume the tasks of an earlier process.
+
+        A journal that broke since it was opened is reported to the root first, which then refuses the request.
+        """
         self._broken.add_done_callback(lambda broken: self._client.tell(JournalBroken(broken.result())))
         try:
             self._client.ask(Restore(opened.recovered_tasks))
@@ -201,9 +204,9 @@ class Supervisor:
             raise
 
     def _events(self, opened: Opened) -> EventStream:
-        """Make the stream of events, with all that takes each of them: log, journal, counters."""
+        """Create the event stream, which feeds the journal, log and metrics."""
         kept, queue = self.settings.events.kept, self.settings.events.queue
-        tasks = self.settings.limits.kept_tasks if opened.events is None else 0  # a file has the events of all
+        tasks = self.settings.limits.kept_tasks if opened.events is None else 0  # a file keeps those of all tasks
         stream = EventStream(
             self._clock, kept, queue, tasks=tasks, seq=opened.seq, past=opened.events, redaction=self._secrets
         )
@@ -226,7 +229,7 @@ class Supervisor:
         )
 
     def _services(self, models: Mapping[str, Model]) -> Services:
-        """Gather what level 2 works with."""
+        """Gather the services of the agents' processing, which is level 2."""
         settings = self.settings
         return Services(
             settings=settings,
@@ -258,64 +261,69 @@ class Supervisor:
         """Start a supervisor.
 
         Args:
-            settings: A settings file, `Settings`, or nothing: defaults and the environment.
+            settings: The path of a settings file, or `Settings`; by default, the defaults and the environment.
             models: Models by kind of agent (``host``, ``app``, ``mobile``, ``linux``, ``operator``, and those of
-                `agents`); they beat the settings. A function is taken as a `FunctionModel`.
-            servers: Servers of the host program's own, beside those that the settings name.
-            agents: Kinds of agents of the host program's own, beside those that ship and those that the
-                settings name.
-            clock: A clock of the host program's own; tests pass a `VirtualClock`.
+                `agents`); they override the settings. A function becomes a `FunctionModel`.
+            servers: The host program's servers, in addition to those that the settings name.
+            agents: The host program's kinds of agents, in addition to the shipped ones and those that the settings
+                name.
+            clock: The host program's clock; tests pass a `VirtualClock`.
 
-        With a journal, tasks that another process began go on before this returns.
+        With a journal, the tasks of an earlier process are resumed before this returns.
 
         Raises:
-            SettingsError: If something in the settings can't be used; nothing is left running.
+            SettingsError: If a setting can't be used; nothing is left running.
             JournalError: If the journal is in use, damaged, newer, or can't be written; nothing is left running.
             TypeError: If an argument is of the wrong type.
         """
         if settings is None or isinstance(settings, str | Path):
             settings = Settings.load(settings, kinds=[spec.name for spec in agents if isinstance(spec, AgentSpec)])
         if not isinstance(settings, Settings):
-            msg = f"settings are a file's path, Settings, or nothing, not a {type(settings).__name__}"
+            msg = f"settings must be a file's path, Settings or None, not a {type(settings).__name__}"
             raise TypeError(msg)
         return cls(settings, models or {}, servers, agents, clock)
 
     def __enter__(self) -> Self:
-        """Enter; leaving stops."""
+        """Return the supervisor; leaving the block stops it."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop."""
+        """Stop the supervisor."""
         self.stop()
 
     def stop(self, timeout: float = STOP_SECONDS) -> tuple[str, ...]:
         """Stop everything, in the reverse order of the start. Idempotent.
 
-        With a journal, tasks that are not over are suspended: no action begins any more, and the next supervisor on
-        the journal goes on with them. Without one they are cancelled.
+        With a journal, unfinished tasks are suspended: no further action begins, and the next supervisor on the journal
+        resumes them. Without a journal they are cancelled.
 
         Args:
-            timeout: How long each part may take, in seconds. The journal gets at least 10 s: the next supervisor
-                can't open it before it is closed.
+            timeout: The time limit of each part, in seconds. The journal gets at least 10 s: the next supervisor can't
+                open it before it is closed.
 
         Returns:
-            The names of what could not be ended in time: tasks, jobs, lanes with a call that does not return, threads.
+            The names of the parts that did not end in time: tasks, jobs, lanes with a call that does not return,
+            threads.
         """
         refuse_own_thread("stop")
         if self._client.forked:
-            return ()  # what runs belongs to the process that started it
+            return ()  # the threads belong to the process that started them
         with self._stopping:
             if self._left is None:
                 self._left = self._stop(timeout)
             return self._left
 
     def _stop(self, timeout: float) -> tuple[str, ...]:
-        """Intake, clock, jobs, agents, servers, lanes, sessions, switchboard, models, streams, journal, log, loop."""
+        """Stop the parts from the intake down to the event loop.
+
+        In order: intake, clock, jobs, agents, servers, lanes, sessions, root, models, event stream, journal, log,
+        watchdog, event loop.
+        """
         self._client.closed = True
         left: list[str] = []
-        answer = max(timeout, BLOCKED_SECONDS)  # it never blocks; if it does all the same, it is named below
+        answer = max(timeout, BLOCKED_SECONDS)  # the root never blocks; if it does, it is named below
         with contextlib.suppress(SupervisorStoppedError):
             _, late = concurrent.futures.wait(self._client.ask(CloseIntake(), answer), timeout)
             left += [f"{len(late)} tasks"] if late else []
@@ -324,19 +332,19 @@ class Supervisor:
             left.append("jobs")
         with contextlib.suppress(SupervisorStoppedError):
             left += _late("an agent", self._client.ask(StopAgents(), answer), timeout)
-        blocked = min(timeout, BLOCKED_SECONDS)  # a job that asks for a lane from here on is late: all leases are void
+        blocked = min(timeout, BLOCKED_SECONDS)  # from here on all leases are void: a job that asks for a lane is late
         left += self._life.close(timeout)
         left += [f"lane {name}" for name in self._lanes.close(blocked)]
         left += self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):
-            left += _late("the switchboard", [self._client.root.stop(block=False)], timeout)
+            left += _late("the root", [self._client.root.stop(block=False)], timeout)
         left += [] if self._schedulers.root.stop(timeout) else [self._schedulers.root.thread.name]
         left += self._close_models(timeout)
         left += self._blocked_models(blocked)
         self._stream.emit(EventName.SUPERVISOR_STOPPED, left=list(left))
         self._stream.close()
         left += [subscriber.name for subscriber in self._subscribers if not subscriber.join(timeout)]
-        closed = self._journal.close(max(timeout, STOP_SECONDS))  # only a disk can hold it up; its lock goes with it
+        closed = self._journal.close(max(timeout, STOP_SECONDS))  # only a disk can delay it; it releases the lock
         left += [] if closed else ["the journal"]
         left += [] if self._log.close() else ["the log"]
         left += [] if self._watchdog.stop(timeout) else ["the watchdog"]
@@ -365,7 +373,11 @@ class Supervisor:
         )
 
     def _open_sessions(self) -> Mapping[str, str]:
-        """Open the sessions, and forget those of optional servers that could not be started; give why."""
+        """Open the MCP sessions, and drop optional ones that can't start.
+
+        Returns:
+            The reasons by the names of their servers.
+        """
         left_out = self._loop.submit(open_sessions(self._sessions)).result()
         self._sessions = [session for session in self._sessions if session.name not in left_out]
         return left_out
@@ -380,7 +392,7 @@ class Supervisor:
         return tuple(left)
 
     def _close_models(self, timeout: float) -> tuple[str, ...]:
-        """Close those that the settings name; the others are the host program's."""
+        """Close the settings' models; the others belong to the host program."""
         left = []
         for model in {id(model): model for model in self._models.values()}.values():
             try:
@@ -390,9 +402,9 @@ class Supervisor:
         return tuple(left)
 
     def _blocked_models(self, timeout: float) -> tuple[str, ...]:
-        """Wait for the functions of models that were called, and name the threads of those that do not return."""
+        """Wait for model functions, and name the threads that still run one."""
         threads: tuple[threading.Thread, ...] = ()
-        with contextlib.suppress(TimeoutError):  # the loop is blocked: it is named itself
+        with contextlib.suppress(TimeoutError):  # the event loop is blocked, and named below
             threads = self._loop.submit(threads_here()).result(BLOCKED_SECONDS)
         end = time.monotonic() + timeout
         for thread in threads:
@@ -400,63 +412,67 @@ class Supervisor:
         return tuple(thread.name for thread in threads if thread.is_alive())
 
     def submit(self, task: Task) -> TaskHandle:
-        """Take a task and start it.
+        """Submit a task and start it.
 
-        A task with an id or a key that was used before is that task, also when it is over: as far back as the journal
-        goes, or without a file, among those that are not over and the latest `limits.kept_tasks` that are.
+        If an earlier task has the same id or idempotency key, its handle is returned, and no new task is started. The
+        earlier tasks are those in the journal file, or without a file, the unfinished ones and the latest
+        `limits.kept_tasks` ended ones.
 
         Raises:
-            TypeError: If it is no `Task`.
-            ValueError: If a text in it is no Unicode; it could not be kept. If its id holds a secret.
-            JournalError: If it can't be kept; it was not started.
+            TypeError: If it is not a `Task`.
+            ValueError: If a text in it is not valid Unicode and could not be journaled, or its id contains a secret.
+            JournalError: If it can't be journaled; it was not started.
             UnknownTargetError: If it names a target that no server offers.
-            TaskRefusedError: If its id was used before, or its target can't be worked on.
-            SupervisorStoppedError: If the supervisor is down.
+            TaskRefusedError: If its id or key was used for a different task, its conversation is no longer kept, or its
+                target can't be worked on.
+            SupervisorStoppedError: If the supervisor is stopping or stopped.
         """
         return self._submission.submit(task)
 
     def submit_all(self, tasks: Iterable[Task]) -> tuple[TaskHandle, ...]:
-        """Take tasks and start them, each as `submit` does, but all before the first of them is waited for.
+        """Submit several tasks and start them.
 
-        All are looked at first, and the targets listed once. While the switchboard takes them, others who ask it for
-        something wait, about 0.1 ms a task.
+        It does the same as `submit` for each task, but checks all tasks first, lists the targets only once, and sends
+        all tasks to the root before it waits for the first. Other calls to the root wait meanwhile, about 0.1 ms for
+        each task.
 
         Returns:
-            A handle for each, in their order.
+            The handles of the tasks, in their order.
 
         Raises:
-            NotAllTakenError: If some were refused only when they were to be taken: another of them has their id, or
-                their conversation is over, or the journal can't be written, or the supervisor went down. It has the
-                errors of those, and the handles of all others.
-            Exception: What `submit` raises of one of them, if that is seen before; none is taken then.
+            NotAllTakenError: If some tasks were refused after the checks: another of the tasks has the same id, their
+                conversation is no longer kept, the journal can't be written, or the supervisor stopped. It has their
+                errors, and the handles of all other tasks.
+            Exception: The first error of the checks, as `submit` raises it; no task was started then.
         """
         return self._submission.submit_all(tasks)
 
     def handle(self, task_id: str) -> TaskHandle:
-        """Give the handle of a task: one that runs or waits, or one that is over, with its result and events.
+        """Return the handle of a task, with its result and events.
 
-        Without a file, the latest `limits.kept_tasks` of those that are over are known.
+        Tasks that are over are known as far back as the journal file goes; without a file, the latest
+        `limits.kept_tasks` are.
 
         Raises:
-            UnknownTaskError: If there is none.
-            JournalError: If the journal can't be written any more, and the task is not over in it.
+            UnknownTaskError: If there is no such task.
+            JournalError: If the journal can no longer be written, and has no end of the task.
         """
         return self._submission.handle(task_id)
 
     def pending(self) -> tuple[TaskHandle, ...]:
-        """Give the handles of all tasks that are not over, those that were recovered from the journal included."""
+        """Return the handles of all unfinished tasks, recovered ones included."""
         return self._submission.pending()
 
     def status(self) -> SupervisorStatus:
-        """Tell what runs, what waits for a person, and what can't be used."""
+        """Return the running tasks and agents, open requests and abandoned targets."""
         status: SupervisorStatus = self._client.ask(GetStatus())
         return status
 
     def metrics(self) -> str:
-        """Write what was counted since the start, in Prometheus' text format.
+        """Return the metrics since the start, in Prometheus' text format.
 
         Raises:
-            SettingsError: If nothing is counted: `observe.metrics` is off.
+            SettingsError: If `observe.metrics` is off, so that nothing is counted.
         """
         if self._metrics is None:
             msg = "observe.metrics is off: nothing is counted"
@@ -464,32 +480,33 @@ class Supervisor:
         return self._metrics.text()
 
     def blackboard(self, task_id: str) -> BlackboardView:
-        """Read a task's blackboard; empty for a task that is not known."""
+        """Read the blackboard of a task; empty for an unknown task."""
         future: concurrent.futures.Future[BlackboardView] = self._client.ask(BlackboardQuery(task_id=task_id))
         return future.result(self._client.seconds)
 
     def post(self, task_id: str, note: str) -> None:
-        """Tell all agents of a task's conversation something, from their next step on. Blocks until it is kept.
+        """Post a note to all agents of a task's conversation.
 
-        It stands on the blackboard and in the agents' requests, among what others said; it is no instruction.
+        The agents are shown it from their next step on. It is on the blackboard and in the agents' prompts, among the
+        entries of others; it is not an instruction. The call blocks until the note is safe in the journal.
 
         Args:
-            task_id: A task that runs or waits.
-            note: 1 to 4,000 characters; agents are shown the first 500.
+            task_id: An unfinished task.
+            note: A text of 1 to 4,000 characters; agents are shown the first 500.
 
         Raises:
-            ValueError: If the note is empty or longer, or no Unicode.
+            ValueError: If the note is empty or too long, or not valid Unicode.
             TaskRefusedError: If there is no such task, or it is over.
-            JournalError: If it can't be kept.
-            SupervisorStoppedError: If the supervisor is down.
+            JournalError: If the note can't be journaled.
+            SupervisorStoppedError: If the supervisor is stopping or stopped.
         """
         self._client.settle(Note(task_id=task_id, text=note))
 
     def targets(self) -> tuple[Target, ...]:
-        """List what can be assigned now.
+        """List the targets that can be assigned now.
 
         Raises:
-            SupervisorStoppedError: If the supervisor is down.
+            SupervisorStoppedError: If the supervisor is stopping or stopped.
         """
         with self._client.while_open():
             return self._lookup.listed()
@@ -497,15 +514,16 @@ class Supervisor:
     def subscribe(
         self, callback: Callable[[Event], None], *, after: int | None = None, task_id: str | None = None
     ) -> Callable[[], None]:
-        """Have a function called with every event, on a thread of its own.
+        """Call a function with every event, on a thread of its own.
 
-        Its queue is bounded (``events.queue``): a slow subscriber gets an ``events.missed`` with a count in place of
-        what it lost. An exception of the callback is logged, and the next event follows.
+        The subscriber's queue is bounded (``events.queue``): a slow one gets an ``events.missed``, with a count, in
+        place of the events that it lost. An exception of the callback is logged, and the next event follows.
 
         Args:
-            callback: Gets the events one by one, in order.
-            after: Go on after this sequence number, as far back as events are kept; by default from now on.
-            task_id: Only this task's events.
+            callback: The function, which gets the events one by one, in order.
+            after: The sequence number after which to start, as far back as events are kept; by default, only new events
+                follow.
+            task_id: The task whose events to deliver; by default, all events.
 
         Returns:
             A function that ends the subscription.
@@ -525,10 +543,10 @@ class Supervisor:
 
 
 def _all_servers(settings: Settings, servers: Sequence[Server], clock: Clock | None) -> list[Server]:
-    """Make the servers that the settings name, before those of the host program."""
+    """Create the settings' servers, and put them before the host program's."""
     for server in servers:
         if not isinstance(server, Server):
-            msg = f"servers: expected Servers, found a {type(server).__name__}"
+            msg = f"servers: expected Servers, not a {type(server).__name__}"
             raise TypeError(msg)
     if clock is not None and not isinstance(clock, Clock):
         msg = f"clock: expected a Clock, not a {type(clock).__name__}"
@@ -542,10 +560,10 @@ def _agents(settings: Settings, agents: Sequence[AgentSpec]) -> dict[str, AgentS
     return table
 
 
-def _late(what: str, stopped: Sequence[pykka.Future[Any]], timeout: float) -> Iterator[str]:
+def _late(name: str, stopped: Sequence[pykka.Future[Any]], timeout: float) -> Iterator[str]:
     end = time.monotonic() + timeout
     for future in stopped:
         try:
             future.get(timeout=max(0.0, end - time.monotonic()))
         except pykka.Timeout:
-            yield what
+            yield name

@@ -1,4 +1,4 @@
-"""The caller's side of the root: its client, the submission of tasks, and their handles."""
+"""The caller's side of the root: its client, task submission, and handles."""
 
 from callboard.actors.client._client import RootClient
 from callboard.actors.client._handle import TaskHandle

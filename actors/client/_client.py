@@ -1,4 +1,4 @@
-"""The client of the root, for the threads of the host program: ask it, tell it, wait until an answer is safe."""
+"""The client of the root, for the host program's threads."""
 
 from __future__ import annotations
 
@@ -18,27 +18,30 @@ if TYPE_CHECKING:
     from callboard.messages import Message, Seconds
 
 ASK_SECONDS = 30.0
-"""How long a call waits for the root, which never blocks; past that something is broken."""
+"""The time limit of a call to the root, which never blocks: a call that takes longer is a fault."""
 
 
 class RootClient:
-    """Talks to one root. Thread-safe; `ask` and `settle` block, and refuse to do so on the supervisor's own threads."""
+    """A thread-safe client of one root.
+
+    `ask` and `settle` block, and refuse to do so on the supervisor's own threads.
+    """
 
     def __init__(self, root: pykka.ActorRef[Root], seconds: Seconds = ASK_SECONDS) -> None:
-        """Make it; `seconds` is how long it waits for an answer, or until one is safe."""
+        """Create it; `seconds` limits each wait for an answer or its safety."""
         self.root = root
         self.seconds = seconds
         self.closed = False
-        """Whether the supervisor stops, or has stopped."""
+        """Whether the supervisor is stopping or stopped."""
         self._process = os.getpid()
 
     @property
     def forked(self) -> bool:
-        """Whether this is a child of the process that started the root, whose threads stayed behind there."""
+        """True in a forked child process, which lacks the root's threads."""
         return os.getpid() != self._process
 
     def tell(self, message: object) -> None:
-        """Tell the root something, from any thread; after its end nothing happens."""
+        """Send the root a message, from any thread; dropped after its end."""
         with contextlib.suppress(pykka.ActorDeadError):
             self.root.tell(message)
 
@@ -46,30 +49,32 @@ class RootClient:
         """Ask the root, and wait for its answer.
 
         Raises:
-            SupervisorStoppedError: If it has stopped, or does not answer in time.
-            WouldDeadlockError: If this is one of the supervisor's own threads.
+            SupervisorStoppedError: If the root has stopped, or does not answer in time.
+            WouldDeadlockError: If the caller runs on one of the supervisor's own threads.
         """
         return self.answer(self.send(message), timeout)
 
     def settle(self, message: Message) -> Any:
-        """Ask the root, and wait until its answer is safe in the journal.
+        """Ask the root, and wait until its answer is safe.
+
+        The answer is safe once the journal has the rows of the message.
 
         Raises:
-            ValueError: If the message can't be written down.
-            JournalError: If it can't be kept.
-            SupervisorStoppedError: As `ask`.
+            ValueError: If the message can't be written.
+            JournalError: If the journal fails.
+            SupervisorStoppedError: As in `ask`.
         """
         check_writable(message)
         return self.ask(message).result(self.seconds)
 
     def send(self, message: object) -> pykka.Future[Any]:
-        """Ask the root without waiting: `answer` waits."""
+        """Ask the root without waiting; `answer` waits."""
         refuse_own_thread(type(message).__name__)
         self._check_process()
         return self.root.ask(message, block=False)
 
     def answer(self, sent: pykka.Future[Any], timeout: Seconds | None = None) -> Any:
-        """Wait for the answer to what was sent."""
+        """Wait for the answer to a message from `send`."""
         timeout = self.seconds if timeout is None else timeout
         try:
             return sent.get(timeout=timeout)
@@ -77,14 +82,15 @@ class RootClient:
             msg = "the supervisor is stopped"
             raise SupervisorStoppedError(msg) from error
         except pykka.Timeout as error:
-            msg = f"the switchboard did not answer within {timeout:g} s"
+            msg = f"the root did not answer within {timeout:g} s"
             raise SupervisorStoppedError(msg) from error
 
     def check_open(self) -> None:
-        """Refuse what the supervisor can't do any more.
+        """Refuse a call that the supervisor can no longer serve.
 
         Raises:
-            SupervisorStoppedError: If it stops or has stopped, or belongs to the process that forked this one.
+            SupervisorStoppedError: If the supervisor is stopping or stopped, or belongs to the process that forked this
+                one.
         """
         self._check_process()
         if self.closed or not self.root.is_alive():
@@ -93,7 +99,10 @@ class RootClient:
 
     @contextlib.contextmanager
     def while_open(self) -> Iterator[None]:
-        """Check before and after: what is found, or not, while the supervisor stops says nothing."""
+        """Check that the supervisor is open before and after a block.
+
+        A result found while the supervisor stops is not reliable.
+        """
         self.check_open()
         try:
             yield
@@ -102,15 +111,15 @@ class RootClient:
 
     def _check_process(self) -> None:
         if self.forked:
-            msg = "this process was forked from the one that started the supervisor: start one of its own here"
+            msg = "this process was forked from the one that started the supervisor: start another supervisor here"
             raise SupervisorStoppedError(msg)
 
 
 def check_writable(message: Message) -> None:
-    """Refuse what can't be kept, before anything is done with it.
+    """Refuse a message that the journal could not write.
 
     Raises:
-        ValueError: If a text in it is no Unicode, or it is nested too deep.
+        ValueError: If a text in it is not valid Unicode, or it is nested too deeply.
     """
     try:
         message.model_dump_json()

@@ -1,4 +1,4 @@
-"""The handle: what a host program holds of one task."""
+"""The handle of a submitted task, for the host program."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 
 class TaskHandle:
-    """One task that was submitted. Everything here may be called from any thread."""
+    """A submitted task. All methods may be called from any thread."""
 
     def __init__(
         self, task: Task, done: concurrent.futures.Future[TaskResult], submission: Submission, before: int
     ) -> None:
-        """Make it; `before` is the number of the last event before the task."""
+        """Create it; `before` numbers the last event before the task."""
         self.task = task
         self.task_id = task.id
         self.session = task.session or task.id
-        """The conversation that the task belongs to: its own id, unless it is a follow-up."""
+        """The id of the task's conversation: the task's own id, unless it is a follow-up."""
         self._done = done
         self._submission = submission
         self._client = submission.client
@@ -48,29 +48,33 @@ class TaskHandle:
         self._before = before
 
     def done(self) -> bool:
-        """Say whether the task is over."""
+        """Return whether the task is over."""
         return self._done.done()
 
     def result(self, timeout: float | None = None) -> TaskResult:
-        """Wait for the end. A task that did not finish is no exception: the result says how it ended.
+        """Wait for the task's result.
+
+        An unsuccessful task raises nothing: its outcome and causes are in the result.
 
         Raises:
-            TimeoutError: If it is not over in time; it goes on.
-            SupervisorStoppedError: If the supervisor went down before.
+            TimeoutError: If the task is not over in time; it keeps running.
+            SupervisorStoppedError: If the supervisor stopped before.
         """
         if not self._done.done():
             refuse_own_thread("result")
         return self._done.result(timeout)
 
     def __await__(self) -> Generator[Any, None, TaskResult]:
-        """Wait for the end in a coroutine; cancelling the waiting does not cancel the task."""
+        """Wait in a coroutine; cancelling the wait does not cancel the task."""
         return asyncio.shield(asyncio.wrap_future(self._done)).__await__()
 
     def events(self) -> Iterator[Event]:
-        """Iterate over the task's events, from its submission to its end; those no longer kept are counted.
+        """Iterate over the task's events, from its submission to its end.
+
+        An `events.missed` with their count replaces events that are no longer kept.
 
         Raises:
-            WouldDeadlockError: If it would wait on one of our own threads.
+            WouldDeadlockError: If the caller runs on one of the supervisor's own threads, and would have to wait.
         """
         if not self._done.done():
             refuse_own_thread("events")
@@ -87,7 +91,10 @@ class TaskHandle:
             self._stream.drop(feed)
 
     def _feed(self) -> Feed:
-        """Open a feed that ends with the task, also when its last event is no longer kept."""
+        """Open a feed that ends with the task.
+
+        It does so even if the task's last event is no longer kept.
+        """
         feed = self._stream.open(self.task_id, self._before)
         self._done.add_done_callback(lambda _done: self._stream.drop(feed))
         return feed
@@ -117,10 +124,10 @@ class TaskHandle:
             self._stream.drop(feed)
 
     def cancel(self, reason: str = "cancelled by the host program") -> bool:
-        """Stop the task, in whatever state it is. Idempotent.
+        """Stop the task, in any state. Idempotent.
 
         Returns:
-            Whether this call stopped it; False if it was over, or is being stopped already.
+            Whether this call stopped it; False if the task was over or already being stopped.
         """
         if self._done.done():
             return False
@@ -128,15 +135,17 @@ class TaskHandle:
         return stopped
 
     def pause(self) -> bool:
-        """Stop before the next action; a model call that runs is finished. Clocks stand still. Idempotent.
+        """Pause the task before its next action, and stop its clocks. Idempotent.
+
+        A running model call is finished first.
 
         Returns:
-            Whether this call paused it; False if it was paused, being stopped, or over already.
+            Whether this call paused it; False if the task was already paused, being stopped, or over.
         """
         return not self._done.done() and bool(self._client.settle(Pause(task_id=self.task_id)))
 
     def resume(self) -> bool:
-        """Go on from where `pause` stopped. Idempotent.
+        """Resume the paused task. Idempotent.
 
         Returns:
             Whether this call resumed it.
@@ -144,52 +153,57 @@ class TaskHandle:
         return not self._done.done() and bool(self._client.settle(Resume(task_id=self.task_id)))
 
     def follow_up(self, request: str, **fields: Any) -> TaskHandle:
-        """Go on with another request: the same HostAgent, its memory and the blackboard. It waits for its turn.
+        """Submit another request in this task's conversation.
+
+        It waits for its turn with the same HostAgent, which has its memory and the blackboard.
 
         Raises:
-            TaskRefusedError: If the conversation is not kept any more (``limits.sessions``), or has no HostAgent.
+            TaskRefusedError: If the conversation is no longer kept (``limits.sessions``), or has no HostAgent.
         """
         return self._submission.submit(Task(request=request, session=self.session, **fields))
 
     def approvals(self) -> tuple[ApprovalRequest, ...]:
-        """List the task's approvals that wait for a person."""
+        """List the task's open approvals."""
         return tuple(ask for ask in self._client.ask(GetStatus()).approvals if ask.task_id == self.task_id)
 
     def questions(self) -> tuple[Question, ...]:
-        """List the task's questions that wait for a person."""
+        """List the task's open questions."""
         return tuple(ask for ask in self._client.ask(GetStatus()).questions if ask.task_id == self.task_id)
 
     def approve(self, request_id: str, *, by: str = "", remember: bool = False) -> None:
-        """Approve: the agent looks again and runs exactly the held actions, once.
+        """Approve held actions.
+
+        The agent observes its target again, then runs exactly these actions, once.
 
         Args:
-            request_id: Which approval.
-            by: Who decided, for the record.
+            request_id: The id of the approval.
+            by: The person who decided, for the record.
             remember: Whether the same tool, target and arguments are approved for the rest of this task.
 
         Raises:
-            NotWaitingError: If it is not open (any more).
-            AnswerRefusedError: If it is a question.
+            NotWaitingError: If the request is not open.
+            AnswerRefusedError: If the request is a question.
         """
         self._client.settle(
             ApprovalAnswer(id=request_id, task_id=self.task_id, approved=True, by=by, remember=remember)
         )
 
     def reject(self, request_id: str, reason: str = "", *, by: str = "") -> None:
-        """Reject: the held actions never run.
+        """Reject held actions, which never run.
 
         Raises:
-            NotWaitingError: If it is not open (any more).
-            AnswerRefusedError: If it is a question.
+            NotWaitingError: If the request is not open.
+            AnswerRefusedError: If the request is a question.
         """
         answer = ApprovalAnswer(id=request_id, task_id=self.task_id, approved=False, reason=reason, by=by)
         self._client.settle(answer)
 
     def answer(self, request_id: str, *texts: str, by: str = "") -> None:
-        """Answer a question, one text for each of its parts.
+        """Answer a question, with one text for each of its parts.
 
         Raises:
-            NotWaitingError: If it is not open (any more).
-            AnswerRefusedError: If the number of texts is wrong, or one is none of the choices; it stays open.
+            NotWaitingError: If the question is not open.
+            AnswerRefusedError: If the number of texts is wrong, or a text is not among the choices; the question stays
+                open.
         """
         self._client.settle(Answer(id=request_id, task_id=self.task_id, texts=texts, by=by))

@@ -1,4 +1,4 @@
-"""The submission of tasks: all are checked, then handed to the root, then waited for."""
+"""The submission of tasks: checks, hand-over to the root, and waits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Sent:
-    """A task that was handed to the switchboard."""
+    """A task that was sent to the root."""
 
     task: Task
     before: int
@@ -35,7 +35,10 @@ class _Sent:
 
 
 class Submission:
-    """Submits tasks, and finds those that were submitted. For the host program's threads; it blocks."""
+    """Submit tasks, and find submitted ones.
+
+    For the host program's threads: all methods block.
+    """
 
     def __init__(
         self,
@@ -48,7 +51,7 @@ class Submission:
         secrets: Secrets,
         traces: Traces | None = None,
     ) -> None:
-        """Make it; `broken` gets the reason once the journal can't be written any more."""
+        """Create it; `broken` holds the error that broke the journal, if any."""
         self.client = client
         self.stream = stream
         self._lookup = lookup
@@ -58,14 +61,14 @@ class Submission:
         self._traces = traces
 
     def submit(self, task: Task) -> TaskHandle:
-        """Take a task and start it, as `Supervisor.submit` says."""
+        """Submit a task; see `Supervisor.submit`."""
         (taken,) = self._take((task,))
         if isinstance(taken, Exception):
             raise taken
         return taken
 
     def submit_all(self, tasks: Iterable[Task]) -> tuple[TaskHandle, ...]:
-        """Take tasks and start them, as `Supervisor.submit_all` says."""
+        """Submit tasks; see `Supervisor.submit_all`."""
         asked = tuple(tasks)
         taken = self._take(asked)
         handles = tuple(each for each in taken if isinstance(each, TaskHandle))
@@ -75,10 +78,13 @@ class Submission:
         return handles
 
     def _take(self, tasks: Sequence[Task]) -> list[TaskHandle | Exception]:
-        """Check tasks, then take them. Of one that is refused only then, its error is given.
+        """Check all tasks, then submit them.
+
+        Returns:
+            For each task its handle, or the error with which the root refused it.
 
         Raises:
-            Exception: What is wrong with one of them, seen before any was taken.
+            Exception: The first error of the checks; no task is submitted then.
         """
         for task in tasks:
             self._check(task)
@@ -92,11 +98,11 @@ class Submission:
         return [handle or next(taken) for _, handle in known]
 
     def handle(self, task_id: str) -> TaskHandle:
-        """Give the handle of a task: one that runs or waits, or one that is over, if the journal knows it.
+        """Return the handle of an unfinished task, or of a journaled one.
 
         Raises:
-            UnknownTaskError: If there is none.
-            JournalError: If the journal can't be written any more, and the task is not over in it.
+            UnknownTaskError: If there is no such task.
+            JournalError: If the journal can no longer be written, and has no end of the task.
         """
         running = self.client.ask(GetTasks())
         if task_id in running:
@@ -110,15 +116,15 @@ class Submission:
         return TaskHandle(ended[0], over, self, 0)
 
     def pending(self) -> tuple[TaskHandle, ...]:
-        """Give the handles of all tasks that are not over."""
+        """Return the handles of all unfinished tasks."""
         return tuple(TaskHandle(task, done, self, 0) for task, done in self.client.ask(GetTasks()).values())
 
     def _check(self, task: Task) -> None:
-        """Refuse what can be no task, before anything is done with it.
+        """Refuse an invalid task.
 
         Raises:
-            TypeError: If it is no `Task`.
-            ValueError: If a text in it is no Unicode, or its id holds a secret.
+            TypeError: If it is not a `Task`.
+            ValueError: If a text in it is not valid Unicode, or its id contains a secret.
         """
         if not isinstance(task, Task):
             msg = f"submit takes a Task, not {type(task).__name__}: Task(request=...)"
@@ -127,7 +133,7 @@ class Submission:
         self._secrets.check_names(task)
 
     def _submits(self, tasks: Sequence[Task]) -> list[Submit]:
-        """Look up what tasks name: their targets, and the conversations that they go on with."""
+        """Look up the targets and conversations that tasks name."""
         sessions = {task.session for task in tasks if task.session is not None}
         with self.client.while_open():
             found = self._lookup.targets(tasks)
@@ -145,22 +151,25 @@ class Submission:
         return _Sent(submit.task, before, self.client.send(submit))
 
     def _all_taken(self, sent: Sequence[_Sent]) -> Iterator[TaskHandle | Exception]:
-        """Wait for tasks one by one; once something does not answer, none of the others is waited for."""
+        """Wait for the tasks one by one.
+
+        Once the root has not answered in time, or has stopped, the other tasks are not waited for.
+        """
         seconds = self.client.seconds
         for each in sent:
             try:
                 yield self._taken(each, seconds)
-            except Exception as error:  # an edge: who submits gets it, and the handles of the others
+            except Exception as error:  # an edge: the caller gets it, with the handles of the others
                 if isinstance(error, TimeoutError | SupervisorStoppedError):
                     seconds = 0.0
                 yield error
 
     def _taken(self, sent: _Sent, seconds: Seconds) -> TaskHandle:
-        """Wait until a task is taken, and safe."""
+        """Wait until a task is taken, and safe in the journal."""
         try:
             task, done, safe = self.client.answer(sent.answer, seconds)
             safe.result(seconds)
-        except (ValueError, TaskRefusedError):  # the same one was taken, and ended, in between
+        except (ValueError, TaskRefusedError):  # the same task was taken, and ended, in between
             known = self._known(sent.task)
             if known is None:
                 raise
@@ -169,17 +178,20 @@ class Submission:
         if task is sent.task:
             return TaskHandle(task, done, self, sent.before)
         self._refuse_other(sent.task, task)
-        same = TaskHandle(task, done, self, 0)  # it was taken before, by its id or its key
+        same = TaskHandle(task, done, self, 0)  # an earlier task has its id or key
         self._give_secrets(sent.task, same)
         return same
 
     def _known(self, task: Task) -> TaskHandle | None:
-        """Find a task that the journal knows of the same id or key; other ids are made anew for each task."""
+        """Find a journaled task with the same id or key.
+
+        An id that the caller did not set is unique, and not looked up.
+        """
         if task.key is None and "id" not in task.model_fields_set:
             return None
         kept = self._secrets.as_kept(task)
         found = self._journal.find(kept)
-        if found is None and kept.key != task.key:  # what its key quotes may have become a secret since
+        if found is None and kept.key != task.key:  # its key may quote a text that became a secret since
             found = self._journal.find(task)
         if found is None:
             return None
@@ -188,10 +200,12 @@ class Submission:
         return handle
 
     def _refuse_other(self, task: Task, known: Task) -> None:
-        """Refuse a task whose id or key was used for another one. Tasks with the same key may differ in id and labels.
+        """Refuse a task whose id or key belongs to another one.
+
+        Tasks with the same key may differ in their ids, labels and secrets.
 
         Raises:
-            TaskRefusedError: If it was; the text names both, with secrets out of sight.
+            TaskRefusedError: If it was used so; the message describes both tasks, with secrets redacted.
         """
         kept = self._secrets.as_kept(task)
         before = self._secrets.as_kept(task, of=self._secrets.redact(known.id, known))
@@ -200,8 +214,8 @@ class Submission:
             raise TaskRefusedError(msg)
         if _asked_for(before) != _asked_for(kept):
             msg = (
-                f"the key {kept.key!r} was used before: the task {known.id} was to {_said(before)}, this one is to "
-                f"{_said(kept)}; give each request a key of its own"
+                f"the key {kept.key!r} was used before: the task {known.id} was to {_described(before)}, this one is "
+                f"to {_described(kept)}; give each request a key of its own"
             )
             raise TaskRefusedError(msg)
 
@@ -215,7 +229,7 @@ def _asked_for(task: Task) -> str:
     return task.model_dump_json(exclude={"id", "key", "labels", "secrets"})
 
 
-def _said(task: Task) -> str:
-    said = "; ".join([task.request] if task.request else [step.request for step in task.plan])
+def _described(task: Task) -> str:
+    requests = "; ".join([task.request] if task.request else [step.request for step in task.plan])
     on = f" on {task.target}" if task.target is not None else ""
-    return f"{said!r:.200}{on}"
+    return f"{requests!r:.200}{on}"

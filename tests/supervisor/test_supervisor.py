@@ -386,7 +386,7 @@ def test_a_stop_waits_no_longer_than_it_says_for_a_switchboard_that_hangs(start)
     supervisor._schedulers.root.put(Hanging(), None)
     threading.Thread(target=lambda: stopped.put(supervisor.stop(0.01)), daemon=True).start()
     try:
-        assert stopped.get(timeout=PATIENCE) == ("the switchboard", "callboard-root")
+        assert stopped.get(timeout=PATIENCE) == ("the root", "callboard-root")
     finally:
         let_go.set()
     assert supervisor._schedulers.root.stop(PATIENCE)
@@ -832,5 +832,5 @@ with Supervisor.start(models={"app": lambda _: {"Status": "FINISH"}}, servers=[s
 """
     command = [sys.executable, "-W", "ignore", "-c", code]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    told = "this process was forked from the one that started the supervisor: start one of its own here"
+    told = "this process was forked from the one that started the supervisor: start another supervisor here"
     assert (ran.stdout.splitlines(), ran.stderr) == ([told, told, "finished"], "")
