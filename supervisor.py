@@ -104,7 +104,7 @@ class Supervisor:
         self.settings = settings
         self._subscribers: list[Subscriber] = []
         self._left: tuple[str, ...] | None = None
-        self._broken: concurrent.futures.Future[Exception] = concurrent.futures.Future()  # why the journal did
+        self._broken: concurrent.futures.Future[Exception] = concurrent.futures.Future()  # why the journal broke
         self._stopping = threading.Lock()
         with ExitStack() as undo:
             self._log = EventLog(settings)

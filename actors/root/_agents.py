@@ -159,6 +159,8 @@ class Children:
 
 def _unread(first: Continue, came: Iterable[Inbox]) -> Iterator[Inbox]:
     """Yield the held messages that are not in the history yet."""
+    # Rows with a job are the agent's own; all others since the assignment came as messages. Each of them stands for one
+    # held message: the journal may have been read before or after that was sent.
     begun = [isinstance(row.message, Assign) and row.message.token == first.assign.token for row in first.history]
     since = first.history[begun.index(True) :] if True in begun else ()
     read = [row.message for row in since if not row.job]

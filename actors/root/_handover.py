@@ -60,6 +60,7 @@ class HandOver:
         if assign.number:
             context.recorder.emit_of(EventName.SUBTASK_ASSIGNED, assign, request=assign.request)
             self._start_clock(record, assign)
+        # The lease gets the state of the task before the agent can get the assignment: it holds from the first step on.
         context.leases.pause(assign.token, paused=record.paused)
         if record.suspended:
             context.leases.suspend(assign.token)

@@ -53,6 +53,7 @@ class LeaseBook:
         if slot.token or not slot.queue:
             return None
         assign = slot.queue.popleft()
+        # The fencing token is higher than all before: messages and side effects under an older one are refused.
         lease = self._leases.grant(assign.address, key)
         slot.token, slot.address = lease.token, assign.address
         self._keys[lease.token] = key

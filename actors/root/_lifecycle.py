@@ -347,6 +347,7 @@ class Crashes:
         if record is None or record.crashed.get(run.run_id) != run.token:
             return  # the run was stopped meanwhile
         del record.crashed[run.run_id]
+        # Once the old lease is idle, it is freed, and the first run in the queue gets the target under a new token.
         self._context.leases.first(record.runs[run.run_id])
         self._hands.when_idle(run.token)
 
@@ -357,7 +358,7 @@ class Crashes:
         self._context.clock.after(delay, lambda: post(RestartDue(run)))
 
     def _all_causes(self, address: str) -> tuple[Cause, ...]:
-        """Return the causes of an address' crashes, the latest first."""
+        """Return the causes of crashes at an address, the latest first."""
         errors = reversed(self._restarts.causes(address))
         self._restarts.forget(address)
         return tuple(cause for error in errors for cause in Cause.chain(error, where=address))

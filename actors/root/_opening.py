@@ -71,7 +71,7 @@ def open_journal(
     journal = FileJournal(file, broken=broken, later=clock.after)
     journal.retain(where.days, where.max_bytes)
     in_use = InForce(sections=in_force(settings))
-    journal.append((Row(time.time(), "", "", in_use),), lazy=True)  # written with the first rows that are not lazy
+    journal.append((Row(time.time(), "", "", in_use),), lazy=True)  # the start does not wait for its commit
     return Opened(journal, recovered_tasks, token, seq, (journal.facts, journal.keep_soon), journal.events)
 
 

@@ -79,6 +79,7 @@ class Outbox:
         """Hand the rows and callbacks to the journal, as one transaction."""
         if not (self._rows or self._then):
             return
+        # Even without rows the callbacks pass through the journal, so that they stay behind those of earlier messages.
         rows, self._rows = self._rows, []
         then, self._then = self._then, []
         failed, self._failed = self._failed, []

@@ -100,9 +100,9 @@ class Recorder:
 
 
 def _feed(blackboard: pykka.ActorRef[Blackboard], rows: Sequence[Row]) -> None:
-    shown = [row for row in rows if type(row.message) in SHOWN]
-    if shown:
-        _tell(blackboard, Kept(shown))
+    wanted = [row for row in rows if type(row.message) in SHOWN]
+    if wanted:
+        _tell(blackboard, Kept(wanted))
 
 
 def _tell(blackboard: pykka.ActorRef[Blackboard], message: Kept | Filled | Read | ReadShared) -> bool:

@@ -106,6 +106,8 @@ def _count(recovered: RecoveredTask, row: Row, seconds: float) -> None:
 
 def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901 - one match, a case a message
     record, message = recovered.record, row.message
+    # The row of an ending that an agent has sent has the number of its job. The ending is in `said` until a row of the
+    # root shows that it was handled: the same ending without a job, or the assignment of the next round.
     match message:
         case Assign():
             _assigned(recovered, message)

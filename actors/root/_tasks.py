@@ -37,7 +37,7 @@ class TaskRecord:
     task: Task
     target: Target | None
     started: float
-    """The time of its submission, on the monotonic clock."""
+    """The time from which its duration counts, on the monotonic clock."""
     done: concurrent.futures.Future[TaskResult] = field(default_factory=concurrent.futures.Future)
     safe: concurrent.futures.Future[None] | None = None
     """Done once the task is safe in the journal; None for a recovered task, which is."""
@@ -46,7 +46,7 @@ class TaskRecord:
     rounds: int = 0
     """The number of rounds that took a step; a round refused by its budget took none."""
     runs: dict[str, Assign] = field(default_factory=dict)
-    """The unfinished runs by id; a run that waits for its target has the token 0."""
+    """The unfinished runs by id; a run that waits for its target or agent has the token 0."""
     subtasks: list[SubtaskResult] = field(default_factory=list)
     stopping: Cancel | None = None
     """The first cancel of the task, which determines the outcome."""
