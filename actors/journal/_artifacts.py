@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ class Artifacts:
         self._journal = journal
         self._durable = durable
         self._folder: Path | None = None
+        self._making = threading.Lock()
 
     def keep(self, task_id: str, call_id: str, content: bytes, suffix: str) -> Path:
         """Write an artifact, and return its path.
@@ -85,10 +87,11 @@ class Artifacts:
             self._folder = None
 
     def _root(self) -> Path:
-        if self._folder is None:
-            journal = self._journal
-            self._folder = Path(tempfile.mkdtemp(prefix="callboard-")) if journal is None else artifacts_of(journal)
-        return self._folder
+        with self._making:  # the first calls may come on several threads
+            if self._folder is None:
+                journal = self._journal
+                self._folder = Path(tempfile.mkdtemp(prefix="callboard-")) if journal is None else artifacts_of(journal)
+            return self._folder
 
 
 def artifacts_of(journal: Path) -> Path:

@@ -94,7 +94,8 @@ class Clock(ABC):
         It is the wall time of the first call plus the seconds elapsed since then.
         """
         if self._origin is None:
-            self._origin = self.now() - self.elapsed()
+            with self._changed:  # the first callers may come on several threads
+                self._origin = self._origin or self.now() - self.elapsed()
         return self._origin + self.elapsed()
 
     def after(self, seconds: Seconds, callback: Callable[[], None]) -> Alarm:
