@@ -66,7 +66,7 @@ class CallKeeper(Protocol):
         ...
 
     async def ask(self, questions: tuple[AskedQuestion, ...]) -> tuple[str, ...] | None:
-        """Ask a person, on the event loop, while the call's clock stands still.
+        """Ask a person on the event loop; the call's clock stands still.
 
         Return None if there will be no answer.
 
@@ -95,7 +95,7 @@ class Call:
     _guard: EffectGuard | None = field(default=None, repr=False, compare=False)
 
     def artifact(self, content: Path | bytes, mime_type: str = "application/octet-stream") -> Path:
-        """Add an existing file, or bytes as a new one, to the results.
+        """Add a file, or bytes as a new file, to the results.
 
         Bytes are written into a folder beside the journal that only its user can read. The file is deleted when the
         journal drops the task or, without a journal, when the supervisor stops. The task's result lists the path.

@@ -1,4 +1,4 @@
-"""Jobs: slow work on the event loop under a lease, with one result."""
+"""Jobs: slow work on the loop, under a lease, with one result."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class Jobs:
         watch.on_stuck()
 
     def overdue(self, seconds: float) -> list[int]:
-        """Return the tokens of leases with a job that runs longer than `seconds`.
+        """Return the tokens of leases with a job older than `seconds`.
 
         Each job is reported once. The time of a job that waits for a person starts again after the answer.
         """

@@ -1,4 +1,4 @@
-"""Programs that end, with all of their children, when their call is cancelled."""
+"""Programs that end with all their children when their call is cancelled."""
 
 from __future__ import annotations
 

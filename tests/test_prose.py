@@ -1,0 +1,88 @@
+"""The language of docstrings and comments: plain, and the field's own."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+OPENINGS = ("What", "How", "Whether", "Who", "That", "Which", "Where")
+"""Words that a first line does not open with; a field's description may open with Whether."""
+LONGEST = 12
+"""Words in a first line."""
+MOST_WHAT = 2
+"""How often "what" may stand in 1,000 words."""
+FORBIDDEN = ("nobody", "somebody", "whoever", "anew", "all the same", "of which", "deed", "veil")
+WORD = re.compile(r"[A-Za-z']+")
+
+PARTS = (
+    "actors/*.py",
+    "actors/client/*.py",
+    "actors/journal/*.py",
+    "actors/root/*.py",
+    "actors/runtime/*.py",
+    "actors/states/*.py",
+    "supervisor.py",
+    "surface.py",
+)
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str, bool]]:
+    """Give the docstrings of a file, each with its line, and whether it describes a field."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        body = getattr(node, "body", None)
+        for place, statement in enumerate(body if isinstance(body, list) else ()):
+            match statement:
+                case ast.Expr(value=ast.Constant(value=str(text)), lineno=line):
+                    yield line, text, place > 0
+
+
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    """Give the comments of a file, but for marks of tools, each with its line."""
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
+        if token.type == tokenize.COMMENT and not re.search(r"noqa|type: ignore", token.string):
+            yield token.start[0], token.string
+
+
+def files(part: str) -> list[Path]:
+    found = sorted(ROOT.glob(part))
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_first_line_names_the_thing_in_at_most_twelve_words(part):
+    against = []
+    for path in files(part):
+        for line, text, field in docstrings(path):
+            first = text.strip().partition("\n")[0].split()
+            opening = first[0].strip("`.,:;")
+            if opening in OPENINGS and not (field and opening == "Whether"):
+                against.append(f"{path.relative_to(ROOT)}:{line}: opens with {opening}")
+            if len(first) > LONGEST and not field:
+                against.append(f"{path.relative_to(ROOT)}:{line}: {len(first)} words")
+    assert against == []
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_prose_has_no_private_language(part):
+    words, what, against = 0, 0, []
+    for path in files(part):
+        for line, text in [*((line, text) for line, text, _ in docstrings(path)), *comments(path)]:
+            lower = " ".join(text.lower().split())
+            words += len(WORD.findall(lower))
+            what += len(re.findall(r"\bwhat\b", lower))
+            against += [
+                f"{path.relative_to(ROOT)}:{line}: {word!r}" for word in FORBIDDEN if re.search(rf"\b{word}s?\b", lower)
+            ]
+    assert against == []
+    assert 1000 * what <= MOST_WHAT * words
