@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pykka
 
@@ -149,9 +149,6 @@ class Agent(ScheduledActor):
     jobs on the event loop, whose results come back as `JobReturned`. The root has the queue for the agent's target. All
     messages leave through `post`.
     """
-
-    kind: ClassVar[str] = ""
-    """The shipped kind of agent with this class; an agent has its own kind from its address."""
 
     def __init__(self, address: str, context: AgentContext) -> None:
         super().__init__(context.scheduler)
@@ -418,7 +415,7 @@ class Agent(ScheduledActor):
     def _moves(self) -> Iterator[tuple[Run, Move, None]]:
         """Yield the moves that states decide; each is made before the next."""
         while (run := self._run) is not None:
-            move = self.machine.get_state(run.status).decide(run)
+            move = self.machine.decide(run)
             if move is None:
                 return
             yield run, move, None

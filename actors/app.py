@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from callboard.actors.agent import Agent
 from callboard.actors.states import AppAgentStateManager
-from callboard.messages import AgentKind
 
 
 @AppAgentStateManager.register_agent
@@ -13,5 +12,3 @@ class AppAgent(Agent):
 
     The agent is reused for every subtask on the window, at ``app/<root>/<process>``.
     """
-
-    kind = AgentKind.APP

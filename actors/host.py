@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from callboard.actors.agent import Agent
 from callboard.actors.states import HostAgentStateManager
-from callboard.messages import AgentKind
 
 
 @HostAgentStateManager.register_agent
@@ -13,5 +12,3 @@ class HostAgent(Agent):
 
     There is one for each conversation, at ``host/<its first task>``.
     """
-
-    kind = AgentKind.HOST

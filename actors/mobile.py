@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from callboard.actors.agent import Agent
 from callboard.actors.states import MobileAgentStateManager
-from callboard.messages import AgentKind
 
 
 @MobileAgentStateManager.register_agent
 class MobileAgent(Agent):
     """Work on one Android device, at ``mobile/<serial>``; reused for every subtask."""
-
-    kind = AgentKind.MOBILE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from callboard.actors.agent import Agent
 from callboard.actors.states import OperatorAgentStateManager
-from callboard.messages import AgentKind
 
 
 @OperatorAgentStateManager.register_agent
@@ -13,5 +12,3 @@ class OperatorAgent(Agent):
 
     The agent is reused for every subtask on the target, at ``operator/<root>/<process>``.
     """
-
-    kind = AgentKind.OPERATOR

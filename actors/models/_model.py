@@ -105,7 +105,7 @@ class ModelRequest:
     @property
     def is_operator(self) -> bool:
         """Whether an operator asks: it sees a picture, and nothing of what is in it in words."""
-        return issubclass(self.response, OperatorResponse)
+        return self.kind == AgentKind.OPERATOR or issubclass(self.response, OperatorResponse)
 
 
 NOTHING = Usage()

@@ -200,7 +200,7 @@ class AgentResponse(_Response):
         """Give the status in the table's spelling: the answer's own, else its last action's; empty if there is none."""
         said = self.status or next((a.status for a in reversed(self.actions) if a.status), "")
         word = said.strip().upper().replace(" ", "_").replace("-", "_")
-        return STATUS_ALIASES.get(word, word)
+        return str.__str__(STATUS_ALIASES.get(word, word))  # no member of an enumeration: it is kept and told
 
     def decided_actions(self) -> tuple[Action, ...]:
         """Give the actions, those of the flat form included."""

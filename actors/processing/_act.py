@@ -81,7 +81,7 @@ def in_window(context: Context, acted: Acted) -> Acted:
         return acted
     if isinstance(started.value, str):  # done before a crash, its answer is lost: the model sees the window itself
         return replace(
-            acted, decision=acted.decision.model_copy(update={"status": AgentStatus.CONTINUE, "target": None})
+            acted, decision=acted.decision.model_copy(update={"status": AgentStatus.CONTINUE.value, "target": None})
         )
     try:
         window = Target.model_validate(started.value, strict=False)

@@ -288,5 +288,5 @@ async def follow_plan(context: Context, run: Run, observation: Observation) -> D
     step = run.assign.plan_step
     if step is None or step.target is None:
         return await ask_model(context, run, observation)
-    content = {"Status": AgentStatus.ASSIGN, "Current Sub-Task": step.request, "ControlText": step.target}
+    content = {"Status": AgentStatus.ASSIGN.value, "Current Sub-Task": step.request, "ControlText": step.target}
     return decision_of(context, run, observation, ModelAnswer(content=content))

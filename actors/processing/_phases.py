@@ -141,7 +141,7 @@ class Context:
     @property
     def is_operator(self) -> bool:
         """Whether the agent is an operator: its model sees the target's picture, and no list of controls."""
-        return issubclass(self.spec.response, OperatorResponse)
+        return self.kind == AgentKind.OPERATOR or issubclass(self.spec.response, OperatorResponse)
 
     def tell(self, name: EventName, run: Run, **data: Any) -> None:
         """Emit an event about a step, with where it happened."""

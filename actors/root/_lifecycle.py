@@ -102,7 +102,7 @@ class Endings:
             return unknown_end(run, left.outcome, left.causes)
 
     def _tell_failure(self, run: Run) -> None:
-        state = AgentStatus.ERROR if run.outcome is Outcome.ERROR else AgentStatus.FAIL
+        state = (AgentStatus.ERROR if run.outcome is Outcome.ERROR else AgentStatus.FAIL).value
         tell_failure(self._context.recorder.emit, self._context.journal, run, state)
 
 

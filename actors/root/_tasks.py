@@ -139,7 +139,7 @@ class TaskRecord:
     def result(self, now: float) -> TaskResult:
         """Build the result; a cancel's outcome replaces the last round's."""
         ended = self.ended
-        context: tuple[SubtaskResult | RoundEnded, ...] = (*self.subtasks, *self.ended_rounds)
+        parts: tuple[SubtaskResult | RoundEnded, ...] = (*self.subtasks, *self.ended_rounds)
         outcome = ended.outcome if ended is not None else Outcome.ERROR
         causes = ended.causes if ended is not None else ()
         if self.stopping is not None:
@@ -151,12 +151,12 @@ class TaskRecord:
             causes=causes,
             output=ended.output if ended is not None else None,
             comment=ended.comment if ended is not None else "",
-            artifacts=unique(path for done in context for path in done.artifacts),
-            changed=unique(each for done in context for each in done.changed),
-            actions=sum(done.actions for done in context),
+            artifacts=unique(path for done in parts for path in done.artifacts),
+            changed=unique(each for done in parts for each in done.changed),
+            actions=sum(done.actions for done in parts),
             subtasks=tuple(self.subtasks),
             rounds=self.rounds,
-            usage=sum((done.usage for done in context), Usage()),
+            usage=sum((done.usage for done in parts), Usage()),
             seconds=max(0.0, now - self.started),
         )
 

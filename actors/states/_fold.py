@@ -50,7 +50,7 @@ def moves(machine: type[AgentStateManager], run: Run) -> Iterator[tuple[Run, Mov
     Raises:
         IllegalMoveError: If the table does not allow a move that a state decided on.
     """
-    while (move := machine.get_state(run.status).decide(run)) is not None:
+    while (move := machine.decide(run)) is not None:
         before, run = run, moved(machine, run, move)
         yield before, move, run
 
@@ -123,7 +123,7 @@ def _begun(
 
 
 def _last(run: Run, machine: type[AgentStateManager], moving: Callable[[Run, Move], None]) -> Run:
-    while (move := machine.get_state(run.status).decide(run)) is not None:
+    while (move := machine.decide(run)) is not None:
         moving(run, move)
         run = moved(machine, run, move)
     return run

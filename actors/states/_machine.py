@@ -189,8 +189,8 @@ class AgentStateManager:
         if not hasattr(cls, "transitions") or not hasattr(cls, "initial"):
             msg = f"{cls.__name__} needs `transitions` and `initial`"
             raise BrokenMachineError(msg)
-        cls.initial, cls.final = str(cls.initial), str(cls.final)  # enumeration members become plain strings
-        cls.transitions = {str(a): {str(b): by for b, by in row.items()} for a, row in cls.transitions.items()}
+        cls.initial, cls.final = _plain(cls.initial), _plain(cls.final)
+        cls.transitions = {_plain(a): {_plain(b): by for b, by in row.items()} for a, row in cls.transitions.items()}
         cls._classes, cls._states, cls._agent = {}, {}, None
         _check_table(cls.__name__, cls.transitions, cls.initial, cls.final)
         if hasattr(cls, "none_state"):
@@ -215,7 +215,7 @@ class AgentStateManager:
                 a different one.
         """
         if isinstance(state_class, str):
-            return functools.partial(cls._register, name=str(state_class))
+            return functools.partial(cls._register, name=_plain(state_class))
         if "name" in state_class.__abstractmethods__:
             msg = f'{state_class.__name__} has no name: register it as @{cls.__name__}.register("STATUS")'
             raise BrokenMachineError(msg)
@@ -226,7 +226,7 @@ class AgentStateManager:
         if "name" in state_class.__abstractmethods__:
             state_class.name = classmethod(lambda _cls: name)  # type: ignore[method-assign, assignment]
             update_abstractmethods(state_class)
-        if state_class.name() != name:
+        if _plain(state_class.name()) != name:
             msg = f"{state_class.__name__}: its name is {state_class.name()!r}, not {name!r}"
             raise BrokenMachineError(msg)
         if name not in cls.transitions:
@@ -317,6 +317,12 @@ class AgentStateManager:
         return cls._states.setdefault(status, state_class())
 
     @classmethod
+    def decide(cls, run: Run) -> Move | None:
+        """Return the move that the run's state decides on; its target is a plain text, no member of an enumeration."""
+        move = cls.get_state(run.status).decide(run)
+        return move if move is None or type(move.target) is str else move._replace(target=_plain(move.target))
+
+    @classmethod
     def add_state(cls, status: str, state: AgentState) -> None:
         """Replace the state for a status, for programs that extend a machine.
 
@@ -349,6 +355,11 @@ class AgentStateManager:
     def offered(cls, source: str) -> tuple[str, ...]:
         """Return the statuses that the model may choose, in the table's order."""
         return tuple(target for target, by in cls.transitions.get(source, {}).items() if By.MODEL in by)
+
+
+def _plain(status: str) -> str:
+    """Make a plain text of a member of an enumeration, of `StrEnum` or of `str` and `Enum`."""
+    return str.__str__(status)
 
 
 def _check_table(name: str, table: Table, initial: str, final: str) -> None:

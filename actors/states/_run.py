@@ -350,7 +350,7 @@ class Run:
         run = evolve(
             self if left is None else self.with_lost(left.usage, left.done),
             unfinished=None,
-            status=str(move.target),
+            status=move.target,
             due=self.last.follows if isinstance(self.last, StepDone) and self.status == AgentStatus.CONFIRM else "",
             last=None,
             answer=None,

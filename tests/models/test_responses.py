@@ -222,6 +222,10 @@ def test_other_words_for_a_status_are_read(alias, status):
         assert read_response(HOST, {"Status": spelling}).decided_status() == status
 
 
+def test_a_status_is_a_plain_text_also_by_an_alias():
+    assert type(read_response(APP, {"Status": "done"}).decided_status()) is str
+
+
 def test_no_alias_is_a_status_of_its_own():
     statuses = {status for machine in MACHINES.values() for status in machine.transitions}
     assert set(STATUS_ALIASES.values()) <= statuses

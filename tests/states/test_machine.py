@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import threading
+import types
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,6 +18,7 @@ from callboard.actors.states import (
     HostAgentStateManager,
     LinuxAgentStateManager,
     MobileAgentStateManager,
+    Move,
     NoneState,
     mermaid,
 )
@@ -373,3 +376,38 @@ def test_a_state_with_a_handle_of_its_own_awaits_unless_it_says_otherwise():
             return Captured(observation=None)
 
     assert [each.only_decides for each in (AssignHostAgentState, Silent, Own, Quick)] == [True, True, False, True]
+
+
+class Older(str, enum.Enum):  # noqa: UP042 - as programs have it
+    BEGIN = "BEGIN"
+    END = "END"
+
+
+class Newer(enum.StrEnum):
+    BEGIN = "BEGIN"
+    END = "END"
+
+
+@pytest.mark.parametrize("names", [Older, Newer])
+def test_a_machine_may_name_its_statuses_by_an_enumeration(names):
+    class Manager(AgentStateManager):
+        initial = names.BEGIN
+        final = names.END
+        transitions = {names.BEGIN: {names.END: By.MODEL}, names.END: {}}  # noqa: RUF012
+
+    class Begin(state("")):
+        __slots__ = ()
+
+        def decide(self, run):
+            return Move(names.END, By.MODEL)
+
+        @classmethod
+        def name(cls):
+            return names.BEGIN
+
+    Manager.register(Begin)
+    Manager.register(names.END)(state(names.END))
+    assert Manager.offered("BEGIN") == ("END",)
+    target = Manager.decide(types.SimpleNamespace(status="BEGIN")).target
+    assert (target, type(target)) == ("END", str)
+    assert [type(status) for status in (*Manager.transitions, Manager.initial, Manager.final)] == [str] * 4

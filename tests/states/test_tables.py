@@ -86,15 +86,19 @@ def is_expected(agent: type[Agent], source: str, target: str, by: By) -> bool:
     return str(by) in table.get((source, target), "").split("|")
 
 
+def kind_of(agent):
+    return next(kind for kind, machine in MACHINES.items() if machine.agent_class() is agent)
+
+
 def machine_of(agent: type[Agent]) -> type[AgentStateManager]:
-    return MACHINES[agent.kind]
+    return MACHINES[kind_of(agent)]
 
 
 def agent_in(agent: type[Agent], status: str) -> tuple[Agent, EventStream]:
     """Make an agent that was never started, in the middle of its work: no thread, no jobs."""
     stream = EventStream(VirtualClock(), kept=10, queue=10)
     nothing = dict.fromkeys(field.name for field in dataclasses.fields(AgentContext))
-    actor = agent(f"{agent.kind.value}/a/b", AgentContext(**{**nothing, "stream": stream, "agents": AGENTS}))
+    actor = agent(f"{kind_of(agent)}/a/b", AgentContext(**{**nothing, "stream": stream, "agents": AGENTS}))
     assign = Assign(task_id="t", run_id="t/1", address=actor.address, token=1, request="do it", number=1)
     actor._run = Run(assign=assign, limits=Limits(), status=status)
     return actor, stream

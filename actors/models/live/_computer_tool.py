@@ -93,7 +93,11 @@ class ComputerTool:
         actions = [each for call in calls for each in _actions(call.tool_name, call.args_as_dict())]
         said = next((call.args_as_dict() for call in response.tool_calls if call.tool_name == answer), {})
         inner = said.get("Decision")
-        decision = {"Status": AgentStatus.CONTINUE, **(inner if isinstance(inner, dict) else {}), "Actions": actions}
+        decision = {
+            "Status": AgentStatus.CONTINUE.value,
+            **(inner if isinstance(inner, dict) else {}),
+            "Actions": actions,
+        }
         return {"Thought": response.text or "", **said, "Decision": decision}
 
 

@@ -6,11 +6,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from callboard.actors.models._responses import AppResponse
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
 from callboard.actors.models.prompt._labels import labelled
 from callboard.actors.models.prompt._schema import legal_statuses, offered_tools, own_steps, own_subtasks
 from callboard.actors.models.prompt._tool_docs import MAKING, either, makes, needed, singular
-from callboard.messages import AgentKind, AgentStatus, Effect, ResultStatus
+from callboard.messages import AgentStatus, Effect, ResultStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -143,7 +144,7 @@ class _Meant:
         makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]
         often = Counter(thing for tool in makers for thing in makes(tool.name))
         things = {singular(word) for word in words if often[singular(word)] == 1}
-        applies = request.kind == AgentKind.APP and not _NOT.search(asked)
+        applies = issubclass(request.response, AppResponse) and not _NOT.search(asked)
         meant = [tool for tool in makers if applies and makes(tool.name) & things]
         there = {singular(control.kind.casefold()) for control in request.observation.controls}
         done, tried = {r.tool for r in results if r.status is ResultStatus.SUCCESS}, {r.tool for r in results}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models._computer_use import SCREENSHOT, argument_forms
 from callboard.actors.models._references import References, fitting
+from callboard.actors.models._responses import AppResponse
 from callboard.actors.models.prompt._labels import labelled
 from callboard.actors.models.prompt._strict import (
     FREE,
@@ -25,7 +26,7 @@ from callboard.actors.models.prompt._strict import (
     values,
 )
 from callboard.actors.states import NOBODY
-from callboard.messages import AgentKind, AgentStatus, Effect, Outcome, ResultStatus
+from callboard.messages import AgentStatus, Effect, Outcome, ResultStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,7 +131,7 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
         guesses |= set() if request.observation.targets else {AgentStatus.ASSIGN}
         guesses |= {AgentStatus.FINISH} if own and own[-1].outcome is not Outcome.FINISHED else set()
     results = [result for record in own_steps(request) for result in record.results]
-    if request.kind == AgentKind.APP and all(result.status is ResultStatus.SKIPPED for result in results):
+    if issubclass(request.response, AppResponse) and all(result.status is ResultStatus.SKIPPED for result in results):
         reads = any(tool.effect is Effect.READ for tool in offered_tools(request))
         guesses |= {AgentStatus.SCREENSHOT, AgentStatus.FINISH} if reads else {AgentStatus.SCREENSHOT}
     guesses |= set() if request.observation.controls and not request.is_operator else {AgentStatus.SCREENSHOT}
