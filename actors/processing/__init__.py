@@ -1,4 +1,4 @@
-"""Level 2, how: the four phases, their middleware, and each agent's strategies."""
+"""Level 2: the four phases of a step, their middleware, and each agent's strategies."""
 
 from callboard.actors.processing._action_list import SOMEBODY
 from callboard.actors.processing._agents import AGENTS, MACHINES, ON_PICTURE, ON_TARGET, pipeline

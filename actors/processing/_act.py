@@ -1,4 +1,4 @@
-"""ACTION_EXECUTION: do what was decided, as far as the policy, a pause and the surface allow."""
+"""ACTION_EXECUTION: run the decided actions that the policy, a pause and the surface allow."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 async def act(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
-    """Run the actions of an answer in order, up to the first that is denied, held, or meant for something else by now.
+    """Run the actions of an answer in order until one is denied, held or outdated.
 
-    With CONFIRM the model itself wants approval: then none runs yet. A denial holds whatever anybody approves.
+    With CONFIRM the model itself requests approval, and no action runs yet. An approval never overrides a denial.
     """
     if not decision.actions and decision.status != AgentStatus.CONFIRM:
         return Acted(decision)
@@ -39,18 +39,19 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
 
 
 def _named(run: Run, actions: Sequence[Action]) -> tuple[Action, ...]:
-    """Give each action the call id that links it to its result, even if it runs in a later step."""
+    """Assign each action the call id of its result, which it keeps if it runs in a later step."""
     step = f"{run.assign.run_id}.{run.steps + 1}"
     return tuple([each.model_copy(update={"call_id": f"{step}.{place}"}) for place, each in enumerate(actions)])
 
 
 def _given_before(context: Context, run: Run, observation: Observation, decision: Decision) -> str:
-    """Say why an answer from before a crash counts for nothing on the look that was taken after it; empty if it does.
+    """Return why an answer from before a crash is outdated; empty if it is still valid.
 
-    It counts on a surface that changes of itself: each control is looked at once more there before it is touched.
+    It is outdated if a surface that only calls change looks different now. On a surface that changes by itself it stays
+    valid, because each control is checked there before an action.
     """
     known = run.unfinished.answers if run.unfinished is not None else ()
-    asked = int(context.meter.amounts.get("repairs", 0)) + decision.sent_back  # those before this one were sent back
+    asked = int(context.meter.amounts.get("repairs", 0)) + decision.sent_back  # the earlier answers were sent back
     target = run.assign.target
     if asked >= len(known) or target is None or not changes(context, run, decision.actions):
         return ""
@@ -60,7 +61,7 @@ def _given_before(context: Context, run: Run, observation: Observation, decision
 
 
 async def act_as_host(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
-    """HostAgent: as `act`; an application that is assigned to is started first, and its new window gets the subtask."""
+    """Run a HostAgent's actions; start an assigned application and give its window the subtask."""
     target = decision.target
     if target is None or target.kind is not TargetKind.APPLICATION:
         return await act(context, run, observation, decision)
@@ -72,14 +73,14 @@ async def act_as_host(context: Context, run: Run, observation: Observation, deci
 
 
 def in_window(context: Context, acted: Acted) -> Acted:
-    """Let the window that was started get the subtask, once the whole list ran."""
+    """Assign the subtask to the started window, once the whole list has run."""
     target = acted.decision.target
     if target is None or target.kind is not TargetKind.APPLICATION or acted.held or not acted.results:
         return acted
     started, start = acted.results[-1], context.services.toolbox.start_of(target)
     if start is None or started.tool != start.tool or started.status is not ResultStatus.SUCCESS:
         return acted
-    if isinstance(started.value, str):  # done before a crash, its answer is lost: the model sees the window itself
+    if isinstance(started.value, str):  # it ran before a crash, and its answer is lost: the model will see the window
         return replace(
             acted, decision=acted.decision.model_copy(update={"status": AgentStatus.CONTINUE.value, "target": None})
         )
@@ -94,13 +95,13 @@ def in_window(context: Context, acted: Acted) -> Acted:
 
 
 async def act_held(context: Context, run: Run, observation: Observation) -> Acted:
-    """Run exactly the held actions, after another look; if what one of them is meant for is not the same, run none.
+    """Run exactly the held actions after a new look; run none if a control has changed.
 
-    A surface that changes by calls alone, like a document, must look as it did when a person was asked: what they
-    approved may not overwrite what somebody else wrote meanwhile.
+    A surface that only calls change, such as a document, must be unchanged since the person was asked: approved actions
+    must not overwrite another program's changes.
     """
     record, decision, held = run.memory[-1], run.memory[-1].decision, run.held
-    if not all(action.call_id for action in held):  # held by a version that gave no ids
+    if not all(action.call_id for action in held):  # held by a version that assigned no ids
         held = _named(run, held)
         decision = decision.model_copy(update={"actions": (*decision.actions[: -len(held)], *held)})
     approved = "" if run.answer is None else run.answer.reason if run.answer.unattended else "approved"
@@ -114,7 +115,7 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
         resumed=True,
         seen=observation.fingerprint,
     )
-    if not observation.fingerprint:  # a look always has one, unless nothing is there any more
+    if not observation.fingerprint:  # only the observation of a missing surface has none
         return actions.cut(f"held back, but {' '.join(observation.notes)}")
     try:
         gone = await actions.gone() or _other(context, run, observation)
@@ -124,7 +125,7 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
 
 
 def _other(context: Context, run: Run, observation: Observation) -> str:
-    """Say in what a target is not the one that a person was shown; empty if it is."""
+    """Return how a target differs from the one shown to a person; empty if it does not."""
     target, shown = run.assign.target, run.shown
     if target is None:
         return ""

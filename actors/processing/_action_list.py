@@ -1,4 +1,8 @@
-"""The actions of one answer, run one by one. Before each the job asks again: paused? allowed? still the same?"""
+"""Run the actions of one answer in order.
+
+Before each action the job checks that the task is not paused, that the policy allows the action, and that its
+control is unchanged.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +42,13 @@ if TYPE_CHECKING:
 
 AFTER_FAILURE = "skipped, because an action failed before it"
 UNSEEN = (ToolTimeoutError, ToolError)
-"""What goes wrong with looking before an action: the model sees it, as if the action itself had failed."""
+"""Errors of the look before an action; reported to the model as a failure of the action."""
 AFTER_CUT = "skipped, because the list was cut before it"
 SOMEBODY = "somebody else has changed it"
-"""Why a list is cut on a surface that changes by calls alone; a replay knows it by that."""
+"""The reason for cutting a list on a surface that only calls change.
+
+A replay recognises such a cut by this text.
+"""
 
 
 _command, _decided = maker(Command), maker(Decided)
@@ -49,7 +56,7 @@ _status_of = operator.attrgetter("status")
 
 
 def changes(context: Context, run: Run, actions: Sequence[Action]) -> bool:
-    """Say whether one of these actions may change something."""
+    """Return whether one of these actions may have a side effect."""
     tools = context.services.toolbox.actions(context.kind, run.assign.target)
     found = (tools.get(action.tool) for action in actions)
     return any(tool is None or tool.info.effect is not Effect.READ for tool in found)
@@ -57,30 +64,30 @@ def changes(context: Context, run: Run, actions: Sequence[Action]) -> bool:
 
 @dataclass
 class ActionList:
-    """A list of actions on its way; belongs to one job."""
+    """A list of actions in progress; used by one job only."""
 
     context: Context
     run: Run
     observation: Observation
-    """What the actions were decided on."""
+    """The observation that the decision is based on."""
     decision: Decision
     actions: tuple[Action, ...]
     approved: str = ""
-    """Why they count as approved, where they do: then only denials count."""
+    """The reason why the actions count as approved, or empty. A rule can still deny approved actions."""
     resumed: bool = False
-    """Whether they were held, and decided on in an earlier step."""
+    """Whether the actions were held and belong to the decision of an earlier step."""
     seen: str = ""
-    """The fingerprint of the latest look before them, where that was not what they were decided on."""
+    """The fingerprint of the latest look before the actions; empty if that is `observation`."""
     results: list[CommandResult] = field(default_factory=list)
     _effect: Effect | None = None
-    """The effect of the call that the rules were asked about last, where its server tells it of each call."""
+    """The effect of the call that the policy ruled on last, if its server reports an effect per call."""
 
     def __post_init__(self) -> None:
         self._recheck = Recheck(self.context, self.run, self.observation)
         self._tools = self.context.services.toolbox.actions(self.context.kind, self.run.assign.target)
 
     async def play(self) -> Acted:
-        """Run the actions in order, up to the first that is held, denied, meant for something else, or fails."""
+        """Run the actions in order until one is held, denied, outdated, or fails."""
         if self.actions:
             decided = _decided(
                 step=self.run.steps + 1,
@@ -95,7 +102,7 @@ class ActionList:
         return await self.run_rest()
 
     async def run_rest(self) -> Acted:
-        """Run those that have no result yet."""
+        """Run the actions that have no result yet."""
         for action in self.actions[len(self.results) :]:
             if self.context.lease.paused:
                 return await self._paused()
@@ -103,7 +110,7 @@ class ActionList:
                 stopped = await self._stopped(action)
                 if stopped is not None:
                     return stopped
-                tool = self._tools[action.tool]  # the rules were asked about it
+                tool = self._tools[action.tool]  # it exists: the policy has ruled on it
                 if puts_secret(action, tool):
                     await self._cover(action)
                 command = self._command(action)
@@ -111,7 +118,7 @@ class ActionList:
                 intent = await self._intent(action, tool) if once else None
             except UNSEEN as error:
                 return self.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
-            if self.context.lease.paused:  # meanwhile: the rules and the surface were asked
+            if self.context.lease.paused:  # a pause may have begun during the checks above
                 return await self._paused()
             result = await self._dispatch(command, intent)
             self.results.append(result)
@@ -120,14 +127,14 @@ class ActionList:
         return self._acted()
 
     def after_failure(self) -> Acted:
-        """Run none of the rest, because the last one that ran failed."""
+        """Skip the remaining actions, because the last one that ran failed."""
         why = f"skipped, because {self.results[-1].tool} failed before it"
         return self.give_up(why, ResultStatus.SKIPPED, later=why)
 
     async def denied(self, known: int = 0) -> Acted | None:
-        """Ask the rules before actions are put before a person: one that is denied stops all that is left.
+        """Check the remaining actions against the policy before a person is asked; a denial stops them all.
 
-        Of the first `known` the rules were asked already.
+        The policy has already ruled on the first `known` of them.
         """
         left = self.actions[len(self.results) :]
         for number, action in enumerate(left[known:], known):
@@ -139,7 +146,7 @@ class ActionList:
         return None
 
     async def gone(self) -> str:
-        """Say what one of the actions is meant for and is not the same any more; empty if all still is."""
+        """Return the first problem with a control or point of the actions; empty if none changed."""
         for action in self.actions:
             what = await self._recheck.changed(action)
             if what:
@@ -147,7 +154,7 @@ class ActionList:
         return ""
 
     def give_up(self, why: str, first: ResultStatus, later: str = AFTER_FAILURE) -> Acted:
-        """Run none of the rest: the first of it has the reason, the others are skipped."""
+        """Report the remaining actions: the first with the reason, the others as skipped."""
         self._skip(self.actions[len(self.results) :], why, first, later)
         return self._acted()
 
@@ -160,13 +167,13 @@ class ActionList:
             self.results.append(result)
 
     def cut(self, why: str) -> Acted:
-        """Run none of the rest, because what it is meant for is not the same any more."""
+        """Skip the remaining actions, because the surface has changed."""
         self.context.meter.amounts["cuts"] += 1
         self.context.tell(EventName.LIST_CUT, self.run, ran=len(self.results), reason=why)
         return self.give_up(why, ResultStatus.SKIPPED, later=AFTER_CUT)
 
     async def _stopped(self, action: Action) -> Acted | None:
-        """Stop the list where the rules do not allow an action, or what it is meant for is not the same any more."""
+        """Stop the list if the policy does not allow the action or its control has changed."""
         said = await self._ruling(action)
         if said.verdict is Verdict.DENY:
             return self.give_up(f"denied: {said.reason}", ResultStatus.FAILURE)
@@ -184,7 +191,10 @@ class ActionList:
         return said
 
     async def _paused(self) -> Acted:
-        """Hold the rest until the pause is over, and note how the surface was left: a person may pause to change it."""
+        """Hold the remaining actions until the pause is over.
+
+        The fingerprint of the surface is kept, because a person may pause the task to change something.
+        """
         run, target = self.run, self.run.assign.target
         acted = self._acted(Held.PAUSE)
         if target is None or self.context.services.toolbox.server(target).settles:
@@ -202,7 +212,7 @@ class ActionList:
         if intent is not None:
             await context.keep(self.run, intent)
         context.meter.amounts["commands"] += 1
-        keeper = CallRecord(context, self.run, command)  # what may be repeated may still change its own control
+        keeper = CallRecord(context, self.run, command)  # even a repeatable call may change its own control
         result = await context.services.dispatcher.run(command, self._tools, context.lease, keeper)
         context.note(self.run, result, lazy=True)
         context.meter.ran.append((result, command.parameters))
@@ -210,7 +220,7 @@ class ActionList:
         return result
 
     async def _cover(self, action: Action) -> None:
-        """Note into which controls an action puts a secret, so that no picture shows them from now on."""
+        """Register the controls that get a secret, so that pictures mask them from now on."""
         context, run, target = self.context, self.run, self.run.assign.target
         if target is None:
             return
@@ -222,14 +232,17 @@ class ActionList:
             context.services.secrets.cover(run.assign.task_id, target.native.id, control)
 
     async def _intent(self, action: Action, tool: BoundTool) -> Intent:
-        """Say what is about to be done and must not be repeated; the surface is looked at where it has changed."""
+        """Return the write-ahead record of an action that must not run twice.
+
+        It holds the latest known fingerprint; the surface is observed only if earlier actions may have changed it.
+        """
         context, run = self.context, self.run
         seen = self.seen or self.observation.fingerprint
         if self._recheck.latest is not None:
             seen = self._recheck.latest.fingerprint
         elif self.results and run.assign.target is not None:
             seen = await mark(context, run)
-        return Intent(  # what is expected is the server's word
+        return Intent(  # the server predicts the fingerprint after the action
             call_id=action.call_id,
             tool=action.tool,
             arguments=action.arguments,
@@ -243,12 +256,12 @@ class ActionList:
         held = self.actions[len(self.results) :] if held_by is not Held.NOT else ()
         done = list(map(_status_of, self.results)).count(ResultStatus.SUCCESS)
         whole = len(self.actions) == len(self.decision.actions)
-        if done > whole:  # held actions go on with an answer that is counted
+        if done > whole:  # the answer of held actions was counted in an earlier step
             self.context.meter.amounts["calls_saved"] += done - whole
         return Acted(self.decision, results=tuple(self.results), held=held, held_by=held_by, held_why=why)
 
     def _command(self, action: Action) -> Command:
-        """Make the command of the next action."""
+        """Build the command of an action."""
         assign, step, tool = self.run.assign, self.run.steps + 1, self._tools.get(action.tool)
         seconds = (tool and tool.seconds) or self.context.services.settings.limits.command_seconds
         return _command(

@@ -1,4 +1,4 @@
-"""The kinds of agents that ship: one table."""
+"""The table of the shipped kinds of agents."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ON_TARGET = Strategies(collect=collect_controls, decide=ask_model, act=act, remember=remember)
-"""How an agent works on one target."""
+"""The strategies of an agent with one target."""
 
 ON_PICTURE = replace(ON_TARGET, decide=ask_by_picture)
-"""How one does that sees the target's picture alone."""
+"""The strategies of an agent that sees only the target's picture."""
 
 AGENTS: Mapping[str, AgentSpec] = {
     AgentKind.HOST: AgentSpec(
@@ -55,14 +55,14 @@ AGENTS: Mapping[str, AgentSpec] = {
         name=AgentKind.OPERATOR, machine=OperatorAgentStateManager, strategies=ON_PICTURE, response=OperatorResponse
     ),
 }
-"""The kinds of agents that ship, by name; a supervisor may be given more."""
+"""The shipped kinds of agents by name; a supervisor can get more."""
 
 MACHINES: dict[str, type[AgentStateManager]] = {kind: spec.machine for kind, spec in AGENTS.items()}
-"""Their machines."""
+"""The state machines of the shipped kinds."""
 
 
 def pipeline(kind: str, services: Services) -> Pipeline:
-    """Make the pipeline of a kind of agent. It may do nothing before it is put `under` a lease."""
+    """Build the pipeline of a kind of agent; it can't act before it is put `under` a lease."""
     nothing = Lease("", 0)
     nothing.void()
     spec = services.agents[kind]

@@ -1,4 +1,4 @@
-"""DATA_COLLECTION: what an agent sees at the beginning of a step."""
+"""DATA_COLLECTION: observe the target at the start of a step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMPARED = Look(picture=False, shown=False)
 
 
 async def collect_controls(context: Context, run: Run) -> Observation:
-    """All others: look at the target."""
+    """Observe the target of an agent that is not a HostAgent."""
     target = target_of(run)
     server = context.services.toolbox.server(target)
     lane = server.lane(target)
@@ -50,18 +50,18 @@ async def collect_controls(context: Context, run: Run) -> Observation:
         if not _may_be_gone(run):
             raise
         if target.id in {known.id for known in await on_lane(context, server, None, server.targets)}:
-            raise  # one that only can't be read at the moment is still offered
+            raise  # still listed: the failure is temporary
         return see(gone(error), run.notes)
     return see(seen, run.notes)
 
 
 async def look_to_show(context: Context, run: Run) -> Observation:
-    """Look at a run's target once, for the agent or a person to decide on."""
+    """Observe a run's target once, for a decision of the agent or a person."""
     return await look(context, run, purpose_of(context, run))
 
 
 async def look(context: Context, run: Run, purpose: Look) -> Observation:
-    """Look at a run's target once; what was seen always has a fingerprint."""
+    """Observe a run's target once; the observation always has a fingerprint."""
     target = target_of(run)
     return await _look(context, run, context.services.toolbox.server(target), target, purpose)
 
@@ -72,18 +72,18 @@ async def _look(context: Context, run: Run, server: Server, target: Target, purp
         msg = f"{server.name} observed a {type(seen).__name__}, not an Observation"
         raise TypeError(msg)
     if not seen.fingerprint:
-        # one that only moved is the same
+        # a control that only moved counts as unchanged
         controls = tuple(each.model_copy(update={"box": None}) if each.box else each for each in seen.controls)
-        pictures = None  # they stood there in earlier versions
+        pictures = None  # keeps digests equal to those of versions that had pictures here
         mark = digest(controls, seen.text, sorted(seen.window.items()), pictures)
         seen = seen.model_copy(update={"fingerprint": mark})
     return await presentable(context, run, purpose, encodable(seen))
 
 
 async def snapshot(context: Context, run: Run, known: Observation | None = None) -> Observation:
-    """Look at a run's target as it is now, to compare it with an earlier look.
+    """Observe a run's target to compare it with an earlier observation.
 
-    Where the server tells cheaply that the target is as it was in `known`, that is the answer.
+    If the server's own fingerprint shows that the target is unchanged since `known`, return `known`.
     """
     if known is not None and _tells(context, run) and await _fingerprint(context, run) == known.fingerprint:
         return known
@@ -91,14 +91,14 @@ async def snapshot(context: Context, run: Run, known: Observation | None = None)
 
 
 async def mark(context: Context, run: Run) -> str:
-    """Give the fingerprint of a run's target as it is now."""
+    """Return the current fingerprint of a run's target."""
     if _tells(context, run):
         return await _fingerprint(context, run)
     return (await look(context, run, COMPARED)).fingerprint
 
 
 def _tells(context: Context, run: Run) -> bool:
-    """Return whether the server of a run's target has a fingerprint of its own making."""
+    """Return whether the target's server computes its own fingerprint."""
     server = context.services.toolbox.server(target_of(run))
     return type(server).fingerprint is not Server.fingerprint
 
@@ -111,17 +111,20 @@ async def _fingerprint(context: Context, run: Run) -> str:
 
 
 def digest(*what: object) -> str:
-    """Give a hash of some values' texts."""
+    """Return a hash of the values' representations."""
     return hashlib.sha256(repr(what).encode()).hexdigest()
 
 
 def gone(error: Exception) -> Observation:
-    """Make what there is to see of a target that can't be read any more: that, and why. It has no fingerprint."""
+    """Build the observation of an unreadable target: the reason, and no fingerprint."""
     return Observation(notes=(f"it can't be seen any more: {error}",))
 
 
 def _may_be_gone(run: Run) -> bool:
-    """Whether a target that is gone is told to the model, and no error: something was done to it, or was to be."""
+    """Return whether the model is shown that the target is gone; otherwise that is an error.
+
+    It is shown if the run has acted on the target or was about to.
+    """
     if run.unfinished is not None or (run.held and (run.answer is not None or run.held_by is Held.PAUSE)):
         return True
     last = run.records[-1] if run.records else None
@@ -129,9 +132,9 @@ def _may_be_gone(run: Run) -> bool:
 
 
 async def settled(context: Context, run: Run) -> Observation:
-    """Look at a run's target once it is quiet, or after the settings' bound."""
+    """Observe a run's target once it is quiet, or after `settle_seconds`."""
     server = context.services.toolbox.server(target_of(run))
-    apart = server.pictures or _tells(context, run)  # what tells of quiet is not yet what the agent is shown
+    apart = server.pictures or _tells(context, run)  # the polled fingerprint is not the observation for the agent
     seen: Observation | None = None
 
     async def fingerprint() -> str:
@@ -146,16 +149,19 @@ async def settled(context: Context, run: Run) -> Observation:
 
 
 async def quiet(context: Context, run: Run, fingerprint: Callable[[], Awaitable[str]], known: str = "") -> str:
-    """Wait until a run's target is quiet: its server says so, or else two fingerprints are equal.
+    """Wait until a run's target is quiet.
+
+    The server reports whether it is busy; if it can't, two equal fingerprints in a row count as quiet. Polls with
+    exponential backoff.
 
     Args:
-        context: What the step runs with.
-        run: The work.
-        fingerprint: Takes a fingerprint.
-        known: One that was taken just before.
+        context: The context of the step.
+        run: The run whose target is polled.
+        fingerprint: Returns the current fingerprint.
+        known: A fingerprint that was taken just before, if any.
 
     Returns:
-        The last fingerprint; after the settings' bound that of a target that may still change.
+        The last fingerprint. After `settle_seconds` the target may still be changing.
     """
     target = target_of(run)
     server = context.services.toolbox.server(target)
@@ -176,10 +182,10 @@ async def quiet(context: Context, run: Run, fingerprint: Callable[[], Awaitable[
 
 
 async def on_lane(context: Context, server: Server, target: Target | None, look: Callable[[], _T]) -> _T:
-    """Call a server where it may block, with the time limit of a tool call.
+    """Call a server on its lane if it may block, with the time limit of a tool call.
 
     Raises:
-        ToolTimeoutError: If it took longer.
+        ToolTimeoutError: If the call exceeds the limit.
     """
     lane = server.lane(target)
     work: Awaitable[_T]
@@ -194,10 +200,10 @@ async def on_lane(context: Context, server: Server, target: Target | None, look:
 
 
 async def in_time(context: Context, work: Awaitable[_T], what: str) -> _T:
-    """Wait for something, with the time limit of a tool call.
+    """Await `work` with the time limit of a tool call.
 
     Raises:
-        ToolTimeoutError: If it took longer.
+        ToolTimeoutError: If it exceeds the limit.
     """
     seconds = context.services.settings.limits.command_seconds
     limit = context.services.clock.timeout(seconds)
@@ -212,10 +218,10 @@ async def in_time(context: Context, work: Awaitable[_T], what: str) -> _T:
 
 
 def target_of(run: Run) -> Target:
-    """Give the target of a run that has one, as its server knows it.
+    """Return a run's target, as its server knows it.
 
     Raises:
-        LookupError: If it has none; only a HostAgent's run may.
+        LookupError: If the run has no target, as a HostAgent's.
     """
     target = run.assign.target
     if target is None:

@@ -1,4 +1,4 @@
-"""The four phases, typed: what one needs from another is an argument."""
+"""Types of the four phases; a phase gets the results of earlier phases as arguments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Services:
-    """What the strategies work with; one for each supervisor."""
+    """Services shared by all strategies; one instance per supervisor."""
 
     settings: Settings
     models: Mapping[str, Model]
@@ -56,7 +56,7 @@ class Services:
     clock: Clock
     prompts: Mapping[str, str]
     agents: Mapping[str, AgentSpec]
-    """The kinds of agents that there are, by name."""
+    """The kinds of agents, by name."""
     shared: SharedNotes = field(default_factory=SharedNotes)
     people: PeopleLine = field(default_factory=PeopleLine)
     listed: ListedTargets = field(default_factory=ListedTargets)
@@ -67,45 +67,48 @@ _usage = maker(Usage)
 
 @dataclass
 class Meter:
-    """Counts what one step uses, so that nothing is lost when a phase fails."""
+    """Usage counters of one step, which survive the failure of a phase."""
 
     amounts: defaultdict[str, float] = field(default_factory=partial(defaultdict, int))
-    """What was used, by the fields of `Usage`."""
+    """Amounts used, by field of `Usage`."""
     ran: list[tuple[CommandResult, Mapping[str, JsonValue]]] = field(default_factory=list)
-    """What was done so far: the results, each with the arguments of its call."""
+    """The results so far, each with the arguments of its call."""
     start: float = 0.0
-    """When the step began, by `time.perf_counter`."""
+    """Start of the step, by `time.perf_counter`."""
     running: Command | None = None
-    """The command that runs now."""
+    """The running command."""
     sent_back: bool = False
-    """Whether a FINISH was sent back, because nothing had been done."""
+    """Whether a FINISH was sent back because no action had run."""
     seen: Observation | None = None
-    """What the step saw at its beginning."""
+    """The observation taken at the start of the step."""
     limit: TimeLimit | None = None
-    """The step's time limit; it stands still while a call asks a person."""
+    """The step's time limit; it is suspended while a call waits for a person."""
     phases: list[dict[str, Any]] = field(default_factory=list)
-    """The phases that ended: of each its name, when it ended, how long it took, and its error if it failed."""
+    """The phases that ended: the name, end time and duration of each, and the error if it failed."""
     doubt: CommandResult | None = None
-    """What is known of a command that a crash broke off, until it is known whether it was done."""
+    """The partial result of a command interrupted by a crash, until its outcome is known."""
 
     @classmethod
     def going_on(cls, left: Unfinished) -> Self:
-        """Begin with what a step had used and done before a crash; that the step itself counts is left to its job."""
+        """Restore the usage and results that a step had before a crash.
+
+        The step itself is not counted here: its job does that.
+        """
         used = left.usage.model_dump(exclude={"steps"})
         amounts = defaultdict(int, {kind: amount for kind, amount in used.items() if amount})
         return cls(amounts, [(result, result.arguments) for result in left.ran], doubt=left.in_doubt)
 
     @property
     def usage(self) -> Usage:
-        """What was used so far."""
+        """The usage so far."""
         return _usage(**self.amounts)
 
     def timed(self) -> Usage:
-        """Give what was used since the step began, and the seconds since then."""
+        """Return the usage of the step, including the seconds since it began."""
         return _usage(**self.amounts, seconds=time.perf_counter() - self.start)
 
     def done(self, guard: EffectGuard | None) -> tuple[CommandResult, ...]:
-        """Give the results so far; of a command that is being broken off, the files that it wrote."""
+        """Return the results so far, with the files written by a command that is being cancelled."""
         told = [result.model_copy(update={"arguments": given}) for result, given in self.ran]
         results = {result.call_id: result for result in told}
         if self.doubt is not None:
@@ -118,7 +121,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class Context:
-    """What a step runs with: the agent's kind and machine, and the lease under which it may act."""
+    """The context of a step: the agent's kind and machine, and the lease to act under."""
 
     services: Services
     kind: str
@@ -126,25 +129,25 @@ class Context:
     lease: Lease
     meter: Meter = field(default_factory=Meter)
     budget: BudgetNode | None = None
-    """What this step may use; None outside a step."""
+    """The step's budget; None outside a step."""
 
     @property
     def spec(self) -> AgentSpec:
-        """The agent's kind, as one value."""
+        """The specification of the agent's kind."""
         return self.services.agents[self.kind]
 
     @property
     def is_host(self) -> bool:
-        """Whether the agent is a HostAgent; all other kinds work on a target."""
+        """True for a HostAgent; all other kinds work on a target."""
         return self.kind == AgentKind.HOST
 
     @property
     def is_operator(self) -> bool:
-        """Whether the agent is an operator: its model sees the target's picture, and no list of controls."""
+        """True for an operator: its model sees the target's picture and no list of controls."""
         return self.kind == AgentKind.OPERATOR or issubclass(self.spec.response, OperatorResponse)
 
     def tell(self, name: EventName, run: Run, **data: Any) -> None:
-        """Emit an event about a step, with where it happened."""
+        """Emit an event with the task, run, agent, state and step it belongs to."""
         self.services.stream.emit(
             name,
             task_id=run.assign.task_id,
@@ -156,21 +159,24 @@ class Context:
         )
 
     def tell_phases(self, run: Run) -> None:
-        """Tell the phases by themselves: no end of a step will tell them."""
+        """Emit an event for each ended phase that the end of no step will report."""
         tell_phases(self.services.stream.emit, run, self.meter.phases)
         self.meter.phases.clear()
 
     def note(self, run: Run, note: OnTheWay, *, lazy: bool = False) -> None:
-        """Note in the journal how far a step is; a `lazy` note may wait for the next one that is needed."""
-        if self.lease.valid:  # what comes later than its cancel counts for nothing
+        """Append a note about the step's progress to the journal.
+
+        A `lazy` note may be written with the next note that is not lazy.
+        """
+        if self.lease.valid:  # a note made after the cancellation is dropped
             self.services.journal.append([self._row(run, note)], lazy=lazy)
 
     async def keep(self, run: Run, note: OnTheWay) -> None:
-        """Note it, and wait until the note is safe.
+        """Append a note to the journal and wait until it is durable.
 
         Raises:
-            LeaseVoidError: If it is too late for what it announces.
-            JournalError: If it can't be kept; what it announces must not be done.
+            LeaseVoidError: If the lease is void: the announced action must not run.
+            JournalError: If the note can't be written: the announced action must not run.
         """
         if not self.lease.valid:
             msg = f"{run.assign.run_id} was ended, or given to another agent, before this step acted"
@@ -178,10 +184,10 @@ class Context:
         await self.services.journal.keep(self._row(run, note))
 
     def keep_now(self, run: Run, note: OnTheWay) -> None:
-        """Note it on a tool's thread, and block until the note is safe.
+        """Append a note from a tool's thread and block until it is durable.
 
         Raises:
-            JournalError: If it can't be kept.
+            JournalError: If the note can't be written.
         """
         self.services.journal.keep_now(self._row(run, note))
 
@@ -192,7 +198,7 @@ class Context:
 
 
 def tell_phases(emit: Callable[..., None], run: Run, phases: Iterable[Mapping[str, Any]]) -> None:
-    """Emit an event for each phase of a run that no end of a step tells."""
+    """Emit an event for each phase that the end of no step reports."""
     for ended in phases:
         emit(
             EventName.PHASE_ENDED,
@@ -209,25 +215,25 @@ def tell_phases(emit: Callable[..., None], run: Run, phases: Iterable[Mapping[st
 
 @dataclass(frozen=True)
 class Acted:
-    """What ACTION_EXECUTION hands on."""
+    """The result of ACTION_EXECUTION."""
 
     decision: Decision
-    """As decided, but for a target that the actions made."""
+    """The decision; its target is replaced if the actions created one."""
     results: tuple[CommandResult, ...] = ()
     held: tuple[Action, ...] = ()
-    """What was not run, because it needs approval."""
+    """Actions that did not run because of a pause or a missing approval."""
     held_by: Held = Held.NOT
     held_why: str = ""
-    """The rule that wants an approval."""
+    """The rule that requires an approval."""
     left: str = ""
-    """Of what a pause holds: the fingerprint of the surface as it was left; empty if it may change of itself."""
+    """The surface's fingerprint when a pause held the actions; empty if the surface may change by itself."""
 
 
 class Collect(Protocol):
-    """DATA_COLLECTION: look."""
+    """DATA_COLLECTION: observe the target."""
 
     async def __call__(self, context: Context, run: Run) -> Observation:
-        """Give what there is to see."""
+        """Return the observation."""
         ...
 
 
@@ -235,23 +241,23 @@ class Decide(Protocol):
     """LLM_INTERACTION: ask the model, and check its answer."""
 
     async def __call__(self, context: Context, run: Run, observation: Observation) -> Decision:
-        """Give a decision that is legal in the run's state."""
+        """Return a decision that is legal in the run's state."""
         ...
 
 
 class Act(Protocol):
-    """ACTION_EXECUTION: do what was decided, as far as the policy allows."""
+    """ACTION_EXECUTION: run the decided actions that the policy allows."""
 
     async def __call__(self, context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
-        """Give what was done and what is held back."""
+        """Return the results and the held actions."""
         ...
 
 
 class Remember(Protocol):
-    """MEMORY_UPDATE: keep what happened."""
+    """MEMORY_UPDATE: record the step."""
 
     async def __call__(self, context: Context, run: Run, observation: Observation, acted: Acted) -> StepRecord:
-        """Give the step's record."""
+        """Return the step's record."""
         ...
 
 

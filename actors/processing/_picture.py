@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     Strokes = Sequence[Sequence[tuple[int, int]]]
 
 SHOWN = Look()
-"""A look that the agent decides on, at a surface without pictures."""
+"""The purpose of a look at a surface without pictures."""
 _FOCUSED = "focused"
-"""One of `Control.states`: what is typed goes there."""
+"""One of `Control.states`: the control receives typed text."""
 PASSWORD = "password"  # noqa: S105 - a control's state
-"""One of `Control.states`: nobody may see what is in the control."""
+"""One of `Control.states`: the control's content is secret."""
 
 
 def purpose_of(context: Context, run: Run) -> Look:
-    """Make the purpose of a look that the agent, or a person, decides on.
+    """Return the purpose of a look that the agent or a person decides on.
 
-    Labels stand on all controls; on those alone that the model named where it goes to SCREENSHOT, and where a person is
-    asked on those that are meant.
+    All controls get labels. In SCREENSHOT only the controls that the model named get them, and when a person is asked
+    only the controls of the actions in question.
     """
     if run.assign.target is None or not context.services.toolbox.server(run.assign.target).pictures:
         return SHOWN
@@ -39,16 +39,16 @@ def purpose_of(context: Context, run: Run) -> Look:
 
 
 def puts_secret(action: Action, tool: BoundTool | None) -> bool:
-    """Return whether an action puts a secret into its target: its arguments name one, or its tool declares one."""
+    """Return whether an action's arguments name a secret, or its tool declares one of them secret."""
     declared: frozenset[str] = frozenset() if tool is None else tool.place.declared
     return bool(secrets_named(action.arguments) or declared & action.arguments.keys())
 
 
 def secret_controls(actions: Sequence[Action], tools: Tools, seen: Observation) -> set[str]:
-    """Give the ids of the controls into which a list of actions puts secrets.
+    """Return the ids of the controls that get secrets from a list of actions.
 
-    They are those that the action names. Where it names none, as keys that are typed, they are those that have the
-    focus, and those that the actions before it name: a click moves the focus.
+    They are the controls that the action names. If it names none, as typed keys do, they are the focused controls and
+    the controls of earlier actions, because a click moves the focus.
     """
     found: set[str] = set()
     for place, action in enumerate(actions):
@@ -60,7 +60,7 @@ def secret_controls(actions: Sequence[Action], tools: Tools, seen: Observation) 
 
 
 def _controls_named(action: Action, seen: Observation) -> set[str]:
-    """Give the ids of the controls that an action names, also those in its arguments."""
+    """Return the ids of the controls that an action names, including in its arguments."""
     ids, found = {control.id for control in seen.controls}, set()
 
     def look(text: str) -> str:
@@ -72,7 +72,7 @@ def _controls_named(action: Action, seen: Observation) -> set[str]:
 
 
 async def presentable(context: Context, run: Run, look: Look, seen: Observation) -> Observation:
-    """Give an observation without secrets, with labels in its picture, and within the look's budget."""
+    """Redact an observation, label its picture, and cut it to the look's budget."""
     secrets, redacted = context.services.secrets, seen
     if secrets.known:
         redactor = secrets.redactor(run.assign.task_id)
@@ -87,14 +87,14 @@ async def presentable(context: Context, run: Run, look: Look, seen: Observation)
 
 
 async def _pictured(context: Context, run: Run, look: Look, seen: Observation, redacted: Observation) -> Observation:
-    """Draw into the picture of an observation; one that may show a secret is not shown at all."""
+    """Mask and label an observation's picture; remove a picture that may show a secret."""
     shown = {control.id: control for control in redacted.controls}
     private = {*look.masked, *_with_secrets(context, run)}
     private |= {control.id for control in seen.controls if shown.get(control.id) != control}
     masked = [each for each in seen.controls if each.visible and (each.id in private or PASSWORD in each.states)]
     chosen = [each for each in redacted.controls if each.id in look.annotate] or redacted.controls
     if context.is_operator:
-        chosen = ()  # its model sees the picture as it is, and people the points that are meant
+        chosen = ()  # its model gets no labels; people see the points of the actions
     labels = {each.id: each.box for each in chosen if each.box is not None and each.visible}
     try:
         picture = _coverable(seen, redacted, masked, look)
@@ -108,7 +108,7 @@ async def _pictured(context: Context, run: Run, look: Look, seen: Observation, r
 
 
 def _off_loop(context: Context, run: Run, drawing: Callable[[], Drawn]) -> Awaitable[Drawn]:
-    """Draw on a thread of the run's own: it takes some tenths of a second."""
+    """Draw on the run's own thread, because drawing takes some tenths of a second."""
     return context.services.lanes.run(f"pictures/{run.assign.address}", drawing)
 
 
@@ -123,10 +123,10 @@ def _drawn(picture: bytes, masked: list[Box], labels: dict[str, Box], strokes: S
 
 
 def _coverable(seen: Observation, redacted: Observation, masked: list[Control], look: Look) -> bytes:
-    """Give the picture of an observation, if all that must not be seen in it can be covered.
+    """Return an observation's picture if every secret in it can be masked.
 
     Raises:
-        PictureError: If it can't, or the picture is larger than the budget.
+        PictureError: If a secret can't be masked, or the picture exceeds the budget.
     """
     if (seen.text, seen.window) != (redacted.text, redacted.window):
         msg = "the surface shows a secret, and where is not known"
@@ -149,7 +149,7 @@ def _coverable(seen: Observation, redacted: Observation, masked: list[Control], 
 
 
 def _bounded(seen: Observation, look: Look) -> Observation:
-    """Leave out what is over the look's budget, and say so."""
+    """Cut an observation to the look's budget and add a note about each cut."""
     budget, notes = look.budget, list(seen.notes)
     changes: dict[str, object] = {}
     if len(seen.controls) > budget.controls:
@@ -162,7 +162,7 @@ def _bounded(seen: Observation, look: Look) -> Observation:
 
 
 def _named(run: Run) -> tuple[str, ...]:
-    """Give the ids of the controls that are to have labels; empty: all."""
+    """Return the ids of the controls to label; empty for all."""
     if run.status == AgentStatus.SCREENSHOT and run.records:
         named = {*run.records[-1].decision.reannotate}
         known = run.records[-1].observation.controls
@@ -171,17 +171,17 @@ def _named(run: Run) -> tuple[str, ...]:
 
 
 def meant_of(run: Run) -> list[str]:
-    """Give the ids of the controls that a person is asked about; empty where nobody is asked."""
+    """Return the ids of the controls that a person is asked about; empty if no one is asked."""
     return [action.control.id for action in _meant(run) if action.control is not None]
 
 
 def _strokes(run: Run) -> Strokes:
-    """Give the points that a person is asked about, those of each action together."""
+    """Return the points that a person is asked about, grouped by action."""
     return [action.points for action in _meant(run) if action.points]
 
 
 def _meant(run: Run) -> tuple[Action, ...]:
-    """Give the actions that a person is asked about."""
+    """Return the actions that a person is asked about."""
     if run.unfinished is not None:
         intent = run.unfinished.intent
         if intent is None:
@@ -193,9 +193,9 @@ def _meant(run: Run) -> tuple[Action, ...]:
 
 
 async def picture_before(context: Context, run: Run, now: Observation) -> bytes | None:
-    """Draw what an agent decided on, with labels on the controls that a person is asked about.
+    """Draw the picture that the agent decided on, labelling the controls in question.
 
-    None where it had no picture, or looks the same now.
+    Returns None if the decision had no picture or the picture is unchanged.
     """
     left = run.unfinished
     decided = left.decided.observation if left is not None and left.decided is not None else None
@@ -207,15 +207,15 @@ async def picture_before(context: Context, run: Run, now: Observation) -> bytes 
     try:
         drawing = functools.partial(_drawn, then.picture, [], chosen, _strokes(run))
         clean, annotated = await _off_loop(context, run, drawing)
-    except PictureError:  # it was taken while Pillow was not there to tell that it is damaged
+    except PictureError:  # a damaged picture, taken while Pillow was not installed
         return None
     return annotated or clean
 
 
 def _with_secrets(context: Context, run: Run) -> Iterator[str]:
-    """Give the ids of the controls that the task, or another one that is not over, has put secrets into.
+    """Yield the ids of the controls that hold secrets of this or another open task.
 
-    Those of the run itself are read from what the journal keeps of it, so that a crash changes nothing.
+    The controls of the run itself come from its journalled steps, so that they survive a crash.
     """
     target = run.assign.target
     yield from context.services.secrets.covered("" if target is None else target.native.id)

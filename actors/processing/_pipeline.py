@@ -1,4 +1,4 @@
-"""The pipeline: four phases in order, wrapped by middleware. What states ask of level 2."""
+"""The pipeline that states call at level 2: four phases in order, wrapped by middleware."""
 
 from __future__ import annotations
 
@@ -66,21 +66,24 @@ class Pipeline:
     middleware: Sequence[Middleware]
 
     def under(self, lease: Lease) -> Pipeline:
-        """Give the same pipeline, acting under a lease."""
+        """Return a copy that acts under a lease."""
         return evolve(self, context=evolve(self.context, lease=lease))
 
     def process(self, run: Run) -> Coroutine[Any, Any, Message]:
-        """Run the four phases; a phase that raises fails the step, and is named."""
+        """Run the four phases; if one raises, the step fails and names that phase."""
         return self._step(self._four_phases, run)
 
     def process_resume(self, run: Run) -> Coroutine[Any, Any, Message]:
-        """Look again, then run exactly the held actions; the step that decided on them was reserved for them."""
+        """Observe again, then run exactly the held actions; their step is already in the budget."""
         return self._step(self._held_actions, run, steps=0)
 
     async def _step(
         self, step: Callable[[Context, Run], Awaitable[StepDone | Question]], run: Run, *, steps: int = 1
     ) -> Message:
-        """Run a step; the event of its end tells its phases, and where that does not come they are told here."""
+        """Run a step.
+
+        The event of the step's end reports its phases; a step that ends without that event reports them here.
+        """
         meter = Meter() if run.unfinished is None else Meter.going_on(run.unfinished)
         said: Message | None = None
         try:
@@ -93,7 +96,7 @@ class Pipeline:
     async def _metered(
         self, step: Callable[[Context, Run], Awaitable[StepDone | Question]], run: Run, meter: Meter, steps: int
     ) -> Message:
-        """Run a step within its time and budget, and count what it used whether it fails or not."""
+        """Run a step within its time limit and budget, and count its usage even if it fails."""
         meter.start = time.perf_counter()
         assign, seconds = run.assign, run.limits.step_seconds
         self.context.lease.spent = meter
@@ -125,12 +128,15 @@ class Pipeline:
             late = StepTimeoutError(f"the step took longer than {seconds:g} s")
             late.__cause__ = error
             return self._failed(late, run, meter)
-        if isinstance(done, Question):  # it asks in the middle of a step, which counts what it used at its end
+        if isinstance(done, Question):  # the step is not over: it is counted when it ends
             budget.settle(steps=-steps)
         return done
 
     def _new_rounds(self, run: Run) -> dict[str, float]:
-        """Count the round that a HostAgent begins: until it is reserved, whatever else breaks off its first step."""
+        """Return the rounds that a HostAgent's step has to reserve.
+
+        A round is reserved once, even if its first step is interrupted and runs again.
+        """
         assign = run.assign
         reserved = self.context.services.budgets.task(assign.task_id).used.get("rounds", 0)
         return {} if assign.round <= reserved else {"rounds": assign.round - reserved}
@@ -142,7 +148,7 @@ class Pipeline:
             StepTimeoutError: Outcome.TIMED_OUT,
             DoubtError: Outcome.FAILED,
             FailedSubtaskError: Outcome.FAILED,
-            ToolError: Outcome.FAILED,  # of a look: the server says why nothing can be seen, as of a damaged document
+            ToolError: Outcome.FAILED,  # of a look: the server gives the reason, such as a damaged document
         }
         return StepFailed.model_validate(
             {
@@ -177,7 +183,7 @@ class Pipeline:
         return _resumed(await self._remembered(context, run, seen, acted))
 
     async def process_recovered(self, run: Run) -> Message:
-        """Go on with a step that a crash broke off: look whether what is in doubt was done, then run what is left."""
+        """Resume a step after a crash: probe the action in doubt, then run the remaining actions."""
         left = run.unfinished
         resumed = left is not None and left.decided is not None and left.decided.resumed
         return await self._step(self._what_is_left, run, steps=0 if resumed else 1)
@@ -193,7 +199,7 @@ class Pipeline:
         return _resumed(done) if decided.resumed else done
 
     async def process_confirmation(self, run: Run) -> Message:
-        """Collect what the agent sees and ask; or go on at once where approvals are switched off."""
+        """Ask for approval with a new observation; approve at once if no approval is needed."""
         assign = run.assign
         request_id = _request_id(run)
         services = self.context.services
@@ -223,15 +229,15 @@ class Pipeline:
         )
 
     def _at_deadline(self, run: Run) -> AtDeadline:
-        """Give what the settings say; what must not be repeated is never allowed by a clock."""
+        """Return the configured outcome; a deadline never allows an action that must not run twice."""
         said = run.limits.at_approval_deadline
         tools = self.context.services.toolbox.actions(self.context.kind, run.assign.target)
         known = [tools[action.tool].info.effect for action in run.held if action.tool in tools]
-        once = Effect.ONCE in known or len(known) < len(run.held)  # of a tool that is gone nothing is known
+        once = Effect.ONCE in known or len(known) < len(run.held)  # a missing tool counts as such an action
         return AtDeadline.DENY if said is AtDeadline.ALLOW and once else said
 
     async def process_asker(self, run: Run) -> Message:
-        """Ask the model's questions; or tell it at once that nobody will answer."""
+        """Ask the model's questions, or answer at once that no person is there to ask."""
         assign = run.assign
         request_id = _request_id(run)
         if not self.context.services.settings.system.ask_question:
@@ -246,7 +252,7 @@ class Pipeline:
         return question.model_copy(update=await self._shown(run, seen))
 
     async def _shown(self, run: Run, seen: Observation) -> dict[str, bytes | None]:
-        """Give the pictures of a question."""
+        """Return the pictures of a question."""
         return {"before": await picture_before(self.context, run, seen), "picture": seen.annotated or seen.picture}
 
     def _question(self, run: Run, questions: tuple[AskedQuestion, ...]) -> Question:
@@ -262,7 +268,7 @@ class Pipeline:
         )
 
     async def capture(self, run: Run) -> Message:
-        """Look once more, for the record; that nothing can be seen any more is no error here."""
+        """Take a last observation for the record; None if the target can't be observed."""
         start = time.perf_counter()
         try:
             observation = await self._look(run)
@@ -271,7 +277,7 @@ class Pipeline:
         return Captured(observation=observation, seconds=time.perf_counter() - start)
 
     async def _look(self, run: Run) -> Any:
-        """Look outside of a step."""
+        """Observe outside of a step."""
         context = evolve(self.context, meter=Meter())
         try:
             return await self._collect(context, run)
@@ -295,7 +301,7 @@ class Pipeline:
     async def _phase(
         self, phase: Phase, context: Context, run: Run, work: Callable[..., Awaitable[Any]], *parts: object
     ) -> Any:
-        """Run a phase within its middleware, and count it: the event of the step's end tells it."""
+        """Run a phase in its middleware and record its duration for the event of the step's end."""
         proceed = partial(work, context, run, *parts)
         for wrap in reversed(self.middleware):
             if phase in getattr(wrap, "phases", ALL_PHASES):
@@ -319,7 +325,7 @@ class Pipeline:
 
 
 def _resumed(done: StepDone) -> StepDone:
-    """Mark a step that ran held actions, and keep the status that the agent follows next."""
+    """Mark a step that ran held actions and keep the status that the agent enters next."""
     status = done.record.decision.status
     follows = "" if status in {AgentStatus.CONFIRM, AgentStatus.CONTINUE} else status
     return done.model_copy(update={"record": done.record.model_copy(update={"resumed": True}), "follows": follows})

@@ -1,4 +1,4 @@
-"""Going on with a step that a crash broke off. Nothing is repeated before a look says that it was not done."""
+"""Resume a step after a crash; an action is repeated only if a probe shows that it did not run."""
 
 from __future__ import annotations
 
@@ -28,22 +28,24 @@ if TYPE_CHECKING:
 
 
 GONE = "nothing more was done: "
-"""How it is told that a surface is not there any more; why not follows."""
+"""Prefix of the reason for skipping actions whose surface is gone."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """A person has to say whether an action was done."""
+    """A question to a person whether an action ran before the crash."""
 
     call_id: str
     question: AskedQuestion
 
 
 async def resume_step(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
-    """Settle what is in doubt, then run the actions that have no result yet.
+    """Resolve an action of unknown outcome, then run the actions that have no result yet.
+
+    At most one action is in doubt: its intent is in the journal, and its result is not.
 
     Raises:
-        DoubtError: If nobody can tell whether an action was done, and the settings say that the work fails then.
+        DoubtError: If the outcome stays unknown and the settings let the run fail in that case.
     """
     decided, left = acted_on(run), run.unfinished or Unfinished()
     as_left = False
@@ -80,10 +82,10 @@ async def resume_step(context: Context, run: Run, seen: Observation) -> Acted | 
 
 
 async def _is_other(context: Context, run: Run, seen: Observation, left: Unfinished) -> bool:
-    """Whether a surface that changes by calls alone is not as the step knew it, and what is left may change it.
+    """Return whether the surface changed unexpectedly, and the remaining actions may have side effects.
 
-    Nobody can tell what differs by an action that nothing was foreseen of from what somebody else did: then the model
-    looks, and decides anew.
+    This concerns surfaces that only calls change. If the server foresaw no result of the last action, its change can't
+    be told from a change by another program: then the model observes the surface and decides again.
     """
     target, decided = run.assign.target, acted_on(run)
     if target is None or context.services.toolbox.server(target).settles:
@@ -102,8 +104,8 @@ async def _is_other(context: Context, run: Run, seen: Observation, left: Unfinis
 
 
 def _why(context: Context, run: Run, seen: Observation, left: Unfinished) -> str:
-    """Say why nothing is done on a surface that is not as the step knew it."""
-    if not seen.fingerprint:  # a look always has one, unless nothing is there any more
+    """Return the reason for skipping actions on a changed surface."""
+    if not seen.fingerprint:  # only the observation of a missing surface has none
         return f"{GONE}{' '.join(seen.notes)}"
     name = acted_on(run).after(left.results)[0].tool
     tool = context.services.toolbox.actions(context.kind, run.assign.target).get(name)
@@ -113,10 +115,10 @@ def _why(context: Context, run: Run, seen: Observation, left: Unfinished) -> str
 
 
 def acted_on(run: Run) -> Decided:
-    """Give the decision that a recovered run goes on with.
+    """Return the decision that a recovered run resumes.
 
     Raises:
-        LookupError: If it has none; then there is nothing to go on with.
+        LookupError: If the run has no interrupted step.
     """
     if run.unfinished is None or run.unfinished.decided is None:
         msg = f"{run.assign.run_id} has no step that was broken off"
@@ -125,7 +127,7 @@ def acted_on(run: Run) -> Decided:
 
 
 async def _probe(context: Context, run: Run, seen: Observation, left: Unfinished, intent: Intent) -> Probe:
-    """Wait until the surface is quiet, and look. A tool that is gone, or a third party's, leaves the doubt."""
+    """Wait until the surface is quiet, then probe; UNKNOWN for a missing or third-party tool."""
     tool = context.services.toolbox.actions(context.kind, run.assign.target).get(intent.tool)
     if tool is None:
         return Probe.UNKNOWN
@@ -146,13 +148,13 @@ def _ask(context: Context, intent: Intent) -> Doubt:
 
 
 def _was_done(left: Unfinished, intent: Intent) -> CommandResult:
-    """Make the result of an action that was done before a crash, with what its server foresaw that it answers."""
+    """Build the result of an action that ran before a crash, with the answer its server foresaw."""
     foreseen = left.foreseen[-1].answer if left.foreseen else None
     return CommandResult(
         call_id=intent.call_id,
         tool=intent.tool,
         status=ResultStatus.SUCCESS,
-        effect=Effect.ONCE,  # of another one there would be no intent, or a file that it wrote
+        effect=Effect.ONCE,  # other effects leave no intent, unless a file was foreseen
         value=foreseen if foreseen is not None else "it was done before a crash, and what it answered is lost",
         artifacts=tuple(note.path for note in left.foreseen),
         made=tuple(note.path for note in left.foreseen if not note.before),

@@ -1,4 +1,4 @@
-"""DATA_COLLECTION reads the conversation's shared entries from the blackboard."""
+"""Read the conversation's shared entries from the blackboard during DATA_COLLECTION."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ if TYPE_CHECKING:
     Answered = Callable[[tuple[Shared, ...]], None]
 
 TRIES, SECONDS = 3, 10.0
-"""How often, and for how long, the blackboard is asked: one that crashed is made anew, and knows of no question."""
+"""Attempts and their timeout: a blackboard restarted after a crash has lost pending queries."""
 
 
 class SharedNotes:
-    """How steps reach the blackboard's actor; whoever starts the actor sets `ask`."""
+    """Access of steps to the blackboard's actor; the starter of the actor sets `ask`."""
 
     def __init__(self) -> None:
         self.ask: Callable[[SharedQuery, Answered], bool] | None = None
-        """Send a query, and where its answer goes. Returns whether there is an actor."""
+        """Send a query and the callback for its answer; return whether the actor exists."""
         self.pages: Mapping[str, tuple[Shared, ...]] | None = None
-        """The entries by conversation, which the actor keeps up to date; None while it is made anew, and must be asked.
+        """The entries by conversation, kept up to date by the actor.
 
-        It works on the thread of the steps, so that all that was kept before a step began is there.
+        None while the actor restarts: then it has to be asked. The actor runs on the thread of the steps, so a step
+        sees all entries that were kept before it began.
         """
 
     async def read(self, run: Run) -> tuple[Shared, ...]:
-        """Ask the actor for the shared entries of a run's conversation; empty if there is no blackboard.
+        """Ask the actor for a conversation's shared entries; empty without a blackboard.
 
         Raises:
-            ToolTimeoutError: If it does not answer.
+            ToolTimeoutError: If the actor does not answer.
         """
         if self.ask is None:
             return ()

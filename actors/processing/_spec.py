@@ -1,4 +1,4 @@
-"""A kind of agent: all that makes it differ from the others, as one value."""
+"""The specification of one kind of agent."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
     from callboard.actors.states import AgentStateManager
 
 MIDDLEWARE: Sequence[Middleware] = (retried({Phase.DATA_COLLECTION}),)
-"""What wraps every phase, the outermost first."""
+"""The default middleware around phases, outermost first."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _TAKEN = {"record", "any", "all"}
-"""Names that mean something else where kinds are named."""
+"""Names with another meaning where kinds are named."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSpec:
-    """A kind of agent. Those of a program's own are given to `Supervisor.start`, and work on targets."""
+    """A kind of agent. A program passes its own kinds to `Supervisor.start`; they work on targets."""
 
     name: str
-    """What addresses begin with, and what settings, tools and prompts call it: small letters, digits and ``_ -``."""
+    """The name in addresses, settings, tools and prompts: lower-case letters, digits and ``_ -``."""
     machine: type[AgentStateManager]
-    """Its states. A machine may extend a shipped one: it inherits the states of the rows that it keeps."""
+    """The state machine. It may extend a shipped one and inherits the states of the rows that it keeps."""
     strategies: Strategies
-    """How it does each of the four phases."""
+    """The strategies of the four phases."""
     middleware: Sequence[Middleware] = field(default=MIDDLEWARE)
-    """What wraps every phase, the outermost first."""
+    """The middleware around phases, outermost first."""
     response: type[AgentResponse] = AppResponse
-    """What its model's answers are read by."""
+    """The type that its model's answers are parsed into."""
     prompt: str = ""
-    """The text of its prompt; empty: the shipped one of its name, or else the AppAgent's. The settings beat it."""
+    """The text of its prompt; by default the shipped one of its name, or the AppAgent's. Settings override it."""
 
 
 def agent_table(shipped: Mapping[str, AgentSpec], given: Iterable[AgentSpec]) -> dict[str, AgentSpec]:
-    """Add a program's own kinds of agents to those that ship; one of the same name takes the place of a shipped one.
+    """Add a program's own kinds to the shipped ones, which they replace if names are equal.
 
     Raises:
-        TypeError: If one is no `AgentSpec`.
-        SettingsError: If two have one name, or one has none that an address can begin with.
+        TypeError: If one is not an `AgentSpec`.
+        SettingsError: If two have the same name, or a name is not valid in an address.
         BrokenMachineError: If a row of a machine has no state.
     """
     own: dict[str, AgentSpec] = {}
