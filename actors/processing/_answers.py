@@ -1,4 +1,4 @@
-"""From a model's answer to a decision: everything that is checked before anything happens."""
+"""Validate a model's answer and convert it to a decision."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ if TYPE_CHECKING:
     Labels = Mapping[str, Control]
 
 _MOST = 50
-"""So many controls are named to a model that named none of them."""
+"""Maximum number of controls listed in an error for the model."""
 
 
 def decision_of(
     context: Context, run: Run, observation: Observation, answer: ModelAnswer, tools: Tools | None = None
 ) -> Decision:
-    """Read and check an answer; where it refers to results, put them in.
+    """Validate an answer and replace its references to results by the values.
 
     Args:
-        context: What the step runs with.
-        run: The work.
-        observation: What the model was shown.
-        answer: Its answer.
-        tools: The tools that it may call; None: all that the agent has on its target.
+        context: The context of the step.
+        run: The run that the answer belongs to.
+        observation: The observation shown to the model.
+        answer: The model's answer.
+        tools: The tools that the model may call; None for all tools of the agent on its target.
 
     Raises:
-        FailedSubtaskError: If it insists on a subtask that failed.
-        InvalidAnswerError: If it is not in the schema, or wishes for what is not there: a status that is not legal
-            now, an unknown target, tool or control, arguments that do not fit. The text is for the model.
+        FailedSubtaskError: If the answer repeats a failed subtask too often, or finishes after a failed one.
+        InvalidAnswerError: If it does not match the schema, or has a status that is not legal now, an unknown target,
+            tool or control, or invalid arguments. The message is written for the model.
     """
     response = read_response(context.spec.response, answer.content)
     status = _status(response, context, run, answer.offered)
@@ -87,13 +87,13 @@ _decision = maker(Decision)
 
 
 def _filled(action: Action, references: References) -> Action:
-    """Put in the results that arguments refer to; the policy, people and the tool see the values."""
+    """Replace references in arguments by values, so that policy, people and tool see the values."""
     arguments = {name: references.put_in(value) for name, value in action.arguments.items()}
     return action.model_copy(update={"arguments": arguments})
 
 
 def _status(response: AgentResponse, context: Context, run: Run, offered: tuple[str, ...]) -> str:
-    """Return an answer's status, which must be one of the statuses offered to the model.
+    """Return an answer's status if it is one of those offered to the model.
 
     In SCREENSHOT any status of the state machine is accepted; one that was not offered leads to CONTINUE.
     """
@@ -112,10 +112,10 @@ def _status(response: AgentResponse, context: Context, run: Run, offered: tuple[
 
 
 def _check_points(actions: Sequence[Action], seen: Observation) -> None:
-    """Refuse an action that points at nothing of the picture.
+    """Reject points outside the picture.
 
     Raises:
-        InvalidAnswerError: If one does, or there is no picture.
+        InvalidAnswerError: If a point is outside the picture, or there is no picture.
     """
     for action in actions:
         points = action.points
@@ -135,7 +135,7 @@ def _check_points(actions: Sequence[Action], seen: Observation) -> None:
 
 
 def _reannotated(response: AppResponse, labels: Labels) -> tuple[str, ...]:
-    """Give the ids of the controls that an answer names; what it calls otherwise is kept as it is."""
+    """Return the ids of the controls that an answer names; keep unknown names."""
     found = ((name, chosen(labels, name)) for name in response.reannotate)
     return tuple(name if control is None else control.id for name, control in found)
 
@@ -147,7 +147,7 @@ def _target(response: HostResponse, observation: Observation) -> Target:
         for wanted in (response.label, response.text)
         if wanted and (target := find_target(targets, wanted) or chosen(labelled(targets), wanted)) is not None
     ]
-    if named and named[0] != named[-1] and response.text != named[0].name:  # a name may be another target's id
+    if named and named[0] != named[-1] and response.text != named[0].name:  # a name may be the id of another target
         msg = f"{response.label!r} and {response.text!r} are two targets; name the one that is meant"
         raise InvalidAnswerError(msg)
     if named:
@@ -212,15 +212,15 @@ def _alike(tools: Mapping[str, BoundTool], wanted: str) -> BoundTool | None:
 
 
 def _bare(name: str) -> str:
-    """Give the name of a third party's tool without its server's: ``file_ticket`` of ``tickets.file_ticket``."""
+    """Return a third-party tool's name without its server's: ``file_ticket`` of ``tickets.file_ticket``."""
     return name.partition(".")[2].casefold()
 
 
 def _control(tool: BoundTool, labels: Labels, said: ControlRef) -> ControlRef | None:
-    """Find the control that an answer names, by id and name, or by one of them.
+    """Find the control that an answer names by id, name or both.
 
     Raises:
-        InvalidAnswerError: If there is none, or id and name are not those of the same control.
+        InvalidAnswerError: If no such control exists, or id and name belong to different controls.
     """
     if any(seen.id == said.id and said.name in {"", seen.name} for seen in labels.values()):
         return said
@@ -229,7 +229,7 @@ def _control(tool: BoundTool, labels: Labels, said: ControlRef) -> ControlRef | 
     if control is not None and all(each is control for each in found):
         return ControlRef(id=control.id, name=control.name)
     if not said.id and not tool.takes("control_id"):
-        return None  # a name beside a tool that acts on no control
+        return None  # the tool acts on no control: ignore the name
     known = ", ".join(f"{seen.id} ({seen.name})" for seen in list(labels.values())[:_MOST]) or "none"
     wanted = f"{said.id!r} with the name {said.name!r}" if said.id and said.name else repr(said.id or said.name)
     msg = f"there is no control {wanted}; there are: {known}"
@@ -237,8 +237,8 @@ def _control(tool: BoundTool, labels: Labels, said: ControlRef) -> ControlRef | 
 
 
 def _of_control(tool: BoundTool, action: Action, control: ControlRef) -> dict[str, JsonValue]:
-    """Give the arguments that stand for the control, as far as they are missing or name it in another way."""
-    name = "" if REFERENCE.search(control.name) else control.name  # a secret is in it: the id tells, too
+    """Return the arguments that identify the control, if missing or written differently."""
+    name = "" if REFERENCE.search(control.name) else control.name  # a name with a secret is left out: the id is enough
     mine = {"control_id": control.id, "control_name": name}
     named = control != action.control
     return {

@@ -1,4 +1,4 @@
-"""Questions of a running tool call: the agent stays in its state while a person is asked."""
+"""Questions of a running tool call; the agent keeps its state while a person is asked."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CallAsks:
-    """Tell the switchboard: a running call asks a person."""
+    """Message to the switchboard: a running call asks a person."""
 
     question: Question
     reply: Callable[[Answer | None], None]
-    """Gets the answer, on any thread; None if there will be none."""
+    """Callback for the answer, or None if there will be none; callable on any thread."""
 
 
 @dataclass(frozen=True)
 class CallAsksNoMore:
-    """Tell the switchboard: the call that asked is over."""
+    """Message to the switchboard: the call that asked is over."""
 
     question: Question
 
@@ -36,7 +36,7 @@ class PeopleLine:
         self.post: Callable[[object], None] | None = None
 
     async def ask(self, question: Question) -> Answer | None:
-        """Ask, and wait for the answer; None if the deadline passed, or the work or the supervisor ends."""
+        """Ask and wait for the answer; None if the deadline passes or the run or supervisor ends."""
         if self.post is None:
             return None
         loop = asyncio.get_running_loop()
@@ -47,7 +47,7 @@ class PeopleLine:
                 answered.set_result(answer)
 
         def reply(answer: Answer | None) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed: no call is waiting
                 loop.call_soon_threadsafe(settle, answer)
 
         self.post(CallAsks(question, reply))

@@ -1,4 +1,4 @@
-"""Keep in the journal, or emit as events, the notes, files and progress of a running call."""
+"""Record the notes, files and progress of a running call in the journal or as events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CallRecord:
-    """The record of one call. A `CallKeeper`; its methods run on the tool's thread, and block."""
+    """The record of one call: a `CallKeeper` whose methods block the tool's thread."""
 
     def __init__(self, context: Context, run: Run, command: Command) -> None:
         self._context = context
@@ -30,7 +30,7 @@ class CallRecord:
         self._asked = 0
 
     def foresee(self, path: str, before: str, after: str, answer: JsonValue) -> None:
-        """Note what the call is about to write, so that a crash leaves no doubt."""
+        """Record a file write ahead, so that its outcome is known after a crash."""
         note = Foreseen(call_id=self._command.call_id, path=path, before=before, after=after, answer=answer)
         self._context.keep_now(self._run, note)
 
@@ -42,11 +42,11 @@ class CallRecord:
         services.journal.keep_now(Row(services.clock.steady(), command.task_id, "", redacted))
 
     def note(self, text: str) -> None:
-        """Note what tells after a crash whether the call was done."""
+        """Record a note that helps to decide after a crash whether the call ran."""
         self._context.keep_now(self._run, Noted(call_id=self._command.call_id, text=text))
 
     def progress(self, text: str, share: float | None) -> None:
-        """Tell how far the call is."""
+        """Emit the progress of the call."""
         command = self._command
         shown = self._context.services.secrets.redactor(command.task_id).text(text)
         told = {} if share is None else {"share": share}
@@ -55,13 +55,13 @@ class CallRecord:
         )
 
     def artifact(self, content: bytes, suffix: str) -> Path:
-        """Keep a file beside the journal."""
+        """Store a file beside the journal."""
         command = self._command
         return self._context.services.journal.artifacts.keep(command.task_id, command.call_id, content, suffix)
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Stop the clocks of the call and its step; that it takes long is no hang."""
+        """Suspend the time limits of the call and its step, so that a long wait is no hang."""
         lease = self._context.lease
         of_call = None if lease.guard is None else lease.guard.limit
         limits = [limit for limit in (self._context.meter.limit, of_call) if limit is not None]
@@ -76,7 +76,7 @@ class CallRecord:
                 limit.release()
 
     async def ask(self, questions: tuple[AskedQuestion, ...]) -> tuple[str, ...] | None:
-        """Ask a person while the call waits; no clock of the call, the step or the task runs meanwhile."""
+        """Ask a person while the call waits; the clocks of call, step and task are suspended."""
         assign, services = self._run.assign, self._context.services
         redactor = services.secrets.redactor(assign.task_id)
         self._asked += 1

@@ -1,4 +1,4 @@
-"""The look before an action: what it is meant for must still be there, and be the same."""
+"""Check before an action that its control or point is still there and unchanged."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ if TYPE_CHECKING:
 
 OTHER_POINT = "the picture changed: something else is at its point by now; nothing was done"
 UNSEEN_POINT = "its point can't be seen any more: "
-"""Why an action that points is not run; a replay knows them by that."""
+"""Reasons for not running an action with a point; a replay recognises them by these texts."""
 
 
 class Recheck:
-    """Looks at the surface before each action of a list: once an action at most, and without a picture."""
+    """Check of the surface before each action: at most one look per action, without a picture."""
 
     def __init__(self, context: Context, run: Run, observation: Observation) -> None:
-        """Make it; `observation` is what the actions were decided on."""
+        """Initialise the check; `observation` is the one that the decision is based on."""
         self._context = context
         self._run = run
         self._observation = observation
         self._last = observation
         self.latest: Observation | None = None
-        """The look that was taken for the present action."""
+        """The look taken for the current action, if any."""
 
     async def changed(self, action: Action) -> str:
-        """Say why an action must not run: its control is gone, another one, disabled or hidden; empty if it may.
+        """Return why an action must not run; empty if it may.
 
-        The control is the one that the model saw: the same id, name and kind.
+        It must not if its control is gone, replaced, disabled or hidden. The control is the same if its id, name and
+        kind are those that the model saw.
         """
         self.latest = None
         control = None if action.control is None else self._observation.control(action.control)
@@ -50,9 +51,9 @@ class Recheck:
             return f"{what} can't be seen any more: {error}"
 
     async def _pointed(self, action: Action) -> str:
-        """Say why an action must not run that points: something else stands at a point than when it was decided on.
+        """Return why an action with points must not run: another control is at one of them now.
 
-        Where a surface does not tell the places of its controls, nobody knows.
+        Empty if not, and if the surface does not report the positions of its controls: then no check is possible.
         """
         if not any(control.box for control in self._observation.controls):
             return ""

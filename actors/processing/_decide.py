@@ -1,4 +1,4 @@
-"""LLM_INTERACTION: ask the model, check its answer, send an invalid one back with the reason."""
+"""LLM_INTERACTION: ask the model and retry an invalid answer with the reason."""
 
 from __future__ import annotations
 
@@ -42,15 +42,16 @@ UNPRICED = "a call of unknown price counts as all that was left: see budget.unkn
 
 
 async def ask_model(context: Context, run: Run, observation: Observation) -> Decision:
-    """Ask the agent's model until its answer is valid, at most ``limits.repairs`` times more.
+    """Ask the agent's model until its answer is valid, with at most ``limits.repairs`` retries.
 
-    Each call is reserved from the budgets of step, subtask and task before it is made.
+    Each call is reserved from the budgets of step, subtask and task before it is made. After a crash the answers in the
+    journal are used first, without a new call.
 
     Raises:
-        InvalidAnswerError: If the last answer was invalid too.
-        ModelTimeoutError: If the model took longer than ``limits.model_seconds``.
-        OutOfBudgetError: If a budget has not enough left for the call; it was not made.
-        ModelError: If there is no model for this kind of agent, or it gave no answer.
+        InvalidAnswerError: If the last answer is invalid, too.
+        ModelTimeoutError: If a call exceeds ``limits.model_seconds``.
+        OutOfBudgetError: If a budget is too small for the call, which is not made then.
+        ModelError: If this kind of agent has no model, or the call fails.
     """
     model = context.services.models.get(context.kind)
     if model is None:
@@ -84,7 +85,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             repaired = False
         try:
             if answer.cut:
-                raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - as what is read and found invalid
+                raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - handled like an invalid answer
             decision = decision_of(context, run, observation, answer, tools)
             task_id = run.assign.task_id
             decision = secrets.decided(task_id, decision, program=answer.program) if secrets.known else decision
@@ -105,29 +106,29 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
 
 
 def _finishes_undone(run: Run, decision: Decision) -> bool:
-    """Return whether a FINISH comes before any action and was not sent back before."""
+    """Return whether a FINISH comes before any action, and none was sent back before."""
     if decision.status != AgentStatus.FINISH or decision.actions or run.sent_back:
         return False
     return not any(record.acted or record.decision.sent_back for record in run.records)
 
 
 async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) -> tuple[ModelAnswer, Usage, float]:
-    """Ask once, at the model's turn; give what it took, and when its turn began, too."""
-    if getattr(model.turn, "__func__", None) is Model.turn:  # it has no turns
+    """Ask once, on the model's turn; return the answer, its usage and its start time."""
+    if getattr(model.turn, "__func__", None) is Model.turn:  # not overridden: the model takes no turns
         return await _ask_now(context, run, model, request)
     async with model.turn():
         return await _ask_now(context, run, model, request)
 
 
 async def _ask_now(context: Context, run: Run, model: Model, request: ModelRequest) -> tuple[ModelAnswer, Usage, float]:
-    """Ask within the budget."""
+    """Reserve the estimated usage, ask, and settle the difference."""
     start = time.perf_counter()
     expected = model.estimate(request)
-    reserved = {"tokens": float(max(1, expected.tokens)), "cost": expected.cost or 0.0}  # no call uses no token
+    reserved = {"tokens": float(max(1, expected.tokens)), "cost": expected.cost or 0.0}  # every call uses a token
     if context.budget is not None:
         context.budget.reserve(model_calls=1, **reserved)
     context.meter.amounts["model_calls"] += 1
-    usage: Usage | None = None  # of a call that is broken off nobody knows more
+    usage: Usage | None = None  # stays None for a cancelled call: its usage is unknown
     bounded = expected.cost is not None
     try:
         answer = await _in_time(context, run, model, request)
@@ -143,7 +144,10 @@ async def _ask_now(context: Context, run: Run, model: Model, request: ModelReque
 
 
 def _settle(context: Context, reserved: Mapping[str, float], usage: Usage | None, *, bounded: bool) -> None:
-    """Book what a call took. Of what nobody knows what was reserved stays spent, if that bounds what it can cost."""
+    """Book a call's usage in the meter and the budget.
+
+    If the usage is unknown, the reservation stays spent, provided it is an upper bound of the cost.
+    """
     free = bounded and not reserved["cost"]
     known = usage or Usage(unpriced_calls=0 if free else 1)
     given, answered, cost, unpriced = known.input_tokens, known.output_tokens, known.cost, known.unpriced_calls
@@ -162,7 +166,7 @@ def _settle(context: Context, reserved: Mapping[str, float], usage: Usage | None
 
 
 async def _in_time(context: Context, run: Run, model: Model, request: ModelRequest) -> ModelAnswer:
-    """Wait for an answer; that there is none is told, also when the call is broken off."""
+    """Wait for an answer; emit an event if the call fails or is cancelled."""
     seconds = context.services.settings.limits.model_seconds
     start = time.perf_counter()
     limit = context.services.clock.timeout(seconds)
@@ -192,13 +196,13 @@ async def _in_time(context: Context, run: Run, model: Model, request: ModelReque
 
 
 def _unpriced(context: Context) -> None:
-    """Take a call of which nobody knows what it cost for what is left of the money, if the settings say so."""
+    """Spend the rest of the cost budget on a call of unknown price, if so configured."""
     if context.budget is not None and context.services.settings.budget.unknown_price == "all":
         context.budget.exhaust("cost", UNPRICED)
 
 
 def book(context: Context, known: Iterable[Answered]) -> None:
-    """Book answers that the model gave before a crash in the budgets: they are paid for."""
+    """Book answers from before a crash in the budgets, because they are paid for."""
     for answer in known:
         if context.budget is not None:
             context.budget.settle_again(answer.call, **answer.used)
@@ -221,7 +225,7 @@ def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answe
     }
     try:
         content = as_json(answer.content)
-    except ValueError:  # it is no JSON, and will be sent back for that
+    except ValueError:  # not JSON: the answer will be sent back as invalid
         return Answered(content=repr(answer.content), **known)
     return _made_answered(content=content, **known)
 
@@ -261,7 +265,7 @@ def _request(
 
 
 def _with_names(context: Context, request: ModelRequest, tools: Tools) -> ModelRequest:
-    """Put the names of secrets in the values' places, and say which there are and where they are granted."""
+    """Replace secret values by their names, and list the secrets and their grants."""
     secrets, task_id = context.services.secrets, request.task_id
     redactor = secrets.redactor(task_id)
     places = [(tool.place, tool.parameters) for tool in tools.values()]
@@ -275,14 +279,14 @@ def _with_names(context: Context, request: ModelRequest, tools: Tools) -> ModelR
 
 
 def _described(tool: ToolInfo, redactor: Redactor) -> ToolInfo:
-    """Take secrets out of what a tool says of itself; what names it stays."""
+    """Redact a tool's description and schema; its name stays."""
     return replace(tool, description=redactor.text(tool.description), schema=redactor.schema(tool.schema))
 
 
 async def follow_plan(context: Context, run: Run, observation: Observation) -> Decision:
-    """HostAgent: in follower mode the plan decides, where its step names a target; else the model is asked.
+    """Decide by the plan if its step names a target; otherwise ask the model.
 
-    The plan stands in for the model, and what it decides is checked in the same way: a target that is not there is an
+    This is a HostAgent's follower mode. The plan's decision is validated like a model's answer: an unknown target is an
     invalid answer.
     """
     step = run.assign.plan_step

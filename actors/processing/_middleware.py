@@ -1,4 +1,4 @@
-"""Middleware: what wraps phases from outside."""
+"""Middleware around phases."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 
 ALL_PHASES = frozenset(Phase)
-"""What middleware wraps that has no attribute `phases`, the set of those that it wraps."""
+"""The default for middleware without an attribute `phases`, the set of phases it wraps."""
 
 
 @dataclass(frozen=True)
 class PhaseCall:
-    """One phase that is about to run."""
+    """A phase that is about to run."""
 
     phase: Phase
     context: Context
     run: Run
 
     def tell(self, name: EventName, **data: Any) -> None:
-        """Emit an event about it."""
+        """Emit an event about the phase."""
         self.context.tell(name, self.run, phase=self.phase.value, **data)
 
 
 def retried(phases: Collection[Phase]) -> Middleware:
-    """Try phases again that only look: they may fail for a moment, and repeating them changes nothing."""
+    """Retry phases that only observe: their errors may be transient, and they have no side effect."""
 
     async def retry(call: PhaseCall, proceed: Call) -> Any:
         tries = call.run.limits.phase_retries if call.phase in phases else 0
@@ -50,5 +50,5 @@ def retried(phases: Collection[Phase]) -> Middleware:
                 tries -= 1
                 call.tell(EventName.PHASE_RETRIED, error=str(error) or type(error).__name__)
 
-    retry.phases = frozenset(phases)  # type: ignore[attr-defined]  # what a pipeline asks before it wraps a phase
+    retry.phases = frozenset(phases)  # type: ignore[attr-defined]  # read by the pipeline before it wraps a phase
     return retry

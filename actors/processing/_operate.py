@@ -1,7 +1,7 @@
-"""LLM_INTERACTION of an operator: the model sees the picture, and nothing that tells in words what is in it.
+"""LLM_INTERACTION of an operator: the model sees the picture, without a list of controls or text.
 
-Providers scale large pictures down, and their models answer in pixels of what they were shown. So a large picture is
-scaled here, to a size that none of them changes, and points are put back into the target's pixels.
+Providers scale large pictures down, and their models answer in pixels of the scaled picture. Therefore a large picture
+is scaled here to a size that no provider changes, and points are converted back into the target's pixels.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class _Scale(NamedTuple):
-    """How points of one picture are points of another one, of the same, in another size."""
+    """Conversion of points between two sizes of the same picture."""
 
     width: Size
-    """Before and after."""
+    """The width before and after scaling."""
     height: Size
 
     @property
@@ -33,7 +33,7 @@ class _Scale(NamedTuple):
         return _Scale(self.width[::-1], self.height[::-1])
 
     def action(self, action: Action) -> Action:
-        """Give the same action at the same place."""
+        """Return the action with its points scaled."""
         names = (("x", self.width), ("to_x", self.width), ("y", self.height), ("to_y", self.height))
         moved = {
             name: _moved(value, *sizes)
@@ -43,20 +43,19 @@ class _Scale(NamedTuple):
         return action.model_copy(update={"arguments": {**action.arguments, **moved}}) if moved else action
 
     def decision(self, decision: Decision) -> Decision:
-        """Give the same decision."""
+        """Return the decision with the points of its actions scaled."""
         return decision.model_copy(update={"actions": tuple(map(self.action, decision.actions))})
 
 
 def _moved(value: int, before: int, after: int) -> int:
-    """Give the pixel that has the middle of another picture's pixel in it."""
+    """Return the pixel that contains the centre of the other picture's pixel."""
     return value if before == after else (2 * value + 1) * after // (2 * before)
 
 
 async def ask_by_picture(context: Context, run: Run, observation: Observation) -> Decision:
-    """Operators: ask the model, as `ask_model` does, with the picture alone.
+    """Ask an operator's model, as `ask_model` does, with only the picture.
 
-    What the surface tells of its controls stays with the step: it is compared before each action, and says what a
-    secret was typed into.
+    The step keeps the list of controls: it is compared before each action, and shows which control got a secret.
     """
     seen = _picture_alone(observation)
     size = observation.picture_size
@@ -70,7 +69,7 @@ async def ask_by_picture(context: Context, run: Run, observation: Observation) -
 
 
 def _told(run: Run, scale: _Scale | None) -> Run:
-    """Give a run as the model is told it: what is not in pictures is left out of earlier steps too."""
+    """Return the run for the model's request: earlier steps, too, are reduced to their pictures."""
     return evolve(run, memory=tuple(_record(record, scale) for record in run.memory))
 
 
@@ -84,7 +83,7 @@ def _picture_alone(seen: Observation) -> Observation:
 
 
 async def _scaled(context: Context, run: Run, observation: Observation, size: Size) -> bytes | None:
-    """Scale a picture, on a thread of the run's own; None for one that can't be read."""
+    """Scale a picture on the run's own thread; None if the picture can't be read."""
     scaling = functools.partial(scaled, observation.picture or b"", size)
     try:
         return await context.services.lanes.run(f"pictures/{run.assign.address}", scaling)

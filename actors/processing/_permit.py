@@ -1,4 +1,4 @@
-"""The policy between LLM_INTERACTION and ACTION_EXECUTION: what may run, what is denied, what waits for a person."""
+"""Apply the policy to an action: allow it, deny it, or require a person's approval."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _written = json.JSONEncoder(ensure_ascii=False).encode
 SHOWN = 500
-"""How much of an action's arguments an event shows, in characters of JSON."""
+"""Maximum length of an action's arguments in an event, in characters of JSON."""
 
 
 async def ruling(
@@ -36,28 +36,28 @@ async def ruling(
     approved: str,
     results: Iterable[CommandResult],
 ) -> tuple[Ruling, Facts]:
-    """Ask the rules about one action, and give what they saw of it.
+    """Return the policy's ruling on an action and the facts it is based on.
 
-    An approval that is there already, or is not asked for, counts as allowed.
+    A required approval that was given before, or that the settings waive, becomes ALLOW.
 
     Args:
-        context: What the step runs with.
-        run: The work that the action belongs to.
-        observation: What the action was decided on.
+        context: The context of the step.
+        run: The run that the action belongs to.
+        observation: The observation that the decision is based on.
         action: The action.
         tool: Its tool.
-        approved: Why it counts as approved, where it does: then only a denial counts.
-        results: Results of the run that no finished step tells yet: of the actions before it.
+        approved: The reason why the action counts as approved, or empty. An approved action can still be denied.
+        results: Results of earlier actions that are not part of a finished step yet.
 
     Raises:
-        SecretRefusedError: If a model's answer names a secret where it was not granted.
-        ToolTimeoutError: If the tool's server took too long to say what a call would do.
+        SecretRefusedError: If a model's answer names a secret where it is not granted.
+        ToolTimeoutError: If the tool's server takes too long to report the facts of the call.
     """
     services, assign = context.services, run.assign
     asked = services.policy.asked
     facts = tool.same_facts(asked)
     arguments = action.arguments
-    if facts is None or services.secrets.known:  # to put one in where it was not granted is refused
+    if facts is None or services.secrets.known:  # raises for a secret that is not granted here
         arguments = _filled(context, run, action, tool)
     if facts is None:
         made = (*run.made, *(path for result in results for path in result.made))
@@ -91,7 +91,7 @@ async def ruling(
 
 
 def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict[str, JsonValue]:
-    """Give an action's arguments as the tool will get them; of secrets that nobody knows, the names."""
+    """Return an action's arguments with secrets filled in, or unchanged if one is unknown."""
     place = None if action.program else tool.place
     try:
         return context.services.secrets.fill(run.assign.task_id, action.arguments, place)
@@ -104,7 +104,10 @@ def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict
 
 
 def _canonical(facts: Facts, action: Action, asked: Asked) -> dict[str, JsonValue]:
-    """Give the arguments as the rules saw them: all of them where that is asked for, else what the action lacks."""
+    """Return the arguments as the policy saw them.
+
+    These are all arguments if an explanation was requested, otherwise those that differ from the action's.
+    """
     if asked.explain:
         return dict(facts.arguments)
     seen = ((name, facts.arguments[name]) for name in asked.arguments & facts.arguments.keys())

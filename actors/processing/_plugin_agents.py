@@ -1,4 +1,4 @@
-"""Kinds of agents of plug-ins."""
+"""Import kinds of agents from plug-ins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def named_agents(settings: Settings) -> list[AgentSpec]:
     """Import the kinds of agents that the settings name.
 
     Raises:
-        SettingsError: If there is no such plug-in, or it can't be imported, or is no `AgentSpec` of that name.
+        SettingsError: If a plug-in does not exist, can't be imported, or is not an `AgentSpec` of that name.
     """
     found = [
         (find_plugin(PluginGroup.AGENTS, name, f"agents.{place}"), place) for place, name in enumerate(settings.agents)

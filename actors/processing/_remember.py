@@ -15,7 +15,7 @@ _record = maker(StepRecord)
 
 
 async def remember(context: Context, run: Run, observation: Observation, acted: Acted) -> StepRecord:  # noqa: ARG001 - a strategy's signature
-    """Keep what was seen, decided and done."""
+    """Record the observation, decision and results of the step."""
     return _record(
         step=run.steps + 1,
         status=run.status,

@@ -1,4 +1,4 @@
-"""DATA_COLLECTION of a HostAgent: what can be assigned, and the desktops that it stands on."""
+"""DATA_COLLECTION of a HostAgent: list the targets and observe their desktops."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ if TYPE_CHECKING:
 
 @dataclass
 class ListedTargets:
-    """All servers' targets as agents see them. They are worked out again only if a server gives another list."""
+    """Cache of all servers' targets as agents see them; recomputed if a server's list changes."""
 
     lists: Sequence[Sequence[Target]] = ()
     offered: tuple[Target, ...] = ()
     owned: bool = False
-    """Whether some are open to one task alone."""
+    """Whether some targets are open to only one task."""
     digest: str = ""
     """A digest of the ids."""
 
     def update(self, lists: Sequence[Sequence[Target]], offers: Callable[[Target], tuple[Target, ...]]) -> None:
-        """Take the servers' lists; `offers` gives the targets that agents see of one."""
+        """Update the cache; `offers` returns the targets that agents see for one of a server."""
         if len(lists) == len(self.lists) and all(map(operator.is_, lists, self.lists)):
             return
         self.offered = tuple(each for targets in lists for target in targets for each in offers(target))
         self.owned = any(target.owner for target in self.offered)
         self.digest = digest([target.id for target in self.offered])
-        self.lists = lists if all(isinstance(targets, tuple) for targets in lists) else ()  # others may change
+        self.lists = lists if all(isinstance(targets, tuple) for targets in lists) else ()  # others may change in place
 
 
 async def collect_targets(context: Context, run: Run) -> Observation:
-    """HostAgent: list the targets of all servers. One that can't be listed is told to the model, not hidden."""
+    """List the targets of all servers; a server that fails becomes a note to the model."""
     lists: list[Sequence[Target]] = []
     notes: list[str] = []
     for server in context.services.toolbox.servers:
         try:
             lists.append(await on_lane(context, server, None, server.targets))
-        except Exception as error:  # an edge: a server that is down must not hide the others
+        except Exception as error:  # any error: a server that is down must not hide the others
             notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
     task_id, secrets, listed = run.assign.task_id, context.services.secrets, context.services.listed
     listed.update(lists, functools.partial(_offers, context))
@@ -75,9 +75,9 @@ async def collect_targets(context: Context, run: Run) -> Observation:
 
 
 def _offers(context: Context, target: Target) -> tuple[Target, ...]:
-    """Give the targets that agents see of one, without kinds that have no model where another kind has one.
+    """Return a target's variants for the kinds of agents that have a model.
 
-    Where none has, assigning a subtask says which model is to be set.
+    If none has a model, return all variants: the error at the assignment then names the missing setting.
     """
     found = target.offers(context.services.agents)
     return tuple(each for each in found if agent_kind(each.address) in context.services.models) or found
@@ -86,12 +86,12 @@ def _offers(context: Context, target: Target) -> tuple[Target, ...]:
 async def _with_desktops(
     context: Context, run: Run, look: Look, seen: Observation, servers: Sequence[Server]
 ) -> Observation:
-    """Add what the servers' desktops show: the texts and facts of all, and the first picture."""
+    """Add the desktops' observations: text and facts of all, and the first picture."""
     for server in servers:
         try:
             found = await on_lane(context, server, None, functools.partial(server.desktop, look))
             shown = await _desktop(context, run, look, found)
-        except Exception as error:  # an edge: work goes on without a desktop's picture
+        except Exception as error:  # any error: the desktop is optional
             shown = Observation(notes=(f"the desktop of {server.name} can't be seen: {reason_of(error)}",))
         pictured = seen.picture is None
         seen = seen.model_copy(
@@ -107,7 +107,10 @@ async def _with_desktops(
 
 
 async def _desktop(context: Context, run: Run, look: Look, found: object) -> Observation:
-    """Make a desktop presentable; where a window with a secret is in the picture has to be known."""
+    """Redact and label the observation of a desktop.
+
+    A masked window without a known position is added as a control without a box, so that the picture is withheld.
+    """
     if found is None:
         return Observation()
     if not isinstance(found, Observation):
