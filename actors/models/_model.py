@@ -1,4 +1,4 @@
-"""The language model behind an agent: what it is asked, what it answers."""
+"""The interface of language models: requests, answers and estimates."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ _log = HostLog()
 
 @dataclass(frozen=True, kw_only=True)
 class ToolInfo:
-    """One tool as it is offered to a model."""
+    """A tool as it is offered to a model."""
 
     name: str
     description: str
     schema: dict[str, Any]
-    """JSON Schema of its arguments; what the system binds is left out."""
+    """JSON Schema of its arguments, without those that the system binds."""
     effect: Effect
     controls: tuple[str, ...] = ()
-    """The kinds of control that it acts on; empty for any."""
+    """The kinds of controls it acts on; empty for any kind."""
     offered: bool = True
-    """Whether models are told of it; one that knows it may call it all the same."""
+    """Whether prompts list the tool; a model may call it even if they do not."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRequest:
-    """Everything that a model may base one decision on."""
+    """The complete input of one decision of a model."""
 
     address: Address
     """The agent that asks."""
@@ -66,84 +66,83 @@ class ModelRequest:
     call: int
     """The number of this call at this address within the task, from 1."""
     status: str
-    """The state in which it is asked."""
+    """The state of the agent."""
     statuses: tuple[str, ...]
-    """The statuses that it may answer, from the transition table."""
+    """The statuses allowed in the answer, from the transition table."""
     instructions: str
     """The agent's prompt."""
     task_request: str
     request: str
-    """What this agent has to do."""
+    """The request or subtask of this agent."""
     target: Target | None
     plan: tuple[str, ...]
     observation: Observation
     memory: tuple[StepRecord, ...]
     """The agent's earlier steps in this task."""
     subtasks: tuple[SubtaskResult, ...]
-    """What the task's earlier subtasks left."""
+    """Results of the task's earlier subtasks."""
     tools: tuple[ToolInfo, ...]
     secrets: tuple[str, ...] = ()
-    """The names of values that tools get where an argument of a program's says ``${secret:NAME}``."""
+    """The names of secrets; a program's arguments refer to them by ``${secret:NAME}``."""
     granted: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Those that a language model may name, each with the places: ``tool, argument``."""
+    """The secrets that a language model may name, each with its places: ``tool, argument``."""
     reasons: tuple[str, ...] = ()
-    """Why its earlier answers to this request were sent back."""
+    """The reasons why earlier answers to this request were sent back."""
     attended: bool = True
-    """Whether anybody is there to answer a question of PENDING."""
+    """Whether a person is there to answer a question of PENDING."""
     history_tokens: int = 6000
-    """About how much of its prompt may tell what was done before."""
+    """Approximate limit of the history in the prompt, in tokens."""
     observation_tokens: int = 6000
-    """About how much of it may tell what there is to see."""
+    """Approximate limit of the observation in the prompt, in tokens."""
     response: type[AgentResponse] = AppResponse
-    """The class that its answer is read as."""
+    """The class that the answer is parsed into."""
 
     @property
     def is_host(self) -> bool:
-        """Whether a HostAgent asks; all other kinds work on a target."""
+        """True if a HostAgent asks; all other kinds work on a target."""
         return self.kind == AgentKind.HOST
 
     @property
     def is_operator(self) -> bool:
-        """Whether an operator asks: it sees a picture, and nothing of what is in it in words."""
+        """True if an operator asks: it sees only a picture, without controls or text."""
         return self.kind == AgentKind.OPERATOR or issubclass(self.response, OperatorResponse)
 
 
 NOTHING = Usage()
-"""What no model took."""
+"""The usage of no call."""
 
 
 class ModelAnswer(Value):
-    """A model's answer, not yet checked, and what it took."""
+    """A model's answer, not yet validated, and its usage."""
 
     content: Any
-    """JSON text, or the object itself, in the response schema of the agent's kind; whether it is, is checked later."""
+    """JSON text or an object, in the response schema of the agent's kind; validated later."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
-    """What it cost, in the currency of the budgets; None: not known."""
+    """The cost, in the currency of the budgets; None if unknown."""
     before: Usage = NOTHING
-    """What models took that were asked before this one, and gave no answer."""
+    """The usage of models that were asked before and gave no answer."""
     model: str = ""
-    """Which model answered, where it may be another than the one that was asked: a fallback, a dated version."""
+    """The model that answered, if it may differ from the one asked: a fallback or a dated version."""
     refers: bool = False
-    """Whether ``${steps.…}`` and ``${subtasks.…}`` as a whole argument, or result, stand for what results were. Not so
-    where whoever answers has put such values in already: what comes from a document is data, whatever it says."""
+    """Whether ``${steps.…}`` and ``${subtasks.…}``, as a whole argument or result, are replaced by earlier results.
+    False if the values are filled in already: text from a document is data, even if it looks like a reference."""
     program: bool = False
-    """Whether a program gives it, and no language model: it gets a secret wherever it writes ``${secret:NAME}``."""
+    """Whether a program gave the answer, not a language model: ``${secret:NAME}`` is filled in everywhere."""
     offered: tuple[str, ...] = ()
-    """The statuses that it could choose from, where the model is bound to some: another one is sent back, and so is,
-    once, a FINISH before anything was done. Empty for a program, which may say whatever the state machine has."""
+    """The statuses that the model could choose from. Any other is sent back, as is, once, a FINISH before any action.
+    Empty for a program, which may use every status of the state machine."""
     cut: str = ""
-    """Why it is not whole, more than is taken, or at odds with itself, for the model: it goes back with that, also if
-    it reads like an answer."""
+    """The reason to send the answer back even if it parses: it is cut, too long or contradictory. For the model."""
     summarised: int = 0
-    """Earlier steps of which its prompt told one line, because the history was too long."""
+    """Number of earlier steps cut to one line in the prompt, because the history was too long."""
     dropped: int = 0
-    """Earlier steps of which it told nothing."""
+    """Number of earlier steps left out of the prompt."""
 
     @property
     def usage(self) -> Usage:
-        """What it took, with what was asked before."""
+        """The usage, including that of models asked before."""
         cost, unpriced = self.cost or 0.0, int(self.cost is None)
         given, answered = self.input_tokens, self.output_tokens
         mine = Usage(input_tokens=given, output_tokens=answered, cost=cost, unpriced_calls=unpriced)
@@ -151,11 +150,11 @@ class ModelAnswer(Value):
 
 
 class Expected(Value):
-    """What a call is expected to use at most; reserved from the budgets before it is made."""
+    """An upper bound of a call's usage, reserved from the budgets before the call."""
 
     tokens: int = 0
     cost: float | None = None
-    """None: not known."""
+    """None if unknown."""
 
 
 _UNKNOWN = Expected()
@@ -163,53 +162,55 @@ _AT_ONCE: AbstractAsyncContextManager[None] = contextlib.nullcontext()
 
 
 class Model(ABC):
-    """A language model. One instance serves all agents of a kind, many at a time."""
+    """A language model; one instance serves all agents of a kind concurrently."""
 
     name: str = ""
-    """What it is called in events, spans and counters: ``<provider>:<model>``; by default its class."""
+    """The name in events, spans and counters: ``<provider>:<model>``; by default the class."""
 
     @abstractmethod
     async def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Decide. Runs on the event loop and must not block it; a cancel arrives as `asyncio.CancelledError`.
+        """Answer a request.
+
+        Runs on the event loop and must not block it; a cancellation arrives as `asyncio.CancelledError`.
 
         Raises:
             ModelError: If there is no answer; the step fails with it.
         """
 
     def estimate(self, request: ModelRequest) -> Expected:
-        """Say what a call will use at most, for the budgets; nothing by default. Must be quick."""
+        """Return an upper bound of a call's usage for the budgets; unknown by default. Must be fast."""
         return _UNKNOWN
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Wait for this model's turn, where calls are limited. `limits.model_seconds` begins only after it."""
+        """Wait for this model's turn if calls are limited; `limits.model_seconds` starts after it."""
         return _AT_ONCE
 
     async def close(self) -> None:  # noqa: B027 - most models have nothing to close
-        """Close its connections; on the event loop, after the last answer."""
+        """Close the model's connections; runs on the event loop after the last answer."""
 
 
 @dataclass
 class FunctionModel(Model):
-    """A model that is a Python function: for tests, and for host programs with a model of their own.
+    """A model backed by a Python function, for tests and for programs with their own model.
 
-    The function gets the request and returns an answer in the response schema, as an object, as JSON text, or as a
-    `ModelAnswer`. A coroutine function runs on the event loop; a plain one on a thread of its own for each call, so
-    that it may block: a cancel does not wait for it, and a supervisor that stops names it if it does not return.
+    The function gets the request and returns an answer in the response schema, as an object, JSON text or a
+    `ModelAnswer`. A coroutine function runs on the event loop. A plain function runs on its own thread for each call
+    and may block: a cancellation does not wait for it, and a supervisor that stops names it if it does not return.
 
-    Its answer counts as a program's, and gets the secrets that it names. Where a language model wrote it, return
-    ``ModelAnswer(..., program=False)``: a model may have copied the name of a secret out of a document.
+    The answer counts as a program's and gets the secrets that it names. If a language model wrote the answer, return
+    ``ModelAnswer(..., program=False)``: a model may have copied the name of a secret from a document.
     """
 
     function: Callable[[ModelRequest], Any]
     expects: Callable[[ModelRequest], Expected] | None = None
-    """What a call will use at most, for the budgets; nothing is reserved without it but the call itself."""
+    """Function for the upper bound of a call's usage; without it only the call itself is reserved."""
     calls: int = field(default=0, init=False)
-    """How often it was asked."""
+    """The number of calls so far."""
 
     @functools.cached_property
     def _awaits(self) -> bool:
-        """True if it is a coroutine function, or an object whose call is one."""
-        call = getattr(self.function, "__call__", None)  # noqa: B004 - what it is, not whether it is there
+        """True for a coroutine function or an object whose `__call__` is one."""
+        call = getattr(self.function, "__call__", None)  # noqa: B004 - its kind matters, not its existence
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:
@@ -226,12 +227,12 @@ class FunctionModel(Model):
         return said if "program" in said.model_fields_set else said.model_copy(update={"program": True})
 
     def estimate(self, request: ModelRequest) -> Expected:
-        """Say what a call will use at most."""
+        """Return an upper bound of a call's usage."""
         return _UNKNOWN if self.expects is None else self.expects(request)
 
 
 class _Thread(threading.Thread):
-    """Runs one function that a coroutine of a loop waits for."""
+    """A thread that runs one function for a coroutine of an event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, main: Callable[[], None], name: str) -> None:
         super().__init__(target=main, name=name, daemon=True)
@@ -239,13 +240,13 @@ class _Thread(threading.Thread):
 
 
 async def threads_here() -> tuple[threading.Thread, ...]:
-    """Give the threads of functions that coroutines of the running loop called, and that have not returned."""
+    """Return the threads of the running loop's functions that have not returned."""
     loop = asyncio.get_running_loop()
     return tuple(each for each in threading.enumerate() if isinstance(each, _Thread) and each.loop is loop)
 
 
 async def on_thread(function: Callable[[], Any], name: str) -> Any:
-    """Call a function that may block on a daemon thread; a cancel stops the waiting, not the function."""
+    """Call a blocking function on a daemon thread; a cancellation stops the wait, not the function."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Any] = loop.create_future()
 
@@ -262,12 +263,12 @@ async def on_thread(function: Callable[[], Any], name: str) -> Any:
         value, failure = None, None
         try:
             value = function()
-        except BaseException as error:  # an edge: it belongs to whoever asks
+        except BaseException as error:  # any error: it is raised in the waiting coroutine
             failure = error
             if not isinstance(error, Exception) or isinstance(error, StopIteration):
                 failure = RuntimeError(f"the model's function raised {error!r}")
                 failure.__cause__ = error
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no coroutine is waiting
             loop.call_soon_threadsafe(settle, value, failure)
 
     _Thread(loop, main, name).start()

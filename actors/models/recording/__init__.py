@@ -1,4 +1,4 @@
-"""Recordings of models: calls are added to a file, and answered from it later."""
+"""Record model calls to a file and play them back."""
 
 from callboard.actors.models.recording._recorded import RecordedModel, recorded_model
 from callboard.actors.models.recording._recording import record

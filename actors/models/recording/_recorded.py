@@ -1,4 +1,4 @@
-"""A model that plays a recording back, offline: a live run becomes a test."""
+"""A model that plays a recording back offline, so that a live run becomes a test."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ if TYPE_CHECKING:
 
 
 _MOST_LINES = 60
-"""How much of a difference is shown."""
+"""Maximum number of lines of a difference in an error."""
 
 
 class By(StrEnum):
-    """What has to fit for an answer to be given."""
+    """The criterion for matching a request to a recorded call."""
 
     REQUEST = "request"
-    """All that the model is shown: a request that is another than the recorded one is an error."""
+    """The entire request: a request that differs from the recorded one is an error."""
     ORDER = "order"
-    """The agent's address and the number of its call alone."""
+    """Only the agent's address and the number of the call."""
 
 
 class RecordedModel(Model):
-    """Gives the recorded answers, to agents at the addresses at which they were given.
+    """A model that returns recorded answers to agents at the recorded addresses.
 
-    Answers are found by address and number of the call within the task, so that agents may take turns in another
-    order than when they were recorded. Where several tasks had the same address, each answer is given once.
+    Answers are found by address and number of the call within the task, so agents may take turns in a different order
+    than in the recording. If several tasks used the same address, each answer is returned once.
     """
 
     def __init__(
         self, lines: Iterable[Recorded], base: Path, by: By = By.REQUEST, source: str = "the recording"
     ) -> None:
-        """Take a recording.
+        """Initialise the model.
 
         Args:
-            lines: What was recorded.
+            lines: The recorded calls.
             base: The folder of this run.
-            by: What has to fit.
-            source: What errors call it.
+            by: The criterion for a match.
+            source: The name of the recording in errors.
         """
         self._lines: dict[tuple[str, int], list[Recorded]] = collections.defaultdict(list)
         for line in lines:
@@ -69,10 +69,10 @@ class RecordedModel(Model):
         """Read a recording.
 
         Raises:
-            ScriptError: If it can't be read, or a line of it is no recorded call.
+            ScriptError: If the file can't be read, or a line is not a recorded call.
         """
         try:
-            texts = path.read_text(encoding="utf-8").split("\n")  # JSON may hold what else `splitlines` splits at
+            texts = path.read_text(encoding="utf-8").split("\n")  # `splitlines` would split inside JSON strings, too
         except (OSError, UnicodeDecodeError) as error:
             why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
             msg = f"the recording {path} can't be read: {why}"
@@ -81,19 +81,19 @@ class RecordedModel(Model):
         return cls(lines, base, by, str(path))
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Give the recorded answer, or fail as the model did.
+        """Return the recorded answer, or fail as the recorded call did.
 
         Raises:
-            ScriptError: If there is none, or the request is another one than was recorded: the text shows the
+            ScriptError: If there is none, or the request differs from the recorded one: the message shows the
                 difference.
-            ModelError: If the model gave no answer when it was recorded.
+            ModelError: If the recorded call failed.
         """
         sight = RequestDigest(request, self._base)
         line = self._next(sight, f"{request.address}, step {request.step}, call {request.call}")
         if line.answer is None:
             failure = ModelTimeoutError if line.timeout else ModelError
             raise failure(self._place.show(line.error), line.usage)
-        # whoever gave it then: a file may have been changed, and is no program of the host's
+        # even if a program gave it: the file may have been edited
         return line.answer.model_copy(update={"content": self._place.show(line.answer.content), "program": False})
 
     def _next(self, sight: RequestDigest, who: str) -> Recorded:
@@ -137,10 +137,10 @@ def _read(text: str, where: str) -> Recorded:
 
 
 def recorded_model(settings: Settings, rest: str) -> RecordedModel:
-    """Make the model of the name ``recorded:FILE`` or ``recorded:FILE?by=order``; `rest` is what follows the colon.
+    """Build the model ``recorded:FILE`` or ``recorded:FILE?by=order``; `rest` follows the colon.
 
     Raises:
-        SettingsError: If there is another question than ``by``, or another answer to it than ``request`` and ``order``.
+        SettingsError: If a parameter is not ``by``, or its value is neither ``request`` nor ``order``.
         ScriptError: If the file can't be read.
     """
     file, _, asked = rest.partition("?")

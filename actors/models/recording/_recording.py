@@ -1,4 +1,4 @@
-"""Recording: what models were asked and what they answered, in a file, a JSON object a line."""
+"""Record requests and answers of models in a file, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -25,50 +25,50 @@ _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_i
 
 
 class Recorded(Value):
-    """One call of a model: a line of a recording."""
+    """A recorded call of a model: one line of a recording."""
 
     recording: Literal[1]
-    """The version of the line's form."""
+    """The version of the format."""
     address: str
-    """Who asked; ``host`` for every HostAgent, since their addresses hold the task's id."""
+    """The agent's address; ``host`` for every HostAgent, since their addresses contain the task's id."""
     call: int = Field(ge=1)
     """The number of the call at this address within its task."""
     model: str = ""
-    """Who was asked."""
+    """The name of the model."""
     fingerprint: str
-    """The hash of all that the model was shown."""
+    """The hash of the request as shown to the model."""
     request: tuple[str, ...] = ()
-    """What it was shown, for people and for differences."""
+    """The request as readable lines, which are also compared for differences."""
     answer: ModelAnswer | None = None
     error: str = ""
-    """Why there was no answer."""
+    """The reason why there was no answer."""
     timeout: bool = False
-    """Whether that was because it took too long."""
+    """Whether the call timed out."""
     usage: Usage | None = None
-    """What was taken without an answer, if that is known."""
+    """The usage of a call without an answer, if known."""
 
 
 Redact: TypeAlias = Callable[[str, Recorded], Recorded]
-"""Takes a task's secrets out of a line."""
+"""A function that redacts a task's secrets in a line."""
 
 
 def as_it_is(_task_id: str, line: Recorded) -> Recorded:
-    """Leave a line as it is: nothing is secret."""
+    """Return a line unchanged, because nothing in it is secret."""
     return line
 
 
 class Recording:
-    """The file of a recording; written by many agents at a time, each call when it is over. Thread-safe."""
+    """The file of a recording; each call is written when it ends. Thread-safe."""
 
     def __init__(self, path: Path, base: Path) -> None:
-        """Begin a recording, or go on with one.
+        """Create or open a recording.
 
         Args:
-            path: The file; made if it is not there.
-            base: The folder of the run, which the recording does not name.
+            path: The file; created if it does not exist.
+            base: The folder of the run; the recording does not contain its path.
 
         Raises:
-            SettingsError: If it can't be written.
+            SettingsError: If the file can't be written.
         """
         self.path = path
         self.base = base
@@ -85,7 +85,7 @@ class Recording:
         """Write one call. May block.
 
         Raises:
-            ModelError: If it can't be written: a recording with a gap could not be played back.
+            ModelError: If the file can't be written: a recording with a gap can't be played back.
         """
         text = line.model_dump_json(exclude_defaults=True)
         try:
@@ -97,9 +97,9 @@ class Recording:
 
 
 class RecordingModel(Model):
-    """Asks another model, and keeps what was asked and answered before it hands the answer on.
+    """A model that delegates to another one and records each call before it returns the answer.
 
-    A call that is broken off, by a cancel or a deadline, leaves nothing.
+    A call that is interrupted by a cancellation or a deadline is not recorded.
     """
 
     def __init__(self, model: Model, recording: Recording, redact: Redact = as_it_is) -> None:
@@ -109,7 +109,7 @@ class RecordingModel(Model):
         self._redact = redact
 
     def estimate(self, request: ModelRequest) -> Expected:
-        """Say what the other model says."""
+        """Return the other model's estimate."""
         return self._model.estimate(request)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
@@ -124,7 +124,7 @@ class RecordingModel(Model):
         """Ask the other model.
 
         Raises:
-            ModelError: If it gave no answer, or the file can't be written.
+            ModelError: If the call fails, or the file can't be written.
         """
         try:
             answer = await self._model.answer(request)
@@ -162,12 +162,12 @@ def _written(answer: ModelAnswer, place: Place) -> ModelAnswer:
         content: JsonValue = _JSON.validate_python(answer.content)
         _JSON.dump_json(content)
     except ValueError:
-        content = repr(answer.content)  # it is no JSON, and is sent back for that
+        content = repr(answer.content)  # not JSON: the answer is sent back as invalid
     return answer.model_copy(update={"content": place.hide(content)})
 
 
 def record(models: Mapping[str, Model], settings: Settings, redact: Redact = as_it_is) -> Mapping[str, Model]:
-    """Have models recorded, if the settings say so: all of them in one file. `redact` takes a task's secrets out.
+    """Wrap models to record them in one file, if so configured; `redact` redacts a task's secrets.
 
     Raises:
         SettingsError: If the file can't be written.

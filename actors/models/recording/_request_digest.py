@@ -1,4 +1,4 @@
-"""What a model is asked, as a recording keeps it: the same for the same question, whenever and wherever it is asked."""
+"""The canonical form of a request in a recording, independent of time and place."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 
 BASE = "${base}"
-"""What stands in a recording for the folder that the settings' relative paths start from."""
+"""Placeholder in recordings for the base folder of the settings' relative paths."""
 
 _KEYS = {"address", "call", "response"}
-"""What finds a request in a recording, and the class of the answer; no part of its fingerprint."""
+"""The lookup keys of a request and the class of its answer; not part of the fingerprint."""
 _UNSEEN = {"task_id", "run_id", "call_id", "seconds", "usage", "fingerprint", "binds", "server", "token", "program"}
 _UNSEEN |= {"group", "owner", "kinds", "box", "picture", "annotated", "pictures"}
-"""Fields that no model decides on, or that are others each time. Of pictures one pixel more or less would be another
-question."""
+"""Fields that do not affect a decision or differ in each run. With pictures, a single pixel would change the
+fingerprint."""
 _VARIES = {"modified", "size"}
-"""Facts about a document that are others each time: its file holds the time at which it was written."""
+"""Facts about a document that differ in each run: the file contains its time of writing."""
 _LONG_TEXT, _LONG_LINE, _MANY = 8000, 400, 200
 _DIGITS = 16
 
 
 class RequestDigest:
-    """What one request shows to the model, without its pictures.
+    """The content of a request as shown to the model, without pictures.
 
-    ``base`` is the folder of this run: where a text names it, `BASE` stands in its place.
+    ``base`` is the folder of this run; its path is replaced by `BASE`.
     """
 
     def __init__(self, request: ModelRequest, base: Path) -> None:
         self.address = "host" if request.is_host else request.address
-        """Who asks. A HostAgent's own address holds its task's id, which is another one each time."""
+        """The agent's address; ``host`` for a HostAgent, whose own address contains the task's id."""
         self.call = request.call
         self._shown: dict[str, Any] = {
             name: value for name, value in _fields(request, Place(base)) if name not in _KEYS
@@ -53,16 +53,16 @@ class RequestDigest:
 
     @property
     def fingerprint(self) -> str:
-        """The hash of all that is shown."""
+        """The hash of the content."""
         return _hash(self._shown)
 
     def digest(self) -> list[str]:
-        """Write it as lines for people and for differences; of what is long, the beginning and a hash of the whole."""
+        """Format the content as lines; long values are cut and followed by a hash."""
         return [line for name, value in self._shown.items() for line in _lines(name, value, "")]
 
 
 class Place:
-    """The folder of one run, which recordings don't name. A text that reads like `BASE` gets a colon more there."""
+    """The folder of a run, hidden in recordings; a literal `BASE` is escaped with a colon."""
 
     def __init__(self, base: Path) -> None:
         names = sorted({str(base), str(base.resolve())}, key=len, reverse=True)
@@ -72,11 +72,11 @@ class Place:
         self._named = re.compile(_MARK.pattern + folder)
 
     def hide(self, value: Any) -> Any:
-        """Put `BASE` where a text names the folder."""
+        """Replace the folder's path by `BASE`."""
         return _each_text(value, lambda text: self._named.sub(_hidden, text))
 
     def show(self, value: Any) -> Any:
-        """Put the folder where a text has `BASE`."""
+        """Replace `BASE` by the folder's path."""
         return _each_text(value, lambda text: _MARK.sub(self._shown, text))
 
     def _shown(self, found: re.Match[str]) -> str:
@@ -105,7 +105,7 @@ def _each_text(value: Any, change: Any) -> Any:
 
 
 def _plain(value: Any, place: Place) -> Any:
-    """Make JSON of a part of a request, without what no model decides on and what has its default."""
+    """Convert a part of a request to JSON, without defaults and irrelevant fields."""
     if isinstance(value, Observation):
         window = {name: fact for name, fact in value.window.items() if name not in _VARIES}
         value = value.model_copy(update={"window": window})
