@@ -1,4 +1,4 @@
-"""The language model behind an agent: the interface, scripted and function models, the response schemas."""
+"""Language models: the interface, scripted and function models, and response schemas."""
 
 from callboard.actors.models._model import (
     Expected,

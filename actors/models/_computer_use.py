@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SCREENSHOT = "screenshot"
-"""The action that is no tool call: the next step looks anyway."""
+"""The action without a tool call: the next step observes in any case."""
 _Button = Literal["left", "middle", "right"]
 
 
@@ -87,7 +87,7 @@ class Screenshot(_Action):
 OperatorAction = Annotated[
     ClickAt | MoveTo | DragAt | ScrollAt | TypeText | PressKeys | Wait | Screenshot, Field(discriminator="action")
 ]
-"""One action. The tag is the name of the tool that does it, and the other fields are its arguments."""
+"""An action; the tag is the name of its tool, and the other fields are the arguments."""
 
 _ADAPTER: TypeAdapter[OperatorAction] = TypeAdapter(OperatorAction)
 _FORMS: dict[str, dict[str, Any]] = {
@@ -101,11 +101,11 @@ _ALSO = {
     "type": "type_text",
     "key": "press_keys",
 }
-"""Other names that models have for an action."""
+"""Other names that models use for an action."""
 
 
 def argument_forms(tool: str) -> dict[str, Any] | None:
-    """Give the JSON Schema of an action's arguments; None for a tool that is none of an operator's actions."""
+    """Return the JSON Schema of an action's arguments; None for other tools."""
     form = _FORMS.get(tool)
     if form is None:
         return None
@@ -115,7 +115,7 @@ def argument_forms(tool: str) -> dict[str, Any] | None:
 
 
 def as_function(said: object) -> object:
-    """Write an action of an answer, ``{"action": "click_at", "x": 1, "y": 2}``, as the call of a tool."""
+    """Convert an action such as ``{"action": "click_at", "x": 1, "y": 2}`` to a tool call."""
     if not isinstance(said, dict):
         return said
     named = [key for key in said if str(key).casefold() == "action"]
@@ -126,7 +126,9 @@ def as_function(said: object) -> object:
 
 
 def tool_call(tool: str, arguments: Mapping[str, Any]) -> Action | None:
-    """Make the tool call of an action; None for `SCREENSHOT`. Other tools keep their arguments as they are.
+    """Validate an action and return its tool call; None for `SCREENSHOT`.
+
+    Calls of other tools are returned unchanged.
 
     Raises:
         InvalidAnswerError: If arguments are missing, unknown or of the wrong type.

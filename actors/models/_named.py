@@ -1,4 +1,4 @@
-"""Models by name, as settings give them."""
+"""Build models from their names in the settings."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def named_models(settings: Settings, kinds: Collection[str] = tuple(AgentKind)) -> Mapping[str, Model]:
-    """Make the models that the settings name, one for each different name.
+    """Build the models that the settings name, one for each different name.
 
     Raises:
-        SettingsError: If a name has no known form, or what it names can't be read.
+        SettingsError: If a name has an unknown form, or its file can't be read.
     """
     made: dict[str, Model] = {}
     models: dict[str, Model] = {}
@@ -54,11 +54,11 @@ def _make(settings: Settings, providers: Providers, kind: str, name: str) -> Mod
 def given_models(
     models: Mapping[str, Model | Callable[..., Any]], kinds: Collection[str] = tuple(AgentKind)
 ) -> dict[str, Model]:
-    """Take the models that a host program passes in; a function is taken as a `FunctionModel`.
+    """Return the models that a program passes in, with functions wrapped in a `FunctionModel`.
 
     Raises:
-        SettingsError: If there is no such kind of agent.
-        TypeError: If one is neither a model nor a function.
+        SettingsError: If a kind of agent does not exist.
+        TypeError: If a value is neither a model nor a function.
     """
     made: dict[str, Model] = {}
     for kind, model in models.items():

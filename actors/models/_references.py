@@ -1,8 +1,8 @@
-"""References: how an answer says "all of what that result was" without copying it.
+"""References to earlier results, so that an answer can pass on a value without copying it.
 
-``${subtasks.1.output.rows}`` stands for what the task's first subtask left under that name, and
-``${steps.2.results.0.value}`` for what the first action of the agent's second step returned. It has to be the whole of
-an argument, or of a result, and gives the value itself, of whatever type. What it gives is never looked into for more.
+``${subtasks.1.output.rows}`` stands for the member ``rows`` of the first subtask's output, and
+``${steps.2.results.0.value}`` for the value returned by the first action of the agent's second step. A reference must
+be a whole argument or result. It is replaced by the value, of any type; references inside the value are not replaced.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from callboard.messages import Observation, StepRecord, SubtaskResult
 
 LONG = 200
-"""Texts from this length on are worth a reference; lists always are."""
+"""Minimum length of a text that gets a reference; lists always get one."""
 MOST = 12
-"""So many are named to a model, the newest first; others hold all the same."""
+"""Maximum number of references listed to a model, newest first; others are valid, too."""
 _DEEPEST = 3
 _SAMPLE = 20
-"""So many items of a list are held against a schema before it is offered; the call is checked with all of them."""
+"""Number of items validated before a list is offered; the call is validated with all items."""
 _NOTHING: tuple[JsonValue, ...] = (None, "", [], {})
-_SECRET = "${secret:"  # noqa: S105 - the mark, no secret
+_SECRET = "${secret:"  # noqa: S105 - the prefix, no secret
 _REFERENCE = re.compile(r"\$\{((?:subtasks|steps)\.[^{}]*)\}")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
-"""Names of members that are fit to be named: they may come from a document, and stand in a schema."""
+"""Allowed member names in references: they may come from a document, and appear in a schema."""
 
 
 class References:
-    """What one answer may refer to: what the task's subtasks left, and what the agent's own actions returned."""
+    """The values that an answer can refer to: outputs of subtasks and results of own actions."""
 
     def __init__(
         self, memory: Sequence[StepRecord], subtasks: Sequence[SubtaskResult], seen: Observation | None = None
     ) -> None:
-        """Take what an answer may refer to, and what was seen when it was given."""
+        """Collect the results, and the observations up to `seen`, on which the answer is based."""
         self._seen = [*(record.observation for record in memory), *([] if seen is None else [seen])]
         self._tree: dict[str, Any] = {
             "subtasks": {str(done.number): {"output": done.output} for done in subtasks if done.output is not None},
@@ -51,7 +51,7 @@ class References:
         }
 
     def results(self) -> dict[str, JsonValue]:
-        """Give all results, each as a whole, by their references, the newest first."""
+        """Return all whole results by reference, newest first."""
         return {
             **{
                 f"${{steps.{number}.results.{place}.value}}": result["value"]
@@ -66,20 +66,20 @@ class References:
         }
 
     def parts(self) -> dict[str, JsonValue]:
-        """Give the lists and long texts in the results, by their references, the newest first."""
+        """Return lists and long texts within the results by reference, newest first."""
         found = (part for name, value in self.results().items() for part in _parts(name[2:-1], value, 0))
         named = {f"${{{name}}}": value for name, value in found if not _holds_secret(value)}
         return dict(list(named.items())[:MOST])
 
     def put_in(self, value: JsonValue, *, result: bool = False) -> JsonValue:
-        """Give what a value stands for if it is a reference as a whole, else the value.
+        """Return the referenced value if `value` is a reference, else `value` itself.
 
-        One that stands in what was seen or read is text that was copied from there, and stays text, if it is none of
-        those that were offered: `parts`, and for a `result` also `results`.
+        A reference that was not offered and occurs in an observation or a result was copied from there, and stays text.
+        Those offered are `parts`, and for a `result` also `results`.
 
         Raises:
-            InvalidAnswerError: If it leads nowhere, what it stands for has the name of a secret in it, which would be
-                given away with it, or one that was offered is part of a text: there it would stand for itself.
+            InvalidAnswerError: If the reference can't be resolved, its value contains the name of a secret, which would
+                be disclosed, or an offered reference is only a part of a text, where it is not replaced.
         """
         if not isinstance(value, str) or not _REFERENCE.search(value):
             return value
@@ -112,7 +112,7 @@ class References:
             raise InvalidAnswerError(msg)
 
     def _stands(self, text: str) -> bool:
-        """Tell whether a text stands in what was seen, or in what tools or subtasks gave."""
+        """Return whether a text occurs in an observation or in a result."""
         seen = (observation.model_dump(exclude={"picture", "notes"}) for observation in self._seen)
         return any(text in part for given in (*seen, self._tree) for part in _texts(given))
 
@@ -129,7 +129,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _left(record: StepRecord) -> dict[str, Any]:
-    """Give a step's results; what its only action returned can be called its output too, as of a subtask."""
+    """Return a step's results; the only result is also available as `output`, as in subtasks."""
     results: list[dict[str, JsonValue]] = [
         {"value": result.value} if result.status is ResultStatus.SUCCESS and result.value is not None else {}
         for result in record.results
@@ -150,7 +150,7 @@ def _parts(name: str, value: JsonValue, depth: int) -> Iterator[tuple[str, JsonV
 
 
 def is_plain(key: str) -> bool:
-    """Say whether a member's name is fit to be part of a reference."""
+    """Return whether a member's name is allowed in a reference."""
     return _PLAIN.fullmatch(key) is not None
 
 
@@ -159,7 +159,7 @@ def _holds_secret(value: JsonValue) -> bool:
 
 
 def fitting(named: Mapping[str, JsonValue], part: object, whole: Mapping[str, Any]) -> list[str]:
-    """Choose the references whose values a tool's parameter takes: lists alone, texts any text may stand for."""
+    """Return the references to lists that match a tool's parameter."""
     if not isinstance(part, dict):
         return []
     schema = {**part, "$defs": whole.get("$defs", {})}
@@ -169,7 +169,7 @@ def fitting(named: Mapping[str, JsonValue], part: object, whole: Mapping[str, An
 def _fits(schema: dict[str, Any], value: JsonValue) -> bool:
     try:
         return jsonschema.Draft202012Validator(schema, registry=Registry()).is_valid(value)
-    except Exception:  # an edge: the schema is a third party's, and may be anything
+    except Exception:  # any error: a third-party schema may be invalid
         return False
 
 
@@ -178,10 +178,10 @@ def _sample(value: JsonValue) -> JsonValue:
 
 
 def look_up(path: str, tree: Mapping[str, Any]) -> Any:
-    """Follow a reference through what can be referred to.
+    """Resolve the path of a reference.
 
     Raises:
-        LookupError: If it leads nowhere; the text says where it ends.
+        LookupError: If a part is missing; the message names it.
     """
     current: Any = tree
     done: list[str] = []

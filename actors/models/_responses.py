@@ -1,4 +1,4 @@
-"""The response schemas: what an agent's model has to answer, in the field's own keys, read with its known aliases."""
+"""Response schemas of agents' models, with the common keys of the field and their aliases."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ STATUS_ALIASES = {
     "FAILED": AgentStatus.FAIL,
     "ASK": AgentStatus.PENDING,
 }
-"""Other words that models use for a status."""
+"""Other names that models use for a status."""
 
 _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-"""What some models say to themselves before they answer."""
+"""Reasoning that some models write before the answer."""
 
 _THINKS = re.compile(r"<think(?:ing)?>(?!.*</think(?:ing)?>)", re.DOTALL | re.IGNORECASE)
-"""Where thoughts begin that do not end."""
+"""The start of reasoning without an end tag."""
 
 _DECISION = "decision"
-"""The member of an answer that says what to do, in letters alone."""
+"""The folded key of an answer's decision."""
 
 _NO_TOOL = frozenset({"", "none", "null", "no_action", "n/a"})
-"""What models call no tool at all."""
+"""Names that models use for calling no tool."""
 
 
 def _names(*names: str) -> AliasChoices:
@@ -58,14 +58,14 @@ def _names(*names: str) -> AliasChoices:
 
 
 def _list_of(value: object) -> list[object]:
-    """Take one object where a list is meant, and nothing where there is none."""
+    """Convert a single object to a list, and null or an empty value to an empty list."""
     if value is None or value in ({}, ""):
         return []
     return value if isinstance(value, list) else [value]
 
 
 def _given(value: object) -> object:
-    """Take null for no arguments."""
+    """Convert null to an empty object."""
     return {} if value is None else value
 
 
@@ -74,7 +74,7 @@ def _worded(value: object) -> object:
 
 
 Words = Annotated[str, BeforeValidator(_worded)]
-"""Text; null counts as none, a number as its digits (labels)."""
+"""Text; null is converted to an empty string, and a number (a label) to its digits."""
 
 
 class _Response(BaseModel):
@@ -83,7 +83,7 @@ class _Response(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _spelled(cls, value: object) -> object:
-        """Take a key in other capitals, or with other signs between its words, for the one that is meant."""
+        """Correct the case and the separators of keys."""
         if not isinstance(value, dict):
             return value
         meant = _meant(cls, tuple(value))
@@ -97,7 +97,7 @@ def _folded(key: object) -> str:
 
 @functools.cache
 def _keys_of(response: type[BaseModel]) -> dict[str, str]:
-    """Give the first spelling of each key by its letters alone."""
+    """Map each folded key to its first spelling."""
     keys: dict[str, str] = {}
     for field in response.model_fields.values():
         if isinstance(field.validation_alias, AliasChoices):
@@ -108,7 +108,7 @@ def _keys_of(response: type[BaseModel]) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=1024)
 def _meant(response: type[BaseModel], keys: tuple[str, ...]) -> dict[str, str]:
-    """Give the keys that are meant by others of an object; where two mean the same one, both stay as they are."""
+    """Map misspelled keys to the right ones, except keys that would collide."""
     known = _keys_of(response)
     meant = {key: key if key in known.values() else known.get(_folded(key), key) for key in keys}
     often = Counter(meant.values())
@@ -117,7 +117,7 @@ def _meant(response: type[BaseModel], keys: tuple[str, ...]) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=1024)
 def _decisions(keys: tuple[str, ...]) -> tuple[str, ...]:
-    """Give those of an object's keys that stand for its decision."""
+    """Return the keys that are spellings of the decision's key."""
     return tuple(key for key in keys if _folded(key) == _DECISION)
 
 
@@ -134,7 +134,7 @@ class ActionResponse(_Response):
 
 
 def _action(said: AgentResponse | ActionResponse) -> Action | None:
-    """Make the action of an answer, or of one in its list; None when the model named no function."""
+    """Convert an answer or a list entry to an action; None if it names no function."""
     if said.function.strip().lower() in _NO_TOOL:
         return None
     given, label, text = said.arguments, said.label, said.text
@@ -165,14 +165,14 @@ def _question(value: object) -> object:
 
 
 class AgentResponse(_Response):
-    """An answer of an agent's model, and what a prompt says of its form: a kind of agent is shown that of its class."""
+    """An answer of an agent's model; its class variables describe the form in prompts."""
 
     examples: ClassVar[tuple[_examples.Example, ...]] = _examples.APP
-    """Answers of the class, each with the moment at which it was right."""
+    """Example answers, each with the situation in which it is right."""
     result_meaning: ClassVar[str] = "the answer in words; null to hand over what your last action returned."
-    """What belongs into its key Result."""
+    """The description of the key Result."""
     status_meanings: ClassVar[Mapping[str, str]] = {}
-    """What statuses mean to it, where that differs from what they mean to the others."""
+    """Descriptions of statuses whose meaning differs from that for other kinds."""
 
     observation: Words = Field(default="", validation_alias=_names("Observation", "observation"))
     thought: Words = Field(default="", validation_alias=_names("Thought", "thought"))
@@ -197,18 +197,18 @@ class AgentResponse(_Response):
     text: Words = Field(default="", validation_alias=_names("ControlText", "control_text"))
 
     def decided_status(self) -> str:
-        """Give the status in the table's spelling: the answer's own, else its last action's; empty if there is none."""
+        """Return the normalised status of the answer, else of its last action, else empty."""
         said = self.status or next((a.status for a in reversed(self.actions) if a.status), "")
         word = said.strip().upper().replace(" ", "_").replace("-", "_")
         return str.__str__(STATUS_ALIASES.get(word, word))  # no member of an enumeration: it is kept and told
 
     def decided_actions(self) -> tuple[Action, ...]:
-        """Give the actions, those of the flat form included."""
+        """Return the actions, including one in the flat form."""
         said: tuple[AgentResponse | ActionResponse, ...] = (self, *self.actions)
         return tuple(filter(None, map(_action, said)))
 
     def asked(self) -> tuple[AskedQuestion, ...]:
-        """Give the questions; a PENDING answer without one asks with its comment."""
+        """Return the questions; a PENDING answer without one asks its comment."""
         asked = tuple(AskedQuestion(text=q.text, choices=tuple(q.choices)) for q in self.questions if q.text)
         if not asked and self.decided_status() == AgentStatus.PENDING:
             text = self.comment or self.thought or "How shall I go on?"
@@ -229,7 +229,7 @@ class HostResponse(AgentResponse):
     )
 
     def decided_actions(self) -> tuple[Action, ...]:
-        """Give the actions; the flat control names a target here, not a control."""
+        """Return the actions without controls: here the flat control names a target."""
         return tuple(a.model_copy(update={"control": None}) for a in super().decided_actions())
 
 
@@ -259,7 +259,7 @@ class LinuxResponse(AgentResponse):
 
 
 class OperatorResponse(AgentResponse):
-    """An operator's answer: each of its actions says what is done at which point of the picture."""
+    """An operator's answer, whose actions use points of the picture."""
 
     examples = _examples.OPERATOR
 
@@ -296,7 +296,7 @@ def read_response(schema: type[AgentResponse], content: object) -> AgentResponse
 
 
 def _flat(content: dict[str, Any], inside: str) -> dict[str, Any]:
-    """Take what stands in the decision out of it: an answer in which everything stands side by side is one as well."""
+    """Merge the decision's keys into the answer; the flat form is valid, too."""
     if not isinstance(content[inside], dict):
         given = type(content[inside]).__name__
         msg = f"Decision: must be one JSON object with the Status in it, not a {given}"
@@ -310,13 +310,13 @@ def _flat(content: dict[str, Any], inside: str) -> dict[str, Any]:
 
 
 def _parsed(content: object) -> object:
-    """Read JSON text, and refuse what can't be written down again: NaN, lone surrogates, endless nesting."""
+    """Parse JSON and reject values that can't be serialised: NaN, lone surrogates, deep nesting."""
     try:
         if isinstance(content, str):
             content = _read(content)
         try:
             return as_json(content)
-        except ValueError:  # this is more lenient, or says why it can't be written down
+        except ValueError:  # `json` accepts more, or names the problem
             json.dumps(content, allow_nan=False, ensure_ascii=False).encode("utf-8")
     except (ValueError, TypeError, RecursionError) as error:
         msg = f"the answer is no JSON: {error}"
@@ -325,7 +325,7 @@ def _parsed(content: object) -> object:
 
 
 class _TwiceError(ValueError):
-    """An object has a key twice: which of them is meant is not guessed at."""
+    """A duplicate key in an object, which is ambiguous."""
 
 
 def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -341,10 +341,10 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def _read(text: str) -> object:
-    """Read JSON, also with thoughts before it, in a code block, or with words around it.
+    """Parse JSON that may follow reasoning, be in a code block, or be surrounded by text.
 
     Raises:
-        ValueError: If there is none, more than one object, a broken one, or one with a key twice.
+        ValueError: If there is no object, more than one, a broken one, or one with a duplicate key.
     """
     text = _THOUGHTS.sub("", text, count=1)
     try:
@@ -365,17 +365,17 @@ def _read(text: str) -> object:
 
 
 def only_thought(content: object) -> bool:
-    """Tell whether an answer's text has thoughts before any object that do not end."""
+    """Return whether the text has unfinished reasoning before any object."""
     if not isinstance(content, str):
         return False
     return _THINKS.search(_THOUGHTS.sub("", content, count=1).partition("{")[0]) is not None
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Find the JSON objects in a text that are in no other one.
+    """Find the outermost JSON objects in a text.
 
     Raises:
-        ValueError: If one has a key twice, or what follows the first is broken.
+        ValueError: If one has a duplicate key, or a later one is broken.
     """
     start, some = text.find("{"), False
     while start >= 0:
@@ -385,7 +385,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
             raise
         except ValueError as error:
             if not some:
-                return  # what is broken is not guessed at
+                return  # broken JSON is not repaired
             msg = f"what begins at character {start} after an object is none: {error}; one whole object is asked for"
             raise ValueError(msg) from error
         if value:

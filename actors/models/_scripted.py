@@ -1,7 +1,7 @@
 """A model that plays a script: address → list of answers, in the response schema.
 
-A string in an answer may refer to what the agent can see: ``${subtasks.1.output.rows}`` is replaced by that value,
-its type kept when it is the whole string. ``$${`` stands for a plain ``${``. What can be referred to:
+A string in an answer may contain references: ``${subtasks.1.output.rows}`` is replaced by that value, which keeps its
+type if it is the whole string. ``$${`` escapes ``${``. References can start with:
 
 - ``request``, ``task.id``, ``task.request``, ``target.id`` …
 - ``subtasks.N.output``, ``.outcome``, ``.artifacts`` … of the task's N-th subtask
@@ -29,19 +29,19 @@ _ANY_HOST = "host"
 
 
 class ScriptedModel(Model):
-    """Plays answers by address. Keeps no position: the request's call number says which answer is due.
+    """A model that plays answers by address; the request's call number selects the answer.
 
-    An answer that is sent back ends the step: a script has no second thoughts.
+    An answer that is sent back fails the step, because a script can't correct it.
 
-    The key ``host`` serves every HostAgent, since their addresses hold the task's id. An application's address, such as
-    ``app/mousepad/*``, serves the agents of each of its processes. All others are whole addresses.
+    The key ``host`` serves every HostAgent, since their addresses contain the task's id. An application's address, such
+    as ``app/mousepad/*``, serves the agents of all its processes. All other keys are complete addresses.
     """
 
     def __init__(self, answers: Mapping[str, Sequence[Any]], source: str = "the script") -> None:
-        """Take the answers.
+        """Initialise the model.
 
         Raises:
-            ScriptError: If they do not have the form address → list of objects.
+            ScriptError: If the answers do not have the form address → list of objects.
         """
         self._source = source
         self._answers = _checked(answers, source)
@@ -51,7 +51,7 @@ class ScriptedModel(Model):
         """Read a script from a YAML file.
 
         Raises:
-            ScriptError: If it can't be read, or does not have the form.
+            ScriptError: If the file can't be read or has the wrong form.
         """
         try:
             content = load_yaml(path)
@@ -64,10 +64,10 @@ class ScriptedModel(Model):
         return cls(content if content is not None else {}, str(path))
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Give the answer that is due, with its references resolved.
+        """Return the next answer with its references resolved.
 
         Raises:
-            ScriptError: If there is none, or a reference leads nowhere. The text names the agent and the step.
+            ScriptError: If there is none, or a reference can't be resolved; the message names agent and step.
         """
         who = f"{request.address}, step {request.step}"
         key = self._key(request)
@@ -93,7 +93,7 @@ class ScriptedModel(Model):
             raise ScriptError(msg) from error
 
     def _key(self, request: ModelRequest) -> str:
-        """Find the answers of an agent: its own, else those of all HostAgents or of its application's processes."""
+        """Return the key for an agent: its address, ``host``, or its application's."""
         application = f"{request.address.rpartition('/')[0]}/*"
         any_such = _ANY_HOST if request.is_host else application
         return any_such if request.address not in self._answers and any_such in self._answers else request.address

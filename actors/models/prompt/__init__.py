@@ -1,4 +1,4 @@
-"""Prompts: what a live model is shown of a request, and the form of the answer that it is asked for."""
+"""Build the prompt and the answer schema of a request to a live model."""
 
 from callboard.actors.models.prompt._fence import cut, tamed, written
 from callboard.actors.models.prompt._labels import chosen, labelled

@@ -1,4 +1,4 @@
-"""The fence around what is no instruction: what documents, screens and tools say stands between two marks."""
+"""Mark untrusted text, so that a model does not read it as instructions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 OPEN, CLOSE = "<data>", "</data>"
 
 _LEAST = 20
-"""Characters of a member of an object, at least."""
+"""Minimum number of characters for a member of an object."""
 
 _MARKS = re.compile(
     r"<(?=[a-z/|｜!?<]|0x|\s*/?\s*data)"  # noqa: RUF001 - DeepSeek's bar
@@ -17,34 +17,37 @@ _MARKS = re.compile(
     r"|\](?=~)",
     re.IGNORECASE,
 )
-"""What could close the fence, open another, or begin or end something in a chat template: any tag, any word in brackets
-(but JSON's own), and what begins one between brackets and tildes. Which ones models know changes with each of them."""
+"""Text that could close or open a fence, or act as a control token of a chat template.
+
+It matches any tag, any word in brackets (except JSON's own), and a closing bracket before a tilde. The pattern is
+broad, because control tokens differ from model to model.
+"""
 
 
 def fenced(text: str) -> str:
-    """Put text between the marks. It can't close them: every ``<`` of a mark in it becomes an escape of JSON's."""
+    """Put text between the marks; marks within it are escaped, so that it can't close the fence."""
     return f"{OPEN}\n{tamed(text)}\n{CLOSE}"
 
 
 def tamed(text: str) -> str:
-    """Write marks so that they are read as text, and are the same text again once JSON is read."""
+    """Escape marks as JSON does, so that parsing JSON restores the text."""
     return _MARKS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def written(value: Any) -> str:
-    """Write a value as JSON, on one line, as people would."""
+    """Serialise a value as one line of JSON without ASCII escapes."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def cut(text: str, most: int) -> str:
-    """Leave out what is too long, and say so."""
+    """Truncate a text to `most` characters and append the number left out."""
     if len(text) <= most:
         return text
     return f"{text[:most]} … ({len(text) - most} of {len(text)} characters left out)"
 
 
 def shortened(value: Any, most: int) -> str:
-    """Write a value as JSON in about so many characters: the beginning of lists and texts, and how much is left out."""
+    """Serialise a value as JSON in about `most` characters, truncating lists and texts."""
     whole = written(value)
     if len(whole) <= most:
         return whole
@@ -65,7 +68,7 @@ def shortened(value: Any, most: int) -> str:
 
 
 def _members(value: dict[str, Any], most: int) -> list[str]:
-    """Share the room: what is short is told in full, what is long gets what that leaves."""
+    """Serialise an object's members: short ones in full, long ones share the remaining room."""
     lengths = sorted(len(written(part)) for part in value.values())
     room, left = most - sum(len(key) + 6 for key in value), len(value)
     for length in lengths:

@@ -1,4 +1,4 @@
-"""What was done before, as a model is told it within a bound: the newest in full, what is older in a line, or not."""
+"""The history in a prompt: new steps in full, older ones in a line, the oldest left out."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _LEAST = 200
-"""Characters that what is told in full may take in any case."""
+"""Minimum number of characters for an entry in full."""
 
 
 class History(NamedTuple):
-    """The texts that tell of what was done, in its order."""
+    """The lines of a history, in chronological order."""
 
     lines: tuple[str, ...]
     summarised: int = 0
-    """Steps or subtasks that got one line."""
+    """Number of steps or subtasks cut to one line."""
     dropped: int = 0
-    """Those that got none; the oldest ones."""
+    """Number of the oldest ones left out."""
 
     @property
     def characters(self) -> int:
-        """How long they are together."""
+        """The total length of the lines."""
         return sum(map(len, self.lines))
 
 
 def steps(memory: tuple[StepRecord, ...], characters: int) -> History:
-    """Tell an agent's steps within so many characters; the last one always, if only in part.
+    """Format an agent's steps in at most `characters`; the last one is always included, at least in part.
 
-    They are counted through all of its memory, as references to them are, also over several subtasks.
+    Steps are numbered through the whole memory, across subtasks, as in references.
     """
     numbered = list(enumerate(memory, 1))
     return _within(characters, numbered, lambda step, room: _in_full(*step, room // 2), lambda step: _in_a_line(*step))
 
 
 def subtasks(done: tuple[SubtaskResult, ...], characters: int, named: Container[str] = ()) -> History:
-    """Tell what subtasks left within so many characters; the last one always, if only in part.
+    """Format subtasks in at most `characters`; the last one is always included, at least in part.
 
-    What can be passed on by one of the references `named` is told as that.
+    Values with one of the references `named` are replaced by the reference.
     """
     return _within(characters, done, lambda result, room: _subtask(result, room // 2, named), _subtask_in_a_line)
 
@@ -57,7 +57,7 @@ def subtasks(done: tuple[SubtaskResult, ...], characters: int, named: Container[
 def _within(
     characters: int, things: Sequence[_T], full: Callable[[_T, int], str], line: Callable[[_T], str]
 ) -> History:
-    """Tell the newest in full, older ones in a line, the oldest not at all."""
+    """Format the newest entries in full, older ones in a line, and leave out the oldest."""
     told: list[str] = []
     room, short = characters, 0
     for age, thing in enumerate(reversed(things)):
@@ -90,7 +90,7 @@ def _subtask(result: SubtaskResult, most: int, named: Container[str]) -> str:
 
 
 def _by_name(value: JsonValue, path: str, named: Container[str]) -> JsonValue:
-    """Put the references in the place of what they stand for."""
+    """Replace values by their references."""
     reference = f"${{{path}}}"
     if reference in named:
         return reference

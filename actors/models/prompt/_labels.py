@@ -1,4 +1,4 @@
-"""What models call the controls and targets that they may choose: by name, and by id where names are not enough."""
+"""Unique labels of controls and targets for models: the name, with the id if ambiguous."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 LONGEST = 80
-"""A longer name is cut; its id is added then."""
+"""Maximum length of a name in a label; a longer one is cut, and its id is added."""
 
 
 class Named(Protocol):
@@ -20,21 +20,21 @@ class Named(Protocol):
 
     @property
     def id(self) -> str:
-        """Unique among its like."""
+        """The id, unique among objects of the same type."""
 
     @property
     def name(self) -> str:
-        """What people call it; others may be called so too."""
+        """The name for people, not necessarily unique."""
 
 
 _T = TypeVar("_T", bound=Named)
 
 
 def labelled(things: Iterable[_T]) -> dict[str, _T]:
-    """Give each thing a label that stands for nothing else: its name, if that is enough, else name and id, or the id.
+    """Assign each object a unique label: its name, else its name and id, else its id.
 
-    Small models choose rightly by name, and wrongly by number. Of an application the label says what is chosen with it:
-    otherwise "read it from Word" makes them start Word, where a document of Word's is open.
+    Small models choose correctly by name and wrongly by number. An application's label states what choosing it does:
+    otherwise "read it from Word" makes models start Word although a document is open in it.
     """
     listed = tuple(things)
     if not listed:
@@ -47,7 +47,7 @@ def labelled(things: Iterable[_T]) -> dict[str, _T]:
         name, label = _called(thing), _in_full(thing)
         if len(name) <= LONGEST and often[name] == 1 and name not in full and (name == thing.id or name not in ids):
             label = name
-        elif full[label] > 1 or label in ids:  # whoever names a thing may choose another's label for it
+        elif full[label] > 1 or label in ids:  # an object may be named like the label of another one
             label = thing.id
         labels.setdefault(label if name else thing.id, thing)
     return labels
@@ -66,7 +66,7 @@ def _called(thing: Named) -> str:
 
 
 def chosen(labels: Mapping[str, _T], said: str) -> _T | None:
-    """Find what a model chose: by label or id, else by the one name, that differ in capitals and blanks alone."""
+    """Find the chosen object by label or id, else by a unique name, ignoring case and spaces."""
     said = said.strip()
     if said in labels:
         return labels[said]
